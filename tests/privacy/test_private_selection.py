@@ -60,22 +60,23 @@ def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
     assert worst > 1.2  # a choice does cost more than one trial
 
 
-@pytest.mark.parametrize("law_name", LAWS)
-@pytest.mark.parametrize("mu", [0.1, 0.5])
-def test_renyi_bound_holds_for_discretized_gaussian_trials(law_name, mu):
-    trials = make_trials(law_name, 8)
-    law = law_of(trials)
-    edges = np.concatenate([[-np.inf], np.linspace(-3.0, 3.0 + mu, 40), [np.inf]])
-    base, other = np.diff(stats.norm.cdf(edges)), np.diff(stats.norm.cdf(edges - mu))
-    closest = math.inf
-    for order in (1.5, 2.0, 4.0, 8.0, 20.0):
-        bound = trials.gaussian_renyi(mu, order)
-        for p, q in ((base, other), (other, base)):
-            exact = renyi(law_of_best(p, law), law_of_best(q, law), order)
-            assert exact <= bound
-            closest = min(closest, bound / exact)
-    assert closest < 200.0
-    assert trials.gaussian_renyi(mu, math.inf) == math.inf
+@pytest.mark.parametrize(
+    ("law_name", "mean"), [("logarithmic", 8), ("geometric", 8), ("geometric", 100), ("poisson", 8)]
+)
+def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
+    rng = np.random.default_rng(mean)
+    trials = make_trials(law_name, mean)
+    law, closest = law_of(trials), 0.0
+    for _ in range(150):
+        edges = np.concatenate([[-np.inf], np.sort(rng.normal(0.5, 2.0, size=3)), [np.inf]])
+        rising = rng.permutation(4)  # which outcome of a trial is preferred to which
+        base, other = np.diff(stats.norm.cdf(edges))[rising], np.diff(stats.norm.cdf(edges - 1.0))
+        p, q = law_of_best(base, law), law_of_best(other[rising], law)
+        if min(p.min(), q.min()) > 1e-12:  # the differences above are exact to 1e-15
+            for order in (1.5, 3.0):
+                closest = max(closest, renyi(p, q, order) / trials.gaussian_renyi(1.0, order))
+    assert 0.4 < closest <= 1.0
+    assert trials.gaussian_renyi(1.0, math.inf) == math.inf
 
 
 @pytest.mark.parametrize("law_name", LAWS)

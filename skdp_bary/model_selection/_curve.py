@@ -1,0 +1,107 @@
+"""What noise costs in accuracy: a tool for whoever may see the rows."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+
+from ..exceptions import PrivacyWarning
+from ..privacy._checks import check_epsilon, check_integer
+
+_NOT_PRIVATE = (
+    "A privacy-utility curve scores on the rows themselves. It is not private, and neither is "
+    "what you choose by it: keep it with the data, or choose with PrivateSearchCV."
+)
+
+
+@dataclass(frozen=True)
+class PrivacyUtilityCurve:
+    """Scores of an estimator at several budgets, see :func:`privacy_utility_curve`.
+
+    It is not private: the scores are exact functions of the rows.
+
+    Attributes
+    ----------
+    epsilons : ndarray of shape (n_epsilons,)
+    scores : ndarray of shape (n_epsilons, n_repeats)
+    is_private : bool
+        Always False.
+    """
+
+    epsilons: np.ndarray
+    scores: np.ndarray
+    is_private: bool = False
+
+    def __str__(self):
+        mean, spread = self.scores.mean(axis=1), self.scores.std(axis=1)
+        lines = [
+            f"  {e:>10g}  {m:>14.6g}  {s:>12.3g}"
+            for e, m, s in zip(self.epsilons, mean, spread, strict=True)
+        ]
+        head = f"  {'epsilon':>10}  {'mean score':>14}  {'sd':>12}"
+        return "\n".join(["Not private: scores on the rows themselves.", head, *lines])
+
+
+def privacy_utility_curve(
+    estimator, X, y=None, *, epsilons, scorer=None, n_repeats=5, groups=None, callback=None
+):
+    """Score an estimator at several epsilons, on the rows themselves.
+
+    The owner of the rows sees what a budget buys. Every fit has a budget of its own; nothing is
+    charged to a shared one, because nothing of this may be published.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        It is cloned; the clones get an epsilon and no accountant.
+    X : array-like of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,), optional
+    epsilons : sequence of float
+    scorer : str, callable or None, default=None
+        As in scikit-learn: ``scorer(fitted, X, y)``, larger is better. None takes the estimator's
+        ``score``.
+    n_repeats : int, default=5
+        Number of fits at each epsilon.
+    groups : array-like of shape (n_rows,), optional
+        Person ids, passed to ``fit``.
+    callback : callable or None, default=None
+        Called as ``callback(done, total)`` after every fit.
+
+    Returns
+    -------
+    curve : PrivacyUtilityCurve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import warnings
+    >>> from skdp_bary import PrivateWassersteinBarycenter
+    >>> from skdp_bary.model_selection import privacy_utility_curve
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(5000, 2))
+    >>> estimator = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=5000)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     curve = privacy_utility_curve(estimator, X, epsilons=[0.1, 10], n_repeats=2)
+    >>> curve.scores.shape
+    (2, 2)
+    """
+    epsilons = [check_epsilon(epsilon) for epsilon in epsilons]
+    n_repeats = check_integer(n_repeats, "n_repeats", low=1)
+    if not epsilons:
+        raise ValueError("epsilons must name at least one epsilon, got none.")
+    scorer = check_scoring(estimator, scoring=scorer)
+    warnings.warn(_NOT_PRIVATE, PrivacyWarning, stacklevel=2)
+    scores = np.empty((len(epsilons), n_repeats))
+    fit_params = {} if groups is None else {"groups": groups}
+    for i, epsilon in enumerate(epsilons):
+        for repeat in range(n_repeats):
+            fitted = clone(estimator).set_params(epsilon=epsilon, accountant=None)
+            if y is None:
+                scores[i, repeat] = scorer(fitted.fit(X, **fit_params), X)
+            else:
+                scores[i, repeat] = scorer(fitted.fit(X, y, **fit_params), X, y)
+            if callback is not None:
+                callback(i * n_repeats + repeat + 1, scores.size)
+    return PrivacyUtilityCurve(np.array(epsilons), scores)

@@ -1,0 +1,336 @@
+"""PrivateSearchCV: choose hyper-parameters on private rows, with the choice itself private."""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._base import BasePrivateEstimator
+from ..exceptions import PrivacyWarning
+from ..geometry._domains import check_domain
+from ..privacy._accountant import BudgetAccountant, check_accountant
+from ..privacy._calibration import gaussian_epsilon, gaussian_mu
+from ..privacy._checks import check_delta, check_epsilon, check_real, exact
+from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
+from ..privacy._neighbors import ADD_REMOVE
+from ..privacy._noise import noise_generator
+from ..privacy._plan import Step, split_epsilon
+from ..privacy._private_selection import make_trials, selection_mu
+from ..summaries._losses import NearestLoss
+from ..summaries._reduce import collect
+from ..summaries._release import release
+
+_SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
+
+
+def _best_has(name):
+    return available_if(lambda search: hasattr(search.estimator, name))
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Hyper-parameter search whose choice is private.
+
+    A random number of trials is made. Each picks a candidate at random, fits it on the rows with
+    noise, and scores it on the rows with noise; the trial with the best noisy score is kept and
+    all others are forgotten. How many trials were made stays secret: that is what lets the whole
+    search cost only a small multiple of one trial, however many candidates there are.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        Fitted with every candidate. Its `epsilon`, `delta`, `accountant` and `random_state` are
+        set by the search; give public `bounds`, and a public `n_hint` where you have one.
+
+    param_grid : dict or list of dict
+        Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public.
+
+    trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
+        Law of the number of trials. For a pure budget one trial gets half of it under
+        "logarithmic" and a third under "geometric", which makes few trials less often. "poisson"
+        needs ``delta > 0``, where it leaves most to a trial; it may come out as no trial at all.
+
+    mean_trials : float or None, default=None
+        Mean number of trials; None takes twice the number of candidates, at least 4.
+
+    score_share : float, default=0.1
+        Share of a trial's budget that pays for its score.
+
+    epsilon, delta : float, default=1.0, 0.0
+        What the whole search costs.
+
+    accountant : BudgetAccountant or None, default=None
+        Budget that the search is charged to before it reads a row.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else is reproducible and not private.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The fitted estimator of the best trial.
+    best_params_ : dict
+        Its candidate.
+    best_score_ : float
+        Its noisy score: minus the sum over rows of the squared distance to the nearest of its
+        points, each distance clipped to twice the radius of the domain.
+    n_features_in_ : int
+        Number of features.
+
+    Privacy
+    -------
+    Neighbors
+        The relation of the estimator's ``neighbors``, or of the accountant.
+    Mechanism
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian; the best of a random number of
+        trials.
+    Sensitivity
+        That of the estimator; a person moves the sum of clipped losses by at most the largest loss.
+    Budget
+        All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the
+        choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
+        trials the Renyi bounds of Papernot and Steinke (2022) are converted.
+    Released
+        best_estimator_, best_params_, best_score_, n_features_in_
+    Not covered
+        predict, transform, score: exact functions of the rows they are given. The time a fit takes
+        tells how many trials were made: do not publish it.
+
+    References
+    ----------
+    J. Liu, K. Talwar. Private selection from private candidates. STOC 2019.
+
+    N. Papernot, T. Steinke. Hyperparameter tuning with Renyi differential privacy. ICLR 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateWassersteinBarycenter
+    >>> from skdp_bary.model_selection import PrivateSearchCV
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(20000, 2))
+    >>> search = PrivateSearchCV(
+    ...     PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=20000),
+    ...     {"n_atoms": [2, 16]},
+    ... ).fit(X)
+    >>> sorted(search.best_params_)
+    ['n_atoms']
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        trials="logarithmic",
+        mean_trials=None,
+        score_share=0.1,
+        epsilon=1.0,
+        delta=0.0,
+        accountant=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.trials = trials
+        self.mean_trials = mean_trials
+        self.score_share = score_share
+        self.epsilon = epsilon
+        self.delta = delta
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        """Search among the candidates.
+
+        Parameters
+        ----------
+        X : array-like, dataframe, Dask collection or list of chunks
+            Private rows; they are read several times.
+        y : array-like of shape (n_rows,), optional
+            Labels, where the estimator uses them.
+        groups : array-like of shape (n_rows,), optional
+            Person ids.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights in [0, 1].
+
+        Returns
+        -------
+        self : object
+        """
+        candidates, trial = self._candidates(), self._trial()
+        names = BaseEstimator()
+        rows = self._candidate({}, trial, None)._open(names, X, y, groups, sample_weight)
+        if not rows.rereadable:
+            raise ValueError(
+                "A search reads the rows in every trial, and an iterator of chunks is spent after "
+                "one reading; pass a list of chunks or a function that returns a new iterator."
+            )
+        for params in candidates:
+            trial.check(self._candidate(params, trial, None).privacy_plan(rows.n_features), params)
+        noise = noise_generator(self.random_state)
+        self._charge(noise.seeded)
+        best = None
+        for _ in range(trial.law.draw(noise)):
+            params = candidates[noise.uniform_integer(len(candidates))]
+            seed = noise.uniform_integer(1 << 31) if noise.seeded else None
+            fitted = self._candidate(params, trial, seed)
+            with warnings.catch_warnings():  # one warning a trial would count the trials
+                warnings.simplefilter("ignore", PrivacyWarning)
+                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
+            score = self._score(fitted, rows, trial, noise)
+            if best is None or score > best[0]:
+                best = (score, params, fitted)
+        if best is None:
+            raise RuntimeError(
+                "The number of trials came out as zero, which has probability "
+                f"{math.exp(-trial.law.mean):.2g}; the search was charged. Raise mean_trials."
+            )
+        self.best_score_, self.best_params_, self.best_estimator_ = best
+        self.n_features_in_ = names.n_features_in_
+        return self
+
+    @_best_has("predict")
+    def predict(self, X):
+        """Call ``predict`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @_best_has("transform")
+    def transform(self, X):
+        """Call ``transform`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    @_best_has("score")
+    def score(self, X, y=None):
+        """Call ``score`` of the best estimator on rows that may be published."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y)
+
+    def _candidates(self):
+        candidates = list(ParameterGrid(self.param_grid))
+        fixed = sorted({name for params in candidates for name in params if name in _SET_HERE})
+        if fixed:
+            raise ValueError(f"param_grid must not vary {fixed}: trials must be comparable.")
+        return candidates
+
+    def _trial(self):
+        """Return what one trial may spend, from public parameters."""
+        if not isinstance(self.estimator, BasePrivateEstimator):
+            raise TypeError(f"estimator must be one of this package, got {self.estimator!r}.")
+        if not hasattr(self.estimator, "predict"):
+            raise TypeError(
+                "estimator must represent rows by points (have predict), so that trials can be "
+                f"scored, got {self.estimator!r}."
+            )
+        if self.estimator.accountant is not None:
+            raise ValueError("Give the accountant to the search: it is charged once for all fits.")
+        if self.estimator.bounds is None:
+            raise ValueError("estimator must have public bounds, so that scores can be compared.")
+        share = check_real(
+            self.score_share, "score_share", low=0.0, high=1.0, open_low=True, open_high=True
+        )
+        mean = self.mean_trials
+        if mean is None:
+            mean = max(4, 2 * len(ParameterGrid(self.param_grid)))
+        law = make_trials(self.trials, mean)
+        return make_trial(law, check_epsilon(self.epsilon), check_delta(self.delta), share)
+
+    def _candidate(self, params, trial, seed):
+        """Return an unfitted estimator that can spend what one trial has for its fit."""
+        candidate = clone(self.estimator).set_params(**params)
+        return candidate.set_params(
+            epsilon=trial.fit_epsilon,
+            delta=trial.fit_delta,
+            neighbors=self._relation(candidate),
+            random_state=seed,
+        )
+
+    def _relation(self, candidate):
+        if candidate.neighbors is not None:
+            return candidate.neighbors
+        return ADD_REMOVE if self.accountant is None else self._shared().neighbors
+
+    def _shared(self):
+        return check_accountant(self.accountant)
+
+    def _charge(self, seeded):
+        relation = self._relation(self.estimator)
+        note = "seeded, not private" if seeded else ""
+        accountant = self.accountant
+        if accountant is None:
+            accountant = BudgetAccountant(self.epsilon, self.delta, neighbors=relation)
+        if accountant.neighbors != relation:
+            raise ValueError(
+                f"estimator speaks about neighbors={relation!r}, accountant about "
+                f"{accountant.neighbors!r}. Nothing was charged."
+            )
+        accountant.spend(self.epsilon, self.delta, who=type(self).__name__, note=note)
+        if seeded:
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the search is seeded, "
+                "not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def _score(self, fitted, rows, trial, noise):
+        """Return minus the noisy loss of a fitted candidate."""
+        domain = check_domain(self.estimator.bounds, rows.n_features)
+        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
+        query = NearestLoss(points, 2.0 * domain.radius, rows.person_units)
+        step = Step("score", trial.score_mechanism)
+        released = release(collect(query, rows), step, fitted.privacy_.relation, noise)
+        return -float(released.values[0][0]) * query.unit
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one trial of a search may spend.
+
+    Attributes
+    ----------
+    law : NegativeBinomialTrials or PoissonTrials
+    fit_epsilon, fit_delta : float
+        Parameters of the fit.
+    fit_mu : float
+        What the Gaussian steps of a fit may cost; 0 for a pure trial.
+    score_mechanism : DiscreteLaplace or RoundedGaussian
+    """
+
+    law: object
+    fit_epsilon: float
+    fit_delta: float
+    fit_mu: float
+    score_mechanism: object
+
+    def check(self, plan, params):
+        """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
+        pure = plan.pure_epsilon <= (0 if self.fit_mu else exact(self.fit_epsilon))
+        if not pure or plan.mu > self.fit_mu:
+            raise ValueError(
+                f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
+                "is known for trials with one kind. Nothing was charged."
+            )
+
+
+def make_trial(law, epsilon, delta, score_share):
+    """Split what one trial may spend between its fit and its score."""
+    if delta == 0.0:
+        base = law.pure_base(epsilon)
+        parts = split_epsilon(base, {"fit": 1.0 - score_share, "score": score_share})
+        return Trial(law, parts["fit"], 0.0, 0.0, DiscreteLaplace(parts["score"]))
+    mu = selection_mu(law, epsilon, delta) * (1.0 - 2.0**-40)  # room for the rounding of squares
+    fit_mu, score_mu = mu * math.sqrt(1.0 - score_share), mu * math.sqrt(score_share)
+    fit_epsilon = gaussian_epsilon(fit_mu, delta)
+    while fit_epsilon > 0.0 and gaussian_mu(fit_epsilon, delta) > fit_mu:
+        fit_epsilon *= 1.0 - 2.0**-30
+    if fit_epsilon <= 0.0:
+        raise ValueError(
+            f"epsilon={epsilon}, delta={delta} leave less to a trial than its delta alone allows. "
+            "Lower mean_trials or raise epsilon."
+        )
+    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu))

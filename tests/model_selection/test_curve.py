@@ -1,0 +1,34 @@
+"""The privacy-utility curve says what noise costs, and that it is not private."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.model_selection import privacy_utility_curve
+
+
+def test_scores_rise_with_epsilon_and_nothing_is_charged():
+    X = np.random.default_rng(0).normal(0.5, 0.02, size=(300, 2))
+    accountant = BudgetAccountant(epsilon=1.0)
+    estimator = PrivateWassersteinBarycenter(
+        n_atoms=2, bounds=(0, 1), n_hint=300, accountant=accountant
+    )
+    done = []
+    with pytest.warns(PrivacyWarning, match="not private"):
+        curve = privacy_utility_curve(
+            estimator, X, epsilons=[0.01, 50.0], n_repeats=3,
+            callback=lambda *step: done.append(step),
+        )  # fmt: skip
+    assert curve.scores.shape == (2, 3)
+    assert curve.scores[0].mean() < curve.scores[1].mean()
+    assert done[-1] == (6, 6)
+    assert accountant.entries == ()
+    assert not curve.is_private
+    assert "Not private" in str(curve)
+
+
+@pytest.mark.parametrize("settings", [{"epsilons": []}, {"epsilons": [1.0], "n_repeats": 0}])
+def test_empty_curves_are_refused(settings):
+    with pytest.raises(ValueError):
+        privacy_utility_curve(PrivateWassersteinBarycenter(), [[0.0]], **settings)

@@ -1,0 +1,107 @@
+"""PrivateSearchCV: what it charges, what it shows, and that its choice is sensible."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateEMDHeatmap, PrivateWassersteinBarycenter
+from skdp_bary.exceptions import BudgetError, PrivacyWarning
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection._search import make_trial
+from skdp_bary.privacy._calibration import gaussian_mu
+from skdp_bary.privacy._checks import exact
+from skdp_bary.privacy._private_selection import make_trials, selection_mu
+
+GRID = {"n_atoms": [1, 4]}
+
+
+def corners(n=4000):
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.2, 0.2], [0.2, 0.8], [0.8, 0.2], [0.8, 0.8]])
+    return centers[rng.integers(4, size=n)] + rng.normal(scale=0.03, size=(n, 2))
+
+
+def barycenter(**settings):
+    return PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=4000, n_init=2, **settings)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_better_candidate_is_chosen(delta):
+    X = corners()
+    for seed in range(4):
+        search = PrivateSearchCV(
+            barycenter(), GRID, mean_trials=8, epsilon=4.0, delta=delta, trials="geometric",
+            random_state=seed,
+        )  # fmt: skip
+        with pytest.warns(PrivacyWarning, match="seeded"):
+            search.fit(X)
+        if search.best_params_["n_atoms"] == 4:
+            break
+    assert search.best_params_ == {"n_atoms": 4}
+    loss = ((X[:, None] - search.best_estimator_.support_) ** 2).sum(axis=2).min(axis=1).sum()
+    assert -search.best_score_ == pytest.approx(loss, abs=0.3 * len(X) * 0.03)
+    assert search.predict(X[:5]).shape == (5,)
+    assert search.transform(X[:5]).shape == (5, 4)
+
+
+def test_the_search_is_charged_once_and_before_anything_is_read():
+    accountant = BudgetAccountant(epsilon=1.0)
+    search = PrivateSearchCV(barycenter(), GRID, mean_trials=4, epsilon=0.7, accountant=accountant)
+    search.fit(corners(500))
+    assert [entry.epsilon for entry in accountant.entries] == [0.7]
+    with pytest.raises(BudgetError):
+        search.fit(corners(500))
+    assert len(accountant.entries) == 1
+    assert search.estimator.accountant is None
+
+
+def test_nothing_tells_how_many_trials_were_made():
+    search = PrivateSearchCV(barycenter(), GRID, mean_trials=4).fit(corners(300))
+    fitted = {name for name in vars(search) if name.endswith("_")}
+    assert fitted == {"best_score_", "best_params_", "best_estimator_", "n_features_in_"}
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_fit_and_score_stay_within_one_trial(law, delta):
+    trials = make_trials(law, 6)
+    if law == "poisson" and delta == 0.0:
+        with pytest.raises(ValueError, match="delta > 0"):
+            make_trial(trials, 1.0, delta, 0.2)
+        return
+    trial = make_trial(trials, 1.0, delta, 0.2)
+    if delta == 0.0:
+        factor = 2 if law == "logarithmic" else 3
+        spent = exact(trial.fit_epsilon) + exact(trial.score_mechanism.epsilon)
+        assert 0.999 < float(factor * spent) <= 1.0
+    else:
+        assert gaussian_mu(trial.fit_epsilon, delta) <= trial.fit_mu
+        spent = np.hypot(trial.fit_mu, trial.score_mechanism.mu)
+        assert 0.999 < spent / selection_mu(trials, 1.0, delta) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings", "error", "match"),
+    [
+        (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
+        (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
+        (PrivateEMDHeatmap(bounds=(0, 1)), {}, TypeError, "predict"),
+        ("kmeans", {}, TypeError, "one of this package"),
+        (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError, "must not vary"),
+        (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
+        (barycenter(), {"score_share": 1.0}, ValueError, "score_share"),
+        (barycenter(neighbors="replace_one"), {"accountant": BudgetAccountant(9.0)}, ValueError,
+         "neighbors"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_searched_is_refused_before_a_charge(estimator, settings, error, match):
+    search = PrivateSearchCV(estimator, **({"param_grid": GRID} | settings))
+    with pytest.raises(error, match=match):
+        search.fit(corners(100))
+    if search.accountant is not None:
+        assert search.accountant.entries == ()
+
+
+def test_an_iterator_of_chunks_is_refused():
+    search = PrivateSearchCV(barycenter(), GRID)
+    with pytest.raises(ValueError, match="several|every trial"):
+        search.fit(iter([corners(100)]))

@@ -11,6 +11,7 @@ _HOMES = {
     "PrivateEMDHeatmap": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
+    "check_private": "skdp_bary.inspection",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -17,5 +17,9 @@ class RelationError(ValueError):
     """A plan and a budget speak about different neighbouring relations."""
 
 
+class LeakError(ValueError):
+    """A step would learn from rows without noise, or nothing is known about it."""
+
+
 class PrivacyWarning(UserWarning):
     """Something a user should know about the privacy or the accuracy of a release."""

@@ -26,12 +26,12 @@ LEVELS = {
     "plotting": 5,
     "datasets": 5,
     "federated": 5,
-    "inspection": 5,
     "interop": 5,
     "torch": 5,
-    # the contract suite stands on the audit tools; the command line on everything
-    "testing": 6,
-    "cli": 6,
+    # audits look at everything that spends, the contract suite stands on the audits
+    "inspection": 6,
+    "testing": 7,
+    "cli": 7,
 }
 HEAVY = {
     "dask",

@@ -1,0 +1,147 @@
+"""check_private finds what leaks, in scikit-learn's own transformers and in how steps are put."""
+
+import numpy as np
+import pytest
+from sklearn import preprocessing, random_projection
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    JLTransformer,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+    check_private,
+)
+from skdp_bary.exceptions import LeakError
+from skdp_bary.model_selection import PrivateSearchCV
+
+
+def verdicts(estimator):
+    return {step.name: step.verdict for step in check_private(estimator).steps}
+
+
+def measure(**settings):
+    return PrivateMeasure(bounds=(0, 1), **settings)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        preprocessing.StandardScaler(),
+        preprocessing.StandardScaler(with_mean=False, with_std=False),  # keeps the row count
+        preprocessing.MinMaxScaler(),
+        preprocessing.QuantileTransformer(),
+        preprocessing.OneHotEncoder(),
+        preprocessing.OneHotEncoder(categories=[[0, 1]], min_frequency=3),
+        preprocessing.KBinsDiscretizer(),
+        random_projection.GaussianRandomProjection(),
+        RBFSampler(gamma="scale"),
+        PCA(),
+        KMeans(),
+    ],
+)
+def test_steps_that_learn_from_rows_leak(step):
+    report = check_private(make_pipeline(step, measure()))
+    assert [found.verdict for found in report.steps] == ["leaks", "private"]
+    assert report.steps[0].mend
+    assert not report.ok
+    with pytest.raises(LeakError, match="LEAKS"):
+        check_private(make_pipeline(step, measure()), strict=True)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        DomainScaler(bounds=(0, 1)),
+        JLTransformer(n_components=2),
+        preprocessing.Normalizer(),
+        preprocessing.FunctionTransformer(),
+        preprocessing.PolynomialFeatures(),
+        preprocessing.OneHotEncoder(categories=[[0, 1]]),
+        random_projection.SparseRandomProjection(n_components=3),
+        RBFSampler(),
+        "passthrough",
+    ],
+)
+def test_steps_that_learn_nothing_are_public(step):
+    report = check_private(Pipeline([("public", step), ("measure", measure())]), strict=True)
+    assert report.ok
+
+
+def test_public_steps_learn_the_same_from_any_rows():
+    """The list is right about scikit-learn: what is fitted does not depend on the rows."""
+    rng = np.random.default_rng(0)
+    few, many = rng.integers(2, size=(5, 2)), rng.integers(2, size=(50, 2))
+    for step in (
+        preprocessing.Normalizer(),
+        preprocessing.PolynomialFeatures(),
+        preprocessing.OneHotEncoder(categories=[[0, 1]] * 2),
+        preprocessing.OrdinalEncoder(categories=[[0, 1]] * 2),
+        random_projection.GaussianRandomProjection(n_components=2, random_state=0),
+        RBFSampler(random_state=0),
+    ):
+        first, second = vars(step.fit(few)).copy(), vars(step.fit(many))
+        assert repr(first) == repr(second)
+
+
+def test_what_is_not_known_is_said_so():
+    found = verdicts(make_pipeline(preprocessing.FunctionTransformer(np.log1p), measure()))
+    assert found == {"functiontransformer": "unknown", "privatemeasure": "private"}
+
+    class OwnScaler(preprocessing.Normalizer):
+        """A subclass may learn anything."""
+
+    assert verdicts(OwnScaler()) == {"ownscaler": "unknown"}
+    with pytest.raises(LeakError):
+        check_private(OwnScaler(), strict=True)
+
+
+def test_private_steps_must_share_one_budget():
+    shared = BudgetAccountant(epsilon=2.0)
+    together = FeatureUnion([("a", measure(accountant=shared)), ("b", measure(accountant=shared))])
+    assert verdicts(together) == {"a": "private", "b": "private"}
+    parts = FeatureUnion(
+        [("a", measure(accountant=shared.part("a"))), ("b", measure(accountant=shared))]
+    )
+    assert verdicts(parts) == {"a": "private", "b": "private"}
+    for other in (None, BudgetAccountant(epsilon=2.0)):
+        apart = FeatureUnion([("a", measure(accountant=shared)), ("b", measure(accountant=other))])
+        assert verdicts(apart) == {"a": "leaks", "b": "leaks"}
+    alone = FeatureUnion([("a", measure()), ("b", measure())])
+    assert verdicts(alone) == {"a": "leaks", "b": "leaks"}
+
+
+def test_seeded_noise_leaks():
+    assert verdicts(measure(random_state=0)) == {"privatemeasure": "leaks"}
+
+
+def test_searches():
+    inner = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=100)
+    grid = {"n_atoms": [2, 4]}
+    assert verdicts(GridSearchCV(inner, grid)) == {"search": "leaks", "estimator": "private"}
+    assert verdicts(PrivateSearchCV(inner, grid)) == {"privatesearchcv": "private"}
+
+
+def test_columns_are_walked():
+    columns = ColumnTransformer(
+        [("one", preprocessing.StandardScaler(), [0]), ("two", DomainScaler(bounds=(0, 1)), [1])],
+        remainder="drop",
+    )
+    nested = Pipeline([("columns", columns), ("end", measure())])
+    assert verdicts(nested) == {
+        "columns__one": "leaks",
+        "columns__two": "public",
+        "end": "private",
+    }
+
+
+def test_the_report_reads_as_a_list():
+    text = str(check_private(make_pipeline(preprocessing.MinMaxScaler(), measure())))
+    assert "LEAKS  minmaxscaler (MinMaxScaler)" in text
+    assert "mend: scale by public bounds with DomainScaler" in text

@@ -7,7 +7,7 @@ from ..exceptions import BudgetError, RelationError
 from ._budget_table import html_table, text_table
 from ._checks import check_delta, check_integer, check_real
 from ._filters import exposure, make_filter
-from ._ledger import Entry, open_ledger
+from ._ledger import Entry, open_ledger, read_terms, refuse_existing
 from ._neighbors import ADD_REMOVE, REPLACE_ANY, check_neighbors
 from ._plan import Plan
 
@@ -298,6 +298,50 @@ class BudgetAccountant(_Budget):
     skdp_bary.exceptions.BudgetError: survey asks for epsilon=0.1, delta=0.0, but only \
 epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing was charged.
     """
+
+    @classmethod
+    def open(cls, ledger):
+        """Return the budget that an existing ledger holds.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            A ledger file.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+
+        Raises
+        ------
+        LedgerError
+            If there is no such ledger, or it is damaged.
+        """
+        terms = read_terms(ledger)
+        terms.pop("renyi_order")
+        return cls(**terms, ledger=ledger)
+
+    @classmethod
+    def create(cls, ledger, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum"):
+        """Return a new budget in a ledger that does not exist yet.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            File to create; an existing one is refused.
+        epsilon, delta : float
+            Ceiling.
+        neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
+            Neighbouring relation.
+        composition : {"sum", "renyi"}, default="sum"
+            How spends add up.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        refuse_existing(ledger)
+        return cls(epsilon, delta, neighbors=neighbors, composition=composition, ledger=ledger)
 
     def __init__(self, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum", ledger=None):
         filter_ = make_filter(composition, epsilon, delta)

@@ -9,7 +9,7 @@ import os
 import threading
 from dataclasses import dataclass
 
-from ..exceptions import ReadOnlyLedgerError
+from ..exceptions import LedgerError, ReadOnlyLedgerError
 from ._filters import Cost, Tally
 
 # One lock for every ledger of the process. Charges are short and rare next to the fits they
@@ -58,6 +58,19 @@ def open_ledger(path, terms):
     from ._sqlite import SqliteLedger  # budgets in memory do not need sqlite3
 
     return SqliteLedger(path, terms)
+
+
+def read_terms(path):
+    """Return what the entries of an existing ledger file are measured against."""
+    from ._sqlite import read_terms
+
+    return read_terms(path)
+
+
+def refuse_existing(path):
+    """Raise when a ledger file is there already."""
+    if os.path.exists(path) and os.path.getsize(path):
+        raise LedgerError(f"The ledger {os.fspath(path)!r} exists already. Nothing was changed.")
 
 
 class MemoryLedger:

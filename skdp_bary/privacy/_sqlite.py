@@ -38,6 +38,7 @@ CREATE INDEX totals_by_loss ON totals (loss_units);
 CREATE INDEX totals_by_delta ON totals (delta_units);
 """
 
+_TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
 _INSERT = """
 INSERT INTO entries
     (time, who, relation, epsilon, delta, part, note, loss_units, delta_units)
@@ -127,6 +128,13 @@ class SqliteLedger:
     def refuse_copy(self):
         """Do nothing: a copy of this object reads and writes the same file."""
 
+    def stored_terms(self):
+        """Return what the entries are measured against."""
+        with self._session("DEFERRED") as db:
+            self._check_format(db)
+            row = db.execute(f"SELECT {', '.join(_TERMS)} FROM ledger").fetchone()
+        return dict(zip(_TERMS, row, strict=True))
+
     def _is_blank(self):
         # A creation that was killed leaves an empty file, or a journal that empties it.
         with self._session("DEFERRED") as db:
@@ -147,7 +155,7 @@ class SqliteLedger:
                 (uuid.uuid4().hex, *terms.values()),
             )
 
-    def _check_terms(self, db, terms):
+    def _check_format(self, db):
         if _pragma(db, "application_id") != _APPLICATION_ID:
             raise self._error("it is a SQLite database, but not a budget ledger")
         if _pragma(db, "user_version") != _FORMAT:
@@ -155,6 +163,9 @@ class SqliteLedger:
                 f"it has ledger format {_pragma(db, 'user_version')}, this version of skdp_bary "
                 f"reads format {_FORMAT}"
             )
+
+    def _check_terms(self, db, terms):
+        self._check_format(db)
         names = ("id", *terms)
         rows = db.execute(f"SELECT {', '.join(names)} FROM ledger").fetchall()
         if len(rows) != 1:
@@ -218,6 +229,13 @@ class SqliteLedger:
         return LedgerError(
             f"The ledger {self.path!r} cannot be used: {reason}. Nothing was released."
         )
+
+
+def read_terms(path):
+    """Return the terms that an existing ledger file holds."""
+    ledger = SqliteLedger.__new__(SqliteLedger)
+    ledger.path = _check_path(path)
+    return ledger.stored_terms()
 
 
 def _read_tally(db, part):

@@ -1,0 +1,42 @@
+"""The command that says of a pipeline which of its steps keep the guarantee."""
+
+import importlib
+import os
+import sys
+
+from sklearn.base import BaseEstimator
+
+from ..inspection import check_private
+
+
+def add_audit(commands):
+    """Add ``audit`` to the subparsers `commands`."""
+    audit = commands.add_parser(
+        "audit",
+        help="say which steps of a pipeline keep the guarantee",
+        description="Import an estimator or a pipeline and say of every step whether fitting it "
+        "is private. Exits with status 2 when a step leaks or nothing is known about it.",
+    )
+    audit.add_argument(
+        "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
+    )
+    audit.set_defaults(run=_run)
+
+
+def _run(given):
+    print(check_private(_load(given.pipeline), strict=True))
+    return 0
+
+
+def _load(place):
+    module, separator, name = place.partition(":")
+    if not separator or not name:
+        raise ValueError(f"The pipeline must be named as module:name, got {place!r}.")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    finally:
+        sys.path.pop(0)
+    if not isinstance(found, BaseEstimator):
+        raise ValueError(f"{place} is no estimator, but {found!r}.")
+    return found

@@ -1,0 +1,87 @@
+"""Commands, their options, and what becomes of errors."""
+
+import argparse
+import sys
+import warnings
+
+from .. import __version__
+from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
+from ._audit import add_audit
+from ._budget import add_budget
+from ._release import add_releases
+
+ERROR, REFUSED = 2, 3
+_EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
+
+_DESCRIPTION = """\
+Differentially private releases of a table: the rows stay where they are, what is written to --out
+may be published. Rows are read in chunks. Give public bounds, and a ledger that all releases of
+the same people share.
+"""
+_EPILOG = """\
+exit status:
+  0  the release was written
+  2  something was wrong with the command, the file or the ledger; nothing was written
+  3  the budget refused the release; nothing was charged or written
+
+examples:
+  skdp-bary budget create budget.db --epsilon 2
+  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
+      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
+  skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --dry-run
+  skdp-bary budget show budget.db
+"""
+
+
+def main(arguments=None):
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What follows the name of the command; None takes the arguments of the process.
+
+    Returns
+    -------
+    status : int
+        0 for success, 2 for an error, 3 for a release that the budget refused.
+    """
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", PrivacyWarning)
+            warnings.showwarning = _show_warning
+            return given.run(given)
+    except BudgetError as error:
+        return _fail(error, REFUSED)
+    except LeakError as error:
+        print(error, file=sys.stderr)
+        return ERROR
+    except _EXPECTED as error:
+        return _fail(error, ERROR)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        "skdp-bary",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"skdp_bary {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_releases(commands)
+    add_budget(commands)
+    add_audit(commands)
+    return parser
+
+
+def _fail(error, status):
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    print(f"skdp-bary: {' '.join(str(text).split())}", file=sys.stderr)
+    return status
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    print(f"skdp-bary: note: {' '.join(str(message).split())}", file=sys.stderr)

@@ -1,0 +1,136 @@
+"""Commands that release something about a table."""
+
+import argparse
+
+from ..estimators import PrivateEMDHeatmap, PrivateMeasure, PrivateWassersteinBarycenter
+from ..geometry import Box
+from ..privacy._accountant import BudgetAccountant
+from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ._outputs import check_output, write_heatmap, write_points
+from ._tables import Table
+
+
+def add_releases(commands):
+    """Add the commands that release something to the subparsers `commands`."""
+    shared = _shared_options()
+    for name, text, options, build, write in (
+        ("measure", "a private set of weighted points", _no_options, _measure, write_points),
+        ("barycenter", "the mean of several groups", _barycenter_options, _barycenter,
+         write_points),
+        ("heatmap", "a private heatmap of places", _heatmap_options, _heatmap, write_heatmap),
+    ):  # fmt: skip
+        command = commands.add_parser(
+            name, help=text, description=f"Release {text}.", parents=[shared]
+        )
+        options(command)
+        command.set_defaults(run=_run, build=build, write=write)
+
+
+def _run(given):
+    table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
+    estimator = given.build(given).set_params(
+        epsilon=given.epsilon,
+        delta=given.delta,
+        bounds=_bounds(given.bounds, len(table.columns)),
+        n_hint=given.n_hint,
+        accountant=_accountant(given),
+    )
+    accountant = estimator.accountant
+    if given.dry_run:
+        print(_quote_in_words(accountant.quote(estimator, len(table.columns))))
+        return 0
+    if given.out is None:
+        raise ValueError("--out is needed: the file that the release is written to.")
+    check_output(given.out)
+    accountant.check(estimator.privacy_plan(len(table.columns)))
+    if given.groups is None:
+        estimator.fit(table.chunks)
+    else:
+        X, y, groups = table.whole()
+        estimator.fit(X, y, groups=groups)
+    given.write(estimator, table.columns, given.out)
+    epsilon, delta = accountant.remaining()
+    print(f"wrote {given.out}; left of the budget: epsilon={epsilon:g}, delta={delta:g}")
+    return 0
+
+
+def _accountant(given):
+    if given.ledger is None:
+        relation = given.neighbors or ADD_REMOVE
+        return BudgetAccountant(given.epsilon, given.delta, neighbors=relation)
+    accountant = BudgetAccountant.open(given.ledger)
+    if given.neighbors not in (None, accountant.neighbors):
+        raise ValueError(
+            f"--neighbors {given.neighbors} differs from the ledger's {accountant.neighbors}."
+        )
+    return accountant
+
+
+def _bounds(given, n_features):
+    """Read two numbers, or two lists of numbers, one for each column."""
+    if given is None:
+        return None
+    low, high = ([float(number) for number in text.split(",")] for text in given)
+    for corner in (low, high):
+        if len(corner) not in (1, n_features):
+            raise ValueError(
+                f"--bounds must be two numbers or two lists of {n_features}, got {given}."
+            )
+    widen = [corner * (n_features if len(corner) == 1 else 1) for corner in (low, high)]
+    return Box(*widen)
+
+
+def _quote_in_words(quote):
+    steps = "\n".join(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps)
+    fits = "fits" if quote.fits else "DOES NOT FIT"
+    return (
+        f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; {fits}\n"
+        f"{steps}\nleft afterwards: epsilon={quote.remaining[0]:g}, delta={quote.remaining[1]:g}"
+    )
+
+
+def _shared_options():
+    shared = argparse.ArgumentParser(add_help=False)
+    add = shared.add_argument
+    add("table", help="private table: .csv, .csv.gz or .parquet, with a line of column names")
+    add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
+    add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
+    add("--bounds", nargs=2, metavar=("LOW", "HIGH"),
+        help="public range of the columns: two numbers, or two comma-separated lists")  # fmt: skip
+    add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
+    add("--epsilon", type=float, default=1.0, help="privacy loss (default: 1)")
+    add("--delta", type=float, default=0.0, help="failure probability (default: 0)")
+    add("--neighbors", choices=RELATIONS, default=None,
+        help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
+    add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
+    add("--out", metavar="FILE", help="where the release goes: .csv, .npz, .geojson or .png")
+    add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
+    return shared
+
+
+def _no_options(command):
+    pass
+
+
+def _barycenter_options(command):
+    command.add_argument("--label", metavar="NAME", help="column that names the group of a row")
+    command.add_argument("--classes", nargs="+", metavar="LABEL", help="public set of groups")
+    command.add_argument("--atoms", type=int, default=8, help="number of points (default: 8)")
+
+
+def _heatmap_options(command):
+    command.add_argument(
+        "--resolution", type=int, default=256, help="cells along a side (default: 256)"
+    )
+
+
+def _measure(given):
+    return PrivateMeasure()
+
+
+def _barycenter(given):
+    return PrivateWassersteinBarycenter(given.atoms, classes=given.classes)
+
+
+def _heatmap(given):
+    return PrivateEMDHeatmap(resolution=given.resolution)

@@ -1,0 +1,143 @@
+"""The command line: what is written, what is charged, and which status ends it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant
+from skdp_bary.cli import main
+
+pandas = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a table of places, as the working directory."""
+    rng = np.random.default_rng(0)
+    places = rng.normal(0.5, 0.1, size=(3000, 2))
+    table = pandas.DataFrame(places, columns=["lon", "lat"])
+    table["user"] = np.arange(3000) // 3
+    table["town"] = np.where(np.arange(3000) % 2, "east", "west")
+    table.to_csv(tmp_path / "places.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+PLACES = ["places.csv", "--columns", "lon", "lat", "--bounds", "0", "1"]
+
+
+def test_it_runs_as_a_process(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "skdp_bary.cli", "measure", *PLACES, "--out", "measure.csv"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "wrote measure.csv" in done.stdout
+    written = np.loadtxt(folder / "measure.csv", delimiter=",", skiprows=1)
+    assert written[:, 2].sum() == pytest.approx(1.0)
+    assert abs(written[:, 2] @ written[:, :2] - 0.5).max() < 0.05
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "geojson", "png"])
+@pytest.mark.parametrize("command", ["measure", "barycenter", "heatmap"])
+def test_every_release_is_written_in_every_form(folder, command, ending, capsys):
+    if ending == "png":
+        pytest.importorskip("matplotlib")
+    extra = ["--resolution", "16"] if command == "heatmap" else []
+    out = f"release.{ending}"
+    assert main([command, *PLACES, *extra, "--n-hint", "3000", "--out", out]) == 0
+    content = (folder / out).read_bytes()
+    assert content
+    if ending == "geojson":
+        assert json.loads(content)["type"] == "FeatureCollection"
+
+
+def test_labels_persons_and_parquet(folder, capsys):
+    parquet = folder / "places.parquet"
+    pandas.read_csv("places.csv").to_parquet(parquet)
+    options = ["--columns", "lon", "lat", "--bounds", "0,0", "1,1", "--label", "town"]
+    options += ["--classes", "east", "west", "--n-hint", "1000", "--atoms", "3"]
+    for path in ("places.csv", "places.parquet"):
+        assert main(["barycenter", path, *options, "--out", "plain.csv"]) == 0
+        assert main(["barycenter", path, *options, "--groups", "user", "--out", "p.csv"]) == 0
+    assert np.loadtxt("p.csv", delimiter=",", skiprows=1).shape == (3, 3)
+
+
+def test_a_ledger_is_charged_and_refuses(folder, capsys):
+    assert main(["budget", "create", "budget.db", "--epsilon", "1.5"]) == 0
+    assert main(["budget", "create", "budget.db", "--epsilon", "9"]) == 2
+    assert main(["measure", *PLACES, "--ledger", "budget.db", "--out", "one.csv"]) == 0
+    assert main(["measure", *PLACES, "--ledger", "budget.db", "--out", "two.csv"]) == 3
+    assert not (folder / "two.csv").exists()
+    assert len(BudgetAccountant.open("budget.db").entries) == 1
+    captured = capsys.readouterr()
+    assert captured.err.strip().splitlines()[-1].startswith("skdp-bary: A plan asks for")
+
+
+def test_a_dry_run_reads_and_charges_nothing(folder, capsys):
+    assert main(["budget", "create", "budget.db", "--epsilon", "1.5"]) == 0
+    assert main(["measure", *PLACES, "--ledger", "budget.db", "--dry-run"]) == 0
+    assert "epsilon=1, delta=0, add_remove; fits" in capsys.readouterr().out
+    assert BudgetAccountant.open("budget.db").entries == ()
+
+
+def test_the_owner_reads_the_ledger(folder, capsys):
+    accountant = BudgetAccountant.create("budget.db", 1.0, 1e-6, neighbors="replace_one")
+    accountant.spend(0.25, who="survey")
+    for action in (["show"], ["verify"], ["export"], ["export", "--format", "json"]):
+        assert main(["budget", *action[:1], "budget.db", *action[1:]]) == 0
+    out = capsys.readouterr().out
+    assert "survey" in out and "1 entries add up" in out
+    assert json.loads(out[out.index("[\n") :])[0]["epsilon"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["measure", "nowhere.csv", "--out", "m.csv"], "nowhere.csv"),
+        (["measure", "places.csv", "--columns", "x", "--out", "m.csv"], "no column 'x'"),
+        (["measure", *PLACES], "--out is needed"),
+        (["measure", *PLACES, "--out", "m.txt"], "must end in"),
+        (["measure", *PLACES, "--out", "no/m.csv"], "no folder"),
+        (["measure", *PLACES, "--epsilon", "-1", "--out", "m.csv"], "epsilon"),
+        (["measure", "places.csv", "--columns", "town", "--bounds", "0", "1", "--out", "m.csv"],
+         "must hold numbers"),
+        (["measure", "places.csv", "--columns", "lon", "--bounds", "0,0", "1,1", "--out", "m.csv"],
+         "--bounds"),
+        (["budget", "show", "nowhere.db"], "missing"),
+        (["audit", "nowhere:pipe"], "nowhere"),
+        (["audit", "json"], "module:name"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line_and_status_two(folder, capsys, arguments, text):
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert text in lines[-1] and lines[-1].startswith("skdp-bary: ")
+    assert not (folder / "m.csv").exists()
+
+
+def test_audit_tells_what_leaks(folder, capsys):
+    (folder / "pipes_to_audit.py").write_text(
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import MinMaxScaler\n"
+        "from skdp_bary import DomainScaler, PrivateMeasure\n"
+        "good = make_pipeline(DomainScaler((0, 1)), PrivateMeasure(bounds=(0, 1)))\n"
+        "bad = make_pipeline(MinMaxScaler(), PrivateMeasure(bounds=(0, 1)))\n"
+    )
+    assert main(["audit", "pipes_to_audit:good"]) == 0
+    assert main(["audit", "pipes_to_audit:bad"]) == 2
+    assert "LEAKS  minmaxscaler" in capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    for word in ("measure", "barycenter", "heatmap", "budget", "audit", "exit status"):
+        assert word in text

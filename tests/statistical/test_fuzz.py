@@ -1,0 +1,135 @@
+"""Odd rows: every fit ends in a release whose guarantee holds, or in an error before any charge."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skdp_bary import BudgetAccountant
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.testing._discovery import private_estimators
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+CASES = 400  # of every estimator
+QUICK = {"n_init": 1, "n_atoms": 2, "n_clusters": 2, "resolution": 8, "depth": 3}
+ODD_VALUES = [
+    0.0, -0.0, 1.0, 0.5, -1e-320, 5e-324, 1e-17, 1.0 - 2.0**-53, 1.0 + 2.0**-52, 2.0, -3.0,
+    1e15, -1e150, 1.7e308, -1.7e308,
+]  # fmt: skip
+NOT_NUMBERS = [math.nan, math.inf, -math.inf]
+DTYPES = ["float64", "float32", "float16", "int8", "int64", "uint8", "bool", "object", "U5"]
+
+
+@st.composite
+def tables(draw):
+    """Draw rows: their values, their kind, their place in memory."""
+    n_rows = draw(st.sampled_from([0, 1, 2, 3, 7, 40, 90]))
+    n_features = draw(st.sampled_from([0, 1, 2, 2, 2, 3, 5]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    style = draw(
+        st.sampled_from(["uniform", "odd", "constant column", "one row many times", "far"])
+    )
+    X = rng.random((n_rows, n_features))
+    if style == "odd":
+        X = rng.choice(ODD_VALUES, size=X.shape)
+    elif style == "constant column" and n_features:
+        X[:, 0] = draw(st.sampled_from(ODD_VALUES))
+    elif style == "one row many times" and n_rows:
+        X = np.repeat(X[:1], n_rows, axis=0)
+    elif style == "far":
+        X = rng.normal(size=X.shape) * draw(st.sampled_from([1e-300, 1e-8, 1e8, 1e300]))
+    if X.size and draw(st.integers(0, 9)) == 0:
+        X[rng.integers(n_rows), rng.integers(n_features)] = draw(st.sampled_from(NOT_NUMBERS))
+    with np.errstate(all="ignore"):
+        X = X.astype(draw(st.sampled_from(DTYPES + ["float64"] * 6)))
+    form = draw(st.sampled_from(["plain", "plain", "fortran", "read-only", "strided", "list"]))
+    if form == "fortran":
+        X = np.asfortranarray(X)
+    elif form == "read-only":
+        X.setflags(write=False)
+    elif form == "strided":
+        X = np.repeat(X, 2, axis=0)[::2]
+    return X.tolist() if form == "list" else X
+
+
+def quick(cls, n_features, relation, delta):
+    """Return an estimator with public bounds that is quick to fit."""
+    names = cls().get_params()
+    wanted = {name: value for name, value in QUICK.items() if name in names}
+    wanted |= {"bounds": (0, 1), "neighbors": relation, "delta": delta}
+    return cls().set_params(**wanted)
+
+
+def accepted(estimator, n_features):
+    try:
+        estimator.privacy_plan(max(n_features, 1))
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", private_estimators())
+def test_odd_rows(name):
+    cls = private_estimators()[name]
+    seen = {"fitted": 0, "refused": 0}
+
+    @settings(
+        max_examples=CASES, deadline=None, derandomize=True, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(
+        tables(),
+        st.sampled_from(["add_remove", "replace_one", "replace_any"]),
+        st.sampled_from([0.0, 1e-6]),
+        st.booleans(),
+    )
+    def run(X, relation, delta, bounded):
+        width = np.shape(X)[1] if np.ndim(X) == 2 else 1
+        estimator = quick(cls, width, relation, delta)
+        if not bounded:
+            estimator.set_params(bounds=None)
+        assume(accepted(estimator, width))
+        seen["fitted" if _check(estimator, X, relation) else "refused"] += 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        run()
+    assert seen["fitted"] > CASES / 10 and seen["refused"] > CASES / 50, seen
+
+
+def _check(estimator, X, relation):
+    """Fit, and return whether it was not refused."""
+    accountant = BudgetAccountant(10.0, 1e-3, neighbors=relation)
+    paying = clone(estimator).set_params(accountant=accountant)
+    try:
+        paying.fit(X)
+    except (ValueError, TypeError, OverflowError):
+        assert accountant.entries == ()
+        assert not hasattr(paying, "privacy_")
+        return False
+    assert len(accountant.entries) == 1
+    for value in vars(paying).values():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            assert np.isfinite(value).all()
+    neighbor = _neighbor(X, relation)
+    if neighbor is not None:
+        report = replay_sensitivity(estimator, X, neighbor)
+        assert report.holds, report
+    return True
+
+
+def _neighbor(X, relation):
+    """Return the rows without the last one, or with the first one in its place."""
+    rows = np.array(X)
+    if len(rows) < 2:
+        return None
+    if relation == "add_remove":
+        return rows[:-1]
+    rows[-1] = rows[0]
+    return rows

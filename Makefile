@@ -64,13 +64,13 @@ clean: ## Remove what was built; the environments stay
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(call make_environment,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,plot,dask,accounting,test,lint,docs]"
+	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,postgres,plot,dask,accounting,test,lint,docs]"
 	touch $@
 
 $(PEERS)/.installed: setup.cfg pyproject.toml .ci/oldest.txt
 	$(call make_environment,$(PEERS))
 	$(PEERS)/bin/python -m pip install --quiet --constraint .ci/oldest.txt \
-		--editable ".[cli,plot,dask,accounting,test,peers]"
+		--editable ".[cli,postgres,plot,dask,accounting,test,peers]"
 	touch $@
 
 define make_environment

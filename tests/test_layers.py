@@ -41,6 +41,7 @@ HEAVY = {
     "mpmath",
     "ot",
     "pandas",
+    "psycopg",
     "sqlite3",
     "torch",
 }

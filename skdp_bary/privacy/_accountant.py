@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from ..exceptions import BudgetError, RelationError
 from ._budget_table import html_table, text_table
+from ._chain import check_receipt, check_records
 from ._checks import check_delta, check_integer, check_real
 from ._filters import exposure, make_filter
 from ._ledger import Entry, open_ledger, read_terms, refuse_existing
@@ -252,16 +253,17 @@ class BudgetAccountant(_Budget):
         Gaussian noise; it needs ``delta > 0``, keeps half of it for releases that have a delta of
         their own, and the other half to turn the Renyi loss into (epsilon, delta).
     ledger : str or path-like, default=None
-        A file (SQLite) that keeps the entries, created when it does not exist. It can be shared
-        by the processes of one host and survives crashes. With None the entries live in the
-        memory of this process.
+        Where the entries are kept. A path names a file (SQLite), created when it does not exist;
+        it can be shared by the processes of one host and survives crashes.
+        ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
+        many hosts (extra ``postgres``). With None the entries live in the memory of this process.
 
     Attributes
     ----------
     epsilon, delta, neighbors, composition : object
         As given; they cannot be changed.
     ledger : str or None
-        Absolute path of the file.
+        Absolute path of the file, or address of the server without password.
     entries : tuple of Entry
         Every spend so far, with ``time``, ``who``, ``relation``, ``epsilon``, ``delta``, ``part``
         and ``note``.
@@ -306,7 +308,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         ledger : str or path-like
-            A ledger file.
+            A ledger file, or the address of a budget on a server.
 
         Returns
         -------
@@ -328,7 +330,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         ledger : str or path-like
-            File to create; an existing one is refused.
+            File or budget to create; an existing one is refused.
         epsilon, delta : float
             Ceiling.
         neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
@@ -361,13 +363,47 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     @property
     def ledger(self):
-        """Absolute path of the ledger file, or None."""
+        """Absolute path of the ledger file, address of the server without password, or None."""
         return self._ledger.path
 
     @property
     def entries(self):
         """Every spend so far, oldest first."""
         return self._ledger.entries()
+
+    def receipt(self):
+        """Return a receipt of everything charged so far, to be kept apart from the ledger.
+
+        Returns
+        -------
+        receipt : Receipt
+            Its ``to_json`` and ``from_json`` write and read a line of text.
+        """
+        return self._ledger.receipt()
+
+    def verify(self, receipt=None):
+        """Raise unless the ledger is whole and holds everything that a receipt speaks of.
+
+        Parameters
+        ----------
+        receipt : Receipt or None, default=None
+            A receipt taken earlier. With it, an older copy of the ledger put in its place is found.
+
+        Returns
+        -------
+        n_entries : int
+
+        Raises
+        ------
+        LedgerError
+            If an entry was altered or removed, if the running sums are not those of the entries,
+            or if the ledger does not hold what the receipt speaks of.
+        """
+        entries, costs, links, totals = self._ledger.records()
+        check_records(self.ledger, entries, costs, links, totals)
+        if receipt is not None:
+            check_receipt(self.ledger, self._ledger.receipt(), links, receipt)
+        return len(entries)
 
     def part(self, name):
         """Return the budget of one of several disjoint parts of the data.

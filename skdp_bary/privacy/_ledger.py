@@ -1,15 +1,18 @@
-"""Where the entries of a budget live: here, in memory. ``_sqlite`` keeps them in a file.
+"""Where the entries of a budget live: here, in memory.
 
-Both ledgers answer the same calls: ``append(entry, cost, admit)`` adds an entry in one atomic step
-with the question whether it is admitted, ``tally(part)`` and ``entries()`` read, and
+``_sqlite`` keeps them in a file and ``_postgres`` on a server. All answer the same calls:
+``append(entry, cost, admit)`` adds an entry in one atomic step with the question whether it is
+admitted; ``tally(part)``, ``entries()``, ``receipt()`` and ``records()`` read; and
 ``refuse_copy()`` raises when the ledger cannot spend.
 """
 
 import os
 import threading
+import uuid
 from dataclasses import dataclass
 
 from ..exceptions import LedgerError, ReadOnlyLedgerError
+from ._chain import FIRST, Receipt, next_link
 from ._filters import Cost, Tally
 
 # One lock for every ledger of the process. Charges are short and rare next to the fits they
@@ -52,24 +55,41 @@ class Entry:
 
 
 def open_ledger(path, terms):
-    """Return a ledger in memory, or the one in the file `path`, see :class:`SqliteLedger`."""
+    """Return a ledger in memory, in the file `path`, or on the server at that address."""
     if path is None:
         return MemoryLedger()
+    if is_server(path):
+        from ._postgres import PostgresLedger
+
+        return PostgresLedger(path, terms)
     from ._sqlite import SqliteLedger  # budgets in memory do not need sqlite3
 
     return SqliteLedger(path, terms)
 
 
+def is_server(ledger):
+    """Whether a ledger is named by the address of a PostgreSQL server."""
+    return isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://"))
+
+
 def read_terms(path):
-    """Return what the entries of an existing ledger file are measured against."""
+    """Return what the entries of an existing ledger are measured against."""
+    if is_server(path):
+        from ._postgres import PostgresLedger
+
+        return PostgresLedger.terms_at(path)
     from ._sqlite import read_terms
 
     return read_terms(path)
 
 
 def refuse_existing(path):
-    """Raise when a ledger file is there already."""
-    if os.path.exists(path) and os.path.getsize(path):
+    """Raise when a ledger is there already."""
+    if is_server(path):
+        from ._postgres import PostgresLedger
+
+        PostgresLedger.refuse_existing(path)
+    elif os.path.exists(path) and os.path.getsize(path):
         raise LedgerError(f"The ledger {os.fspath(path)!r} exists already. Nothing was changed.")
 
 
@@ -79,7 +99,8 @@ class MemoryLedger:
     path = None
 
     def __init__(self):
-        self._entries = []
+        self._id = uuid.uuid4().hex
+        self._entries, self._costs, self._links = [], [], []
         self._totals = {}
         self._leading_losses = []
         self._leading_deltas = []
@@ -95,6 +116,9 @@ class MemoryLedger:
             if entry.part:
                 self._leading_losses = self._leading(self._leading_losses, entry.part, "loss")
                 self._leading_deltas = self._leading(self._leading_deltas, entry.part, "delta")
+            previous = self._links[-1] if self._links else FIRST
+            self._links.append(next_link(previous, entry, cost))
+            self._costs.append(cost)
             self._entries.append(entry)
 
     def tally(self, part):
@@ -106,6 +130,16 @@ class MemoryLedger:
         """Return the entries, oldest first."""
         with LOCK:
             return tuple(self._entries)
+
+    def receipt(self):
+        """Return the receipt of the latest entry."""
+        with LOCK:
+            return Receipt(self._id, len(self._links), self._links[-1] if self._links else FIRST)
+
+    def records(self):
+        """Return entries, costs and links, oldest first, and the running sums by part."""
+        with LOCK:
+            return list(self._entries), list(self._costs), list(self._links), dict(self._totals)
 
     def refuse_copy(self):
         """Raise unless this is the ledger that was created, in the process that created it."""
@@ -122,6 +156,8 @@ class MemoryLedger:
             return {
                 **self.__dict__,
                 "_entries": list(self._entries),
+                "_costs": list(self._costs),
+                "_links": list(self._links),
                 "_totals": dict(self._totals),
                 "_owner": None,
             }

@@ -7,11 +7,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..exceptions import LedgerError
+from ._chain import FIRST, Receipt, next_link
 from ._filters import Cost, Tally
 from ._ledger import LOCK, Entry
 
 _APPLICATION_ID = 0x736B6470  # marks the file as a ledger
-_FORMAT = 1
+_FORMAT = 2
 _BUSY_SECONDS = 10.0
 # A rollback journal rather than WAL: between two charges everything is in one file, so a copy or a
 # backup of that file can never leave recent charges behind in a side file. EXTRA, because with a
@@ -28,7 +29,8 @@ CREATE TABLE entries (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
     epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL, note TEXT NOT NULL,
     loss_units INTEGER NOT NULL CHECK (loss_units >= 0),
-    delta_units INTEGER NOT NULL CHECK (delta_units >= 0)
+    delta_units INTEGER NOT NULL CHECK (delta_units >= 0),
+    link TEXT NOT NULL
 );
 CREATE TABLE totals (
     part TEXT PRIMARY KEY, n_entries INTEGER NOT NULL,
@@ -41,8 +43,8 @@ CREATE INDEX totals_by_delta ON totals (delta_units);
 _TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
 _INSERT = """
 INSERT INTO entries
-    (time, who, relation, epsilon, delta, part, note, loss_units, delta_units)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (time, who, relation, epsilon, delta, part, note, loss_units, delta_units, link)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 # Running sums, so that a charge does not read all earlier entries.
 _RAISE = """
@@ -105,6 +107,7 @@ class SqliteLedger:
                     entry.note,
                     cost.loss,
                     cost.delta,
+                    next_link(_last(db)[1], entry, cost),
                 ),
             )
             db.execute(_RAISE, (entry.part, cost.loss, cost.delta))
@@ -124,6 +127,25 @@ class SqliteLedger:
                 "ORDER BY number"
             )
             return tuple(Entry(*row) for row in rows)
+
+    def receipt(self):
+        """Return the receipt of the latest entry."""
+        with self._session("DEFERRED") as db:
+            self._check_identity(db)
+            return Receipt(self._id, *_last(db))
+
+    def records(self):
+        """Return entries, costs and links, oldest first, and the running sums by part."""
+        with self._session("DEFERRED") as db:
+            self._check_identity(db)
+            rows = db.execute(
+                "SELECT time, who, relation, epsilon, delta, part, note, loss_units, delta_units, "
+                "link FROM entries ORDER BY number"
+            ).fetchall()
+            sums = db.execute("SELECT part, loss_units, delta_units FROM totals").fetchall()
+        totals = {part: Cost(loss, delta) for part, loss, delta in sums}
+        entries, costs = [Entry(*row[:7]) for row in rows], [Cost(*row[7:9]) for row in rows]
+        return entries, costs, [row[9] for row in rows], totals
 
     def refuse_copy(self):
         """Do nothing: a copy of this object reads and writes the same file."""
@@ -252,6 +274,12 @@ def _read_tally(db, part):
         _two_largest(db, "loss_units", part),
         _two_largest(db, "delta_units", part),
     )
+
+
+def _last(db):
+    """Return the number of entries and the link of the latest."""
+    row = db.execute("SELECT number, link FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+    return (0, FIRST) if row is None else row
 
 
 def _two_largest(db, column, part):

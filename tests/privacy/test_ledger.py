@@ -140,8 +140,8 @@ class TestTerms:
 
     def test_another_format_is_refused(self, path):
         opened(path)
-        run_sql(path, "PRAGMA user_version = 2")
-        with pytest.raises(LedgerError, match="format 2, this version .* reads format 1"):
+        run_sql(path, "PRAGMA user_version = 3")
+        with pytest.raises(LedgerError, match="format 3, this version .* reads format 2"):
             opened(path)
 
 

@@ -1,0 +1,120 @@
+"""A PostgreSQL server of its own for the tests that need one."""
+
+import getpass
+import glob
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+
+class Server:
+    """A server on the loopback address, with its data in a temporary folder.
+
+    It runs as the user ``postgres`` when the tests run as root, which PostgreSQL refuses.
+    """
+
+    def __init__(self, programs, folder):
+        self._programs = programs
+        self._data = folder / "data"
+        self._user = "postgres" if os.geteuid() == 0 else None
+        self.port = _free_port()
+        if self._user:
+            shutil.chown(folder, self._user, self._user)
+        self._call("initdb", "-D", self._data, "-U", "tests", "-A", "trust", "--no-sync")
+        settings = f"listen_addresses='127.0.0.1'\nport={self.port}\nunix_socket_directories=''\n"
+        self._write("postgresql.auto.conf", settings)
+
+    @property
+    def address(self):
+        """Address of the database of the tests."""
+        return f"postgresql://tests@127.0.0.1:{self.port}/postgres"
+
+    def start(self, patience=30):
+        """Start the server and wait until it answers.
+
+        The processes of a killed server hold its memory until they have noticed.
+        """
+        log = self._data.parent / "log"
+        for _ in range(patience):
+            try:
+                return self._call("pg_ctl", "-D", self._data, "-l", log, "-w", "start")
+            except RuntimeError as error:
+                failed = error
+                time.sleep(1.0)
+        raise failed
+
+    def stop(self, mode="fast"):
+        """Stop the server; "immediate" is a crash."""
+        self._call("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
+
+    def kill(self):
+        """Kill the server and all of its processes with -9."""
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(
+            ["pgrep", "-P", str(first)], capture_output=True, text=True, check=False
+        ).stdout.split()
+        for process in (first, *map(int, children)):
+            try:
+                os.kill(process, 9)
+            except ProcessLookupError:
+                continue
+
+    def _write(self, name, text):
+        subprocess.run(
+            ["tee", str(self._data / name)], input=text, text=True, check=True,
+            stdout=subprocess.DEVNULL, user=self._user,
+        )  # fmt: skip
+
+    def _call(self, program, *arguments):
+        command = [str(self._programs / program), *map(str, arguments)]
+        done = subprocess.run(
+            command, user=self._user, cwd="/", check=False, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
+
+
+def _free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def _programs():
+    """Folder of the server's programs, or None."""
+    found = shutil.which("pg_ctl")
+    folders = [Path(found).resolve().parent] if found else []
+    folders += [Path(p) for p in sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]
+    return next((folder for folder in folders if (folder / "initdb").exists()), None)
+
+
+def _may_run():
+    if os.geteuid() != 0:
+        return getpass.getuser() is not None
+    return any(entry.pw_name == "postgres" for entry in pwd.getpwall())
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A running server, or a failure that says what is missing where it is required."""
+    programs = _programs()
+    if programs is None or not _may_run():
+        message = "no PostgreSQL server: install the packages postgresql and postgresql-client"
+        if os.environ.get("SKDP_BARY_REQUIRE_POSTGRES"):
+            pytest.fail(message)
+        pytest.skip(message)
+    pytest.importorskip("psycopg")
+    with tempfile.TemporaryDirectory(prefix="ledger-server-") as folder:
+        os.chmod(folder, 0o755)
+        server = Server(programs, Path(folder))
+        server.start()
+        yield server
+        server.stop("immediate")

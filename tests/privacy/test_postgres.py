@@ -1,0 +1,126 @@
+"""Budgets on a PostgreSQL server: roles, tampering, faults."""
+
+import pickle
+import uuid
+
+import pytest
+
+from skdp_bary.exceptions import LedgerError, ReadOnlyLedgerError
+from skdp_bary.privacy._accountant import BudgetAccountant
+from skdp_bary.privacy._mechanisms import DiscreteLaplace
+from skdp_bary.privacy._plan import Plan, Step
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def address(postgres_server):
+    return f"{postgres_server.address}#{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def run_sql(postgres_server):
+    def run(*statements):
+        with psycopg.connect(postgres_server.address, autocommit=True) as db:
+            for statement in statements:
+                db.execute(statement)
+
+    return run
+
+
+def opened(address, **options):
+    return BudgetAccountant(**{"epsilon": 1.0, **options}, ledger=address)
+
+
+def test_budgets_of_one_server_have_names(postgres_server):
+    names = [uuid.uuid4().hex for _ in range(2)]
+    one, two = (opened(f"{postgres_server.address}#{name}") for name in names)
+    one.spend(0.9)
+    two.spend(0.8)
+    assert (one.total(), two.total()) == ((0.9, 0.0), (0.8, 0.0))
+
+
+def test_entries_cannot_be_changed_in_passing(address, run_sql):
+    opened(address).spend(0.5)
+    for change in ("UPDATE {} SET loss_units = 0", "DELETE FROM {}", "TRUNCATE {}"):
+        with pytest.raises(psycopg.Error, match="never changed"):
+            run_sql(change.format("skdp_bary.entries"))
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE skdp_bary.entries SET loss_units = 1 WHERE number = 2 AND budget = '{id}'",
+        "UPDATE skdp_bary.entries SET who = 'x' WHERE number = 1 AND budget = '{id}'",
+        "DELETE FROM skdp_bary.entries WHERE number = 3 AND budget = '{id}'",
+        "DELETE FROM skdp_bary.entries WHERE number = 2 AND budget = '{id}'",
+        "UPDATE skdp_bary.totals SET loss_units = 0 WHERE budget = '{id}'",
+    ],
+)
+def test_tampering_is_found(address, run_sql, tampering):
+    accountant = opened(address)
+    for _ in range(3):
+        accountant.spend(0.1)
+    receipt = accountant.receipt()
+    assert accountant.verify(receipt) == 3
+    run_sql(
+        "ALTER TABLE skdp_bary.entries DISABLE TRIGGER append_only",
+        tampering.format(id=receipt.ledger),
+        "ALTER TABLE skdp_bary.entries ENABLE TRIGGER append_only",
+    )
+    with pytest.raises(LedgerError, match="cannot be trusted"):
+        accountant.verify(receipt)
+
+
+def test_a_role_that_may_read_cannot_spend(address, postgres_server, run_sql):
+    owner = opened(address)
+    owner.spend(0.25)
+    role = f"reader_{uuid.uuid4().hex}"
+    run_sql(
+        f"CREATE ROLE {role} LOGIN",
+        f"GRANT USAGE ON SCHEMA skdp_bary TO {role}",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA skdp_bary TO {role}",
+    )
+    reader = BudgetAccountant.open(address.replace("tests@", f"{role}@"))
+    assert reader.total() == (0.25, 0.0)
+    with pytest.raises(LedgerError, match="permission denied"):
+        reader.spend(0.1)
+    plan = Plan("add_remove", 0.1, 0.0, (Step("one", DiscreteLaplace(0.1)),))
+    with pytest.raises(ReadOnlyLedgerError, match="only read"):
+        reader.check(plan)
+    assert len(owner.entries) == 1
+
+
+def test_a_budget_created_anew_is_not_mistaken_for_the_old_one(address, run_sql):
+    accountant = opened(address)
+    name = address.rpartition("#")[2]
+    run_sql(f"DELETE FROM skdp_bary.budgets WHERE name = '{name}'")
+    opened(address)
+    with pytest.raises(LedgerError, match="replaced by another budget"):
+        accountant.spend(0.1)
+
+
+def test_passwords_are_never_printed(address):
+    secret = "correct-horse-battery"
+    with_password = address.replace("tests@", f"tests:{secret}@")
+    accountant = opened(with_password)
+    shown = [repr(accountant), str(accountant), accountant.ledger]
+    for broken in (
+        f"postgresql://tests:{secret}@127.0.0.1:1/postgres",
+        with_password.replace("/postgres#", "/nowhere#"),
+    ):
+        with pytest.raises((LedgerError, ValueError)) as caught:
+            opened(broken)
+        shown += [str(caught.value), repr(caught.value.__cause__)]
+    assert all(secret not in text for text in shown)
+
+
+def test_an_address_without_a_database_is_refused(postgres_server):
+    with pytest.raises(ValueError, match="must name a database"):
+        opened(f"postgresql://tests@127.0.0.1:{postgres_server.port}")
+
+
+def test_a_pickled_accountant_spends_on_the_server(address):
+    accountant = opened(address)
+    pickle.loads(pickle.dumps(accountant)).spend(0.5)
+    assert accountant.total() == (0.5, 0.0)

@@ -1,12 +1,16 @@
 """Exact solution of a semi-dual problem: Newton, then exchanges of whole points, then a proof."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ._coincident import divide, merge_atoms
 from ._costs import paired_cost, pairwise_cost
 from ._exchange import Exchange, break_cycles
 from ._newton import newton
+from ._semidual import SOFT
 
 _UNITS = 2**61  # integer units of the total mass
 _TOLERANCE = 2**11  # units: rounding of a mass, 1e-15 of the total
@@ -14,6 +18,7 @@ _FIRST_DEPTH = 6  # points called in for every pair of atoms
 _ALWAYS_NEAR = 2500  # problems this small hand every point to the exchange
 _LEVELS = (20, 200)  # points per atom of the coarse samples
 _RELATIVE_GAP = 1e-9
+_MISPLACED = 1e-12  # mass; far above rounding, far below any point
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Assignment:
     shares : ndarray of shape (n_atoms, n_split)
         Fractions of each split point; columns sum to one.
     cost, dual : float
+    misplaced : float
+        Most mass that an atom has too much or too little.
     """
 
     potentials: np.ndarray
@@ -37,25 +44,40 @@ class Assignment:
     shares: np.ndarray
     cost: float
     dual: float
+    misplaced: float
 
     @property
     def proven(self):
-        """Whether cost and dual agree to the promised precision."""
-        return self.cost - self.dual <= _RELATIVE_GAP * self.cost + 1e-15
+        """Whether all masses are right and cost and dual agree to the promised precision."""
+        # Without the right masses a plan may cost less than the dual value.
+        close = abs(self.cost - self.dual) <= _RELATIVE_GAP * self.cost + 1e-15
+        return close and self.misplaced <= _MISPLACED
 
 
 def solve_problem(problem, potentials=None, warmth=None):
-    """Return the exact Assignment of a SemidualProblem."""
-    best = None
-    for start in (potentials, None) if potentials is not None else (None,):
-        assignment = _finish(problem, _approach(problem, start, warmth))
-        if assignment.proven:
-            return assignment
-        best = assignment
-    raise RuntimeError(
-        "optimal transport was not solved to a proven optimum: "
-        f"cost {best.cost}, dual {best.dual} (in the unit frame of the points)."
-    )
+    """Return the exact Assignment of a SemidualProblem, by ever more careful means."""
+    merged, potentials, group = merge_atoms(problem, potentials)
+    for found in _attempts(merged, potentials, warmth):
+        if found.proven:
+            break
+    else:
+        warnings.warn(
+            "optimal transport was not solved to a proven optimum: "
+            f"cost {found.cost}, dual {found.dual} (in the unit frame of the points).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return found if group is None else divide(found, problem.cloud.weights, problem.target, group)
+
+
+def _attempts(problem, potentials, warmth):
+    """Yield assignments: warm, cold, with every point in the exchange, by network simplex."""
+    if potentials is not None:
+        yield _finish(problem, _approach(problem, potentials, warmth), _ALWAYS_NEAR)
+    state = _approach(problem, None, None)
+    yield _finish(problem, state, _ALWAYS_NEAR)
+    yield _finish(problem, state, len(problem.cloud.points))
+    yield _network_simplex(problem)
 
 
 def _approach(problem, potentials, warmth):
@@ -72,11 +94,11 @@ def _approach(problem, potentials, warmth):
     return newton(problem, potentials, n_atoms / n_points + 3e-4, warmth)
 
 
-def _finish(problem, state):
-    """Exchange points until every atom has its mass, then certify."""
+def _finish(problem, state, n_near):
+    """Exchange points, at first `n_near`, until every atom has its mass; then certify."""
     units, target = to_units(problem.cloud.weights), to_units(problem.target)
     outside = Bystanders(problem, state)
-    near, labels, potentials = outside.nearest(), state.labels.copy(), state.potentials
+    near, labels, potentials = outside.nearest(n_near), state.labels.copy(), state.potentials
     while True:
         costs = pairwise_cost(problem.atoms, problem.cloud.points[near], problem.p)
         labels[near] = (costs - potentials[:, None]).argmin(axis=0)
@@ -110,17 +132,19 @@ class Bystanders:
         self.prices = None
         self.refused = None
 
-    def nearest(self):
+    def nearest(self, size):
         """Return the points closest to a border: those that take part first."""
         n_points, n_atoms = len(self.state.labels), len(self.problem.target)
-        size = max(_ALWAYS_NEAR, 30 * n_atoms)
+        size = max(size, 30 * n_atoms)
         if n_points <= size:
             self.prices = np.full((n_atoms, n_atoms), np.inf)
             return np.arange(n_points)
+        # Beyond the soft range a margin is only known to be no smaller than that.
+        margins = np.minimum(self.state.margins, SOFT * self.state.temperatures)
         order = np.argpartition(self.state.margins, size)
         self.least = np.full(n_atoms, np.inf)
         far = order[size:]
-        np.minimum.at(self.least, self.state.labels[far], self.state.margins[far])
+        np.minimum.at(self.least, self.state.labels[far], margins[far])
         return np.sort(order[:size])
 
     def agree(self, potentials):
@@ -158,10 +182,11 @@ class Bystanders:
         extra[atom] = np.inf
         order = np.argpartition(extra, depth, axis=1)[:, : depth + 1]
         prices = np.take_along_axis(extra, order, axis=1)
-        # What stays outside costs at least the dearest of these; all the others come in.
-        self.prices[atom] = prices.max(axis=1)
         others = np.arange(len(extra)) != atom
-        return held[np.unique(order[others, :depth])]
+        chosen = np.unique(order[others, :depth])
+        # What stays outside costs at least the dearest of these; all the others come in.
+        self.prices[atom] = prices.max(axis=1) if chosen.size < held.size else np.inf
+        return held[chosen]
 
 
 def to_units(weights):
@@ -198,6 +223,28 @@ def _certify(problem, exchange, near, labels):
         shares=shares,
         cost=float(cloud.weights @ each),
         dual=exact_dual(problem, potentials),
+        misplaced=float(np.abs(exchange.excess).max() / _UNITS),
+    )
+
+
+def _network_simplex(problem):
+    """Solve by POT's network simplex: slow and large, but it needs no good start."""
+    from ot import emd
+
+    cloud = problem.cloud
+    costs = pairwise_cost(problem.atoms, cloud.points, problem.p).T
+    plan, log = emd(
+        cloud.weights, problem.target, costs, numItermax=np.iinfo(np.int64).max, log=True
+    )
+    split = np.flatnonzero(np.count_nonzero(plan, axis=1) > 1)
+    return Assignment(
+        potentials=log["v"],
+        labels=plan.argmax(axis=1),
+        split=split,
+        shares=plan[split].T / plan[split].sum(axis=1),
+        cost=float(np.einsum("ij,ij->", plan, costs)),
+        dual=exact_dual(problem, log["v"]),
+        misplaced=float(np.abs(plan.sum(axis=0) - problem.target).max()),
     )
 
 

@@ -13,6 +13,8 @@ from ._semidual import SemidualProblem
 # several times faster.
 _RELAXATION = 1.5
 _MOMENTUM = 0.5
+_NEARBY = 0.1  # movement below which momentum helps
+_PATIENCE = 8  # steps without gain after which a level has nothing more to give
 _LEAST_INNER = 1e-3  # of the cost; keeps a measure of distances above rounding
 
 
@@ -140,7 +142,7 @@ class Search:
             costs = [state.value + c for (state, _, _), c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, problems, found, float(self.shares @ costs))
             self._report(index, iteration, iterate)
-            if iterate.movement <= level.tol:
+            if iterate.movement <= level.tol or _stalled(iterate.history, iteration):
                 break
         return iterate
 
@@ -152,7 +154,9 @@ class Search:
         counts = sum(s * c for s, (_, c, _) in zip(self.shares, found, strict=True))
         sums = sum(s * total for s, (_, _, total) in zip(self.shares, found, strict=True))
         pulled = _centers(counts, sums, iterate.atoms)
-        step = _RELAXATION * (pulled - iterate.atoms) + _MOMENTUM * iterate.step
+        step = _RELAXATION * (pulled - iterate.atoms)
+        if iterate.movement < _NEARBY:
+            step += _MOMENTUM * iterate.step
         centers = [_centers(count, total, iterate.atoms) for _, count, total in found]
         potentials = tuple(
             moved_potentials(problem, state, center, step)
@@ -186,6 +190,12 @@ class Search:
                     movement=iterate.movement,
                 )
             )
+
+
+def _stalled(history, iteration):
+    """Tell whether the last few costs of a level are all above an earlier one of it."""
+    costs = history[-iteration:]
+    return iteration > _PATIENCE and min(costs[-_PATIENCE:]) > min(costs[:-_PATIENCE])
 
 
 def _centers(counts, sums, atoms):

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ._checks import check_measure, check_points, check_power
+from ._coincident import fill_in_order
 from ._costs import paired_cost, pairwise_cost
 from ._exact import solve_problem
 from ._measures import DiscreteMeasure, read_only
@@ -37,10 +38,11 @@ def solve_semidiscrete(measure, atoms, *, p=2, potentials=None):
     -------
     TransportResult
 
-    Raises
-    ------
-    RuntimeError
-        If cost and dual differ by more than 1e-9 of the cost: the plan is not proven optimal.
+    Warns
+    -----
+    ConvergenceWarning
+        If cost and dual differ by more than 1e-9 of the cost, after every fallback: the plan is
+        not proven optimal, but ``gap`` still bounds what it loses.
 
     Examples
     --------
@@ -151,21 +153,11 @@ def _expand(solution, weights, inverse, rows, columns, shape):
     shared = np.flatnonzero(group >= 0)
     for split in range(len(solution.split)):
         members = shared[group[shared] == split]
-        entries.append(_fill(members, weights[members], solution.shares[:, split], rows, columns))
+        atoms = np.flatnonzero(solution.shares[:, split])
+        point, atom, mass = fill_in_order(weights[members], solution.shares[atoms, split])
+        entries.append((rows[members[point]], columns[atoms[atom]], mass))
     row, column, mass = (np.concatenate(part) for part in zip(*entries, strict=True))
     return sparse.csr_array((mass, (row, column)), shape=shape)
-
-
-def _fill(members, masses, shares, rows, columns):
-    """Hand equal points to their atoms in order, splitting where an atom is full."""
-    atoms = np.flatnonzero(shares)
-    ends = np.cumsum(masses)
-    bounds = np.cumsum(shares[atoms]) * (ends[-1] / shares[atoms].sum())
-    cuts = np.union1d(ends, bounds[:-1])
-    middles = (np.append(0.0, cuts[:-1]) + cuts) / 2
-    point = np.minimum(np.searchsorted(ends, middles), len(members) - 1)
-    atom = np.minimum(np.searchsorted(bounds, middles), len(atoms) - 1)
-    return rows[members[point]], columns[atoms[atom]], np.diff(cuts, prepend=0.0)
 
 
 def _extend_potentials(potentials, columns, points, atoms, p):

@@ -19,7 +19,7 @@ from ._costs import pairwise_cost, two_cheapest
 from ._points import OrderedPoints
 
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
-_SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(-14)
+SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(-14)
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
 _SAMPLE = 20  # points per atom from which the scales of the cells are read
 
@@ -172,7 +172,7 @@ class Smoothed:
     @property
     def soft(self):
         """Index of the points that are shared among atoms."""
-        return np.flatnonzero(self.margins < _SOFT * self.temperatures)
+        return np.flatnonzero(self.margins < SOFT * self.temperatures)
 
     def newton_step(self, longest, gradient=None):
         """Return the change of potentials that removes a gradient, in the quadratic model.
@@ -207,7 +207,7 @@ def smooth(problem, potentials, temperatures):
     """Evaluate the smoothed semi-dual and its derivatives."""
     cloud, n_atoms = problem.cloud, len(problem.target)
     n_points = len(cloud.points)
-    reach = _SOFT * temperatures
+    reach = SOFT * temperatures
     labels, margins = np.empty(n_points, dtype=np.intp), np.empty(n_points)
     values, hard = np.empty(n_points), cloud.weights.copy()
     total = _SoftTotals(n_atoms, cloud.points.shape[1])

@@ -1,11 +1,24 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from skdp_bary.transport import _exact as exact
+from skdp_bary.transport._points import order_points
+from skdp_bary.transport._semidual import SemidualProblem
 
-KINDS = ("uniform", "grid", "duplicates", "islands", "far", "one place", "rounded", "speck")
+KINDS = (
+    "uniform",
+    "grid",
+    "duplicates",
+    "islands",
+    "far",
+    "one place",
+    "rounded",
+    "speck",
+    "twins",
+)
 
 
 def hostile_instance(seed):
@@ -28,6 +41,8 @@ def hostile_instance(seed):
         x = np.zeros((n, d))
     elif kind == "rounded":
         x, y = np.round(rng.standard_normal((n, d)), 1), np.round(rng.standard_normal((m, d)), 1)
+    elif kind == "twins":
+        y = y[rng.integers(0, max(1, m // 4), m)]
     elif kind == "speck":
         x = 1e-8 * rng.standard_normal((n, d))
     return x, masses(rng, n), y, masses(rng, m), float(rng.choice([1, 2, 2, 1.5, 3]))
@@ -134,10 +149,59 @@ def test_projections_are_means_of_what_is_received():
     assert result.potentials[2] <= 36.0  # attracts no point
 
 
-def test_an_unproven_plan_is_never_returned(monkeypatch):
+def unbalanced(problem, state, n_near):
+    """Return the plan that sends every point to the nearest atom, as if it were exact."""
+    labels, empty = problem.labels(np.zeros(len(problem.target))), np.empty(0, dtype=int)
+    shares = np.empty((len(problem.target), 0))
+    return exact.Assignment(np.zeros(len(problem.target)), labels, empty, shares, 0.0, 0.0, 0.5)
+
+
+def test_a_plan_with_wrong_masses_is_no_proof_and_the_network_simplex_takes_over(monkeypatch):
+    x, a, y, b, _ = hostile_instance(5)
+    measure, atoms = DiscreteMeasure(x, a), DiscreteMeasure(y, b)
+    expected = solve_semidiscrete(measure, atoms)
+    monkeypatch.setattr(exact, "_finish", unbalanced)
+    result = solve_semidiscrete(measure, atoms)
+    np.testing.assert_allclose(result.cost, expected.cost, rtol=1e-9)
+    np.testing.assert_allclose(result.masses, b, atol=1e-13)
+    assert result.gap <= 1e-9 * result.cost
+
+
+def test_says_when_a_plan_is_not_proven(monkeypatch):
     monkeypatch.setattr(exact, "exact_dual", lambda problem, potentials: -1.0)
-    with pytest.raises(RuntimeError, match="not solved to a proven optimum"):
-        solve_semidiscrete(DiscreteMeasure([[0.0], [2.0]]), DiscreteMeasure([[0.5]]))
+    with pytest.warns(ConvergenceWarning, match="not solved to a proven optimum"):
+        result = solve_semidiscrete(DiscreteMeasure([[0.0], [2.0]]), DiscreteMeasure([[0.5]]))
+    assert result.gap > result.cost
+
+
+def test_an_exchange_that_calls_in_every_point_still_ends_in_balance():
+    # Between twins all bystanders are called in, and no price of those that are left may remain.
+    rng = np.random.default_rng(3)
+    points, masses = rng.random((2700, 2)), rng.integers(1, 4, 48)
+    cloud, _ = order_points(points, np.ones(2700))
+    atoms = np.repeat(points[:6], 8, axis=0)
+    problem = SemidualProblem(cloud, atoms, masses / masses.sum(), 1.0)
+    assert next(exact._attempts(problem, None, None)).proven
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("warm", [False, True])
+def test_equal_atoms_share_what_they_attract(p, warm):
+    # Every point is tied between equal atoms; an exchange that treats them as different ones
+    # calls in all points, and once stopped there with masses that were wrong.
+    rng = np.random.default_rng(p)
+    points = np.round(rng.standard_normal((3000, 2)), 1) * [20.0, 10.0]
+    atoms = DiscreteMeasure(
+        np.repeat(points[rng.integers(0, 3000, 6)], 8, axis=0), rng.integers(0, 3, 48)
+    )
+    merged = DiscreteMeasure(atoms.support[::8], atoms.weights.reshape(6, 8).sum(axis=1))
+    expected = solve_semidiscrete(DiscreteMeasure(points), merged, p=p)
+    start = 10.0 * rng.standard_normal(48) if warm else None
+    result = solve_semidiscrete(DiscreteMeasure(points), atoms, p=p, potentials=start)
+    np.testing.assert_allclose(result.cost, expected.cost, rtol=1e-12)
+    np.testing.assert_allclose(result.masses, atoms.normalized().weights, atol=1e-13)
+    assert result.gap <= 1e-9 * result.cost
+    assert result.plan.nnz <= 3000 + 48 - 1
 
 
 @pytest.mark.parametrize(

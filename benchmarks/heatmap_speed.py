@@ -1,4 +1,4 @@
-"""Time of private heatmaps, as ratios of two times taken in one run.
+"""Time of private heatmaps, as ratios of two processor times taken in one run.
 
 - A default fit at resolution 256 with 200 people, over the linear program that the paper's
   reconstruction is (a variable a pixel, a deviation a cell, solved by HiGHS): goal 0.15.

@@ -1,15 +1,18 @@
 """Tree algorithms against linear programs, side by side in one run.
 
-Every line is a ratio of two medians taken in this run, and how far the two objectives differ.
-Goals: at least 8 times faster than HiGHS on the reduced program at w = 20 (resolution 256), 3 times
-at w = 2000; than the naive program 1000 times at resolution 256 and 20,000 times at 1024; the two
-posterior passes of a default heatmap of 200 persons in less than 0.15 of the naive program.
+Every line is a ratio of two medians of processor time taken in this run, and how far the two
+objectives differ. Goals: at least 8 times faster than HiGHS on the reduced program at w = 20
+(resolution 256), 3 times at w = 2000; than the naive program 1000 times at resolution 256 and
+20,000 times at 1024; the two posterior passes of a default heatmap of 200 persons in less than 0.15
+of the naive program.
 
 Usage: python benchmarks/tree_speed.py [--quick]
 """
 
+import json
 import sys
-from time import perf_counter
+from pathlib import Path
+from time import process_time
 
 import numpy as np
 from scipy.optimize import linprog
@@ -19,14 +22,16 @@ from skdp_bary.transport._tree import Tree, cell_codes, select_top, spread_leave
 from skdp_bary.transport._tree_l1 import l1_objective, minimize_l1
 from skdp_bary.transport._tree_posterior import infer_masses
 
+RESULTS = Path(__file__).parent / "results" / "tree_speed.json"
+
 
 def seconds(function, repeats=11):
-    """Median time of a call, and its last result."""
+    """Median processor time of a call, which other work does not stretch, and its last result."""
     times = []
     for _ in range(repeats):
-        start = perf_counter()
+        start = process_time()
         result = function()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return float(np.median(times)), result
 
 
@@ -145,16 +150,14 @@ def solve(program):
 
 
 def compare(name, tree, values, build, goal, repeats):
-    ours, masses = seconds(lambda: minimize_l1(tree, values))
+    """Return a row of results, ratio and difference of the objectives included."""
+    ours, masses = seconds(lambda: minimize_l1(tree, values), 5 if repeats == 1 else 11)
     building, program = seconds(lambda: build(tree, values), min(repeats, 3))
     solving, optimum = seconds(lambda: solve(program), repeats)
     gap = abs(l1_objective(tree, values, masses) - optimum) / optimum
-    goal = f" (goal {goal})" if goal else ""
-    print(
-        f"{name:<42} {ours * 1e3:9.3f} ms   {building * 1e3:9.2f} + {solving * 1e3:9.2f} ms   "
-        f"ratio {solving / ours:9.1f}{goal}   objectives differ by {gap:.1e}"
-    )
-    return solving
+    row = {"name": name, "ours_ms": ours * 1e3, "build_ms": building * 1e3}
+    row |= {"highs_ms": solving * 1e3, "ratio": solving / ours, "goal": goal, "gap": gap}
+    return row
 
 
 def adaptive_heatmap(rng, codes, depth, epsilon=1.0):
@@ -163,11 +166,11 @@ def adaptive_heatmap(rng, codes, depth, epsilon=1.0):
     deepest = min(depth, 7)  # a bandwidth of a 32nd of the side
     tree = Tree.complete(3)
     first = count(codes, depth, 3, np.arange(64)) + rng.laplace(size=64) / rates[0]
-    start = perf_counter()
+    start = process_time()
     share = infer_masses(
         tree, [([None] * 3 + [first], [None] * 3 + [rates[0]])], step=max(0.35 / rates[1], 0.2)
     ).mean[-1]
-    time = perf_counter() - start
+    time = process_time() - start
     while tree.depth < deepest and (share * rates[1] >= 3).any():
         split = share * rates[1] >= 3
         tree, share = tree.grow(split), np.repeat(share[split] / 4, 4)
@@ -178,9 +181,9 @@ def adaptive_heatmap(rng, codes, depth, epsilon=1.0):
         count(codes, depth, k, c) + rng.laplace(size=len(c)) / rates[1]
         for k, c in enumerate(tree.codes)
     ]
-    start = perf_counter()
+    start = process_time()
     posterior = infer_masses(tree, [once, (noisy, [rates[1] * c for c in cells])])
-    return tree, posterior.mean, time + perf_counter() - start
+    return tree, posterior.mean, time + process_time() - start
 
 
 def posterior_time(depth, n_persons=200, repeats=11):
@@ -202,38 +205,75 @@ def lazy_selection(rng, codes, depth, w):
     return Tree((*tree.chosen[:-1], chosen), tree.branching, top), values
 
 
-def main(quick):
-    rng = np.random.default_rng(0)
-    print("least absolute deviations: this package, then build + solve by HiGHS; ratio of solving")
+def programs(rng, quick):
+    """Rows that compare least absolute deviations with HiGHS."""
     for depth, w, n, goal in ((8, 20, 200, 8), (10, 20, 200, 8), (10, 2000, 5000, 3)):
         tree, values = paper_selection(rng, city(rng, n, depth), depth, w)
         name = f"reduced, resolution {2**depth}, w = {w}"
-        compare(name, tree, values, reduced_program, goal, 11 if w == 20 else 1)
-    naive = {}
+        yield compare(name, tree, values, reduced_program, goal, 11 if w == 20 else 1)
     for depth, goal in ((8, 1000),) if quick else ((8, 1000), (10, 20_000)):
         tree, values = paper_selection(rng, city(rng, 200, depth), depth, 20)
         repeats = 3 if depth == 8 else 1
-        name = f"naive, resolution {2**depth}, w = 20"
-        naive[depth] = compare(name, tree, values, naive_program, goal, repeats)
-        compare("  deviations of chosen cells only", tree, values, folded_program, None, repeats)
-        whole, _ = seconds(lambda: spread_leaves(tree, minimize_l1(tree, values), depth))  # noqa: B023
-        print(f"{'  with all pixels written out':<42} {whole * 1e3:9.3f} ms   ", end="")
-        print(f"ratio {naive[depth] / whole:9.1f}")
+        naive = compare(
+            f"naive, resolution {2**depth}, w = 20", tree, values, naive_program, goal, repeats
+        )
+        yield naive
+        name = f"naive, resolution {2**depth}, deviations of chosen cells only"
+        yield compare(name, tree, values, folded_program, None, repeats)
+        whole, _ = seconds(lambda t=tree, v=values, d=depth: spread_leaves(t, minimize_l1(t, v), d))
+        name = f"naive, resolution {2**depth}, all pixels written out"
+        yield {"name": name, "ours_ms": whole * 1e3, "ratio": naive["highs_ms"] / whole / 1e3}
+
+
+def alone(rng):
+    """Rows with the times of larger problems, which no program is compared with."""
     for depth in (8, 10):
         pyramid = [rng.laplace(1, 2, size=4**k) for k in range(depth + 1)]
         tree = Tree.complete(depth)
-        time, _ = seconds(lambda: minimize_l1(tree, pyramid), 3)  # noqa: B023
-        print(f"{f'all cells, resolution {2**depth}':<42} {time * 1e3:9.3f} ms")
+        time, _ = seconds(lambda t=tree, v=pyramid: minimize_l1(t, v), 3)
+        yield {"name": f"all cells, resolution {2**depth}", "ours_ms": time * 1e3}
     for depth in (8, 16, 24):
         tree, values = lazy_selection(rng, city(rng, 200, depth), depth, 20)
-        time, _ = seconds(lambda: minimize_l1(tree, values))  # noqa: B023
-        print(f"{f'selection, resolution 2**{depth}, w = 20':<42} {time * 1e3:9.3f} ms")
-    print("posterior of an adaptive heatmap of 200 persons, both rounds")
-    base = posterior_time(8)
-    print(f"{'resolution 256':<42} {base * 1e3:9.3f} ms   ", end="")
-    print(f"{base / naive[8]:.4f} of the naive program (goal 0.15)")
-    time = posterior_time(20)
-    print(f"{'resolution 2**20':<42} {time * 1e3:9.3f} ms   ratio {time / base:.2f} (goal 5)")
+        time, _ = seconds(lambda t=tree, v=values: minimize_l1(t, v))
+        yield {"name": f"selection, resolution 2**{depth}, w = 20", "ours_ms": time * 1e3}
+
+
+def posteriors(naive_ms):
+    """Rows with the time of both posteriors of an adaptive heatmap of 200 people."""
+    base = posterior_time(8) * 1e3
+    row = {"name": "posteriors, resolution 256, of the naive program", "ours_ms": base}
+    yield row | {"ratio": base / naive_ms, "goal": 0.15}
+    time = posterior_time(20) * 1e3
+    row = {"name": "posteriors, resolution 2**20, of those at 256", "ours_ms": time}
+    yield row | {"ratio": time / base, "goal": 5}
+
+
+def show(row):
+    line = f"{row['name']:<56} {row['ours_ms']:9.3f} ms"
+    if "highs_ms" in row:
+        line += f"   {row['build_ms']:9.2f} + {row['highs_ms']:9.2f} ms"
+    if "ratio" in row:
+        line += f"   ratio {row['ratio']:.4g}"
+    if row.get("goal"):
+        line += f" (goal {row['goal']})"
+    if "gap" in row:
+        line += f"   objectives differ by {row['gap']:.1e}"
+    print(line, flush=True)
+
+
+def main(quick):
+    rng = np.random.default_rng(0)
+    rows = []
+    for make in (
+        lambda: programs(rng, quick),
+        lambda: alone(rng),
+        lambda: posteriors(next(r["highs_ms"] for r in rows if r["name"].startswith("naive"))),
+    ):
+        for row in make():
+            rows.append(row)
+            show(row)
+    if not quick:
+        RESULTS.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 if __name__ == "__main__":

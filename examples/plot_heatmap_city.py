@@ -47,36 +47,22 @@ plt.show()
 # How sure is it?
 # ---------------
 # The default method knows the law of its noise, so it can say how uncertain it is. The right-hand
-# picture shows how long the 90 % interval for the number of people of each cell is.
+# picture shows how long the 90 % interval for the number of people of each cell is. Public lines,
+# here the river, can be drawn over both.
 
-HeatmapDisplay.from_estimator(city, level=0.9)
+east = np.linspace(0, 20, 200)
+river = np.column_stack([east, 9.0 + 1.5 * np.sin(east / 4.0)])
+HeatmapDisplay.from_estimator(city, level=0.9, outlines=[river])
 plt.show()
 
 # %%
-# People with many rows
-# ---------------------
-# With ``groups`` a person has a mass of one, shared among their check-ins. Without it a check-in
-# is protected and not a person, and the busiest people dominate the map: the guarantee for somebody
-# with a hundred check-ins would be a hundred times weaker than it says.
+# Places for the stops of a bus
+# -----------------------------
+# The cells of the release with their masses stand for the people in anything that depends on
+# distances, such as the five stops that are nearest to everybody.
 
-visits = np.bincount(people)
-busiest = np.sort(visits)[::-1]
-print(f"the busiest tenth has {busiest[: len(busiest) // 10].sum() / len(X):.0%} of the check-ins")
-by_rows = heatmap_without_noise(X, np.arange(len(X)))
-print(f"similarity of the maps of check-ins and of people: {similarity(by_rows, truth):.2f}")
-
-# %%
-# Nobody holds the rows
-# ---------------------
-# In the shuffle protocol every phone adds a little noise and sends shares that mean nothing on
-# their own. Only the sums come out, and only if enough people take part.
-
-from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, shuffle_messages
-
-plan = ShufflePlan(CITY_BOUNDS, epsilon=5.0, delta=1e-6, n_guaranteed=300, n_max=500, levels=(2, 4))
-print(f"{plan.n_messages} messages a cell, {plan.bytes_per_person / 1000:.0f} kB a person")
-client = ShuffleClient(plan)
-batches = [client.messages(X[people == person]) for person in range(400)]
-shared = ShuffleAnalyzer(plan).fit(shuffle_messages(batches))
-HeatmapDisplay.from_estimator(shared)
+stops, cost = city.k_median(5, random_state=0)
+print(f"about {cost / city.total_:.1f} km to the nearest stop, along the streets")
+display = HeatmapDisplay.from_estimator(city, outlines=[river])
+display.axes_[0].plot(*stops.T, "c*", markersize=12)
 plt.show()

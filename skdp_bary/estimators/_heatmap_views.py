@@ -70,7 +70,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return where the mass of each cell lies with posterior probability `level`.
 
         The intervals are those of the model behind the posterior reconstruction: its public prior
-        and the known law of the noise. They are for single cells, not for all of them at once.
+        and the known law of the noise. They are the shortest ones; for cells that are more likely
+        empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are for
+        single cells, not for all of them at once.
 
         Parameters
         ----------

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._heatmap_fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap_views import HeatmapViews
@@ -17,6 +18,7 @@ from ..summaries._rows import check_floats, encode_weights, person_masses
 from ._bounds import shuffle_distance
 from ._polya import polya_sampler
 
+MAX_DEPTH = 10
 _LARGEST_MODULUS = 62
 _TAIL = 60.0  # scales of the noise within which sums stay, for the modulus; not for privacy
 
@@ -40,6 +42,9 @@ class ShufflePlan:
         Levels of the quadtree that are measured whole, each with an equal part of epsilon.
     units : int, default=256
         A person's mass of one is rounded to multiples of one part in `units`.
+    cells : tuple of (int, int) or None, default=None
+        Measure these cells in place of whole levels: level and Morton code of each, none inside
+        another. They share all of epsilon.
 
     Attributes
     ----------
@@ -60,7 +65,7 @@ class ShufflePlan:
 
     *Proof.* A person adds non-negative integers of sum at most `units` to each partition. The
     Polya differences of the honest participants add up, cell by cell, to discrete Laplace noise of
-    rate epsilon / (levels * units), and independent noise if there are more of them: the noisy
+    rate epsilon / (partitions * units), and independent noise if there are more of them: the noisy
     sums are epsilon-private. Given these sums, the shuffled messages of one cell are within
     distance t of what a simulator makes of the sum (`shuffle_distance`), those of all N cells
     within N t. So an event has probability at most ``exp(epsilon) (p + N t) + N t`` if it has
@@ -74,6 +79,7 @@ class ShufflePlan:
     n_max: int
     levels: tuple = (2, 4)
     units: int = 256
+    cells: tuple | None = None
     grid: QuadGrid = field(init=False, repr=False)
     partitions: tuple = field(init=False, repr=False)
     modulus: int = field(init=False)
@@ -85,8 +91,13 @@ class ShufflePlan:
         check_integer(self.n_guaranteed, "n_guaranteed", low=2)
         check_integer(self.n_max, "n_max", low=self.n_guaranteed, high=20_000)
         check_integer(self.units, "units", low=1, high=2**20)
-        depth = check_integer(max(self.levels), "levels", low=1, high=10)
-        parts = tuple(Partition.complete(depth, level) for level in self.levels)
+        if self.cells is None:
+            depth = check_integer(max(self.levels), "levels", low=1, high=MAX_DEPTH)
+            parts = tuple(Partition.complete(depth, level) for level in self.levels)
+        else:
+            levels, codes = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
+            depth = check_integer(int(levels.max(initial=0)), "cells", low=1, high=MAX_DEPTH)
+            parts = (Partition(depth, levels, codes),)
         object.__setattr__(self, "grid", QuadGrid(check_domain(self.bounds, 2), depth))
         object.__setattr__(self, "partitions", parts)
         object.__setattr__(self, "modulus", self._find_modulus())
@@ -94,13 +105,13 @@ class ShufflePlan:
 
     @property
     def n_cells(self):
-        """Number of cells of all levels."""
+        """Number of cells of all partitions."""
         return sum(len(p) for p in self.partitions)
 
     @property
     def rate(self):
         """Rate of the discrete Laplace noise on a cell, a fraction per unit."""
-        return exact(self.epsilon) / (len(self.levels) * self.units)
+        return exact(self.epsilon) / (len(self.partitions) * self.units)
 
     @property
     def bytes_per_person(self):
@@ -199,8 +210,10 @@ class ShuffleClient:
         codes = plan.grid.codes(X)
         counts = []
         for partition in plan.partitions:
-            sums = np.bincount(partition.locate(codes), weights=masses, minlength=len(partition))
-            counts.append(sums.astype(np.int64))
+            # place 0 is for rows that are in no cell
+            place = partition.locate(codes) + 1
+            sums = np.bincount(place, weights=masses, minlength=len(partition) + 1)
+            counts.append(sums[1:].astype(np.int64))
         return np.concatenate(counts)
 
 
@@ -233,6 +246,8 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
     bandwidth : float, default=1/32
         Blur of the heatmap, in units of the side of the map.
     reconstruction : {"posterior", "l1"}, default="posterior"
+    earlier : ShuffleAnalyzer or None, default=None
+        Fitted to an earlier round with the same participants, whose masses count as well.
 
     Examples
     --------
@@ -247,10 +262,11 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
     (16, 16)
     """
 
-    def __init__(self, plan, bandwidth=1 / 32, reconstruction="posterior"):
+    def __init__(self, plan, bandwidth=1 / 32, reconstruction="posterior", earlier=None):
         self.plan = plan
         self.bandwidth = bandwidth
         self.reconstruction = reconstruction
+        self.earlier = earlier
 
     def fit(self, messages, y=None):
         """Rebuild the heatmap from the messages of one round.
@@ -269,11 +285,16 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
         plan = self.plan
         how = check_option(self.reconstruction, "reconstruction", ("posterior", "l1"))
         check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
+        if self.earlier is not None:
+            check_is_fitted(self.earlier, "measurements_")
+            if self.earlier.grid_.domain != plan.grid.domain:
+                raise ValueError("earlier must be an analyzer of a round on the same map.")
         self.n_participants_ = self._count_participants(np.asarray(messages))
         masses = self._add_up(np.asarray(messages)) / plan.units
         rate = float(plan.rate * plan.units)
         sizes = np.cumsum([len(p) for p in plan.partitions])[:-1]
-        self.measurements_ = [
+        self.measurements_ = [] if self.earlier is None else list(self.earlier.measurements_)
+        self.measurements_ += [
             Measurement(p.levels, p.codes, part, rate)
             for p, part in zip(plan.partitions, np.split(masses, sizes), strict=True)
         ]

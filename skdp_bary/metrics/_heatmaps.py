@@ -1,11 +1,15 @@
 """The four metrics by which heatmaps are compared."""
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
 from ..privacy._checks import check_integer, check_real
 from ..transport._measures import DiscreteMeasure
 
 KL_REGULARIZER = 2.0**-52
+_LARGEST_PLAN = 2**20  # entries: beyond, a flow on the grid is faster
+_FLOW_UNITS = 1e3  # of the largest difference, for the tolerances of the solver
 
 
 def similarity(first, second):
@@ -101,9 +105,11 @@ def earth_mover_distance(first, second, *, max_side=32):
         Two heatmaps of the same shape, on a map whose sides have length 1, or two measures. Each
         is divided by its sum.
     max_side : int, default=32
-        A heatmap with longer sides is first summed over blocks, so that no side has more than this
-        many. That moves mass by at most one block: on sides that blocks divide, the result is off
-        by at most twice the sum of the two sides of a block.
+        A heatmap with longer sides is first summed over blocks of cells, so that no side has more
+        than this many, and the mass of a block is put at its middle. No mass moves by more than
+        half a block along each side, so the result is off by less than the sum of the two sides of
+        a block: 1/16 for square heatmaps and the default, usually far less. Exact results for
+        heatmaps of 64 by 64 cells take a fraction of a second, of 128 by 128 some seconds.
 
     Returns
     -------
@@ -112,7 +118,10 @@ def earth_mover_distance(first, second, *, max_side=32):
     Notes
     -----
     Mass that two measures share need not move, because the cost satisfies the triangle inequality.
-    So only the differences are transported, by the network simplex of POT.
+    So only the differences are transported. Where few points differ, a plan is found by the network
+    simplex of POT. Otherwise mass flows along the edges of the grid, four a cell: the L1 distance
+    between two cells is the length of a shortest path, so the cheapest flow costs what the best
+    plan does. It is found by HiGHS.
 
     Examples
     --------
@@ -125,15 +134,18 @@ def earth_mover_distance(first, second, *, max_side=32):
     max_side = check_integer(max_side, "max_side", low=1)
     if isinstance(first, DiscreteMeasure):
         points, p, q = _common_support(first, second)
-    else:
-        p, q = (_block_sums(h, max_side) for h in _normalized(first, second))
-        places = np.indices(p.shape).reshape(2, -1).T
-        points = (places + 0.5) / np.array(p.shape)
-        p, q = p.ravel(), q.ravel()
-    return _transport_cost(points, p - q)
+        return _plan_cost(points, p - q)
+    p, q = _normalized(first, second)
+    starts, middles = zip(*(_blocks(side, max_side) for side in p.shape), strict=True)
+    difference = np.add.reduceat(np.add.reduceat(p - q, starts[0], axis=0), starts[1], axis=1)
+    if (difference > 0).sum() * (difference < 0).sum() > _LARGEST_PLAN:
+        return _flow_cost(middles, difference)
+    points = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, 2)
+    return _plan_cost(points, difference.ravel())
 
 
-def _transport_cost(points, difference):
+def _plan_cost(points, difference):
+    """Return the cost of moving the positive part of the difference onto the negative part."""
     import ot
 
     source, target = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
@@ -144,6 +156,39 @@ def _transport_cost(points, difference):
     cost = np.abs(points[source, None] - points[target]).sum(axis=2)
     plan_cost = ot.emd2(supply / moved, demand / demand.sum(), cost, numItermax=10**7)
     return float(moved * plan_cost)
+
+
+def _flow_cost(middles, difference):
+    """Return the cost of the cheapest flow on the grid from where mass is over to where it lacks.
+
+    `middles` holds the places of the rows and those of the columns.
+    """
+    cells = np.arange(difference.size).reshape(difference.shape)
+    steps = [np.diff(places) for places in middles]
+    ends = [(cells[:-1], cells[1:]), (cells[:, :-1], cells[:, 1:])]
+    lengths = [np.repeat(steps[0], cells.shape[1]), np.tile(steps[1], cells.shape[0])]
+    tails = np.concatenate([np.r_[a.ravel(), b.ravel()] for a, b in ends])
+    heads = np.concatenate([np.r_[b.ravel(), a.ravel()] for a, b in ends])
+    length = np.concatenate([np.tile(one, 2) for one in lengths])
+    edges = np.arange(len(tails))
+    ones = np.ones(len(tails))
+    balance = coo_array(
+        (np.r_[ones, -ones], (np.r_[tails, heads], np.r_[edges, edges])),
+        shape=(cells.size, len(edges)),
+    )
+    # HiGHS takes what is below 1e-7 for zero
+    scale = _FLOW_UNITS / np.abs(difference).max()
+    surplus = scale * (difference - difference.mean())
+    flow = linprog(length, A_eq=balance.tocsr(), b_eq=surplus.ravel(), method="highs-ds")
+    if flow.status != 0:
+        raise FloatingPointError(f"The flow between two heatmaps was not found: {flow.message}")
+    return float(flow.fun / scale)
+
+
+def _blocks(side, max_side):
+    """Return the first cell of each block along a side, and the middles of the blocks."""
+    starts = np.arange(0, side, -(-side // max_side))
+    return starts, (starts + np.r_[starts[1:], side]) / (2.0 * side)
 
 
 def _aligned(first, second):
@@ -183,12 +228,3 @@ def _common_support(first, second):
     p = np.bincount(place[: first.n_points], first.weights, minlength=len(points))
     q = np.bincount(place[first.n_points :], second.weights, minlength=len(points))
     return points, p / p.sum(), q / q.sum()
-
-
-def _block_sums(heatmap, max_side):
-    for axis in (0, 1):
-        side = heatmap.shape[axis]
-        block = -(-side // max_side)
-        if block > 1:
-            heatmap = np.add.reduceat(heatmap, np.arange(0, side, block), axis=axis)
-    return heatmap

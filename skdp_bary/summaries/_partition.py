@@ -118,6 +118,14 @@ class Partition:
 
     def locate(self, codes):
         """Return the place of the cell that holds each code of the grid, or -1 where none does."""
+        finest = int(self.levels.max())
+        if 4**finest > len(codes):
+            return self._search(codes)
+        # so many rows that every cell of the finest level is looked up first, once
+        shift = 2 * (self.depth - finest)
+        return self._search(np.arange(4**finest, dtype=np.int64) << shift)[codes >> shift]
+
+    def _search(self, codes):
         starts, ends = self.intervals()
         place = np.searchsorted(starts, codes, side="right") - 1
         return np.where(codes < ends[place], place, -1)
@@ -162,12 +170,11 @@ class PartitionCounts(Query):
         inside = self.grid.domain.contains(chunk.X)
         codes = self.grid.codes(chunk.X)
         for counts, partition in zip(state, self.partitions, strict=True):
-            place = np.where(inside, partition.locate(codes), -1)
-            found = place >= 0
+            # place 0 is for rows that are in no cell
+            place = np.where(inside, partition.locate(codes) + 1, 0)
             # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
-            masses = None if chunk.masses is None else chunk.masses[found]
-            sums = np.bincount(place[found], weights=masses, minlength=len(partition))
-            counts += sums.astype(np.int64)
+            sums = np.bincount(place, weights=chunk.masses, minlength=len(partition) + 1)
+            counts += sums[1:].astype(np.int64)
 
     def blocks(self, state):
         """Return the counts."""

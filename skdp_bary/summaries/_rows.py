@@ -6,9 +6,11 @@ one person share 2**20 units, by a running floor in exact integers over that per
 fixed order, so the units of one person add up exactly and depend on that person's rows alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from ._sampling import draw_batch
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20
@@ -18,12 +20,14 @@ PERSON_UNITS = 1 << 20
 class Chunk:
     """Checked rows: finite float64 values, codes of public classes, integer masses.
 
-    ``codes=None`` means one class, ``masses=None`` one unit a row.
+    ``codes=None`` means one class, ``masses=None`` one unit a row. ``memo`` holds what queries
+    computed of the rows and will need again; it lives as long as the rows are read.
     """
 
     X: np.ndarray
     codes: np.ndarray | None
     masses: np.ndarray | None
+    memo: dict = field(default_factory=dict, compare=False, repr=False)
 
 
 class Rows:
@@ -52,6 +56,27 @@ class Rows:
     def public_size(self):
         """Number of persons, to be asked only where the relation makes it public."""
         return self.source.count_persons()
+
+    def sample_persons(self, rate, sampling, noise):
+        """Keep a random batch of persons, the same one for every step of the fit.
+
+        Parameters
+        ----------
+        rate, sampling
+            See :func:`~skdp_bary.summaries._sampling.draw_batch`.
+        noise : NoiseSource
+        """
+        if not hasattr(self.source, "keep_persons"):
+            raise ValueError(
+                "subsample draws one batch of persons for all steps of a fit and needs X as one "
+                "array or dataframe, not as chunks or a Dask collection."
+            )
+        if sampling == "without_replacement" and not self.source.persons_have_one_class:
+            raise ValueError(
+                "subsample under neighbors='replace_one' needs persons with rows of one class "
+                "each: labels are public, and a person can only stand in for one with the same."
+            )
+        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
 
 
 def check_floats(X):
@@ -137,22 +162,76 @@ def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
     weights over that person's rows sorted by label, values and weight.
     """
     weights = np.ones(len(persons), dtype=np.int64) if weights is None else weights
-    keys = [weights, *X.T[::-1]] + ([] if codes is None else [codes]) + [persons]
-    order = np.lexsort(keys)
+    order = person_order(X, codes, persons, weights)
     persons, weights = persons[order], weights[order]
     running = np.cumsum(weights)
     first = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
     counts = np.diff(np.r_[first, len(persons)])
-    before = np.repeat(running[first] - weights[first], counts)
-    total = np.repeat(running[first + counts - 1], counts) - before
-    total = np.maximum(total, 1)
-    if len(total) and int(total.max()) > np.iinfo(np.int64).max // units:
+    before = running[first] - weights[first]
+    totals = np.maximum(running[first + counts - 1] - before, 1)
+    if len(totals) and int(totals.max()) > np.iinfo(np.int64).max // units:
         raise OverflowError("One person has more than 2**27 rows of weight 1: give fewer rows.")
-    upper = units * (running - before) // total
-    lower = units * (running - weights - before) // total
-    masses = np.empty_like(upper)
-    masses[order] = upper - lower
+    running -= np.repeat(before, counts)
+    running *= units
+    running //= np.repeat(totals, counts)
+    shares = np.diff(running, prepend=0)
+    shares[first] = running[first]  # the first row of a person starts at zero
+    masses = np.empty_like(shares)
+    masses[order] = shares
     return masses
+
+
+def person_order(X, codes, persons, weights):
+    """Return the order of rows by person, label, values and weight; equal rows stay in order.
+
+    The order of ``np.lexsort``, in a fifth of its time: integers made of person and label, of the
+    leading bits of the first value and of the number of the row are sorted by themselves, and only
+    rows that these bits leave in a wrong order are compared in full.
+    """
+    n_rows = len(persons)
+    labels = persons if codes is None else persons * (int(codes.max(initial=0)) + 1) + codes
+    row_bits = max(n_rows - 1, 1).bit_length()
+    value_bits = 63 - row_bits - int(labels.max(initial=0)).bit_length()
+    if value_bits < 0:
+        return np.lexsort([weights, *X.T[::-1], labels])
+    keys = _leading_bits(X[:, 0], value_bits)
+    keys |= labels << value_bits
+    keys <<= row_bits
+    keys |= np.arange(n_rows)
+    keys.sort()
+    order = keys & ((1 << row_bits) - 1)
+    keys >>= row_bits
+    tied = np.flatnonzero(keys[1:] == keys[:-1])
+    wrong = tied[_come_before((*X.T, weights), order[tied + 1], order[tied])]
+    if wrong.size:
+        # keys are sorted, so those of a row in a wrong place are one run
+        runs = np.unique(keys[wrong])
+        edges = np.zeros(n_rows + 1, dtype=np.int8)
+        edges[np.searchsorted(keys, runs)] += 1
+        edges[np.searchsorted(keys, runs, side="right")] -= 1
+        part = np.flatnonzero(np.cumsum(edges[:-1], dtype=np.int8))
+        rows = order[part]
+        order[part] = rows[np.lexsort([weights[rows], *X[rows].T[::-1], keys[part]])]
+    return order
+
+
+def _leading_bits(values, n_bits):
+    """Return integers below ``2**n_bits`` that are ordered as the values are, with ties."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0, which it equals
+    bits ^= (bits >> 63) & np.iinfo(np.int64).max  # the larger a negative number, the fewer bits
+    bits >>= 1  # so that differences fit
+    bits -= bits.min()
+    bits >>= max(int(bits.max()).bit_length() - n_bits, 0)
+    return bits
+
+
+def _come_before(columns, first, second):
+    """Whether each row of `first` comes before its row of `second`, column by column."""
+    before, equal = np.zeros(len(first), dtype=bool), np.ones(len(first), dtype=bool)
+    for column in columns:
+        before |= equal & (column[first] < column[second])
+        equal &= column[first] == column[second]
+    return before
 
 
 def as_objects(values):

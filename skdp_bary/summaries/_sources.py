@@ -72,15 +72,18 @@ class ArraySource:
         elif X.shape[0] == 0:
             raise ValueError("Found a dataframe with 0 sample(s): at least one row is required.")
         self._X = X
+        self._views = {}
         self._n_rows, self.n_features = X.shape
         self.weighted = sample_weight is not None
         self.grouped = groups is not None
         self._n_persons = self._n_rows
+        self._persons = self._kept = None
         self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
         self._masses = encode_weights(sample_weight, self._n_rows)
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
             self._n_persons = int(persons.max()) + 1
+            self._persons = persons
             points, weights = check_floats(X), self._masses
             if mass_bounds is not None:
                 inside = check_domain(mass_bounds, self.n_features).contains(points)
@@ -91,18 +94,61 @@ class ArraySource:
         """Number of persons."""
         return self._n_persons
 
+    def keep_persons(self, draw):
+        """From now on read the rows of some persons only.
+
+        Parameters
+        ----------
+        draw : callable
+            Returns which persons to keep, from the class of each (zeros without classes).
+        """
+        kept = draw(self._classes_of_persons())
+        self._n_persons = int(kept.sum())
+        self._kept = kept if self._persons is None else kept[self._persons]
+        self._views = {}
+
+    def __getstate__(self):
+        return vars(self) | {"_views": {}}  # workers fill their own
+
+    def _classes_of_persons(self):
+        if self._codes is None:
+            return np.zeros(self._n_persons, dtype=np.int64)
+        if self._persons is None:
+            return self._codes
+        classes = np.empty(self._n_persons, dtype=np.int64)
+        classes[self._persons] = self._codes
+        return classes
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        if self._codes is None or self._persons is None:
+            return True
+        return bool((self._classes_of_persons()[self._persons] == self._codes).all())
+
     @property
     def n_parts(self):
         """Number of parts that can be read independently."""
         return -(-self._n_rows // CHUNK_ROWS)
 
     def read(self, part):
-        """Yield the chunks of one part."""
+        """Yield the chunks of one part; one that is a view of the rows is checked once and kept."""
+        if part in self._views:
+            yield self._views[part]
+            return
         rows = slice(part * CHUNK_ROWS, (part + 1) * CHUNK_ROWS)
         X = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
         codes = None if self._codes is None else self._codes[rows]
         masses = None if self._masses is None else self._masses[rows]
-        yield Chunk(check_floats(X), codes, masses)
+        view, X = X, check_floats(X)
+        if self._kept is None:
+            chunk = Chunk(X, codes, masses)
+            if isinstance(view, np.ndarray) and np.may_share_memory(X, view):
+                self._views[part] = chunk
+            yield chunk
+        else:
+            kept = self._kept[rows]
+            yield Chunk(X[kept], *(a if a is None else a[kept] for a in (codes, masses)))
 
 
 class ChunkSource:

@@ -33,6 +33,7 @@ from ._tree_messages import Grid, Split
 
 DIRICHLET_PRIOR = ((0.7, 0.1), (0.3, 1.0))
 _MAX_PASSES = 20
+_ROUNDING = 1e-9  # of probabilities added up over all cells of a level
 
 
 def infer_masses(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=9.0):
@@ -133,10 +134,26 @@ class TreePosterior:
         return tuple(quantiles)
 
     def interval(self, coverage=0.9):
-        """Return lower and upper ends of central intervals with this posterior probability."""
+        """Return lower and upper ends of intervals with at least this posterior probability.
+
+        They are the shortest ones, except for cells that are more likely empty than not: those
+        have intervals from 0 to the quantile ``(1 + coverage) / 2``, because the shortest would be
+        as short as the prior believes in empty cells.
+        """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be between 0 and 1, got {coverage!r}.")
-        return self.quantile((1 - coverage) / 2), self.quantile((1 + coverage) / 2)
+        low, high = [], []
+        levels = (
+            self.grids,
+            self.probabilities,
+            self.quantile(0.5),
+            self.quantile(0.5 + coverage / 2),
+        )
+        for grid, p, median, upper in zip(*levels, strict=True):
+            first, last = _shortest_windows(grid, p, coverage)
+            low.append(np.where(median > 0, self.step * (grid.lo + first), 0.0))
+            high.append(np.where(median > 0, self.step * (grid.lo + last), upper))
+        return tuple(low), tuple(high)
 
     def marginal(self, level, cell):
         """Return the possible masses of one cell and their probabilities.
@@ -152,6 +169,25 @@ class TreePosterior:
             place = grid.units - grid.spread(grid.lo)
             mean = grid.sum(p * place)
             yield grid, mean, grid.sum(p * (place - grid.spread(mean)) ** 2)
+
+
+def _shortest_windows(grid, p, coverage):
+    """Return the first and the last place of the shortest run of each cell with `coverage` in it.
+
+    Of several as short the most probable one is taken.
+    """
+    if not p.size:
+        return grid.lo, grid.lo
+    total = np.cumsum(p)
+    before = total - p
+    last = np.searchsorted(total, before + coverage * (1 - _ROUNDING))
+    places, ends = np.arange(len(p)), grid.spread(grid.starts + grid.sizes - 1)
+    inside = np.minimum(last, ends)
+    length = np.where(last <= ends, inside - places - (total[inside] - before), np.inf)
+    best = np.minimum.reduceat(length, grid.starts)
+    first = np.flatnonzero(length == grid.spread(best))
+    first = first[np.searchsorted(first, grid.starts)]
+    return first - grid.starts, inside[first] - grid.starts
 
 
 def _is_near(masses, centers, reaches):

@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.estimators._heatmap_methods import HEATMAP_METHODS
 from skdp_bary.testing import check_empirical_loss, parametrize_with_privacy_checks
 
 SQUARE = ([0.0, 0.0], [1.0, 1.0])
@@ -58,7 +59,7 @@ def test_scikit_learn_contract(estimator, check):
     "estimator",
     [
         PrivateEMDHeatmap(bounds=SQUARE, resolution=4, n_hint=60, method=method)
-        for method in ("adaptive", "one_shot", "paper", "laplace")
+        for method in HEATMAP_METHODS
     ],
 )
 def test_no_audit_sees_more_than_epsilon(estimator):

@@ -6,6 +6,7 @@ from scipy.optimize import linprog
 from scipy.stats import entropy, pearsonr
 
 from skdp_bary.metrics import (
+    _heatmaps,
     earth_mover_distance,
     kl_divergence,
     pearson_correlation,
@@ -45,10 +46,39 @@ def test_earth_mover_distance_is_the_flow_on_the_grid(sparse):
         assert earth_mover_distance(p, q) == pytest.approx(flow_on_grid(p, q), rel=1e-9)
 
 
-def test_block_sums_are_close():
-    p, q = heatmap(32), heatmap(32)
-    exact, coarse = earth_mover_distance(p, q), earth_mover_distance(p, q, max_side=16)
-    assert 0 < abs(exact - coarse) <= 2 * (2 / 32 + 2 / 32)
+@pytest.mark.parametrize("shape", [(32, 32), (31, 29), (7, 30)])
+@pytest.mark.parametrize("max_side", [4, 16])
+def test_block_sums_are_as_close_as_promised(shape, max_side):
+    for _ in range(5):
+        p, q = (RNG.random(shape) ** 8 for _ in range(2))
+        exact, coarse = (earth_mover_distance(p, q, max_side=side) for side in (32, max_side))
+        assert abs(exact - coarse) < sum(-(-side // max_side) / side for side in shape)
+    point, other = np.zeros(shape), np.zeros(shape)
+    point[0, 0] = other[-1, -1] = 1.0
+    exact = sum(1 - 1 / side for side in shape)
+    assert earth_mover_distance(point, other) == pytest.approx(exact)
+    blocks = [-(-side // max_side) / side for side in shape]
+    assert exact - sum(blocks) < earth_mover_distance(point, other, max_side=max_side) < exact
+
+
+@pytest.mark.parametrize("shape", [(12, 12), (9, 14), (1, 20)])
+def test_flow_and_plan_cost_the_same(shape, monkeypatch):
+    """Two solvers of the same problem; uneven blocks make steps of uneven lengths."""
+    for max_side in (5, 20):
+        p, q = RNG.random(shape), RNG.random(shape) ** 3
+        plan = earth_mover_distance(p, q, max_side=max_side)
+        monkeypatch.setattr(_heatmaps, "_LARGEST_PLAN", 0)
+        assert earth_mover_distance(p, q, max_side=max_side) == pytest.approx(plan, rel=1e-9)
+        monkeypatch.undo()
+
+
+def test_tiny_masses_flow_exactly(monkeypatch):
+    """Most cells have less mass than the tolerance of the solver of the flow."""
+    rows, columns = np.indices((24, 24))
+    p, q = (np.exp(-((rows - a) ** 2 + (columns - 7) ** 2) / 18.0) for a in (7, 16))
+    plan = earth_mover_distance(p, q)
+    monkeypatch.setattr(_heatmaps, "_LARGEST_PLAN", 0)
+    assert earth_mover_distance(p, q) == pytest.approx(plan, rel=1e-11)
 
 
 def test_against_other_implementations():

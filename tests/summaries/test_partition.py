@@ -45,6 +45,15 @@ def test_rows_in_cells_that_were_not_asked_about_are_left_out():
     assert counts.sum() == 3
 
 
+def test_many_rows_are_located_as_few_are():
+    """With many rows cells are looked up in a table; codes one by one are searched."""
+    codes = np.arange(4**3)
+    assert MIXED.locate(codes).tolist() == [int(MIXED.locate(codes[[i]])[0]) for i in codes]
+    starts, ends = MIXED.intervals()
+    inside = (starts <= codes[:, None]) & (codes[:, None] < ends)
+    assert np.array_equal(MIXED.locate(codes), np.where(inside.any(1), inside.argmax(1), -1))
+
+
 @pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5], 0.5)])
 def test_rows_outside_carry_no_mass(domain):
     query = PartitionCounts(QuadGrid(domain, 2), (Partition.complete(2, 2),))

@@ -16,6 +16,7 @@ from skdp_bary.summaries._rows import (
     encode_labels,
     encode_weights,
     person_masses,
+    person_order,
 )
 
 # Values
@@ -175,6 +176,28 @@ def test_a_person_weighs_one_or_nothing(table):
         has_weight = any(table[i][-1] for i in own)
         assert masses[own].sum() == (PERSON_UNITS if has_weight else 0)
         assert (masses[own] >= 0).all()
+
+
+HOSTILE_VALUES = {
+    "zeros and extremes": [-0.0, 0.0, 5e-324, -5e-324, 1e308, -1e308, -1.0, 1.0],
+    "both zeros": [-0.0, 0.0],
+    "the same leading bits": 1.0 + 2.0**-52 * np.arange(40),
+    "both signs": np.random.default_rng(0).standard_normal(50),
+}
+
+
+@pytest.mark.parametrize("values", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_rows_are_ordered_as_by_lexsort(values, labelled):
+    """Whatever bits the one sort has room for, down to none for the values."""
+    rng = np.random.default_rng(1)
+    for n_persons in (1, 5, 2**20, 2**57, 2**62):
+        X = rng.choice(values, (300, 2))
+        persons = rng.integers(n_persons, size=300) if n_persons > 5 else np.arange(300) % n_persons
+        weights = rng.integers(3, size=300)
+        codes = rng.integers(2, size=300) if labelled and n_persons < 2**62 else None
+        keys = [weights, X[:, 1], X[:, 0], *([] if codes is None else [codes]), persons]
+        assert np.array_equal(person_order(X, codes, persons, weights), np.lexsort(keys))
 
 
 def test_values_do_not_change_how_a_person_divides_among_labels():

@@ -108,6 +108,25 @@ class TestAgainstEnumeration:
                 expected = 0.25 * np.searchsorted(np.cumsum(exact), q)
                 assert posterior.quantile(q)[level][cell] == pytest.approx(expected)
 
+    @pytest.mark.parametrize("coverage", [0.5, 0.9])
+    def test_intervals_are_the_shortest_or_start_at_zero(self, enumerated, coverage):
+        posterior = infer_masses(uneven_tree(), enumerated[0], step=0.25, width=20)
+        low, high = posterior.interval(coverage)
+        upper = posterior.quantile(0.5 + coverage / 2)
+        for level in range(3):
+            for cell in range(posterior.tree.sizes[level]):
+                masses, p = posterior.marginal(level, cell)
+                found = low[level][cell], high[level][cell]
+                if p[masses <= 0].sum() >= 0.5:
+                    assert found == (0.0, upper[level][cell])
+                    continue
+                total = np.r_[0.0, np.cumsum(p)]
+                i, j = np.triu_indices(len(p))
+                enough = total[j + 1] - total[i] >= coverage - 1e-6
+                inside = (masses >= found[0] - 1e-9) & (masses <= found[1] + 1e-9)
+                assert p[inside].sum() >= coverage - 1e-6
+                assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
+
     def test_default_windows_lose_nothing(self, enumerated):
         rounds, (units, probabilities, evidence) = enumerated
         posterior = infer_masses(uneven_tree(), rounds, step=0.25)
@@ -174,6 +193,16 @@ def test_posterior_is_calibrated_and_wrong_rates_are_not():
     low, high = posterior.interval(0.9)
     covered = (low[1] <= step * children) & (step * children <= high[1])
     assert 0.9 < covered.mean() < 0.98  # whole units only: at least 0.9
+
+
+def test_intervals_of_cells_that_are_likely_empty_leave_half_of_the_rest_above():
+    """The shortest interval would end at the quantile 0.9."""
+    values = [None, np.array([20.0, 0.5, -1.0, 0.0])]
+    posterior = infer_masses(Tree.complete(1), [(values, [None, 0.5])], step=0.25)
+    low, high = (side[1][1:] for side in posterior.interval(0.9))
+    assert (posterior.quantile(0.5)[1][1:] == 0).all() and (low == 0).all()
+    assert (high == posterior.quantile(0.95)[1][1:]).all()
+    assert (high > posterior.quantile(0.9)[1][1:]).all()
 
 
 def random_problem(rng):

@@ -1,0 +1,115 @@
+"""Check-in files of the Stanford network analysis project."""
+
+import gzip
+from itertools import islice
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ..geometry._domains import check_domain
+
+_BLOCK = 1 << 16  # lines parsed together
+
+
+def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
+    """Load check-ins from a file of the format of SNAP's loc-Gowalla and loc-Brightkite.
+
+    A line holds user, time, latitude, longitude and place, separated by tabs. The file is read as
+    a stream, so what is left out takes no memory. Lines without a position are left out, and so are
+    those at latitude 0 and longitude 0, by which Brightkite marks a missing one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, as text or, where its name ends in ``.gz``, compressed.
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Keep the check-ins inside: longitude first, then latitude.
+    start, stop : str, datetime or datetime64, default=None
+        Keep check-ins from `start` on and before `stop`, both UTC.
+
+    Returns
+    -------
+    checkins : Bunch
+        With the attributes
+
+        data : ndarray of shape (n_checkins, 2)
+            Longitude and latitude.
+        groups : ndarray of int of shape (n_checkins,)
+            Users; give it to ``fit`` as ``groups``.
+        times : ndarray of datetime64[s] of shape (n_checkins,)
+
+    References
+    ----------
+    E. Cho, S. A. Myers, J. Leskovec. Friendship and mobility: user movement in location-based
+    social networks. KDD 2011.
+
+    Examples
+    --------
+    >>> from skdp_bary.datasets import load_snap_checkins
+    >>> checkins = load_snap_checkins(
+    ...     "loc-gowalla_totalCheckins.txt.gz", start="2010-01-01", stop="2010-02-01"
+    ... )  # doctest: +SKIP
+    """
+    domain = None if bounds is None else check_domain(bounds, 2)
+    start, stop = _check_time(start, "start"), _check_time(stop, "stop")
+    users, times, places = [], [], []
+    for lines, number in _read_blocks(path):
+        user, time, place = _parse(lines, number, path)
+        keep = place.any(axis=1)
+        if start is not None:
+            keep &= time >= start
+        if stop is not None:
+            keep &= time < stop
+        if domain is not None:
+            keep &= domain.contains(place)
+        users.append(user[keep])
+        times.append(time[keep])
+        places.append(place[keep])
+    if not users:
+        raise ValueError(f"{path} holds no check-ins.")
+    return Bunch(
+        data=np.concatenate(places), groups=np.concatenate(users), times=np.concatenate(times)
+    )
+
+
+def _read_blocks(path):
+    """Yield some lines at a time, and the number of the first of them."""
+    number = 1
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        while lines := list(islice(file, _BLOCK)):
+            yield lines, number
+            number += len(lines)
+
+
+def _parse(lines, number, path):
+    """Return users, times and positions of the lines that have a position."""
+    users, times, places = [], [], []
+    for offset, line in enumerate(lines):
+        fields = line.split("\t")
+        if len(fields) == 5 and not fields[2].strip():
+            continue
+        try:
+            user, time, latitude, longitude, _ = fields
+            users.append(int(user))
+            places.append((float(longitude), float(latitude)))
+            times.append(np.datetime64(time.removesuffix("Z"), "s"))
+        except ValueError:
+            raise ValueError(
+                f"Line {number + offset} of {path} must hold user, time, latitude, longitude and "
+                f"place, separated by tabs, got {line.rstrip()!r}."
+            ) from None
+    return (
+        np.array(users, dtype=np.int64),
+        np.array(times, dtype="datetime64[s]"),
+        np.array(places, dtype=float).reshape(-1, 2),
+    )
+
+
+def _check_time(value, name):
+    if value is None:
+        return None
+    try:
+        return np.datetime64(value, "s")
+    except ValueError:
+        raise ValueError(f"{name} must be a time such as '2010-01-31', got {value!r}.") from None

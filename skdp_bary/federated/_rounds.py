@@ -1,0 +1,164 @@
+"""Two rounds of messages: where to look closely follows from a coarse look. And simulations."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._heatmap_methods import AdaptiveMethod, HeatmapSetting
+from ..privacy._checks import check_real, exact, float_below
+from ..privacy._noise import public_generator
+from ..privacy._plan import split_epsilon
+from ..summaries._rows import encode_persons
+from ._protocol import MAX_DEPTH, ShuffleAnalyzer, ShuffleClient, ShufflePlan, shuffle_messages
+
+_METHOD = AdaptiveMethod()
+
+
+@dataclass(frozen=True)
+class ShuffleRounds:
+    """Plans of two rounds: a coarse look, then cells as fine as the masses that it showed.
+
+    The first round has a third of epsilon, the second the rest, and each has half of delta.
+
+    Parameters
+    ----------
+    bounds : (low, high), Box, Ball or Mask
+        Public map.
+    epsilon, delta : float
+        The guarantee of both rounds together.
+    n_guaranteed : int
+        Number of honest participants that can be relied on in each round.
+    n_max : int
+        Largest number of participants.
+    bandwidth : float, default=1/32
+        Blur of the heatmap, in units of the side of the map; much smaller cells are not measured.
+    units : int, default=256
+        A person's mass of one is rounded to multiples of one part in `units`.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta) against whoever sees the shuffled messages of both rounds, for
+    neighbors in which one person's rows are replaced by no rows in both. Who takes part in a round
+    must not depend on the rows.
+
+    *Proof.* The second plan is a function of what the first round let out, and each round has the
+    guarantee of its :class:`ShufflePlan` whatever its cells are. Guarantees of mechanisms that are
+    chosen one after another add up: the epsilons and the deltas.
+
+    Examples
+    --------
+    >>> from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+    >>> from skdp_bary.federated import ShuffleRounds, simulate_shuffle
+    >>> rounds = ShuffleRounds(CITY_BOUNDS, 5.0, 1e-6, n_guaranteed=40, n_max=60)
+    >>> X, people = make_city_checkins(50, random_state=0)
+    >>> simulate_shuffle(rounds, X, people).render(64).shape
+    (64, 64)
+    """
+
+    bounds: object
+    epsilon: float
+    delta: float
+    n_guaranteed: int
+    n_max: int
+    bandwidth: float = 1 / 32
+    units: int = 256
+
+    def __post_init__(self):
+        check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
+        check_real(self.delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+
+    @cached_property
+    def first(self):
+        """Plan of the first round: all cells of one level."""
+        return self._plan("coarse", levels=(_METHOD.first_level(self._setting()),))
+
+    def second(self, analyzer):
+        """Return the plan of the second round.
+
+        Parameters
+        ----------
+        analyzer : ShuffleAnalyzer
+            Fitted to the messages of the first round.
+
+        Returns
+        -------
+        plan : ShufflePlan
+        """
+        check_is_fitted(analyzer)
+        rate = self._budget()["fine"]
+        (partition,) = _METHOD.partitions("fine", self._setting(), analyzer.measurements_, rate)
+        cells = zip(partition.levels.tolist(), partition.codes.tolist(), strict=True)
+        return self._plan("fine", cells=tuple(cells))
+
+    def _plan(self, name, levels=(2, 4), cells=None):
+        return ShufflePlan(
+            self.bounds,
+            self._budget()[name],
+            float_below(exact(self.delta) / 2, digits=40),
+            n_guaranteed=self.n_guaranteed,
+            n_max=self.n_max,
+            levels=levels,
+            units=self.units,
+            cells=cells,
+        )
+
+    def _budget(self):
+        return split_epsilon(self.epsilon, _METHOD.shares(self._setting()))
+
+    def _setting(self):
+        finest = min(MAX_DEPTH, max(1, math.ceil(math.log2(1.0 / self.bandwidth)) + 2))
+        return HeatmapSetting(
+            depth=finest,
+            finest=finest,
+            epsilon=self.epsilon,
+            size=self.n_guaranteed,
+            n_kept=1,
+            top_share=1.0,
+            whole=False,
+            reach=1,
+        )
+
+
+def simulate_shuffle(plan, X, groups=None, *, random_state=None):
+    """Run the protocol with all participants in one process, with real messages.
+
+    Parameters
+    ----------
+    plan : ShufflePlan or ShuffleRounds
+        One round, or two.
+    X : array-like of shape (n_rows, 2)
+        Rows of all participants.
+    groups : array-like of shape (n_rows,), default=None
+        Person ids. None: every row is a participant.
+    random_state : None, int or RandomState, default=None
+        None draws noise and shares from the operating system, as clients do.
+
+    Returns
+    -------
+    analyzer : ShuffleAnalyzer
+        Fitted to the messages of the last round.
+    """
+    X = np.asarray(X, dtype=float)
+    persons = np.arange(len(X)) if groups is None else encode_persons(groups, len(X))
+    order = np.argsort(persons, kind="stable")
+    rows = np.split(X[order], np.flatnonzero(np.diff(persons[order])) + 1)
+    rng = None if random_state is None else public_generator(random_state)
+    if isinstance(plan, ShufflePlan):
+        return _one_round(plan, rows, rng)
+    first = _one_round(plan.first, rows, rng, bandwidth=plan.bandwidth)
+    return _one_round(plan.second(first), rows, rng, bandwidth=plan.bandwidth, earlier=first)
+
+
+def _one_round(plan, rows, rng, bandwidth=1 / 32, earlier=None):
+    seeds = [None] * (len(rows) + 1)
+    if rng is not None:
+        seeds = rng.integers(2**31, size=len(rows) + 1).tolist()
+    batches = [
+        ShuffleClient(plan, random_state=seed).messages(own)
+        for own, seed in zip(rows, seeds[1:], strict=True)
+    ]
+    messages = shuffle_messages(batches, random_state=seeds[0])
+    return ShuffleAnalyzer(plan, bandwidth=bandwidth, earlier=earlier).fit(messages)

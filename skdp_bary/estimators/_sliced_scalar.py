@@ -1,0 +1,97 @@
+"""One number: the sliced cost to a public reference, with Laplace noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from ..summaries._projected_cost import ProjectedCost
+from ..summaries._projected_histogram import ClassSizes
+from ..summaries._projected_quantiles import ProjectedQuantiles
+from ._sliced_mechanisms import SlicedMechanism, SlicedRelease
+from ._sliced_sketch import padding, persons_counted, size_shares, slice_lattice
+
+
+class ScalarMechanism(SlicedMechanism):
+    """The cost from each class to the reference, the best there is for a single distance."""
+
+    def check(self, estimator, relation, n_features):
+        """Laplace noise on one number needs no delta, and the number needs a reference."""
+        if estimator.delta != 0:
+            raise ValueError(
+                "delta must be 0 for mechanism='scalar', which has pure privacy, "
+                f"got {estimator.delta!r}."
+            )
+        if np.ndim(estimator.reference) != 2 or np.shape(estimator.reference)[1] != n_features:
+            raise ValueError(
+                "reference must be public rows of shape (n_rows, n_features) for "
+                f"mechanism='scalar' and n_features={n_features}, got "
+                f"{type(estimator.reference).__name__} of shape {np.shape(estimator.reference)}."
+            )
+
+    def shares(self, estimator, relation, n_features):
+        """Return the cost, and before it the sizes of the classes where they are needed."""
+        return size_shares(estimator, relation) | {"cost": 1.0}
+
+    def query(self, estimator, step_name, facts):
+        """Return the query of a step."""
+        if step_name == "sizes":
+            return ClassSizes(facts.n_classes, facts.units)
+        lattice = slice_lattice(estimator, facts)
+        reference = check_array(estimator.reference, dtype=np.float64)
+        return ProjectedCost(
+            lattice,
+            padding(estimator, facts),
+            facts.n_classes,
+            facts.units,
+            ProjectedQuantiles(lattice).public_histogram(reference),
+            estimator.p,
+        )
+
+    def finish(self, estimator, facts):
+        """Return the cost of every class."""
+        released = facts.released["cost"]
+        query = released.query
+        return [
+            SlicedCost(
+                query.lattice.directions,
+                float(query.cost(released.values[-1][code, 0], persons)),
+                float(query.cost(released.noise_sd[-1], persons)),
+                query.p,
+            )
+            for code, persons in enumerate(persons_counted(released, facts))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedCost(SlicedRelease):
+    """The noisy p-th power of the distance of one distribution to the reference.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_features, n_directions)
+    value : float
+    noise_std : float
+        Standard deviation of the noise on it.
+    p : int
+    """
+
+    directions: np.ndarray
+    value: float
+    noise_std: float
+    p: int
+
+    quantiles = None  # none are released
+
+    def cost(self, Y, p):
+        """Return the released number, which speaks about the reference alone."""
+        if Y is not None:
+            raise ValueError(
+                "Y must be None for mechanism='scalar': the one number that was released is about "
+                "the reference. mechanism='sketch' answers about any rows."
+            )
+        return self.value, self.noise_std
+
+    def smoothed_cost(self, Y, p):
+        """Raise: there is no smoothed distance here."""
+        raise ValueError("mechanism='scalar' releases one number and no smoothed distance.")

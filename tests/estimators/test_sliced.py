@@ -1,0 +1,179 @@
+"""The face of DPSlicedWasserstein: every method, on one release."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdp_bary import DPSlicedWasserstein
+from skdp_bary.geometry import Ball
+from skdp_bary.transport._sliced import sliced_gradient
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+BALL = Ball([0.0, 0.0], 1.0)
+
+
+def make(**parameters):
+    settings = {"bounds": BALL, "n_min": 400, "random_state": 0, "epsilon": 100.0}
+    return DPSlicedWasserstein(**(settings | parameters))
+
+
+@pytest.fixture(scope="module")
+def groups():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 500)
+    middles = np.where(y[:, None] == "a", [-0.4, 0.0], [0.4, 0.2])
+    return middles + 0.1 * rng.normal(size=(1000, 2)), y
+
+
+@pytest.fixture(scope="module")
+def fitted(groups):
+    return make(classes=["a", "b"]).fit(*groups)
+
+
+def test_one_release_answers_about_every_class(groups, fitted):
+    X, y = groups
+    assert fitted.quantiles_.shape == (2, 100, fitted.quantiles_.shape[2])
+    assert fitted.distance(X[y == "a"], label="a") < 0.05
+    assert fitted.distance(X[y == "a"], label="b") > 0.4
+    for label in (None, "c"):
+        with pytest.raises(ValueError, match="label must be one of"):
+            fitted.distance(X, label=label)
+
+
+def test_distances_between_classes_and_fits(groups, fitted):
+    X, y = groups
+    expected = np.hypot(0.8, 0.2) / 2**0.5
+    distance, std = fitted.distance_between(fitted, label="a", other_label="b", return_std=True)
+    assert distance == pytest.approx(expected, rel=0.05) and 0 < std < 0.01
+    shape = {"n_quantiles": fitted.quantiles_.shape[2]}
+    alone = make(random_state=1, **shape).fit(X[y == "b"])
+    assert alone.distance_between(fitted, other_label="a") == pytest.approx(expected, rel=0.05)
+    with pytest.raises(ValueError, match="two distributions"):
+        fitted.distance_between(fitted, label="a", other_label="a")
+    other = make(n_projections=8).fit(X)
+    with pytest.raises(ValueError, match="same directions"):
+        other.distance_between(fitted, other_label="a")
+    turned = make(directions=fitted.directions_[::-1].copy(), **shape).fit(X)
+    with pytest.raises(ValueError, match="same directions"):
+        turned.distance_between(fitted, other_label="a")
+
+
+def test_barycenters_lie_between(groups, fitted):
+    for weights, middle in ((None, [0.0, 0.1]), ([3.0, 1.0], [-0.2, 0.05])):
+        barycenter = fitted.barycenter(weights)
+        points = barycenter.sample(200, random_state=0)
+        np.testing.assert_allclose(points.mean(axis=0), middle, atol=0.02)
+        assert points.std(axis=0).max() < 0.15
+    assert barycenter.noise_std == pytest.approx(fitted.noise_std_[0] * 10**0.5 / 4)
+    with pytest.raises(ValueError, match="weights must be 2"):
+        fitted.barycenter([1.0])
+    both = fitted.barycenter(others=[fitted])
+    np.testing.assert_allclose(both.quantiles, fitted.barycenter().quantiles)
+
+
+def test_ranks_are_shares_of_the_private_distribution(groups):
+    X, y = groups
+    sliced = make(epsilon=1e4).fit(X[y == "a"])
+    ranks = sliced.transform(X[y == "a"])
+    assert ranks.shape == (500, 100) and ranks.min() >= 0 and ranks.max() <= 1
+    np.testing.assert_allclose(ranks.mean(axis=0), 0.5, atol=0.03)
+    expected = (
+        np.argsort(np.argsort(X[y == "a"] @ sliced.directions_, axis=0), axis=0) + 0.5
+    ) / 500
+    assert np.abs(ranks - expected).mean() < 0.02
+    names = sliced.get_feature_names_out()
+    assert list(names[:2]) == ["dpslicedwasserstein0", "dpslicedwasserstein1"] and len(names) == 100
+    assert list(make().fit(X).set_output(transform="default").transform(X[:1]).shape) == [1, 100]
+
+
+def test_ranks_in_several_classes_lie_side_by_side(groups, fitted):
+    X, _ = groups
+    assert fitted.transform(X[:5]).shape == (5, 200) == (5, len(fitted.get_feature_names_out()))
+
+
+def test_score_is_minus_the_distance(groups, fitted):
+    X, y = groups
+    one = make().fit(X)
+    assert one.score(X[:100]) == -one.distance(X[:100])
+    mean = np.mean([fitted.distance(X[y == label], label=label) for label in "ab"])
+    assert fitted.score(X, y) == pytest.approx(-mean)
+
+
+def test_samples_follow_the_release(groups):
+    X, _ = groups
+    sliced = make().fit(X)
+    points = sliced.sample(300, random_state=1)
+    assert points.shape == (300, 2) and sliced.domain_.contains(points).all()
+    assert sliced.distance(points) < 0.05 < sliced.distance(points[:, ::-1])
+    np.testing.assert_array_equal(points, sliced.sample(300, random_state=1))
+
+
+def test_the_gradient_pulls_points_to_the_release(groups, fitted):
+    X, _ = groups
+    Z = np.zeros((50, 2))
+    expected = sliced_gradient(Z, fitted.directions_, fitted.quantiles_[1])[1]
+    np.testing.assert_allclose(fitted.gradient(Z, label="b"), expected)
+    moved = Z - 25 * fitted.gradient(Z, label="b")
+    np.testing.assert_allclose(moved.mean(axis=0), [0.2, 0.1], atol=0.02)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_distances_are_roots_of_costs(groups, p):
+    X, _ = groups
+    sliced = make(p=p).fit(X)
+    cost, std = sliced.cost(X + 0.2, return_std=True)
+    distance, error = sliced.distance(X + 0.2, return_std=True)
+    assert distance == cost ** (1 / p) == sliced.distance(X + 0.2)
+    assert error == (std if p == 1 else pytest.approx(std / (2 * distance)))
+    near, error = make(p=p, epsilon=0.5).fit(X).distance(X, return_std=True)
+    assert near >= 0 and error > 0
+
+
+def test_chunks_dask_and_pipelines_release_the_same(groups):
+    dask_array = pytest.importorskip("dask.array")
+    X, _ = groups
+    whole = make().fit(X)
+    for other in (
+        [X[:3], X[3:]],
+        lambda: iter([X[500:], X[:500]]),
+        dask_array.from_array(X, (90, 2)),
+    ):
+        np.testing.assert_array_equal(make().fit(other).quantiles_, whole.quantiles_)
+    pipeline = make_pipeline(FunctionTransformer(), make()).fit(X)
+    np.testing.assert_array_equal(pipeline[-1].quantiles_, whole.quantiles_)
+    assert pipeline.transform(X[:2]).shape == (2, 100)
+
+
+def test_a_release_can_be_stored(fitted, groups):
+    X, _ = groups
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.distance(X, label="a") == fitted.distance(X, label="a")
+    assert not hasattr(copy, "n_samples_")
+
+
+def test_persons_of_many_rows_count_once(groups):
+    X, _ = groups
+    ids = np.arange(len(X)) // 2
+    sliced = make().fit(X, groups=ids)
+    assert sliced.distance(X) < 0.05
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"p": 3}, "p must be 1 or 2"),
+        ({"mechanism": "rank"}, "mechanism must be one of"),
+        ({"directions": "loose"}, "directions must be one of"),
+        ({"n_projections": 0}, "n_projections must be"),
+        ({"n_quantiles": 0}, "n_quantiles must be"),
+        ({"n_min": 0}, "n_min must be"),
+        ({"n_min": 2**31}, "n_min must be"),
+    ],
+)
+def test_settings_are_refused_before_anything_is_charged(parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(**parameters).privacy_plan(2)

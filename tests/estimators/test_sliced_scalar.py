@@ -1,0 +1,76 @@
+"""One private distance with Laplace noise."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import DPSlicedWasserstein
+from skdp_bary.geometry import Ball
+from skdp_bary.transport import DiscreteMeasure, univariate_cost
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+BALL = Ball([0.0, 0.0], 1.0)
+RNG = np.random.default_rng(0)
+PRIVATE = BALL.clip(0.2 * RNG.normal(size=(300, 2)))
+PUBLIC = BALL.clip(0.2 * RNG.normal(size=(171, 2)) + [0.3, 0.0])
+
+
+def scalar(**parameters):
+    settings = {"bounds": BALL, "n_min": 300, "delta": 0.0, "reference": PUBLIC}
+    return DPSlicedWasserstein(4, mechanism="scalar", **(settings | parameters))
+
+
+def true_cost(directions, p):
+    sides = (PRIVATE, PUBLIC)
+    return np.mean(
+        [
+            univariate_cost(*(DiscreteMeasure(side @ u[:, None]) for side in sides), p=p)
+            for u in directions.T
+        ]
+    )
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_costs_are_unbiased_and_their_error_is_right(p):
+    fits = [scalar(p=p, random_state=seed).fit(PRIVATE) for seed in range(200)]
+    costs, stds = np.array([s.cost(return_std=True) for s in fits]).T
+    assert abs(costs.mean() - true_cost(fits[0].directions_, p)) < 4 * stds[0] / 200**0.5
+    assert costs.std() == pytest.approx(stds[0], rel=0.25)
+    assert fits[0].noise_std_[0] == stds[0]
+
+
+def test_a_distance_is_noised_by_little():
+    """At most 2 R / (n sqrt(d)) times sqrt(2) / epsilon, and what rounding to levels adds."""
+    fitted = scalar(p=1, random_state=0).fit(PRIVATE)
+    assert fitted.noise_std_[0] == pytest.approx(2**0.5 * 2.0 / 300 / 2**0.5, rel=2e-3)
+    assert fitted.distance() >= 0.0
+
+
+def test_what_it_cannot_answer_is_refused():
+    fitted = scalar(random_state=0).fit(PRIVATE)
+    assert fitted.quantiles_ is None
+    with pytest.raises(ValueError, match="Y must be None"):
+        fitted.distance(PUBLIC)
+    with pytest.raises(ValueError, match="mechanism='sketch'"):
+        fitted.sample(3)
+    with pytest.raises(ValueError, match="no smoothed distance"):
+        fitted.smoothed_distance(PUBLIC)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
+
+
+@pytest.mark.parametrize("reference", [None, np.zeros(3), np.zeros((5, 3))])
+def test_a_reference_is_needed(reference):
+    with pytest.raises(ValueError, match="reference must be public rows"):
+        scalar(reference=reference).privacy_plan(2)
+
+
+def test_delta_is_not_wasted():
+    with pytest.raises(ValueError, match="delta must be 0"):
+        scalar(delta=1e-6).privacy_plan(2)
+
+
+def test_chunks_give_the_same_number():
+    whole = scalar(random_state=0).fit(PRIVATE)
+    chunks = scalar(random_state=0).fit([PRIVATE[:7], PRIVATE[7:]])
+    assert whole.cost() == chunks.cost()

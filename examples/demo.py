@@ -18,9 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import wasserstein_distance
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateWassersteinBarycenter
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from skdp_bary.plotting import BudgetDisplay, MeasureDisplay
+from skdp_bary.plotting import BarycenterDisplay, BudgetDisplay, MeasureDisplay
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,28 @@ def sliced_distance(job, measure, n_directions=8):
     )
 
 
-SECTIONS = (measure_city, price_accuracy)
+def place_stations(job):
+    """Where ten stations serve busy and occasional users alike."""
+    # the label of a person follows from that person's rows alone, and which labels exist is public
+    busy = np.bincount(job.people)[job.people] > 10
+    labels = np.where(busy, "busy", "occasional")
+    stations = PrivateWassersteinBarycenter(
+        n_atoms=10,
+        classes=["busy", "occasional"],
+        epsilon=0.5,
+        bounds=CITY_BOUNDS,
+        accountant=job.accountant,
+    ).fit(job.X, labels, groups=job.people)
+    for step in stations.privacy_.steps:
+        print(f"    {step.name}: {step.mechanism}")
+    print(
+        f"    mean squared distance to a station, by the release: {stations.release_cost_:.2f} km2"
+    )
+    figure = BarycenterDisplay.from_comparison(stations, job.X, labels).figure_
+    job.save(figure, "stations")
+
+
+SECTIONS = (measure_city, price_accuracy, place_stations)
 
 
 def main():

@@ -9,12 +9,13 @@ import numpy as np
 from ..geometry._cell_tree import CellTree
 from ..privacy._mechanisms import RoundedGaussian
 from ..privacy._noise import public_generator
-from ..transport import DiscreteMeasure, free_support_barycenter
+from ..transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ..transport._haar import prune
 from ._tree_methods import cell_support
 
 _PRUNE = 0.5  # cells below this many noise standard deviations are not split
 _DEEPEST = 20
+_MANY_FEATURES = 4  # by benchmarks/barycenter_methods.py
 _GAUSSIAN_RATE = 6.0  # epsilon of Laplace noise that allows the same depth, relative to mu
 
 
@@ -66,10 +67,13 @@ class CoresetMethod(BarycenterMethod):
     Parameters
     ----------
     tree_method : TreeMethod
+    pure : TreeMethod or None, default=None
+        What is released instead with Laplace noise, for which fewer levels are better.
     """
 
-    def __init__(self, tree_method):
+    def __init__(self, tree_method, pure=None):
         self.tree_method = tree_method
+        self.pure = tree_method if pure is None else pure
 
     def shares(self, estimator, n_features):
         """Return a single step."""
@@ -77,26 +81,79 @@ class CoresetMethod(BarycenterMethod):
 
     def query(self, estimator, step_name, facts):
         """Return the query of the trees."""
-        tree = CellTree(facts.domain, tree_depth(estimator.n_atoms, facts))
-        return self.tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
+        tree_method = self.chosen(facts)
+        depth = tree_depth(estimator.n_atoms, facts) + tree_method.deeper
+        tree = CellTree(facts.domain, depth)
+        return tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
 
     def finish(self, estimator, facts, class_weights):
         """Compute the barycenter of the private measures."""
-        tree = self.query(estimator, "tree", facts).tree
-        measures = tree_measures(self.tree_method, tree, facts)
-        return solve_barycenter(estimator, measures, class_weights)
+        return solve_barycenter(estimator, self.measures(facts), class_weights)
+
+    def measures(self, facts):
+        """Return the private measures that the trees give."""
+        tree = facts.released["tree"].query.tree
+        return tree_measures(self.chosen(facts), tree, facts)
+
+    def chosen(self, facts):
+        """Return the tree method for the noise of the fit."""
+        gaussian = isinstance(facts.mechanisms["tree"], RoundedGaussian)
+        return self.tree_method if gaussian else self.pure
 
 
-def solve_barycenter(estimator, measures, class_weights):
-    """Return the barycenter of released measures under the estimator's public parameters."""
-    result = free_support_barycenter(
+class AutoMethod(BarycenterMethod):
+    """The method that public facts speak for.
+
+    Trees give the shape of a distribution where cells are many for its dimension. From
+    `_MANY_FEATURES` on, sums over released cells say more, which needs means (p = 2); with Gaussian
+    noise moments in a few released axes say most.
+
+    Parameters
+    ----------
+    low, high, high_pure : BarycenterMethod
+        For few features, and for many with and without a delta.
+    """
+
+    def __init__(self, low, high, high_pure):
+        self.low = low
+        self.high = high
+        self.high_pure = high_pure
+
+    def choose(self, estimator, n_features):
+        """Return the method for rows with `n_features` features."""
+        if estimator.p != 2 or n_features < _MANY_FEATURES:
+            return self.low
+        return self.high if estimator.delta > 0 else self.high_pure
+
+    def shares(self, estimator, n_features):
+        """Return the steps of the chosen method."""
+        return self.choose(estimator, n_features).shares(estimator, n_features)
+
+    def query(self, estimator, step_name, facts):
+        """Return the query of the chosen method."""
+        return self.choose(estimator, facts.n_features).query(estimator, step_name, facts)
+
+    def finish(self, estimator, facts, class_weights):
+        """Let the chosen method finish."""
+        return self.choose(estimator, facts.n_features).finish(estimator, facts, class_weights)
+
+
+def search_barycenter(estimator, measures, class_weights, init=None):
+    """Return the BarycenterResult of released measures under the estimator's public parameters."""
+    return free_support_barycenter(
         measures,
         estimator.n_atoms,
         measure_weights=class_weights,
         p=estimator.p,
+        init=init,
         n_init=estimator.n_init,
         random_state=public_generator(estimator.random_state),
     )
+
+
+def solve_barycenter(estimator, measures, class_weights):
+    """Return the PrivateBarycenter of released measures."""
+    result = search_barycenter(estimator, measures, class_weights)
     potentials = np.stack([transport.potentials for transport in result.transports])
     return PrivateBarycenter(measures, result.support, potentials, result.cost)
 
@@ -116,12 +173,29 @@ def tree_measures(tree_method, tree, facts):
     """Return one measure a class from the release of their trees."""
     released = facts.released["tree"]
     noise_sd = [sd / facts.units for sd in released.noise_sd]
-    least = [_PRUNE * sd for sd in noise_sd[1:]]
+    least = [_PRUNE * sd for sd in tree_method.split_noise(tree, noise_sd)]
     measures = []
     for code in range(facts.n_classes):
         blocks = [block[code] / facts.units for block in released.values]
-        blocks[0] = np.maximum(blocks[0], 1.0)  # a class lost in noise becomes the prior
         levels = tree_method.masses(tree, blocks, noise_sd)
+        if levels[0][0] < 1.0:  # a class lost in noise becomes the prior
+            levels = [tree.share(level) for level in range(tree.depth + 1)]
         cells = prune(tree, levels, least)
         measures.append(DiscreteMeasure(cell_support(tree, cells), cells.mass))
     return measures
+
+
+def transport_cost(X, atoms, p):
+    """Return the exact transport cost from rows to atoms.
+
+    Of squared distances, the part across the span of the atoms is the same for every atom, so it
+    is added afterwards, and the transport is solved in as many dimensions as there are atoms.
+    """
+    if p != 2 or X.shape[1] <= atoms.n_points:
+        return solve_semidiscrete(DiscreteMeasure(X), atoms, p=p).cost
+    center = atoms.mean()
+    span = np.linalg.svd(atoms.support - center, full_matrices=False)[2]
+    rows, inside = X - center, (X - center) @ span.T
+    images = DiscreteMeasure((atoms.support - center) @ span.T, atoms.weights)
+    across = float(((rows - inside @ span) ** 2).sum(axis=1).mean())
+    return solve_semidiscrete(DiscreteMeasure(inside), images).cost + across

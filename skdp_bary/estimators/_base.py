@@ -18,6 +18,7 @@ from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Plan, Step, split_epsilon, split_mu
+from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
 from ..summaries._reduce import collect
 from ..summaries._release import release
 from ..summaries._rows import Rows
@@ -28,6 +29,11 @@ _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
     "reading; pass a list of chunks or a function that returns a new iterator, or give n_hint and "
     "bounds where they would save a step."
+)
+_TWO_CLASSES = (
+    "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "
+    "labels are public there, weights are not, and they would move a person between classes. Leave "
+    "the weights out, give each person one class, or take neighbors='replace_any'."
 )
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
 
@@ -51,7 +57,8 @@ class Facts:
     domain : Box, Ball, Mask or None
         Public or bought domain of the rows; None before it is bought.
     size : int or None
-        Number of persons: a public number or a noisy count; None before it is bought.
+        Number of persons, of the batch where only one is read: a public number or a noisy count;
+        None before it is bought.
     mechanisms : dict
         Mechanism of each step, by name.
     released : dict
@@ -105,6 +112,8 @@ class BasePrivateEstimator(ABC, BaseEstimator):
         plan = self.privacy_plan(rows.n_features)
         accountant = self._budget()
         noise = noise_generator(self.random_state)
+        if isinstance(plan, SubsampledPlan):
+            rows.sample_persons(plan.rate, plan.sampling, noise)
         facts = self._public_facts(plan, rows)
         self._before_charge(accountant, plan, noise.seeded)
         for step in plan.steps:
@@ -140,6 +149,9 @@ class BasePrivateEstimator(ABC, BaseEstimator):
         rest = 1.0 - sum(bought.values())
         total = sum(own.values())
         shares = bought | {name: rest * share / total for name, share in own.items()}
+        rate = self._sampling_rate()
+        if rate is not None:
+            return subsampled_plan(self._relation(), epsilon, delta, shares, rate)
         if delta == 0:
             amounts = split_epsilon(epsilon, shares)
             steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
@@ -171,6 +183,10 @@ class BasePrivateEstimator(ABC, BaseEstimator):
         """Return the public domain outside of which rows carry no mass, or None: all rows count."""
         return None
 
+    def _sampling_rate(self):
+        """Return the probability that a person is in the batch of a fit, or None: all persons."""
+        return None
+
     def _open(self, names, X, y, groups, sample_weight):
         """Open the rows and record the names of the features; nothing is kept of the rows."""
         classes = self._public_classes(y)
@@ -190,12 +206,16 @@ class BasePrivateEstimator(ABC, BaseEstimator):
     def _public_facts(self, plan, rows):
         if len(plan.steps) > 1 and not rows.rereadable:
             raise ValueError(_ONE_SHOT.format(", ".join(step.name for step in plan.steps)))
+        if plan.relation == REPLACE_ONE and rows.weights_move_classes:
+            raise ValueError(_TWO_CLASSES)
         n_classes = 1 if rows.classes is None else len(rows.classes)
         domain = None if self.bounds is None else check_domain(self.bounds, rows.n_features)
         public_sizes = plan.relation == REPLACE_ONE or (
             plan.relation != ADD_REMOVE and n_classes == 1
         )
         size = None if self.n_hint is None else check_integer(self.n_hint, "n_hint", low=1)
+        if size is not None and isinstance(plan, SubsampledPlan):
+            size = max(1, round(size * plan.rate))
         if size is None and plan.relation != ADD_REMOVE:
             size = rows.public_size()
         return Facts(

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..summaries._hierarchy import CellCounts, HaarDifferences
+from ..summaries._level_counts import LevelCounts
 from ..transport._haar import SplitPrior, rebuild_masses
 from ..transport._tree import Tree
 from ..transport._tree_consistency import make_consistent, project_nonnegative, share_nonnegative
@@ -18,9 +19,17 @@ _TOTAL_SHARE = 0.09
 
 
 class TreeMethod(ABC):
-    """One way to release a tree of cells and to rebuild masses from the release."""
+    """One way to release a tree of cells and to rebuild masses from the release.
+
+    Attributes
+    ----------
+    query_class : type
+    deeper : int
+        Halvings beyond those that differences of halves afford at the same noise.
+    """
 
     query_class = None
+    deeper = 0
 
     @abstractmethod
     def level_scales(self, n_features, depth):
@@ -38,6 +47,10 @@ class TreeMethod(ABC):
         noise_sd : list of float
             Standard deviation of the noise of each block, in persons.
         """
+
+    def split_noise(self, tree, noise_sd):
+        """Return the standard deviation of what is known of the splits of each level."""
+        return noise_sd[1:]
 
     def query(self, tree, n_classes, units, total_public):
         """Return the query of this method."""
@@ -117,6 +130,78 @@ class CountsMethod(TreeMethod):
         else:
             values = share_nonnegative(binary, values)
         return [value[order] for value, order in zip(values, orders, strict=True)]
+
+
+class BlockCountsMethod(TreeMethod):
+    """Noisy counts on every few levels; differences of halves are read inside the blocks between.
+
+    Pure noise costs what its levels add up to, so few levels have much less noise each. A
+    difference of halves some levels above the counts is one of sums of independent counts: its
+    noise variance doubles with every level, which is the price.
+
+    Parameters
+    ----------
+    step : int
+        Levels between two levels of counts, about.
+    split_prior : SplitPrior, default=None
+    """
+
+    query_class = LevelCounts
+    deeper = 1
+
+    def __init__(self, step, split_prior=None):
+        self.step = step
+        self.split_prior = SplitPrior() if split_prior is None else split_prior
+
+    def levels(self, depth):
+        """Return the levels of counts: evenly spaced, the last one the depth."""
+        blocks = max(1, round(depth / self.step))
+        return tuple(round(depth * (block + 1) / blocks) for block in range(blocks))
+
+    def level_scales(self, n_features, depth):
+        """Return equal scales on the levels of counts."""
+        return np.ones(len(self.levels(depth)))
+
+    def query(self, tree, n_classes, units, total_public):
+        """Return the query: a total that nobody can change is free, another one is not asked."""
+        levels = self.levels(tree.depth)
+        if total_public and tree.depth:
+            levels = (0, *levels)
+        return LevelCounts(
+            tree, n_classes, units, total_public, (1.0,) * len(levels), levels=levels
+        )
+
+    def masses(self, tree, blocks, noise_sd):
+        """Return the masses rebuilt from the root down."""
+        differences, top = [], 0
+        for low, sums in self._counted(tree, blocks):
+            block = []
+            for level in range(low - 1, top - 1, -1):
+                first, second = tree.halves(sums, level)
+                block.append(first - second)
+                sums = first + second
+            differences.extend(reversed(block))
+            top = low
+        return rebuild_masses(
+            tree,
+            blocks[0].sum(),
+            differences,
+            self.split_noise(tree, noise_sd),
+            tree.prior,
+            self.split_prior,
+        )
+
+    def split_noise(self, tree, noise_sd):
+        """Return the standard deviations of sums of the counts below."""
+        split_sd = []
+        for low, sd in self._counted(tree, noise_sd):
+            split_sd.extend(sd * 2.0 ** ((low - level) / 2) for level in range(len(split_sd), low))
+        return split_sd
+
+    def _counted(self, tree, blocks):
+        """Pair the levels of counts with their entries; an exact total comes before them."""
+        levels = self.levels(tree.depth)
+        return zip(levels, blocks[-len(levels) :], strict=True)
 
 
 def cell_support(tree, cells):

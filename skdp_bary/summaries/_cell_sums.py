@@ -142,5 +142,5 @@ class CellSums(Query):
         )
 
     def _lattice(self):
-        ball = Ball(np.zeros(self.origins.shape[1]), self.radius)
+        ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
         return CentredLattice(ball, self._digits[0])

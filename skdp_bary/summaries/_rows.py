@@ -53,6 +53,13 @@ class Rows:
             return PERSON_UNITS
         return WEIGHT_UNITS if self.source.weighted else 1
 
+    @property
+    def weights_move_classes(self):
+        """Whether other weights would move a person from one class to another; to be asked only
+        where the relation makes labels public."""
+        source = self.source
+        return source.weighted and source.grouped and not source.persons_have_one_class
+
     def public_size(self):
         """Number of persons, to be asked only where the relation makes it public."""
         return self.source.count_persons()

@@ -6,13 +6,12 @@ import numpy as np
 
 from ._checks import check_count, check_positive
 from ._exact import solve_problem
-from ._newton import newton, settle
+from ._newton import settle
 from ._search import Level, Search
 from ._setting import Setting
 from ._threads import threads
 
 _LAST_WARMTH = 0.03
-_FIRST_GOAL = 0.05  # mass out of place after a cold start
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
 _POLISH_STEPS = 60
 _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
@@ -148,7 +147,7 @@ def _levels(max_iter, tol):
 def _respond(level, problem, potentials, labels):
     """Return the settled state of one measure at the level's warmth."""
     if potentials is None:
-        potentials = newton(problem, None, _FIRST_GOAL).potentials
+        potentials = np.zeros(len(problem.target))
     return settle(problem, potentials, level.warmth, level.imbalance, labels)
 
 

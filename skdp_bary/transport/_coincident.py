@@ -42,7 +42,7 @@ def divide(solution, weights, target, group):
     held = held + sparse.csc_array((shared.data, (rows, shared.coords[0])), shape=held.shape)
     held.eliminate_zeros()
     points, atoms, masses = [], [], []
-    for place in range(held.shape[1]):
+    for place in np.flatnonzero(np.diff(held.indptr)):  # the least masses may receive nothing
         members = np.flatnonzero(group == place)
         mine = slice(held.indptr[place], held.indptr[place + 1])
         point, atom, mass = fill_in_order(held.data[mine], target[members])

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ._costs import paired_cost
-from ._semidual import attraction, soft_minimum
+from ._semidual import attraction, soft_shares
 
 _CHUNK = 4096  # soft points at a time
 _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
@@ -62,7 +62,7 @@ def _mass_change(problem, state, soft, step, shift):
     else:
         rises *= attraction(entries + state.potentials[:, None], problem.p)
     rises -= shift[:, None]
-    shares, _ = soft_minimum(entries, entries.min(axis=0), temperatures)
+    shares, _ = soft_shares(entries, entries.min(axis=0), temperatures)
     rises -= np.einsum("ji,ji->i", shares, rises)
     rises *= shares
     return -rises @ (weights / temperatures)

@@ -16,6 +16,9 @@ _MOMENTUM = 0.5
 _NEARBY = 0.1  # movement below which momentum helps
 _PATIENCE = 8  # steps without gain after which a level has nothing more to give
 _LEAST_INNER = 1e-3  # of the cost; keeps a measure of distances above rounding
+_WARMEST = 2.0  # plans are nearly quadratic there, from any potentials
+_LOOSEST = 0.05  # mass out of place in the plans of atoms on a long way
+_FRONT = 2  # starts ranked exactly beyond those that are kept
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ class Level:
     imbalance: float
     tol: float
 
+    def eased(self, movement):
+        """Return what is good enough for the next step of atoms that still move that much.
+
+        Plans for atoms on a long way are soon out of date, and warm ones are cheap.
+        """
+        warmth = np.clip(movement, self.warmth, _WARMEST)
+        imbalance = np.clip(_LOOSEST * movement, self.imbalance, _LOOSEST)
+        return replace(self, warmth=float(warmth), imbalance=float(imbalance))
+
 
 @dataclass(frozen=True)
 class BarycenterEvent:
@@ -56,7 +68,7 @@ class BarycenterEvent:
     iteration : int
         Steps taken on this level, this one included.
     cost : float
-        Mean transport cost on this level before the step, up to the smoothing.
+        Mean transport cost on this level before the step: a lower bound, tight once in balance.
     movement : float
         Mean p-th power of the distance from the atoms to where they are pulled, over the mean
         p-th power of the distance of the points from the center of their cell.
@@ -111,7 +123,7 @@ class Search:
     def refine(self, iterates, levels, n_keep):
         """Take all starts through level 0, the best few through level 1, one to the end."""
         for index, level in enumerate(levels):
-            size = level.points_per_atom * len(self.target)
+            size = max(level.points_per_atom / len(self.clouds), 10.0) * len(self.target)
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
             iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
@@ -136,10 +148,11 @@ class Search:
         labels = [None] * len(clouds)
         for iteration in range(1, level.max_iter + 1):
             problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
+            eased = level.eased(iterate.movement)
             tasks = zip(problems, iterate.potentials, labels, strict=True)
-            found = self.run(self._pulled, [(level, *task) for task in tasks])
+            found = self.run(self._pulled, [(eased, *task) for task in tasks])
             labels = [state.labels for state, _, _ in found]
-            costs = [state.value + c for (state, _, _), c in zip(found, constants, strict=True)]
+            costs = [state.dual + c for (state, _, _), c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, problems, found, float(self.shares @ costs))
             self._report(index, iteration, iterate)
             if iterate.movement <= level.tol or _stalled(iterate.history, iteration):

@@ -20,6 +20,7 @@ from ._points import OrderedPoints
 
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
 SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(-14)
+_NOTHING = -60.0  # exponent of a share that changes no sum; underflow takes processors 30x longer
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
 _SAMPLE = 20  # points per atom from which the scales of the cells are read
 
@@ -133,6 +134,8 @@ class Smoothed:
     temperatures : ndarray of shape (n_points,)
     value : float
         For p = 2 without the mean squared norm of the points.
+    dual : float
+        The same without smoothing: a lower bound of the cost at any warmth.
     gradient : ndarray of shape (n_atoms,)
         Target masses less masses received when soft points are shared.
     hessian : ndarray of shape (n_atoms, n_atoms)
@@ -154,6 +157,7 @@ class Smoothed:
     potentials: np.ndarray
     temperatures: np.ndarray
     value: float
+    dual: float
     gradient: np.ndarray
     hessian: np.ndarray
     shared: float
@@ -209,27 +213,27 @@ def smooth(problem, potentials, temperatures):
     n_points = len(cloud.points)
     reach = SOFT * temperatures
     labels, margins = np.empty(n_points, dtype=np.intp), np.empty(n_points)
-    values, hard = np.empty(n_points), cloud.weights.copy()
+    cheapest, hard = np.empty(n_points), cloud.weights.copy()
     total = _SoftTotals(n_atoms, cloud.points.shape[1])
     farthest = np.maximum.reduceat(reach, cloud.starts[:-1])
     for start, stop, atoms, entries in problem.blocks(potentials, farthest):
         winner, lowest, second = two_cheapest(entries)
-        labels[start:stop], values[start:stop] = atoms[winner], lowest
+        labels[start:stop], cheapest[start:stop] = atoms[winner], lowest
         np.subtract(second, lowest, out=margins[start:stop])
         soft = np.flatnonzero(margins[start:stop] < reach[start:stop])
         if soft.size:
             rows = soft + start
             if soft.size < stop - start:
                 entries, lowest = entries[:, soft], lowest[soft]
-            values[rows] = total.add(
-                problem, potentials, temperatures, rows, atoms, entries, lowest
-            )
+            total.add(problem, potentials, temperatures, rows, atoms, entries, lowest)
             hard[rows] = 0.0
+    dual = float(cloud.weights @ cheapest + problem.target @ potentials)
     whole = np.bincount(labels, cloud.weights, n_atoms)
     return Smoothed(
         potentials=potentials,
         temperatures=temperatures,
-        value=float(cloud.weights @ values + problem.target @ potentials),
+        value=dual - total.softness,
+        dual=dual,
         gradient=problem.target - total.masses - np.bincount(labels, hard, n_atoms),
         hessian=total.hessian,
         shared=total.shared,
@@ -249,14 +253,14 @@ class _SoftTotals:
         self.masses, self.counts = np.zeros(n_atoms), np.zeros(n_atoms)
         self.sums = np.zeros((n_atoms, n_features))
         self.hessian = np.zeros((n_atoms, n_atoms))
-        self.shared = self.blur = 0.0
+        self.shared = self.blur = self.softness = 0.0
 
     def add(self, problem, potentials, temperatures, rows, atoms, entries, lowest):
-        """Add the soft points `rows` and return their soft minima; overwrites `entries`."""
+        """Add the soft points `rows`; overwrites `entries`."""
         points, weights = problem.cloud.points[rows], problem.cloud.weights[rows]
         temperatures = temperatures[rows]
         pulls = None if problem.p == 2 else attraction(entries + potentials[atoms, None], problem.p)
-        shares, values = soft_minimum(entries, lowest, temperatures)
+        shares, totals = soft_shares(entries, lowest, temperatures)
         masses = shares @ weights
         if pulls is None:
             counts, sums = masses, shares @ (weights[:, None] * points)
@@ -266,13 +270,13 @@ class _SoftTotals:
         mixed = weights * (1.0 - np.einsum("ji,ji->i", shares, shares))
         self.shared += mixed.sum()
         self.blur += mixed @ temperatures
+        self.softness += (weights * temperatures) @ np.log(totals)
         self.masses[atoms] += masses
         self.counts[atoms] += counts
         self.sums[atoms] += sums
         self.hessian[atoms, atoms] += shares @ (weights / temperatures)
         shares *= np.sqrt(weights / temperatures)
         self.hessian[atoms[:, None], atoms] -= shares @ shares.T
-        return values
 
 
 def attraction(costs, p):
@@ -280,11 +284,15 @@ def attraction(costs, p):
     return np.maximum(np.maximum(costs, 0.0) ** (1.0 / p), 1e-9) ** (p - 2.0)
 
 
-def soft_minimum(entries, lowest, temperatures):
-    """Return the shares of every column and its soft minimum; overwrites `entries`."""
+def soft_shares(entries, lowest, temperatures):
+    """Return the shares of every column, and what they were divided by; overwrites `entries`.
+
+    The soft minimum is ``lowest - temperatures * log(divisor)``.
+    """
     entries -= lowest
     entries *= -1.0 / temperatures
+    np.maximum(entries, _NOTHING, out=entries)
     np.exp(entries, out=entries)
     total = entries.sum(axis=0)
     entries /= total
-    return entries, lowest - temperatures * np.log(total)
+    return entries, total

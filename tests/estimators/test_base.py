@@ -11,7 +11,12 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import (
+    BudgetAccountant,
+    DPSlicedWasserstein,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
 from skdp_bary.estimators import _base
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
@@ -284,3 +289,19 @@ def test_names_of_an_earlier_fit_are_forgotten():
     model = measure().fit(pd.DataFrame(X, columns=["east", "north"]))
     assert model.feature_names_in_.tolist() == ["east", "north"]
     assert not hasattr(model.fit(X), "feature_names_in_")
+
+
+@pytest.mark.parametrize("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
+def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
+    """Labels are public under replace_one and weights are not: equal rows, other weights, and the
+    mass of a person is in another class."""
+    X, y = np.full((6, 1), 0.5), np.array([0, 0, 0, 1, 1, 1])
+    groups, weights = np.array([0, 1, 2, 0, 4, 5]), np.array([1.0, 1, 1, 0, 1, 1])
+    accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
+    estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
+    with pytest.raises(ValueError, match="several classes cannot have sample_weight"):
+        estimator.fit(X, y, groups=groups, sample_weight=weights)
+    assert accountant.entries == ()
+    public_labels = estimator.set_params(n_min=2) if cls is DPSlicedWasserstein else estimator
+    public_labels.fit(X, y, groups=[0, 1, 2, 3, 4, 5], sample_weight=weights)
+    assert len(accountant.entries) == 1

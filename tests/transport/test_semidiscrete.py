@@ -226,3 +226,11 @@ def test_refuses_other_spaces_and_other_types():
         solve_semidiscrete(measure, DiscreteMeasure([[0.0, 1.0]]))
     with pytest.raises(TypeError, match="atoms must be a DiscreteMeasure"):
         solve_semidiscrete(measure, [[0.0]])
+
+
+def test_equal_atoms_of_next_to_no_mass_may_receive_nothing():
+    points, atoms = np.array([[0.0], [1.0]]), np.array([[0.0], [1.0], [3.0], [3.0]])
+    target = DiscreteMeasure(atoms, [0.5, 0.5, 1e-19, 1e-19])
+    result = solve_semidiscrete(DiscreteMeasure(points), target)
+    assert result.cost < 1e-15
+    np.testing.assert_allclose(result.masses, [0.5, 0.5, 0.0, 0.0], atol=1e-15)

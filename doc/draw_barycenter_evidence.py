@@ -1,0 +1,132 @@
+"""Make the tables and pictures of barycenter_evidence.rst from the results of the benchmarks.
+
+``python doc/draw_barycenter_evidence.py [--data DIR]``; the map of the US needs the folder with the
+population tables and is left as it is without it.
+"""
+
+import argparse
+import csv
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Mask
+from skdp_bary.plotting import BarycenterDisplay
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "benchmarks" / "results"
+SHADES = {"paper": "firebrick", "coreset": "C0", "subspace": "C2"}
+
+
+def read(name):
+    """Return the results of a benchmark, or nothing if it has not been run."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def write_table(name, header, rows):
+    """Write one table as comma-separated values."""
+    folder = HERE / "tables"
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{name}.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def with_interval(pair, digits=3):
+    """Return a mean and half an interval as text."""
+    mean, half = pair
+    return f"{mean:.{digits}f}" if half is None else f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def tabulate_us():
+    """Write the table of the US population."""
+    rows = sorted(
+        read("barycenter_us"),
+        key=lambda row: (row["case"], row["neighbors"], row["method"], -row["epsilon"]),
+    )
+    lines = [
+        [
+            row["case"],
+            row["neighbors"],
+            row["method"],
+            f"{row['epsilon']:g}",
+            with_interval(row["end_to_end"]),
+            with_interval(row["local"]),
+            f"{row['median_time']:.2f}",
+            row["seeds"],
+        ]
+        for row in rows
+    ]
+    header = ["people", "neighbors", "method", "epsilon", "end to end", "local", "time", "seeds"]
+    write_table("barycenter_us", header, lines)
+
+
+def tabulate_scale():
+    """Write the table of ten million rows."""
+    result = read("barycenter_scale")
+    lines = [
+        [way, result[way]["seconds"], result[way]["peak_mb"], result[way].get("peak_worker_mb", "")]
+        for way in ("array", "chunks", "dask")
+    ]
+    header = ["rows come as", "seconds", "peak MB, process", "peak MB, worker"]
+    write_table("barycenter_scale", header, lines)
+
+
+def draw_synthetic():
+    """Draw the cost against the size, epsilon and the dimension of the projection."""
+    rows = read("barycenter_synthetic")
+    figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
+    for axes, varied in zip(panels, ("n", "epsilon", "dimension"), strict=True):
+        chosen = [row for row in rows if row["varied"] == varied]
+        for name, color in SHADES.items():
+            known = [row for row in chosen if name in row["cost_ratio"]]
+            mean, half = np.reshape([row["cost_ratio"][name] for row in known], (-1, 2)).T
+            axes.errorbar([row[varied] for row in known], mean, half, color=color, label=name)
+        axes.set_xscale("log" if varied != "dimension" else "linear")
+        axes.set_yscale("log")
+        axes.set_xlabel(varied)
+    panels[0].set_ylabel("cost / cost of the rows' own")
+    panels[-1].legend()
+    figure.savefig(HERE / "images" / "barycenter_synthetic.png", dpi=70)
+
+
+def draw_us(folder):
+    """Draw 48 private atoms over the private measures of one and of four groups."""
+    sys.path.insert(0, str(HERE.parent / "benchmarks"))
+    from barycenter_us import N_ATOMS, load_people
+
+    bounds = Mask.from_geojson(folder / "us_border.geojson.gz")
+    figure, panels = plt.subplots(2, 1, figsize=(7.5, 8), layout="constrained")
+    for axes, case in zip(panels, ("k1", "k4"), strict=True):
+        X, y = load_people(case, folder, seed=0)
+        model = PrivateWassersteinBarycenter(
+            N_ATOMS, classes=np.unique(y), n_init=1, bounds=bounds, n_hint=len(X), random_state=0
+        ).fit(X, y)
+        BarycenterDisplay.from_estimator(model, ax=axes)
+    figure.savefig(HERE / "images" / "barycenter_us.png", dpi=65)
+
+
+def main():
+    """Parse the command line and make everything whose results are there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with the US population tables")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", PrivacyWarning)
+    tabulate_us()
+    tabulate_scale()
+    draw_synthetic()
+    if arguments.data is not None:
+        draw_us(arguments.data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""BarycenterDisplay: the atoms of a private barycenter over the groups they represent."""
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ..summaries._rows import encode_labels
+from ._axes import matplotlib_module, open_axes
+from ._measure import NOT_PRIVATE
+
+_CALLER = "BarycenterDisplay"
+_INK = 3000.0  # points squared that all marks of one group cover together
+_LARGEST = 100.0
+_MOST_ROWS = 20_000
+_ROW_SIZE = 1.0
+
+
+class BarycenterDisplay:
+    """Atoms of a barycenter over the private measures of its groups, on two features.
+
+    Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
+    which shows rows beside the release and is not private.
+
+    Parameters
+    ----------
+    support : ndarray of shape (n_atoms, 2)
+    measures : list of DiscreteMeasure
+        One measure a group, drawn as points whose areas are proportional to their masses.
+    class_names : list of str
+        One name a group.
+    bounds : tuple of ndarray of shape (2,)
+        Lower and upper corner of the picture.
+    outlines : list of ndarray of shape (n_points, 2) or None, default=None
+        Public lines to draw below, such as borders.
+    feature_names : list of str or None, default=None
+        Names of the axes.
+    title : str, default=""
+        Title of the picture of the release.
+    rows : list of ndarray of shape (n_rows, 2) or None, default=None
+        Rows of every group, shown beside the release.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One, or two when there are rows.
+    figure_ : matplotlib Figure
+    atoms_ : list of matplotlib PathCollection
+        The atoms, on each of the axes.
+    groups_ : list of matplotlib PathCollection
+        The private measures, one a group.
+
+    See Also
+    --------
+    skdp_bary.PrivateWassersteinBarycenter : The estimator that releases barycenters.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateWassersteinBarycenter
+    >>> from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
+    >>> from skdp_bary.plotting import BarycenterDisplay
+    >>> X, y = make_population(5000, random_state=0)
+    >>> centers = PrivateWassersteinBarycenter(
+    ...     n_atoms=5, classes=[0, 1, 2], bounds=COUNTRY_BOUNDS, n_hint=5000
+    ... ).fit(X, y)
+    >>> display = BarycenterDisplay.from_estimator(centers)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        support,
+        measures,
+        class_names,
+        *,
+        bounds,
+        outlines=None,
+        feature_names=None,
+        title="",
+        rows=None,
+    ):
+        self.support = support
+        self.measures = measures
+        self.class_names = class_names
+        self.bounds = bounds
+        self.outlines = outlines
+        self.feature_names = feature_names
+        self.title = title
+        self.rows = rows
+
+    @classmethod
+    def from_estimator(cls, estimator, *, outlines=None, ax=None):
+        """Draw the release of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateWassersteinBarycenter
+            Fitted, on two features.
+        outlines : list of array-like of shape (n_points, 2) or None, default=None
+            Public lines to draw below.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : BarycenterDisplay
+        """
+        return cls(**_read_release(estimator, outlines)).plot(ax=ax)
+
+    @classmethod
+    def from_comparison(cls, estimator, X, y=None, *, outlines=None, ax=None):
+        """Draw rows beside the release, for the owner of the rows: this picture is not private.
+
+        Parameters
+        ----------
+        estimator : PrivateWassersteinBarycenter
+            Fitted, on two features.
+        X : array-like of shape (n_rows, 2)
+            Rows to compare with, such as those the estimator was fitted on.
+        y : array-like of shape (n_rows,), default=None
+            Their labels; may be left out when there is only one group.
+        outlines : list of array-like of shape (n_points, 2) or None, default=None
+            Public lines to draw below.
+        ax : pair of matplotlib Axes or None, default=None
+            Axes for the rows and for the release; None opens a figure.
+
+        Returns
+        -------
+        display : BarycenterDisplay
+        """
+        release = _read_release(estimator, outlines)
+        X = check_array(X, dtype=np.float64)
+        if X.shape[1] != 2:
+            raise ValueError(f"X must have 2 features as the estimator has, got {X.shape[1]}.")
+        classes = estimator.classes_
+        if y is None and len(classes) > 1:
+            raise ValueError(f"y must hold labels in {list(classes)!r}, got None.")
+        codes = np.zeros(len(X), dtype=int) if y is None else encode_labels(y, classes, len(X))
+        rows = [X[codes == code] for code in range(len(classes))]
+        return cls(**release, rows=rows).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, pair of them, or None, default=None
+            Axes to draw on, two when there are rows; None opens a figure.
+
+        Returns
+        -------
+        self : BarycenterDisplay
+        """
+        sides = self.bounds[1] - self.bounds[0]
+        aspect = float(np.clip(sides[1] / sides[0], 0.3, 1.6))
+        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, aspect, _CALLER)
+        self.figure_ = self.axes_[0].figure
+        self.groups_ = self._draw_measures(self.axes_[-1])
+        if self.rows is not None:
+            self._draw_rows(self.axes_[0])
+        self.atoms_ = [self._draw_atoms(axes) for axes in self.axes_]
+        self.axes_[-1].set_title(self.title)
+        if len(self.class_names) > 1:
+            self._add_legend()
+        if self.rows is not None:
+            self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
+        return self
+
+    def _color(self, group):
+        return f"C{group % 10}"
+
+    def _draw_measures(self, axes):
+        groups = []
+        for group, measure in enumerate(self.measures):
+            sizes = np.minimum(_INK * measure.weights / measure.weights.sum(), _LARGEST)
+            groups.append(
+                axes.scatter(
+                    *measure.support.T, s=sizes, color=self._color(group), alpha=0.5, linewidths=0
+                )
+            )
+        return groups
+
+    def _draw_rows(self, axes):
+        # every k-th row of a group, so that the picture of millions stays small
+        for group, rows in enumerate(self.rows):
+            shown = rows[:: 1 + len(rows) // _MOST_ROWS]
+            axes.scatter(*shown.T, s=_ROW_SIZE, color=self._color(group), alpha=0.3, linewidths=0)
+
+    def _draw_atoms(self, axes):
+        """Draw what is common to both pictures: outlines, atoms and the frame."""
+        for line in self.outlines or ():
+            axes.plot(*np.asarray(line).T, color="gray", linewidth=0.6, zorder=0)
+        atoms = axes.scatter(
+            *self.support.T, marker="*", s=90, color="black", edgecolors="white", linewidths=0.6
+        )
+        axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
+        axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
+        axes.set_aspect("equal")
+        names = self.feature_names or ["feature 0", "feature 1"]
+        axes.set_xlabel(names[0])
+        axes.set_ylabel(names[1])
+        return atoms
+
+    def _add_legend(self):
+        lines = matplotlib_module("lines", _CALLER)
+        marks = [
+            lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
+            for group, name in enumerate(self.class_names)
+        ]
+        self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
+
+
+def _read_release(estimator, outlines):
+    """Return what a picture needs of a fitted estimator, from its release alone."""
+    check_is_fitted(estimator)
+    if estimator.n_features_in_ != 2:
+        raise ValueError(
+            f"A picture needs two features, the estimator has {estimator.n_features_in_}."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    privacy = estimator.privacy_
+    delta = f", delta={privacy.delta:g}" if privacy.delta else ""
+    return {
+        "support": estimator.support_,
+        "measures": estimator.private_measures_,
+        "class_names": [str(label) for label in estimator.classes_],
+        "bounds": (estimator.domain_.low, estimator.domain_.high),
+        "outlines": None if outlines is None else [check_array(line) for line in outlines],
+        "feature_names": None if names is None else [str(name) for name in names],
+        "title": f"release, epsilon={privacy.epsilon:g}{delta}",
+    }

@@ -1,0 +1,47 @@
+"""A query about rows after a released linear map."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..geometry._linear_maps import MatrixMap
+from ._query import Query
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Query):
+    """Asks a query about the images of the rows.
+
+    The image of a row depends on that row alone, bit for bit, so neighboring rows have neighboring
+    images, and the sensitivity is that of the query.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        Public or released.
+    query : Query
+        About rows with `n_components` features.
+    """
+
+    components: np.ndarray
+    query: Query
+
+    def zeros(self):
+        """Return the state of the query for no rows."""
+        return self.query.zeros()
+
+    def count(self, state, chunk):
+        """Add the images of the rows of a chunk."""
+        self.query.count(state, replace(chunk, X=MatrixMap(self.components).apply(chunk.X)))
+
+    def blocks(self, state):
+        """Return the blocks of the query."""
+        return self.query.blocks(state)
+
+    def sensitivity(self, relation):
+        """Return that of the query."""
+        return self.query.sensitivity(relation)
+
+    def weights(self):
+        """Return those of the query."""
+        return self.query.weights()

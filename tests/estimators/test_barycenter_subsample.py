@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
+from skdp_bary.exceptions import RelationError
+from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def make(**settings):
+    defaults = {"n_atoms": 1, "n_init": 1, "bounds": (0, 1), "n_hint": 60, "subsample": 0.4}
+    return PrivateWassersteinBarycenter(**(defaults | settings))
+
+
+def data(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.random((n, 2)), rng.integers(2, size=n)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("method", ["coreset", "perturbation"])
+def test_what_is_charged_is_the_amplified_cost(method, delta):
+    X, _ = data()
+    accountant = BudgetAccountant(1.0, delta)
+    model = make(method=method, delta=delta, accountant=accountant).fit(X)
+    (entry,) = accountant.entries
+    assert (entry.epsilon, entry.delta) == (1.0, delta)
+    assert (model.privacy_.rate, model.privacy_.sampling) == (0.4, "poisson")
+    full = make(method=method, delta=delta, subsample=None).privacy_plan(2)
+    assert model.privacy_.mu > 1.5 * full.mu or model.privacy_.pure_epsilon > full.pure_epsilon
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_one_person_costs_the_plan_when_in_the_batch_and_nothing_outside(neighbors, delta):
+    """The last person has the same draw in both data sets, so both fits see one batch."""
+    X, y = data()
+    y[-1], X[-1] = 0, 0.01
+    if neighbors == "add_remove":
+        other, other_y = X[:-1], y[:-1]
+    else:
+        other, other_y = X.copy(), y
+        other[-1] = 0.99
+    ratios = []
+    for seed in range(12):
+        model = make(neighbors=neighbors, delta=delta, classes=[0, 1], random_state=seed)
+        report = replay_sensitivity(model, X, other, y=y, neighbor_y=other_y)
+        assert report.holds, report
+        ratios.append(report.tightness)
+    assert min(ratios) == 0.0
+    assert max(ratios) > 0.9
+
+
+def test_the_size_of_the_batch_replaces_that_of_the_data():
+    X, y = data()
+    model = make(neighbors="replace_one", n_hint=None, subsample=0.25, classes=[0, 1]).fit(X, y)
+    sizes = [int(0.25 * (y == label).sum()) for label in (0, 1)]
+    assert model.privacy_.sampling == "without_replacement"
+    assert sum(sizes) < 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "error"),
+    [
+        ({"neighbors": "replace_any"}, data()[0], RelationError),
+        ({"subsample": 0.0}, data()[0], ValueError),
+        ({"subsample": 1.5}, data()[0], ValueError),
+        ({}, [data()[0], data()[0]], ValueError),
+    ],
+)
+def test_what_is_not_proved_is_refused_before_any_charge(settings, rows, error):
+    accountant = BudgetAccountant(1.0, neighbors=settings.get("neighbors", "add_remove"))
+    with pytest.raises(error):
+        make(accountant=accountant, **settings).fit(rows)
+    assert not accountant.entries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_runs_on_neighbors_show_no_more_than_epsilon(neighbors):
+    X = np.full((10, 1), 0.01)
+    other = X[:-1] if neighbors == "add_remove" else np.r_[X[:-1], [[0.99]]]
+    model = make(neighbors=neighbors, n_hint=10, subsample=0.1)
+    settings = {"n_runs": 1000, "confidence": 0.999, "random_state": 0}
+    report = epsilon_lower_bound(model, {"X": X}, {"X": other}, **settings)
+    assert report.epsilon <= 1.0
+    # the noise of the batch on all rows is the planted bug that this audit has to see
+    batch = model.privacy_plan(1).batch_epsilon
+    everyone = make(neighbors=neighbors, n_hint=10, epsilon=batch, subsample=None)
+    assert epsilon_lower_bound(everyone, {"X": X}, {"X": other}, **settings).epsilon > 1.0

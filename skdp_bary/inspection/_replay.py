@@ -13,6 +13,9 @@ import numpy as np
 
 from ..privacy._checks import exact
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
+from ..privacy._neighbors import ADD_REMOVE
+from ..privacy._race import RaceChoice
+from ._race_replay import compare_picks
 from ._recording import record_fit
 
 
@@ -27,9 +30,11 @@ class StepReplay:
     mechanism : object
         The mechanism that the plan names for it.
     allowed : float
-        Privacy loss that was paid for: epsilon, or ``mu**2`` for Gaussian noise.
+        Privacy loss that was paid for: epsilon, or ``mu**2`` for Gaussian noise, or the rate of a
+        race.
     realised : float
-        Loss between the two data sets, from the exact answers and the scales of the noise.
+        Loss between the two data sets, from the exact answers and the scales of the noise; for a
+        race, the largest change of what a pick chose from.
     ratio : float
         ``realised / allowed``.
     l1, l2_squared : tuple of int
@@ -162,9 +167,12 @@ optional
     return replay(estimator, _given(first), _given(second))
 
 
-def replay(estimator, arguments, neighbor_arguments):
-    """Record a fit, repeat it on the neighbor, and compare; both get a dict of fit arguments."""
-    before = record_fit(estimator, arguments)
+def replay(estimator, arguments, neighbor_arguments, script=()):
+    """Record a fit, repeat it on the neighbor, and compare; both get a dict of fit arguments.
+
+    With a `script`, the records of an earlier fit, its releases are handed back to both.
+    """
+    before = record_fit(estimator, arguments, script)
     if before.error is not None:
         raise before.error
     after = record_fit(estimator, neighbor_arguments, script=before.records)
@@ -205,6 +213,8 @@ def _compare(before, after, planned):
         violations.append("the question depends on the rows")
     if (old.scales, before.sensitivity) != (new.scales, after.sensitivity):
         violations.append("the sensitivity or the noise scale depends on the rows")
+    if isinstance(mechanism, RaceChoice):
+        return _compare_race(before, after, mechanism, violations)
     shapes, replayed = ([block.shape for block in r.exact] for r in (before, after))
     allowed = _allowed(mechanism)
     if shapes != replayed:
@@ -220,6 +230,21 @@ def _compare(before, after, planned):
     ratio = float(realised / allowed)
     sizes = float(allowed), float(realised), ratio
     return StepReplay(old.name, mechanism, *sizes, l1, l2, tuple(violations))
+
+
+def _compare_race(before, after, mechanism, violations):
+    """Compare what every pick chose from, along the recorded picks."""
+    old = before.released
+    units = old.query.units
+    picks = old.values[0].ravel().tolist()
+    if not np.array_equal(old.values[0], after.released.values[0]):
+        violations.append("the picks are not those that were recorded")
+    one_sided = old.relation == ADD_REMOVE
+    moved, found = compare_picks(before.exact, after.exact, picks, units, one_sided)
+    allowed, realised = mechanism.rate, mechanism.unit_rate(units) * moved
+    sizes = allowed, realised, realised / allowed
+    moves = (moved,), (moved**2,)
+    return StepReplay(old.name, mechanism, *sizes, *moves, (*violations, *found))
 
 
 def _allowed(mechanism):

@@ -310,7 +310,7 @@ class Trial:
     def check(self, plan, params):
         """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
         pure = plan.pure_epsilon <= (0 if self.fit_mu else exact(self.fit_epsilon))
-        if not pure or plan.mu > self.fit_mu:
+        if not pure or plan.mu > self.fit_mu or plan.race is not None:
             raise ValueError(
                 f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
                 "is known for trials with one kind. Nothing was charged."

@@ -77,18 +77,18 @@ def _two_exponentials(epsilon, step, order):
             - _log_cosh(step / 2.0)
         )
         weight = math.exp(log_weight) / double * -math.expm1(-double * epsilon)
-        curve = epsilon + _log1p_ratio(-weight, order)
+        curve = epsilon + log1p_ratio(-weight, order)
     else:
         first = _log_sinhc(order * step) + _log_sinhc((order - 1.0) * epsilon / 2.0)
         second = _log_sinhc((order - 1.0) * step) + _log_sinhc(order * epsilon / 2.0)
         scale = _log_sinhc(double / 2.0 * step) + _log_cosh(step / 2.0)
         gap = math.expm1(double * epsilon / 2.0 + first - second)
         slope = order * epsilon / double * math.exp(second - order * epsilon / 2.0 - scale) * gap
-        curve = _log1p_ratio(slope, order)
+        curve = log1p_ratio(slope, order)
     return min(curve * (1.0 + _MARGIN), epsilon)
 
 
-def _log1p_ratio(slope, order):
+def log1p_ratio(slope, order):
     """Return ``log(1 + (order - 1) slope) / (order - 1)`` with its limit at order one."""
     excess = order - 1.0
     return math.log1p(excess * slope) / excess if excess * abs(slope) > 0.0 else slope

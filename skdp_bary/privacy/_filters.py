@@ -156,8 +156,14 @@ class RenyiFilter:
         )
 
     def price_plan(self, plan):
-        """Return the cost of a plan: the Renyi loss of its mechanisms, and no delta."""
-        return Cost(math.ceil(Fraction(plan.renyi(self.order)) * LOSS_UNIT), 0)
+        """Return the cost of a plan: the Renyi loss of its mechanisms, and no delta.
+
+        Where that is infinite, as races are at large orders, the plan costs what it promises.
+        """
+        loss = plan.renyi(self.order)
+        if loss == math.inf:
+            return self.price(plan.epsilon, plan.delta)
+        return Cost(math.ceil(Fraction(loss) * LOSS_UNIT), 0)
 
     def price(self, epsilon, delta):
         """Return the cost of any (epsilon, delta) private release.

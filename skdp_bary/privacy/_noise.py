@@ -80,7 +80,7 @@ class NoiseSource:
         sigma = _check_scale(sigma)
         return self._fill(shape, lambda count: self._gaussian_block(sigma, count))
 
-    def choose(self, utilities, rate):
+    def choose(self, utilities, rate, copies=None):
         """Draw an index with probability proportional to ``exp(rate * utilities[index])``.
 
         Parameters
@@ -88,16 +88,21 @@ class NoiseSource:
         utilities : array of int of shape (n,)
         rate : float
             Its exact binary value counts.
+        copies : array of int of shape (n,), default=None
+            How many alternatives an index stands for, at least one each; None: one each.
         """
         utilities = _check_utilities(utilities)
+        copies = _check_copies(copies, utilities.size)
         rate = check_real(rate, "The rate of a choice", low=0.0)
         gaps = utilities - utilities.max()
         with np.errstate(over="ignore"):
-            bounds = np.cumsum(np.exp(rate * gaps))
+            bounds = np.cumsum(copies * np.exp(rate * gaps))
         total = float(bounds[-1])
-        # Relative error of a weight: that of exp, and that of its argument, which is above -746
-        # where the weight is not lost in the absolute term. Every addition rounds once.
-        slack = total * (self._function_error + (gaps.size + 1500) * 2.0**-52) + gaps.size * 1e-300
+        # Relative error of a weight: that of exp, that of its argument, which is above -746 where
+        # the weight is not lost in the absolute term, and two of the product with the copies.
+        # Every addition rounds once.
+        lost = float(copies.sum(dtype=float)) * 1e-300
+        slack = total * (self._function_error + (gaps.size + 1502) * 2.0**-52) + lost
         slack *= 2.0  # of the boundary itself, and of the total by which the mark is scaled
         word = int(self._words(1)[0])
         mark = word * 2.0**-64 * total
@@ -107,7 +112,7 @@ class NoiseSource:
             above = bounds[index] if index < gaps.size - 1 else math.inf
             if mark - below > slack and above - mark > slack:
                 return index
-        return self._choose_exactly(gaps, rate, word)
+        return self._choose_exactly(gaps, copies, rate, word)
 
     def uniform_integer(self, bound):
         """Draw an integer uniformly from ``range(bound)``, for a bound of 1 to 2**63."""
@@ -178,13 +183,16 @@ class NoiseSource:
             key = (key << _WORD) | int(self._words(1)[0])
             digits += _WORD
 
-    def _choose_exactly(self, gaps, rate, word):
+    def _choose_exactly(self, gaps, copies, rate, word):
         import mpmath
 
         digits = _WORD
         while True:
             with mpmath.workprec(digits + 96 + int(gaps.size).bit_length()):
-                weights = [mpmath.exp(mpmath.mpf(rate) * int(gap)) for gap in gaps]
+                weights = [
+                    int(n) * mpmath.exp(mpmath.mpf(rate) * int(gap))
+                    for n, gap in zip(copies, gaps, strict=True)
+                ]
                 total = mpmath.fsum(weights)
                 slack = mpmath.ldexp(total, -(digits + 32))
                 low = total * mpmath.mpf(word) / mpmath.mpf(2) ** digits - slack
@@ -280,6 +288,15 @@ def _check_utilities(utilities):
     if low < -MAX_UTILITY or high > MAX_UTILITY:
         raise ValueError(f"utilities must be within +-2**62, got {low} to {high}.")
     return utilities.astype(np.int64)
+
+
+def _check_copies(copies, size):
+    if copies is None:
+        return np.ones(size, dtype=np.int64)
+    copies = np.asarray(copies)
+    if copies.shape != (size,) or copies.dtype.kind not in "iu" or (copies < 1).any():
+        raise ValueError(f"copies must be {size} positive integers, got {copies!r}.")
+    return copies.astype(np.int64)
 
 
 def _system_words(count):

@@ -9,6 +9,7 @@ from ._checks import check_delta, check_epsilon, exact, float_below
 from ._curves import gaussian_renyi, pure_renyi
 from ._mechanisms import RoundedGaussian
 from ._neighbors import check_neighbors
+from ._race import RATE_OF_MU, RaceChoice, race_mu
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Step:
 class Plan:
     """What one fit will release, checked to cost at most (epsilon, delta) under one relation.
 
-    Pure steps add up; Gaussian steps compose exactly (``mu**2`` adds up); the two kinds together
-    cost the pure sum on top of the Gaussian profile.
+    Pure steps add up; Gaussian steps compose exactly (``mu**2`` adds up), and so does one race with
+    them; the kinds together cost the pure sum on top of the profile of the others.
 
     Parameters
     ----------
@@ -53,18 +54,18 @@ class Plan:
                 f"The steps of this plan cost epsilon={float(self.pure_epsilon)}, more than the "
                 f"{self.epsilon} it promises."
             )
-        if self.mu > 0 and self._gaussian_delta() > self.delta:
+        if sum(_is_race(step) for step in self.steps) > 1:
+            raise ValueError(f"A plan holds at most one race, got the steps {names!r}.")
+        if self._cost_delta() > self.delta:
             raise ValueError(
-                f"The steps of this plan cost delta={self._gaussian_delta()} at "
+                f"The steps of this plan cost delta={self._cost_delta()} at "
                 f"epsilon={self.epsilon}, more than the {self.delta} it promises."
             )
 
     @property
     def pure_epsilon(self):
         """Sum of the pure steps, as a fraction."""
-        return sum(
-            (exact(s.mechanism.epsilon) for s in self.steps if not _is_gaussian(s)), Fraction(0)
-        )
+        return sum((exact(s.mechanism.epsilon) for s in self.steps if _is_pure(s)), Fraction(0))
 
     @property
     def mu(self):
@@ -74,16 +75,28 @@ class Plan:
 
     def renyi(self, order):
         """Return the Renyi divergence bound of the whole plan at `order`."""
-        pure = [s.mechanism.epsilon for s in self.steps if not _is_gaussian(s)]
+        pure = [s.mechanism.epsilon for s in self.steps if _is_pure(s)]
         loss = sum(pure_renyi(epsilon, order) for epsilon in pure) + gaussian_renyi(self.mu, order)
+        if self.race is not None:
+            loss += self.race.renyi(order, self.relation)
         return loss * (1.0 + len(self.steps) * 2.0**-52)  # roundings of the sum
 
-    def _gaussian_delta(self):
+    @property
+    def race(self):
+        """The race among the steps, or None."""
+        return next((s.mechanism for s in self.steps if _is_race(s)), None)
+
+    def _cost_delta(self):
+        if self.race is None and not self.mu:
+            return 0.0
         left = exact(self.epsilon) - self.pure_epsilon
         rounded = float(left)
         if exact(rounded) > left:
             rounded = math.nextafter(rounded, -math.inf)
-        return gaussian_delta(self.mu, max(rounded, 0.0))
+        rounded = max(rounded, 0.0)
+        if self.race is None:
+            return gaussian_delta(self.mu, rounded)
+        return self.race.delta(rounded, self.relation, self.mu)
 
 
 def split_epsilon(epsilon, shares):
@@ -104,5 +117,30 @@ def split_mu(epsilon, delta, shares):
     return {name: math.sqrt(square * shrink * exact(s) / total) for name, s in shares.items()}
 
 
+def race_plan(relation, epsilon, delta, shares, race):
+    """Return the plan of one race and of Gaussian steps that share what it leaves.
+
+    `shares` are fractions of ``mu**2`` by name, in the order of the steps. The share of the step
+    named `race` does not count: a race costs its part of mu once, see ``RATE_OF_MU``.
+    """
+    mu = race_mu(check_epsilon(epsilon), check_delta(delta), check_neighbors(relation))
+    others = {name: exact(share) for name, share in shares.items() if name != race}
+    square = Fraction(mu) ** 2 * (1 - Fraction(1, 2**40))  # room for the rounding of the sum
+    amounts = {name: math.sqrt(square * s / sum(others.values())) for name, s in others.items()}
+    choice = RaceChoice(RATE_OF_MU * mu)
+    steps = (
+        Step(name, choice if name == race else RoundedGaussian(amounts[name])) for name in shares
+    )
+    return Plan(relation, epsilon, delta, tuple(steps))
+
+
 def _is_gaussian(step):
     return isinstance(step.mechanism, RoundedGaussian)
+
+
+def _is_race(step):
+    return isinstance(step.mechanism, RaceChoice)
+
+
+def _is_pure(step):
+    return not (_is_gaussian(step) or _is_race(step))

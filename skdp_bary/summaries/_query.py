@@ -59,6 +59,10 @@ class Sketch:
         """Return the answer before noise."""
         return self.query.blocks(self._state)
 
+    def race(self, rate, noise, recorded=None, audit=None):
+        """Return the picks of a query that makes them, see its ``race``."""
+        return self.query.race(self._state, rate, noise, recorded, audit)
+
 
 def person_cases(relation, joined, left, moved=None):
     """Return the cases of a change of one person, from those of joining and of moving.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..privacy._race import RaceChoice
 from ._tape import active_tape
 
 
@@ -14,10 +15,10 @@ class Release:
     name : str
         Name of the plan step that paid for it.
     values : tuple of ndarray of int64
-        The blocks of the query, with noise.
+        The blocks of the query, with noise; the picks of a race.
     scales : tuple of float
-        Noise scale of each block (0 for a block that is public under the relation).
-    mechanism : DiscreteLaplace or RoundedGaussian
+        Noise scale of each block (0 for a block that is public under the relation); none for picks.
+    mechanism : DiscreteLaplace, RoundedGaussian or RaceChoice
     relation : str
     seeded : bool
         True when the noise can be reproduced: such a release is not private.
@@ -44,6 +45,8 @@ def release(sketch, step, relation, noise):
 
     The number, shape and order of draws follow from the query alone.
     """
+    if isinstance(step.mechanism, RaceChoice):
+        return _release_picks(sketch, step, relation, noise)
     query = sketch.query
     sensitivity = query.sensitivity(relation)
     scales = step.mechanism.scales(sensitivity, query.weights())
@@ -62,4 +65,27 @@ def release(sketch, step, relation, noise):
     )
     if tape is not None:
         tape.record(released, query, exact, sensitivity)
+    return released
+
+
+def _release_picks(sketch, step, relation, noise):
+    """Run the race of `step` over what `sketch` counted and return its picks.
+
+    The audit sees what every pick chose from, along the recorded picks on a replay.
+    """
+    query = sketch.query
+    sensitivity = query.sensitivity(relation)
+    rate = step.mechanism.unit_rate(query.units)
+    tape = active_tape()
+    offers = []
+    if tape is None:
+        picks = sketch.race(rate, noise)
+    else:
+        recorded = tape.recall(step.name)
+        recorded = None if recorded is None else recorded[0]
+        picks = sketch.race(rate, noise, recorded, lambda coverage: offers.append(coverage.offer()))
+    picks.setflags(write=False)
+    released = Release(step.name, (picks,), (), step.mechanism, relation, noise.seeded, query)
+    if tape is not None:
+        tape.record(released, query, tuple(offers), sensitivity)
     return released

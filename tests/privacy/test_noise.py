@@ -365,6 +365,22 @@ def test_choices_follow_the_exact_law(rate):
     assert chisquare(seen, 20_000 * choice_law(utilities, 1.3 * rate + 0.02)).pvalue < 1e-6
 
 
+def test_copies_stand_for_as_many_equal_alternatives():
+    utilities, copies, rate = np.array([0, 3, 1]), np.array([4, 1, 2]), 0.4
+    source = philox(11)
+    seen = np.bincount([source.choose(utilities, rate, copies) for _ in range(20_000)])
+    law = np.bincount(np.repeat(range(3), copies), choice_law(np.repeat(utilities, copies), rate))
+    assert chisquare(seen, 20_000 * law).pvalue > 1e-3
+    forced, usual = philox(3, function_error=10.0), philox(3)
+    many = np.array([1 << 60, 5, 1])
+    for _ in range(10):
+        index = usual.choose(utilities * 30, rate, many)
+        assert index == forced.choose(utilities * 30, rate, many)
+    for wrong in ([1, 1], [1, 0, 1], [1.0, 1.0, 1.0]):
+        with pytest.raises(ValueError, match="copies"):
+            source.choose(utilities, rate, wrong)
+
+
 def test_choice_in_high_precision_gives_the_same_index():
     utilities = np.random.default_rng(0).integers(-40, 40, size=300)
     for rate in (0.0, 0.1, 30.0):

@@ -6,9 +6,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BudgetAccountant": "skdp_bary.privacy._accountant",
+    "DPSlicedWasserstein": "skdp_bary.estimators",
     "DomainScaler": "skdp_bary.transformers",
     "JLTransformer": "skdp_bary.transformers",
     "PrivateEMDHeatmap": "skdp_bary.estimators",
+    "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
     "check_private": "skdp_bary.inspection",

@@ -1,7 +1,17 @@
 """Pictures of releases and of budgets; they need matplotlib, the extra ``plot``."""
 
+from ._barycenter import BarycenterDisplay
 from ._budget import BudgetDisplay
+from ._clusters import ClusterDisplay
 from ._heatmap import HeatmapDisplay
 from ._measure import MeasureDisplay
+from ._slices import SlicesDisplay
 
-__all__ = ["BudgetDisplay", "HeatmapDisplay", "MeasureDisplay"]
+__all__ = [
+    "BarycenterDisplay",
+    "BudgetDisplay",
+    "ClusterDisplay",
+    "HeatmapDisplay",
+    "MeasureDisplay",
+    "SlicesDisplay",
+]

@@ -14,6 +14,7 @@ from ._settings import default_setting, feature_count, require, settings
 
 FIELDS = ("Neighbors", "Mechanism", "Sensitivity", "Budget", "Released", "Not covered")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_SETTING = re.compile(r'([a-z_]+)="([^"]*)"')
 
 
 def privacy_section(estimator):
@@ -67,8 +68,15 @@ def check_neighbors_field(estimator):
 
 
 def check_mechanism_field(estimator):
-    """The mechanisms named are the ones that plans use, over all settings."""
-    text = privacy_section(estimator).get("Mechanism", "")
+    """The mechanisms named are the ones that plans use, over all settings.
+
+    What is named beside ``parameter="value"``, up to the next comma, is for that value alone.
+    """
+    text = ",".join(
+        part
+        for part in privacy_section(estimator).get("Mechanism", "").split(",")
+        if all(getattr(estimator, name, None) == value for name, value in _SETTING.findall(part))
+    )
     used = set()
     for candidate in settings(estimator):
         used |= {type(step.mechanism).__name__ for step in _fit(candidate).privacy_.steps}

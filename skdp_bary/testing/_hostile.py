@@ -111,6 +111,23 @@ def _parts(estimator, kind, label=0, other_label=0):
         yield "spread over the domain", Part(mixed, labels, [1.0] * 4)
 
 
+def rewritten(estimator, kind, old, new):
+    """Return the pair in which the person at row `old` turns into one at row `new`.
+
+    ``old=None``: the person joins.
+    """
+    base = make_arguments(estimator, kind=kind)
+    count = 4 if kind == "persons" else 1
+    weights = [4.0 if kind == "weights" else 1.0] * count
+    data, neighbor = (
+        base
+        if row is None
+        else _with(estimator, base, Part(np.tile(row, (count, 1)), [0] * count, weights))
+        for row in (old, new)
+    )
+    return Pair("a row is placed for the question", data, neighbor)
+
+
 def _kind(arguments):
     for name, kind in (("groups", "persons"), ("sample_weight", "weights")):
         if name in arguments:

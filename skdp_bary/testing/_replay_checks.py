@@ -7,11 +7,15 @@ import numpy as np
 from ..inspection._recording import record_fit
 from ..inspection._replay import replay
 from ..privacy._neighbors import ADD_REMOVE
+from ..summaries._cluster_sums import ClusterQuery
+from ..summaries._frame_counts import Gram
+from ._aim import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
 from ._state import differing_paths
 
 _TIGHT = 0.9
+_TIGHT_IN_PARTS = 0.33
 
 
 def check_sensitivity_of_rows(estimator):
@@ -75,15 +79,45 @@ def _check_sensitivity(estimator, kind):
                 f"The guarantee fails for {kind} under {candidate.neighbors!r} with "
                 f"delta={candidate.delta} when {pair.name}.\n{report}",
             )
-            for step in report.steps:
-                reached[step.name] = max(step.ratio, reached.get(step.name, 0.0))
-        loose = {name: ratio for name, ratio in reached.items() if ratio < _TIGHT}
+            _note(reached, report)
+        asked = _aim(candidate, kind, reached)
+        loose = {name: ratio for name, ratio in reached.items() if ratio < asked[name]}
         require(
             not loose,
-            f"No hostile neighbor comes within {_TIGHT:.0%} of the loss paid for {loose} ({kind}, "
+            f"No hostile neighbor comes close enough to the loss paid for {loose} ({kind}, "
             f"{candidate.neighbors!r}, delta={candidate.delta}): noise is wasted, or the neighbors "
             "that hurt are missing.",
         )
+
+
+def _aim(candidate, kind, reached):
+    """Try rows placed for the questions to which no pair came close; return what is asked of each.
+
+    Questions about released parts are as sensitive as stated only where the part has room for the
+    rows that hurt most, so less is asked of them here.
+    """
+    base = record_fit(candidate, make_arguments(candidate, kind=kind))
+    asked = {}
+    for record in base.records:
+        name = record.released.name
+        in_parts = isinstance(record.query, (ClusterQuery, Gram))
+        asked[name] = _TIGHT_IN_PARTS if in_parts else _TIGHT
+        for pair in aimed_pairs(candidate, kind, record.query):
+            if reached[name] >= _TIGHT:
+                break
+            report = replay(candidate, pair.data, pair.neighbor, base.records)
+            require(
+                report.holds,
+                f"The guarantee fails for {kind} under {candidate.neighbors!r} with "
+                f"delta={candidate.delta} when {pair.name} at {name!r}.\n{report}",
+            )
+            _note(reached, report)
+    return asked
+
+
+def _note(reached, report):
+    for step in report.steps:
+        reached[step.name] = max(step.ratio, reached.get(step.name, 0.0))
 
 
 def _require_fitted(recording):

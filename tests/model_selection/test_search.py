@@ -9,6 +9,7 @@ from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._search import make_trial
 from skdp_bary.privacy._calibration import gaussian_mu
 from skdp_bary.privacy._checks import exact
+from skdp_bary.privacy._plan import race_plan
 from skdp_bary.privacy._private_selection import make_trials, selection_mu
 
 GRID = {"n_atoms": [1, 4]}
@@ -105,3 +106,12 @@ def test_an_iterator_of_chunks_is_refused():
     search = PrivateSearchCV(barycenter(), GRID)
     with pytest.raises(ValueError, match="several|every trial"):
         search.fit(iter([corners(100)]))
+
+
+def test_plans_with_a_race_are_refused():
+    """The price of a search is known for Gaussian trials; a race beside them is not in their mu."""
+    trial = make_trial(make_trials("geometric", 4, 1e-6), 1.0, 1e-6, 0.2)
+    plan = race_plan("add_remove", 0.5 * trial.fit_epsilon, 1e-7, {"cover": 1.0, "a": 1.0}, "cover")
+    assert plan.mu <= trial.fit_mu
+    with pytest.raises(ValueError, match="mixes kinds of noise"):
+        trial.check(plan, {})

@@ -1,0 +1,41 @@
+"""
+=================================
+Where should ten offices be?
+=================================
+
+A company knows where its customers live and wants to place offices near them. The customers' homes
+are private; ten good places need not be.
+"""
+
+# %%
+# Generated homes in a square of one by one. Bounds and the rough number of customers are public.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdp_bary import PrivateKMeans
+from skdp_bary.estimators import choose_n_clusters
+from skdp_bary.plotting import ClusterDisplay
+
+rng = np.random.default_rng(0)
+towns = rng.uniform(0.1, 0.9, (10, 2))
+X = towns[rng.choice(10, size=30_000, p=rng.dirichlet(np.full(10, 3.0)))]
+X = np.clip(X + 0.03 * rng.standard_normal(X.shape), 0.0, 1.0)
+
+kmeans = PrivateKMeans(n_clusters=10, epsilon=1.0, bounds=(0, 1), n_hint=30_000).fit(X)
+print(kmeans.privacy_)
+
+# %%
+# The picture needs no rows: gray points are the cells that the release says are inhabited, bars are
+# two standard deviations of the noise.
+
+ClusterDisplay.from_estimator(kmeans)
+
+# %%
+# How many offices? The same release answers for every number, at no further cost in privacy.
+
+curve = choose_n_clusters(kmeans, range(1, 21))
+fig, ax = plt.subplots(layout="constrained")
+ax.errorbar(curve.n_clusters, curve.inertia, yerr=2 * curve.inertia_stderr, marker="o")
+ax.set(xlabel="offices", ylabel="mean squared distance", title=f"elbow at {curve.elbow}")
+plt.show()

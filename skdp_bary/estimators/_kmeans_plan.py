@@ -1,0 +1,101 @@
+"""Shares of the budget for clustering in more than three dimensions, from public facts alone."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._kmeans_methods import public_mu
+
+AMBIENT_ROUNDS = 2
+_RESIDUAL_SHARE = 0.03  # of what the ambient rounds get
+_HIGH = 30  # features from which the two plans below are mixed
+_SIGNAL = (40.0, 250.0)  # rows a cluster times mu, where the mixture starts and ends
+_UNKNOWN_MIXTURE = 0.5  # where the number of rows is not public
+
+# shares of the steps, rounds in the subspace, bits of the grid
+_FEW_FEATURES = ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10)
+_LITTLE_SIGNAL = ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10)
+_MUCH_SIGNAL = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12)
+_PURE = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)
+_PURE_WIDE = 100  # features above which the mean needs more of a pure budget
+_PURE_WIDE_MEAN = 0.2
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """What a fit in many dimensions does.
+
+    Attributes
+    ----------
+    moments, axes, cells, fill, low, ambient : float
+        Shares of the budget: of mu**2 for Gaussian noise, of epsilon otherwise.
+    low_rounds, ambient_rounds : int
+        Rounds of Lloyd's algorithm in the subspace, and with all features.
+    bits : int
+        The grid has two to this power cells.
+    """
+
+    moments: float
+    axes: float
+    cells: float
+    fill: float
+    low: float
+    ambient: float
+    low_rounds: int
+    ambient_rounds: int
+    bits: int
+
+    @property
+    def shares(self):
+        """Shares by the names of the steps, in order."""
+        steps = {"moments": self.moments}
+        if self.axes:
+            steps["axes"] = self.axes
+        steps |= {"cells": self.cells, "fill": self.fill}
+        for i in range(self.low_rounds):
+            steps[f"low_{i + 1}"] = self.low / self.low_rounds
+        if self.ambient_rounds:
+            steps["residual"] = _RESIDUAL_SHARE * self.ambient
+        for i in range(self.ambient_rounds):
+            share = (1.0 - _RESIDUAL_SHARE) * self.ambient / self.ambient_rounds
+            steps[f"ambient_{i + 1}"] = share
+        return steps
+
+
+def cluster_plan(estimator, n_features):
+    """Return the plan of an estimator in more than three dimensions.
+
+    ``max_iter`` counts all rounds; the last two of them use all features.
+    """
+    if estimator.delta == 0:
+        shares, rounds, bits = _pure_plan(n_features)
+    elif n_features < _HIGH:
+        shares, rounds, bits = _FEW_FEATURES
+    else:
+        shares, rounds, bits = _mixed_plan(estimator)
+    ambient = AMBIENT_ROUNDS
+    if estimator.max_iter != "auto":
+        ambient = min(AMBIENT_ROUNDS, estimator.max_iter)
+        rounds = estimator.max_iter - ambient
+    return ClusterPlan(*shares, rounds, ambient, bits)
+
+
+def _pure_plan(n_features):
+    shares, rounds, bits = _PURE
+    if n_features > _PURE_WIDE:
+        rest = (1.0 - _PURE_WIDE_MEAN) / (1.0 - shares[0])
+        shares = (_PURE_WIDE_MEAN, *(rest * share for share in shares[1:]))
+    return shares, rounds, bits
+
+
+def _mixed_plan(estimator):
+    """Mix the plans for little and for much signal by the public number of rows a cluster."""
+    w = _UNKNOWN_MIXTURE
+    if estimator.n_hint is not None:
+        low, high = _SIGNAL
+        signal = estimator.n_hint * public_mu(estimator) / estimator.n_clusters
+        w = float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))
+    little, much = _LITTLE_SIGNAL, _MUCH_SIGNAL
+    shares = tuple((1 - w) * a + w * b for a, b in zip(little[0], much[0], strict=True))
+    return shares, *(round((1 - w) * a + w * b) for a, b in zip(little[1:], much[1:], strict=True))

@@ -1,0 +1,286 @@
+"""PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary.estimators import _kmeans_high
+from skdp_bary.estimators._kmeans_high import HighMethod, Route, allocate_bits
+from skdp_bary.estimators._kmeans_plan import cluster_plan
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Ball
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.summaries._cluster_sums import ClippedMeans
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def blobs(n_rows=4000, n_features=2, n_clusters=3, sd=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = 0.7 * np.sign(rng.standard_normal((n_clusters, n_features)))
+    centers[:, 0] = np.linspace(-0.8, 0.8, n_clusters)
+    rows = centers[rng.integers(n_clusters, size=n_rows)]
+    return np.clip(rows + sd * rng.standard_normal(rows.shape), -1, 1), centers
+
+
+def mean_cost(X, centers):
+    return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).mean()
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 6, 40])
+def test_separated_clusters_are_found(n_features, delta, neighbors):
+    X, _ = blobs(n_features=n_features)
+    kmeans = PrivateKMeans(
+        3,
+        epsilon=20.0,
+        delta=delta,
+        bounds=(-1, 1),
+        n_hint=len(X),
+        neighbors=neighbors,
+        random_state=0,
+    ).fit(X)
+    best = -KMeans(3, n_init=3, random_state=0).fit(X).score(X) / len(X)
+    assert -kmeans.score(X) / len(X) < 1.1 * best
+    np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X), rtol=0.05)
+    assert kmeans.center_stderr_.shape == (3,)
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_without_bounds_and_hint(n_features):
+    X, _ = blobs(n_features=n_features)
+    kmeans = PrivateKMeans(3, epsilon=20.0, delta=1e-6, random_state=0).fit(1000.0 + 30.0 * X)
+    assert mean_cost(1000.0 + 30.0 * X, kmeans.cluster_centers_) < 30.0**2 * 0.05 * n_features
+    assert isinstance(kmeans.domain_, Ball) == (n_features > 3)
+
+
+def test_public_centers_are_moved_by_plain_rounds():
+    X, centers = blobs()
+    settings = {"epsilon": 20.0, "bounds": (-1, 1), "n_hint": len(X), "random_state": 0}
+    kmeans = PrivateKMeans(3, init=centers + 0.1, max_iter=3, **settings).fit(X)
+    assert kmeans.n_iter_ == 3
+    assert [step.name for step in kmeans.privacy_.steps] == ["round_1", "round_2", "round_3"]
+    np.testing.assert_allclose(kmeans.cluster_centers_, centers, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters"),
+        ({"n_init": 0}, "n_init"),
+        ({"max_iter": -1}, "max_iter"),
+        ({"max_iter": "many"}, "max_iter"),
+        ({"init": "k-means++"}, "init"),
+        ({"init": np.zeros((2, 2))}, "init"),
+    ],
+)
+def test_parameters_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        PrivateKMeans(**({"n_clusters": 3} | settings)).privacy_plan(2)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])
+@pytest.mark.parametrize("n_features", [2, 7])
+def test_one_pass_a_step(n_features, settings):
+    X, _ = blobs(600, n_features)
+    passes = []
+
+    def chunks():
+        passes.append(1)
+        return iter(np.array_split(X, 5))
+
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, **settings).fit(chunks)
+    opened = 2  # to see the number of features, and that every call gives a new iterator
+    assert len(passes) - opened == len(kmeans.privacy_.steps)
+    if n_features == 2 and settings.get("max_iter") == 0:
+        assert len(kmeans.privacy_.steps) == 1
+
+
+def test_one_pass_form_takes_an_iterator():
+    X, _ = blobs(600)
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, max_iter=0)
+    assert kmeans.fit(iter(np.array_split(X, 5))).n_iter_ == 0
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_dask_gives_identical_integers(n_features):
+    da = pytest.importorskip("dask.array")
+    X, _ = blobs(500, n_features)
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=500, delta=1e-6, random_state=0)
+    plain = record_fit(kmeans, {"X": X})
+    dask = record_fit(kmeans, {"X": da.from_array(X, chunks=(77, n_features))})
+    for one, other in zip(plain.records, dask.records, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one.exact, other.exact, strict=True))
+
+
+def make_kmeans(cls, n_clusters):
+    if cls is KMeans:
+        return KMeans(n_clusters, random_state=0)
+    return cls(n_clusters, epsilon=5.0, delta=1e-6, bounds=(-1, 1), random_state=0)
+
+
+@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+def test_code_written_for_kmeans_runs_unchanged(cls):
+    X, centers = blobs(n_clusters=4)
+    y = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1) % 2
+    features = make_pipeline(make_kmeans(cls, 8), LogisticRegression(C=100.0)).fit(X, y)
+    assert features.score(X, y) > 0.9
+    assert len(features[:-1].get_feature_names_out()) == 8
+    kmeans = make_kmeans(cls, 4)
+    labels = kmeans.fit_predict(X)
+    assert labels.shape == (len(X),) and labels.dtype == np.int32
+    assert kmeans.fit_transform(X).shape == (len(X), 4)
+    np.testing.assert_array_equal(kmeans.transform(X).argmin(axis=1), kmeans.predict(X))
+    assert kmeans.score(X) < 0
+    assert kmeans.score(X, sample_weight=np.full(len(X), 0.5)) == pytest.approx(kmeans.score(X) / 2)
+    assert isinstance(kmeans.n_iter_, int)
+
+
+@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+def test_vector_quantisation_of_an_image(cls):
+    rng = np.random.default_rng(0)
+    palette = np.array([[0.9, -0.8, -0.8], [-0.8, 0.9, -0.8], [-0.7, -0.7, 0.9]])
+    image = palette[rng.integers(3, size=(50, 40))] + 0.05 * rng.standard_normal((50, 40, 3))
+    pixels = image.reshape(-1, 3)
+    kmeans = make_kmeans(cls, 3).fit(pixels)
+    quantised = kmeans.cluster_centers_[kmeans.predict(pixels)].reshape(image.shape)
+    assert abs(quantised - image).mean() < 0.1
+
+
+def test_nothing_exact_is_kept():
+    X, _ = blobs()
+    kmeans = PrivateKMeans(3, bounds=(-1, 1)).fit(X)
+    for name in ("labels_", "inertia_", "partial_fit"):
+        assert not hasattr(kmeans, name)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_features", [1, 3, 4, 30, 784])
+def test_plans_follow_from_public_facts(n_features, delta):
+    kmeans = PrivateKMeans(20, delta=delta, bounds=(-1, 1), n_hint=50_000)
+    plan = kmeans.privacy_plan(n_features)
+    assert plan.pure_epsilon <= 1.0
+    assert (plan.mu > 0) == (delta > 0)
+    assert plan == kmeans.privacy_plan(n_features)
+
+
+def test_mixed_plans_move_with_the_signal():
+    rounds = [
+        cluster_plan(PrivateKMeans(16, delta=1e-6, n_hint=n), 100).low_rounds
+        for n in (1_000, None, 10**7)
+    ]
+    assert rounds == [1, 3, 5]
+    assert cluster_plan(PrivateKMeans(max_iter=1), 5).ambient_rounds == 1
+    assert cluster_plan(PrivateKMeans(max_iter=0), 5).shares.keys() == {"moments", "cells", "fill"}
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 2, 4])
+def test_any_number_of_rounds_works(max_iter):
+    X, _ = blobs(n_features=5)
+    kmeans = PrivateKMeans(
+        3, epsilon=20.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), max_iter=max_iter
+    ).fit(X)
+    assert kmeans.n_iter_ == max_iter
+    assert mean_cost(X, kmeans.cluster_centers_) < 0.4
+
+
+def test_bits_go_where_the_variance_is():
+    assert allocate_bits(np.array([16.0, 1.0]), 4) == (3, 1)
+    assert allocate_bits(np.ones(12), 10) == (1,) * 10
+    assert allocate_bits(np.array([1.0]), 12) == (5,)
+
+
+def test_noise_level_names_delta_and_warns():
+    rows, _ = blobs(500, 20)
+    kmeans = PrivateKMeans(8, bounds=(-1, 1), n_hint=500)
+    level = kmeans.noise_level(20)
+    assert level.current == level.laplace > level.gaussian > 0
+    assert "mostly noise" in str(level)
+    with pytest.warns(PrivacyWarning, match="mostly noise"):
+        kmeans.fit(rows)
+    big = kmeans.noise_level(20, n_rows=10**8)
+    assert big.current < 0.1 and "signal" in str(big)
+    assert "delta=" in str(kmeans.noise_level(20, n_rows=30_000))
+    with pytest.raises(ValueError, match="n_rows"):
+        PrivateKMeans().noise_level(3)
+
+
+def test_a_shared_budget_pays_once():
+    X, _ = blobs()
+    budget = BudgetAccountant(1.0, 0.0)
+    kmeans = PrivateKMeans(3, epsilon=0.4, bounds=(-1, 1), accountant=budget).fit(X)
+    assert budget.quote(kmeans, n_features=2).fits
+    kmeans.fit(X)
+    assert not budget.quote(kmeans, n_features=2).fits
+
+
+def test_what_chance_decided_is_taken_from_the_query():
+    """With random_state=None a later step would otherwise search for other centers."""
+    X, _ = blobs(n_features=5, n_clusters=6)
+    kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X))
+    records = record_fit(kmeans, {"X": X}).records
+    facts = type("Facts", (), {})()
+    facts.released = {r.released.name: r.released for r in records}
+    facts.mechanisms = {r.released.name: r.released.mechanism for r in records}
+    facts.units = 1
+    route = Route(kmeans, facts)
+    asked = facts.released["low_1"].query.used_centers
+    np.testing.assert_array_equal(route.low_result(0).centers, asked)
+
+
+class SkipsEmptyClusters(ClippedMeans):
+    """No noise for clusters without rows: the shape of the answer tells which are empty."""
+
+    def blocks(self, state):
+        filled = state[0] > 0
+        return state[0][filled], state[1][filled]
+
+
+class ReadsTheRadius(HighMethod):
+    """The last radius depends on the rows."""
+
+    def query(self, estimator, step_name, facts):
+        query = super().query(estimator, step_name, facts)
+        if step_name == "ambient_2":
+            object.__setattr__(query, "radii", query.radii * self.seen)
+        return query
+
+
+def pair(n_features=4):
+    X = np.vstack([np.full((30, n_features), -0.5), np.full((30, n_features), 0.5)])
+    return X, np.vstack([X, np.full((1, n_features), 0.9)])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_skipping_empty_clusters_is_caught(delta, monkeypatch):
+    kmeans = PrivateKMeans(4, epsilon=50.0, delta=delta, bounds=(-1, 1), n_hint=60, random_state=0)
+    X, neighbor = pair()
+    assert replay_sensitivity(kmeans, X, neighbor).holds
+    monkeypatch.setattr(_kmeans_high, "ClippedMeans", SkipsEmptyClusters)
+    caught = False
+    for row in np.random.default_rng(0).uniform(-1, 1, (20, 4)):
+        try:
+            caught |= not replay_sensitivity(kmeans, X, np.vstack([X, row])).holds
+        except (ValueError, IndexError):
+            caught = True
+    assert caught
+
+
+def test_a_radius_read_off_the_rows_is_caught(monkeypatch):
+    X, neighbor = pair()
+    kmeans = PrivateKMeans(2, delta=1e-6, bounds=(-1, 1), n_hint=60, random_state=0)
+    method = ReadsTheRadius()
+    monkeypatch.setattr(PrivateKMeans, "_method", lambda self, n_features: method)
+    opened = PrivateKMeans._open
+
+    def peek(self, names, X, *arguments):
+        method.seen = 1.0 + np.abs(X).max()
+        return opened(self, names, X, *arguments)
+
+    monkeypatch.setattr(PrivateKMeans, "_open", peek)
+    assert not replay_sensitivity(kmeans, X, neighbor).holds

@@ -2,7 +2,15 @@
 
 import argparse
 
-from ..estimators import PrivateEMDHeatmap, PrivateMeasure, PrivateWassersteinBarycenter
+import numpy as np
+
+from ..estimators import (
+    DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
 from ..geometry import Box
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
@@ -18,17 +26,25 @@ def add_releases(commands):
         ("barycenter", "the mean of several groups", _barycenter_options, _barycenter,
          write_points),
         ("heatmap", "a private heatmap of places", _heatmap_options, _heatmap, write_heatmap),
+        ("kmeans", "the centers of clusters", _kmeans_options, _kmeans, write_points),
+        ("distance", "the distance to a public table", _distance_options, _distance, None),
     ):  # fmt: skip
         command = commands.add_parser(
             name, help=text, description=f"Release {text}.", parents=[shared]
         )
         options(command)
+        if write is not None:
+            command.add_argument(
+                "--out",
+                metavar="FILE",
+                help="where the release goes: .csv, .npz, .geojson or .png",
+            )
         command.set_defaults(run=_run, build=build, write=write)
 
 
 def _run(given):
     table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
-    estimator = given.build(given).set_params(
+    estimator = given.build(given, table.columns).set_params(
         epsilon=given.epsilon,
         delta=given.delta,
         bounds=_bounds(given.bounds, len(table.columns)),
@@ -39,19 +55,31 @@ def _run(given):
     if given.dry_run:
         print(_quote_in_words(accountant.quote(estimator, len(table.columns))))
         return 0
-    if given.out is None:
-        raise ValueError("--out is needed: the file that the release is written to.")
-    check_output(given.out)
+    if given.write is not None:
+        if given.out is None:
+            raise ValueError("--out is needed: the file that the release is written to.")
+        check_output(given.out)
     accountant.check(estimator.privacy_plan(len(table.columns)))
     if given.groups is None:
         estimator.fit(table.chunks)
     else:
         X, y, groups = table.whole()
         estimator.fit(X, y, groups=groups)
-    given.write(estimator, table.columns, given.out)
+    if given.write is None:
+        reference = None if estimator.mechanism == "scalar" else _public_rows(given, table.columns)
+        distance, error = estimator.distance(reference, return_std=True)
+        done = f"distance={distance:.6g}, standard error={error:.2g}"
+    else:
+        given.write(estimator, table.columns, given.out)
+        done = f"wrote {given.out}"
     epsilon, delta = accountant.remaining()
-    print(f"wrote {given.out}; left of the budget: epsilon={epsilon:g}, delta={delta:g}")
+    print(f"{done}; left of the budget: epsilon={epsilon:g}, delta={delta:g}")
     return 0
+
+
+def _public_rows(given, columns):
+    """Read the public table that the private one is compared with."""
+    return np.concatenate(list(Table(given.reference, columns).chunks()))
 
 
 def _accountant(given):
@@ -86,6 +114,7 @@ def _quote_in_words(quote):
     return (
         f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; {fits}\n"
         f"{steps}\nleft afterwards: epsilon={quote.remaining[0]:g}, delta={quote.remaining[1]:g}"
+        + (f"\n{quote.advice}" if quote.advice else "")
     )
 
 
@@ -103,7 +132,6 @@ def _shared_options():
     add("--neighbors", choices=RELATIONS, default=None,
         help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
-    add("--out", metavar="FILE", help="where the release goes: .csv, .npz, .geojson or .png")
     add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
     return shared
 
@@ -124,13 +152,34 @@ def _heatmap_options(command):
     )
 
 
-def _measure(given):
+def _kmeans_options(command):
+    command.add_argument("--clusters", type=int, default=8, help="number of centers (default: 8)")
+
+
+def _distance_options(command):
+    command.add_argument(
+        "--reference", metavar="FILE", required=True, help="public table with the same columns"
+    )
+
+
+def _measure(given, columns):
     return PrivateMeasure()
 
 
-def _barycenter(given):
+def _barycenter(given, columns):
     return PrivateWassersteinBarycenter(given.atoms, classes=given.classes)
 
 
-def _heatmap(given):
+def _heatmap(given, columns):
     return PrivateEMDHeatmap(resolution=given.resolution)
+
+
+def _kmeans(given, columns):
+    return PrivateKMeans(given.clusters)
+
+
+def _distance(given, columns):
+    """With delta=0 release the one number, else slices that give it."""
+    if given.delta > 0:
+        return DPSlicedWasserstein()
+    return DPSlicedWasserstein(mechanism="scalar", reference=_public_rows(given, columns))

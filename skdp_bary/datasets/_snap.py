@@ -37,6 +37,7 @@ def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
         groups : ndarray of int of shape (n_checkins,)
             Users; give it to ``fit`` as ``groups``.
         times : ndarray of datetime64[s] of shape (n_checkins,)
+            When, in UTC.
 
     References
     ----------

@@ -185,7 +185,8 @@ def _after_round(estimator, facts, released, final):
     heavy = np.maximum(masses, _LEAST_MASS * mean_cell)
     factors = query.integer_factors()
     weight = (factors * heavy).sum(axis=0, keepdims=True) if query.pooled else heavy
-    moves = _shrunk(sums, weight, released.noise_sd[1]) * query.row_step
+    reach = query.radius / query.row_step
+    moves = _shrunk(sums, weight, released.noise_sd[1], reach) * query.row_step
     lengths = np.broadcast_to((moves**2).sum(axis=2), masses.shape)
     spreads, mean_spread = _spreads(
         squares * query.square_step, light, heavy, lengths, released.noise_sd[2] * query.square_step
@@ -199,11 +200,12 @@ def _after_round(estimator, facts, released, final):
     return _from_result(result, measures, np.sqrt(mean_spread))
 
 
-def _shrunk(sums, weight, sd):
-    """Mean residuals of cells, drawn towards zero by the share of noise in them."""
+def _shrunk(sums, weight, sd, reach):
+    """Mean residuals, none longer than `reach`, drawn to zero by the share of noise in them."""
     moves = sums / weight[..., None]
     noise = (sd / weight) ** 2
     prior = max(float(((moves**2).mean(axis=2) - noise).mean()), 0.0)
+    prior = min(prior, reach**2 / (3.0 * moves.shape[2]))
     return moves * (prior / np.maximum(prior + noise, 1e-300))[..., None]
 
 

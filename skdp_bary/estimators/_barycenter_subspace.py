@@ -352,11 +352,12 @@ def _potentials(result):
 def _shrunk(moves, noise, reach=np.inf):
     """Draw rows to zero by one factor: the share of their mean square that is not noise.
 
-    True rows are no longer than `reach`, so a mean square above that is noise, too.
+    True rows are no longer than `reach`; the widest prior is that of a uniform row in a box with
+    this half diagonal.
     """
     noise = float(noise.mean())
     prior = max(float((moves**2).mean()) - noise, 0.0)
-    prior = min(prior, reach**2 / moves.shape[-1])
+    prior = min(prior, reach**2 / (3.0 * moves.shape[-1]))
     return moves * (prior / max(prior + noise, 1e-300))
 
 

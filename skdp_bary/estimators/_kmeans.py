@@ -259,6 +259,21 @@ class PrivateKMeans(
             raise ValueError("n_rows is needed, a public number, when n_hint is None.")
         return noise_level(self, n_features, check_integer(n_rows, "n_rows", low=1))
 
+    def privacy_advice(self, n_features):
+        """Return what ``noise_level`` says, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return "Give n_hint, the public number of persons, to see how much noise there would be."
+        return str(self.noise_level(n_features))
+
     def privacy_plan(self, n_features):
         """Return what a fit on `n_features` features will release and charge.
 
@@ -324,8 +339,9 @@ class PrivateKMeans(
         self.center_stderr_ = clusters.stderr
         self.n_iter_ = clusters.n_iter
         coarse = clusters.coarse
-        masses = coarse.masses if coarse.masses.any() else np.ones(len(coarse.points))
-        self.coarse_ = DiscreteMeasure(coarse.points, masses)
+        points = coarse.points if len(coarse.points) else facts.domain.center[None]
+        masses = coarse.masses if coarse.masses.any() else np.ones(len(points))
+        self.coarse_ = DiscreteMeasure(points, masses)
         self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
         level = noise_level(self, facts.n_features, facts.size)
         if level.current > NOISY:

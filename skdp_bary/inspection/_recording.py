@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import PrivacyWarning
@@ -65,6 +66,21 @@ def detached(estimator):
         changes[name] = None
         changes[f"{prefix}neighbors"] = relation or getattr(params[name], "neighbors", None)
     return clone(estimator).set_params(**changes)
+
+
+def with_same_chance(estimator):
+    """Return a clone whose fits all draw alike where ``random_state`` is None.
+
+    Questions may use starts that were drawn at random; those of two fits would differ although
+    the rows do not matter.
+    """
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    unset = [
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    return clone(estimator).set_params(**dict.fromkeys(unset, seed))
 
 
 def quiet():

@@ -16,7 +16,7 @@ from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from ..privacy._neighbors import ADD_REMOVE
 from ..privacy._race import RaceChoice
 from ._race_replay import compare_picks
-from ._recording import record_fit
+from ._recording import record_fit, with_same_chance
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ def replay(estimator, arguments, neighbor_arguments, script=()):
 
     With a `script`, the records of an earlier fit, its releases are handed back to both.
     """
+    estimator = with_same_chance(estimator)
     before = record_fit(estimator, arguments, script)
     if before.error is not None:
         raise before.error

@@ -27,6 +27,9 @@ class Quote:
         The (epsilon, delta) left after the charge; what is left now when it does not fit.
     plan : Plan
         The steps of the fit.
+    advice : str, default=""
+        What the estimator says, from public facts alone, about the noise that this buys; empty for
+        a plan, and for estimators without a ``privacy_advice`` method.
     """
 
     epsilon: float
@@ -34,6 +37,7 @@ class Quote:
     fits: bool
     remaining: tuple
     plan: Plan
+    advice: str = ""
 
 
 class _Budget:
@@ -143,7 +147,9 @@ class _Budget:
         after = spent + self._filter.price_plan(plan)
         fits = after.fits(self._filter.ceiling)
         remaining = self._room(after if fits else spent)
-        return Quote(plan.epsilon, plan.delta, fits, remaining, plan)
+        advise = getattr(plan_or_estimator, "privacy_advice", None)
+        advice = "" if advise is None else advise(n_features)
+        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice)
 
     def total(self):
         """Return the (epsilon, delta) spent so far, rounded up.

@@ -12,6 +12,7 @@ from ._setting import Setting
 from ._threads import threads
 
 _LAST_WARMTH = 0.03
+_GRAIN, _GRAINIEST = 0.8, 0.4  # warmth at one point an atom, were it not for the most there is
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
 _POLISH_STEPS = 60
 _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
@@ -138,8 +139,8 @@ def _exact_transports(setting, prepared, iterate, run):
 def _levels(max_iter, tol):
     # Most of what a start can gain is cheap to get on the middle level, and stays on all points.
     return (
-        Level(40, warmth=0.2, max_iter=40, imbalance=0.01, tol=10.0 * tol),
-        Level(200, warmth=0.1, max_iter=25, imbalance=0.01, tol=0.5 * tol),
+        Level(40, warmth=_LAST_WARMTH, max_iter=40, imbalance=0.01, tol=10.0 * tol),
+        Level(200, warmth=_LAST_WARMTH, max_iter=25, imbalance=0.01, tol=0.5 * tol),
         Level(np.inf, warmth=_LAST_WARMTH, max_iter=max_iter, imbalance=0.004, tol=tol),
     )
 
@@ -148,7 +149,10 @@ def _respond(level, problem, potentials, labels):
     """Return the settled state of one measure at the level's warmth."""
     if potentials is None:
         potentials = np.zeros(len(problem.target))
-    return settle(problem, potentials, level.warmth, level.imbalance, labels)
+    # Few or heavy points need warmer plans, or masses jump from atom to atom.
+    density = problem.cloud.effective_size / len(problem.target)
+    warmth = max(level.warmth, min(_GRAIN * density**-0.4, _GRAINIEST))
+    return settle(problem, potentials, warmth, level.imbalance, labels)
 
 
 def _certified(atoms, p, prepared, potentials):

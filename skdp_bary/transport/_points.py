@@ -35,6 +35,11 @@ class OrderedPoints:
     centers: np.ndarray
     widths: np.ndarray
 
+    @property
+    def effective_size(self):
+        """Number of points of equal weight that would lie as densely."""
+        return 1.0 / (self.weights @ self.weights)
+
     @classmethod
     def along_curve(cls, points, weights):
         """Build blocks from distinct points that are already in order."""

@@ -133,6 +133,7 @@ class Search:
         """Return the iterates of least exact cost; the smoothed cost favors unbalanced atoms."""
         if len(iterates) <= n_keep:
             return iterates
+        iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
         tasks = [
             (SemidualProblem(cloud, each.atoms, self.target, self.p),)
             for each in iterates

@@ -110,7 +110,7 @@ def test_an_iterator_of_chunks_is_refused():
 
 def test_plans_with_a_race_are_refused():
     """The price of a search is known for Gaussian trials; a race beside them is not in their mu."""
-    trial = make_trial(make_trials("geometric", 4, 1e-6), 1.0, 1e-6, 0.2)
+    trial = make_trial(make_trials("geometric", 4), 1.0, 1e-6, 0.2)
     plan = race_plan("add_remove", 0.5 * trial.fit_epsilon, 1e-7, {"cover": 1.0, "a": 1.0}, "cover")
     assert plan.mu <= trial.fit_mu
     with pytest.raises(ValueError, match="mixes kinds of noise"):

@@ -1,16 +1,19 @@
 """Exact transport and barycenters beside POT: time, cost and peak memory in the same run.
 
-    python benchmarks/transport_speed.py --data DIR [--sections emd20k emd200k us1 ...] [--out FILE]
+    python benchmarks/transport_speed.py --data DIR [--sections emd20k k1 ...] [--out FILE]
+        [--table FILE]
 
 Every measurement runs in its own process, one thread each, so that its peak memory is its own and
 its processor time, which is what is compared, says the same on a busy machine. POT's barycenter
 runs at the settings of the papers: 50 outer and 100 inner iterations, reg 1e-3 on data of unit
 diameter, started at data points. Where no cost is compared it runs for 5 outer iterations and its
 time is multiplied by ten; the results say so. Costs are exact transport costs of the atoms found.
-Sections that are not run keep what --out already holds.
+Sections that are not run keep what --out already holds; --table writes all that it holds as CSV,
+for the documentation.
 """
 
 import argparse
+import csv
 import json
 import os
 import resource
@@ -40,6 +43,15 @@ SECTIONS = {
     "d50": ("barycenter", "mixture50", 200_000, 1, 20, 1.0),
     "islands10": ("barycenter", "islands10", 200_000, 1, 50, None),
     "islands50": ("barycenter", "islands50", 200_000, 1, 20, 1.0),
+}
+PROBLEMS = {"transport": "exact transport", "barycenter": "barycenter"}
+DATA = {
+    "synthetic": "islands in the plane",
+    "us": "US census areas",
+    "mixture10": "mixture in 10 dimensions",
+    "mixture50": "mixture in 50 dimensions",
+    "islands10": "islands in 10 dimensions",
+    "islands50": "islands in 50 dimensions",
 }
 QUICK = ("emd20k", "emd20k_us", "k1", "k1_us", "k4_us", "d10", "d50")
 GROUPS = ("white", "black", "asian", "hispanic")
@@ -195,6 +207,7 @@ def main():
     parser.add_argument("--data", type=Path, help="folder with the US population tables")
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=QUICK)
     parser.add_argument("--out", type=Path, help="where to keep the results as JSON")
+    parser.add_argument("--table", type=Path, help="where to write all of --out as CSV")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -208,6 +221,8 @@ def main():
         row = report(section, folder)
         if arguments.out:
             keep(row, arguments.out)
+    if arguments.out and arguments.table:
+        write_table(json.loads(arguments.out.read_text()), arguments.table)
 
 
 def keep(row, path):
@@ -217,6 +232,40 @@ def keep(row, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     ordered = [rows[section] for section in SECTIONS if section in rows]
     path.write_text(json.dumps(ordered, indent=1) + "\n")
+
+
+def write_table(rows, path):
+    """Write the results as the documentation shows them."""
+    head = (
+        "problem",
+        "points",
+        "ours (s)",
+        "POT (s)",
+        "speed (goal)",
+        "cost (goal)",
+        "memory (MB)",
+    )
+    lines = [head]
+    for row in rows:
+        ours, peer = row["ours"], row["pot"]
+        problem = f"{PROBLEMS[SECTIONS[row['section']][0]]}, {DATA[row['data']]}"
+        number = (
+            f"{row['points']}" if row["measures"] == 1 else f"{row['measures']} x {row['points']}"
+        )
+        cost = f"{row['cost_ratio']:.3f}" if row["cost_ratio"] else "not compared"
+        lines.append(
+            (
+                problem,
+                number,
+                f"{ours['seconds']:.2f}",
+                f"{peer['seconds']:.1f}",
+                f"{row['speed_ratio']:.0f} ({row['speed_goal']})",
+                f"{cost} ({row['cost_goal']:g})" if row["cost_goal"] else cost,
+                f"{ours['peak_mb']:.0f}, POT {peer['peak_mb']:.0f}",
+            )
+        )
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from ._search import Level, Search
 from ._setting import Setting
 from ._threads import threads
 
-_LAST_WARMTH = 0.03
-_GRAIN, _GRAINIEST = 0.8, 0.4  # warmth at one point an atom, were it not for the most there is
+_WARMTHS = (0.03, 0.4)
+_GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
 _POLISH_STEPS = 60
 _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
@@ -138,24 +138,29 @@ def _exact_transports(setting, prepared, iterate, run):
 
 def _levels(max_iter, tol):
     # Most of what a start can gain is cheap to get on the middle level, and stays on all points.
+    # Plans are as warm as the density of the points asks for.
     return (
-        Level(40, warmth=_LAST_WARMTH, max_iter=40, imbalance=0.01, tol=10.0 * tol),
-        Level(200, warmth=_LAST_WARMTH, max_iter=25, imbalance=0.01, tol=0.5 * tol),
-        Level(np.inf, warmth=_LAST_WARMTH, max_iter=max_iter, imbalance=0.004, tol=tol),
+        Level(40, warmth=0.0, max_iter=40, imbalance=0.01, tol=10.0 * tol),
+        Level(200, warmth=0.0, max_iter=25, imbalance=0.01, tol=tol),
+        Level(np.inf, warmth=0.0, max_iter=max_iter, imbalance=0.004, tol=tol),
     )
 
 
 def _respond(level, problem, potentials, labels):
-    """Return the settled state of one measure at the level's warmth."""
+    """Return the settled state of one measure, from potentials of zero if there are none."""
     if potentials is None:
         potentials = np.zeros(len(problem.target))
-    # Few or heavy points need warmer plans, or masses jump from atom to atom.
-    density = problem.cloud.effective_size / len(problem.target)
-    warmth = max(level.warmth, min(_GRAIN * density**-0.4, _GRAINIEST))
+    warmth = max(level.warmth, _warmth(problem))
     return settle(problem, potentials, warmth, level.imbalance, labels)
+
+
+def _warmth(problem):
+    """Return the least warmth of plans: where points are few or heavy, masses jump otherwise."""
+    density = problem.cloud.effective_size / len(problem.target)
+    return float(np.clip(_GRAIN * density**_GRAIN_POWER, *_WARMTHS))
 
 
 def _certified(atoms, p, prepared, potentials):
     """Solve one measure's transport to the final atoms exactly."""
     problem, columns = prepared.problem(atoms, p)
-    return prepared.result(atoms, columns, p, solve_problem(problem, potentials, _LAST_WARMTH))
+    return prepared.result(atoms, columns, p, solve_problem(problem, potentials, _warmth(problem)))

@@ -18,6 +18,7 @@ _PATIENCE = 8  # steps without gain after which a level has nothing more to give
 _LEAST_INNER = 1e-3  # of the cost; keeps a measure of distances above rounding
 _WARMEST = 2.0  # plans are nearly quadratic there, from any potentials
 _LOOSEST = 0.05  # mass out of place in the plans of atoms on a long way
+_LEAST_SAMPLE = 20  # points an atom of every measure
 _FRONT = 2  # starts ranked exactly beyond those that are kept
 
 
@@ -28,9 +29,9 @@ class Level:
     Attributes
     ----------
     points_per_atom : float
-        Size of the sample of each measure.
+        Size of the samples of all measures together.
     warmth : float
-        How soft the plans are.
+        How soft the plans are at least.
     max_iter : int
         Most steps of the atoms.
     imbalance : float
@@ -123,16 +124,19 @@ class Search:
     def refine(self, iterates, levels, n_keep):
         """Take all starts through level 0, the best few through level 1, one to the end."""
         for index, level in enumerate(levels):
-            size = max(level.points_per_atom / len(self.clouds), 10.0) * len(self.target)
+            # An atom averages over the measures, so together they need no more points than one.
+            share = max(level.points_per_atom / len(self.clouds), _LEAST_SAMPLE)
+            size = np.ceil(share * len(self.target))
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
             iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
         return iterates[0]
 
     def _best(self, iterates, clouds, n_keep):
-        """Return the iterates of least exact cost; the smoothed cost favors unbalanced atoms."""
+        """Return the iterates of least exact cost; a bound from warm plans favors some atoms."""
         if len(iterates) <= n_keep:
             return iterates
+        # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
         iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
         tasks = [
             (SemidualProblem(cloud, each.atoms, self.target, self.p),)
@@ -146,7 +150,7 @@ class Search:
 
     def _descend(self, iterate, clouds, index, level):
         constants = [_mean_square(cloud) if self.p == 2 else 0.0 for cloud in clouds]
-        labels = [None] * len(clouds)
+        labels, movements = [None] * len(clouds), []
         for iteration in range(1, level.max_iter + 1):
             problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
             eased = level.eased(iterate.movement)
@@ -156,7 +160,8 @@ class Search:
             costs = [state.dual + c for (state, _, _), c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, problems, found, float(self.shares @ costs))
             self._report(index, iteration, iterate)
-            if iterate.movement <= level.tol or _stalled(iterate.history, iteration):
+            movements.append(iterate.movement)
+            if iterate.movement <= level.tol or _stalled(movements):
                 break
         return iterate
 
@@ -206,10 +211,10 @@ class Search:
             )
 
 
-def _stalled(history, iteration):
-    """Tell whether the last few costs of a level are all above an earlier one of it."""
-    costs = history[-iteration:]
-    return iteration > _PATIENCE and min(costs[-_PATIENCE:]) > min(costs[:-_PATIENCE])
+def _stalled(movements):
+    """Tell whether the last few movements of a level are all above an earlier one of it."""
+    late, early = movements[-_PATIENCE:], movements[:-_PATIENCE]
+    return bool(early) and min(late) > min(early)
 
 
 def _centers(counts, sums, atoms):

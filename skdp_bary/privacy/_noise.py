@@ -95,7 +95,7 @@ class NoiseSource:
         copies = _check_copies(copies, utilities.size)
         rate = check_real(rate, "The rate of a choice", low=0.0)
         gaps = utilities - utilities.max()
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # whatever the user has set
             bounds = np.cumsum(copies * np.exp(rate * gaps))
         total = float(bounds[-1])
         # Relative error of a weight: that of exp, that of its argument, which is above -746 where

@@ -445,3 +445,8 @@ def test_uniform_integers():
 def test_uniform_integers_check_their_bound(bound):
     with pytest.raises(ValueError, match="bound must be an integer"):
         noise_generator(0).uniform_integer(bound)
+
+
+def test_choices_do_not_depend_on_numpy_error_settings():
+    with np.errstate(all="raise"):
+        assert noise_generator(0).choose(np.array([0, 5000]), 1.0) == 1

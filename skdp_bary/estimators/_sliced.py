@@ -42,10 +42,11 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
         - "sketch": noisy quantiles of the slices, with Gaussian noise, which needs ``delta > 0``;
         - "scalar": the p-th power of the distance to `reference` alone, with Laplace noise, which
-          needs ``delta=0``; the most accurate if that is all that is wanted;
+          needs ``delta=0``; the most accurate if that is all that is wanted. 33 kB a class and
+          direction, however many rows there are;
         - "rows": every row with Gaussian noise, as Rakotomamonjy and Ralaivola do, for comparison.
-          Only under "replace_one", with all rows in memory, and only for
-          :meth:`smoothed_distance`.
+          Only under "replace_one", with all rows in memory (24 bytes a row and direction), and only
+          for :meth:`smoothed_distance`.
 
     directions : {"tight", "iid"} or ndarray of shape (n_features, n_directions), default="tight"
         Public directions. "tight" is a tight frame (with fewer directions than features,
@@ -124,10 +125,10 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     Sensitivity
         With directions of largest singular value H, m blocks, a domain of radius R and rows on
         levels g apart, one person of n moves the quantiles by at most
-        ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k)`` in L2, rounding included, and the mean
-        cost of k slices by its largest change for one row, over n, and rounding. Where the number of persons is private, n is ``n_min``,
-        and who changes the class moves two distributions. A row among "rows" moves by 2 R and the
-        rounding.
+        ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k n_classes)`` in L2, rounding included, and
+        the mean cost of k slices by its largest change for one row, over n, and one unit of
+        rounding a class. Where the number of persons is private, n is ``n_min``, and who changes
+        the class moves two distributions. A row among "rows" moves by 2 R and the rounding.
     Budget
         All distributions together, and what buys bounds and sizes, cost (epsilon, delta).
     Released
@@ -208,10 +209,15 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
             check_option(self.directions, "directions", DIRECTIONS)
         public_directions(self.directions, self.n_projections, n_features)
         if self.n_min is not None:
-            given_sizes(self.n_min, np.size(self.n_min))
+            given_sizes(self.n_min, 1 if self.classes is None else np.size(self.classes))
         mechanism, relation = MECHANISMS[self.mechanism], self._relation()
         mechanism.check(self, relation, n_features)
         return mechanism.shares(self, relation, n_features)
+
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        MECHANISMS[self.mechanism].check_facts(self, facts)
+        return facts
 
     def _query(self, step_name, facts):
         return MECHANISMS[self.mechanism].query(self, step_name, facts)

@@ -20,6 +20,13 @@ class SlicedMechanism(ABC):
         """
 
     @abstractmethod
+    def check_facts(self, estimator, facts):
+        """Raise ValueError where public facts about the rows do not allow this mechanism.
+
+        Called before anything is charged; nothing has been released yet.
+        """
+
+    @abstractmethod
     def shares(self, estimator, relation, n_features):
         """Return the steps, in order, and the share of the budget of each."""
 

@@ -36,17 +36,20 @@ class RowsMechanism(SlicedMechanism):
                 "delta must be above zero for mechanism='rows', which adds Gaussian noise."
             )
 
+    def check_facts(self, estimator, facts):
+        """One row comes out for every person."""
+        if facts.units != 1:
+            raise ValueError(
+                "groups and sample_weight must be None for mechanism='rows', which releases one "
+                "row a person."
+            )
+
     def shares(self, estimator, relation, n_features):
         """Return a single step."""
         return {"rows": 1.0}
 
     def query(self, estimator, step_name, facts):
         """Return the query of the rows."""
-        if facts.units != 1:
-            raise ValueError(
-                "groups and sample_weight must be None for mechanism='rows', which releases one "
-                "row a person."
-            )
         lattice = slice_lattice(estimator, facts)
         if lattice.norm > 1.0 + 1e-5:  # a frame, truncated, is below that
             lattice = SliceLattice(facts.domain, np.eye(facts.n_features))

@@ -5,11 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from ..summaries._projected_cost import ProjectedCost
+from ..summaries._projected_cost import ProjectedCost, most_persons
 from ..summaries._projected_histogram import ClassSizes
 from ..summaries._projected_quantiles import ProjectedQuantiles
+from ._sliced_directions import direction_count
 from ._sliced_mechanisms import SlicedMechanism, SlicedRelease
-from ._sliced_sketch import padding, persons_counted, size_shares, slice_lattice
+from ._sliced_sketch import (
+    padding,
+    persons_counted,
+    require_sizes,
+    size_shares,
+    slice_lattice,
+)
 
 
 class ScalarMechanism(SlicedMechanism):
@@ -28,6 +35,15 @@ class ScalarMechanism(SlicedMechanism):
                 f"mechanism='scalar' and n_features={n_features}, got "
                 f"{type(estimator.reference).__name__} of shape {np.shape(estimator.reference)}."
             )
+        _public_reference(estimator)
+        if estimator.n_min is not None:
+            _require_fit("n_min", int(np.max(estimator.n_min)), estimator, n_features)
+
+    def check_facts(self, estimator, facts):
+        """Sizes must be known, and small enough for one 64-bit number."""
+        require_sizes(estimator, facts)
+        if facts.total_public and estimator.n_hint is None:
+            _require_fit("The number of persons", facts.size, estimator, facts.n_features)
 
     def shares(self, estimator, relation, n_features):
         """Return the cost, and before it the sizes of the classes where they are needed."""
@@ -38,10 +54,10 @@ class ScalarMechanism(SlicedMechanism):
         if step_name == "sizes":
             return ClassSizes(facts.n_classes, facts.units)
         lattice = slice_lattice(estimator, facts)
-        reference = check_array(estimator.reference, dtype=np.float64)
+        reference = _public_reference(estimator)
         return ProjectedCost(
             lattice,
-            padding(estimator, facts),
+            padding(estimator, facts, _most_persons(estimator, facts.n_features)),
             facts.n_classes,
             facts.units,
             ProjectedQuantiles(lattice).public_histogram(reference),
@@ -95,3 +111,27 @@ class SlicedCost(SlicedRelease):
     def smoothed_cost(self, Y, p):
         """Raise: there is no smoothed distance here."""
         raise ValueError("mechanism='scalar' releases one number and no smoothed distance.")
+
+
+def _public_reference(estimator):
+    return check_array(estimator.reference, dtype=np.float64, input_name="reference")
+
+
+def _most_persons(estimator, n_features):
+    given = not isinstance(estimator.directions, str)
+    count = (
+        np.shape(estimator.directions)[1]
+        if given
+        else direction_count(estimator.n_projections, n_features)
+    )
+    return most_persons(count, estimator.p)
+
+
+def _require_fit(name, persons, estimator, n_features):
+    """Raise where a cost could leave 64-bit integers: whether it does would depend on the rows."""
+    most = _most_persons(estimator, n_features)
+    if persons > most:
+        raise ValueError(
+            f"{name} must be at most {most} for mechanism='scalar' with p={estimator.p} and so "
+            f"many directions, got {persons}. Lower it, or n_projections."
+        )

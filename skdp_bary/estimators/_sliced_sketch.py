@@ -36,6 +36,10 @@ class SketchMechanism(SlicedMechanism):
         if estimator.n_quantiles is not None:
             check_integer(estimator.n_quantiles, "n_quantiles", low=1, high=_MOST_QUANTILES)
 
+    def check_facts(self, estimator, facts):
+        """Sizes must be known: public, given or bought."""
+        require_sizes(estimator, facts)
+
     def shares(self, estimator, relation, n_features):
         """Return the sketch, and before it the sizes of the classes where they are needed."""
         return size_shares(estimator, relation) | {"sketch": 1.0}
@@ -105,6 +109,11 @@ class SlicedSketch(SlicedRelease):
     def cost_between(self, other, p):
         """Return the same for another sketch on the same directions and blocks."""
         self.require_comparable(other)
+        if self.is_same_release(other):
+            raise ValueError(
+                "label and other_label must name two distributions, got one release twice, whose "
+                "noise would cancel."
+            )
         theirs = other.quantiles if p == 2 else other.monotone_quantiles
         return self._cost(theirs, other.noise_std, p)
 
@@ -136,6 +145,10 @@ class SlicedSketch(SlicedRelease):
         center = self.directions.T @ self.query.lattice.domain.center
         return self.query.public_means(Y) + center[:, None]
 
+    def is_same_release(self, other):
+        """Return whether two sketches have the same noise: a release and itself, or a copy."""
+        return np.array_equal(self.quantiles, other.quantiles)
+
     def require_comparable(self, other):
         """Raise where two sketches have other directions or blocks."""
         if self.quantiles.shape != other.quantiles.shape or not np.allclose(
@@ -166,13 +179,21 @@ class SlicedSketch(SlicedRelease):
 def mean_sketch(sketches, weights):
     """Return the sketch of the sliced barycenter: weighted means of the quantiles.
 
-    On a slice the barycenter of distributions is the mean of their quantile functions, and the
-    noise of independent sketches is independent.
+    On a slice the barycenter of distributions is the mean of their quantile functions. The noise of
+    different releases is independent; a release that occurs twice counts once, with both weights.
     """
     for sketch in sketches[1:]:
         sketches[0].require_comparable(sketch)
+        if sketch.query.lattice.domain != sketches[0].query.lattice.domain:
+            raise ValueError(
+                "A barycenter needs sketches on one domain: give bounds the same value in all fits."
+            )
     quantiles = sum(w * s.quantiles for w, s in zip(weights, sketches, strict=True))
-    variance = sum((w * s.noise_std) ** 2 for w, s in zip(weights, sketches, strict=True))
+    variance = 0.0
+    for i, sketch in enumerate(sketches):
+        same = [sketch.is_same_release(other) for other in sketches]
+        if not any(same[:i]):
+            variance += (np.sum(weights, where=same) * sketch.noise_std) ** 2
     persons = min(sketch.persons for sketch in sketches)
     return SlicedSketch(quantiles, math.sqrt(variance), sketches[0].query, persons)
 
@@ -190,20 +211,28 @@ def slice_lattice(estimator, facts):
     return SliceLattice(facts.domain, directions)
 
 
-def padding(estimator, facts):
-    """Return the number of persons that each class is padded to; None where sizes are public."""
-    if facts.total_public:
-        return None
-    if estimator.n_min is not None:
-        return given_sizes(estimator.n_min, facts.n_classes)
-    if "sizes" not in facts.released:
+def require_sizes(estimator, facts):
+    """Raise where nothing says how many persons noise should be made for."""
+    if not facts.total_public and estimator.n_min is None and "sizes" not in facts.mechanisms:
         raise ValueError(
             "n_min is needed with sample_weight: weights are private, and so is how much mass they "
             "leave to a class."
         )
+
+
+def padding(estimator, facts, most=_MOST_PERSONS):
+    """Return the number of persons that each class is padded to; None where sizes are public.
+
+    Bought sizes are cut at `most`; fewer are always allowed.
+    """
+    if facts.total_public:
+        return None
+    if estimator.n_min is not None:
+        return given_sizes(estimator.n_min, facts.n_classes)
     released = facts.released["sizes"]
     lowered = (released.values[0] - _MARGIN * released.noise_sd[0]) / facts.units
-    return tuple(min(max(1, math.floor(size)), _MOST_PERSONS) for size in lowered.tolist())
+    most = min(most, _MOST_PERSONS)
+    return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist())
 
 
 def given_sizes(n_min, n_classes):

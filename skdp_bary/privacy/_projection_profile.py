@@ -143,7 +143,8 @@ def calibrate_sigma(
     "replace_one".
 
     More than one step needs dp_accounting (the extra "accounting"), except for directions in their
-    worst case without sampling.
+    worst case without sampling. A large epsilon with several steps and averages over directions
+    takes up to a minute: losses are then spread over many points.
 
     Examples
     --------

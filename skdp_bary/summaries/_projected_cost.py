@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..geometry._slices import SliceLattice
 from ._projected_histogram import ProjectedHistogram
 
 _LIMB_BITS = 21  # limbs of a mass; times a squared level and summed they stay below 2**62
 _SHIFTS = (0, _LIMB_BITS, 2 * _LIMB_BITS)
+_LARGEST_ANSWER = 1 << 61  # leaves 64-bit integers room for noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,8 @@ class ProjectedCost(ProjectedHistogram):
 
     def _answer(self, histogram, mass):
         """Return the cost in units of the product of the two masses."""
+        if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
+            raise OverflowError(f"The cost of {mass} units of mass does not fit 64-bit integers.")
         theirs = int(self.reference[0].sum())
         total = sum(
             coupling_cost(ours, mass, other, theirs, self.p)
@@ -77,6 +81,14 @@ class ProjectedCost(ProjectedHistogram):
                 (lattice.reach + length) ** 2, lattice.reach**2 + 2.0 * lattice.spread * length
             )
         return bound, bound
+
+
+def most_persons(n_directions, p):
+    """Return the largest number of persons for whom any cost fits an answer.
+
+    A person is at most all levels apart from the reference in every direction.
+    """
+    return (_LARGEST_ANSWER - 1) // (n_directions * (SliceLattice.n_levels - 1) ** p)
 
 
 def coupling_cost(first, first_mass, second, second_mass, p):

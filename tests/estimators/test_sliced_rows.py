@@ -122,8 +122,10 @@ def test_what_would_not_be_private_is_refused_before_it_is_charged(changes, mess
     "given", [{"groups": np.arange(20) // 2}, {"sample_weight": np.full(20, 0.5)}]
 )
 def test_persons_of_several_rows_or_less_than_one_are_refused(given):
+    accountant = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
     with pytest.raises(ValueError, match="one row a person"):
-        sliced(3, 2).fit(rows(20, 3), **given)
+        sliced(3, 2, bounds=None, accountant=accountant).fit(rows(20, 3), **given)
+    assert accountant.total() == (0.0, 0.0)
 
 
 def test_the_whole_release_is_charged():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp_bary import DPSlicedWasserstein
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball, tight_frame
+from skdp_bary.geometry._slices import SliceLattice
 from skdp_bary.privacy._calibration import gaussian_mu
+from skdp_bary.summaries._projected_quantiles import ProjectedQuantiles
 from skdp_bary.transport._sliced import block_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -149,10 +151,12 @@ def test_a_bought_size_is_below_the_number_of_persons(samples):
 
 def test_weights_need_a_lower_bound_of_their_mass(samples):
     X, _ = samples
-    sliced = DPSlicedWasserstein(bounds=BALL, neighbors="replace_one")
+    accountant = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
+    sliced = DPSlicedWasserstein(neighbors="replace_one", accountant=accountant)
     with pytest.raises(ValueError, match="n_min is needed with sample_weight"):
         sliced.fit(X, sample_weight=np.full(len(X), 0.5))
-    sliced.set_params(n_min=100).fit(X, sample_weight=np.full(len(X), 0.5))
+    assert accountant.total() == (0.0, 0.0)
+    sliced.set_params(bounds=BALL, n_min=100).fit(X, sample_weight=np.full(len(X), 0.5))
     assert sliced.releases_[0].persons == 100
 
 
@@ -173,7 +177,9 @@ def test_every_class_has_a_lower_bound():
     per_class = DPSlicedWasserstein(bounds=(0, 1), classes=["a", "b"], n_min=[2, 4]).fit(X, y)
     assert [release.persons for release in per_class.releases_] == [2.0, 4.0]
     with pytest.raises(ValueError, match="n_min must be one number or 2"):
-        DPSlicedWasserstein(bounds=(0, 1), classes=["a", "b"], n_min=[2, 4, 4]).fit(X, y)
+        DPSlicedWasserstein(classes=["a", "b"], n_min=[2, 4, 4]).privacy_plan(1)
+    with pytest.raises(ValueError, match="n_min must be one number or 1"):
+        DPSlicedWasserstein(n_min=[2, 4]).privacy_plan(1)
 
 
 def test_more_quantiles_where_there_are_more_persons():
@@ -200,3 +206,27 @@ def test_the_largest_lower_bound_overflows_nowhere():
     settings = {"n_min": 2**30, "n_quantiles": 4096, "n_projections": 2, "random_state": 0}
     fitted = DPSlicedWasserstein(bounds=BALL, **settings).fit(np.ones((3, 2)), groups=[1, 2, 3])
     assert np.abs(fitted.quantiles_).max() < 0.1
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.05, 0.3])
+def test_errors_of_distances_cover_them_near_zero_too(samples, fitted, shift):
+    """The root of a cost has a tangent that says nothing where the cost is about its noise."""
+    X = samples[0]
+    Y = X + [shift, 0.0]
+    true = blocked_cost(X, BALL.clip(Y), fitted[0].directions_) ** 0.5
+    distances, errors = np.array([s.distance(Y, return_std=True) for s in fitted]).T
+    assert np.mean(np.abs(distances - true) <= 1.96 * errors) >= 0.91
+
+
+def test_numbers_of_every_class_are_rounded():
+    """The sum over the classes of what rounding moves is in the noise."""
+    query = make_quantiles(n_classes=9)
+    m, k, spread = 7, query.lattice.n_directions, query.lattice.spread
+    expected = (m * spread + (m * k * 9) ** 0.5) ** 2
+    ((bound,),) = query.sensitivity("add_remove").l2_squared
+    assert expected <= bound <= expected * (1 + 1e-6) + 1
+
+
+def make_quantiles(n_classes):
+    lattice = SliceLattice(BALL, np.eye(2))
+    return ProjectedQuantiles(lattice, (50,) * n_classes, n_classes, 1, 7)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import DPSlicedWasserstein
+from skdp_bary.estimators._sliced_test import released_levels
 from skdp_bary.geometry import Ball
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -27,6 +28,45 @@ def test_the_level_holds_whether_noise_or_sampling_dominates(epsilon):
     pvalues = np.array([pvalue(seed, epsilon=epsilon) for seed in range(60)])
     assert (pvalues <= 0.1).sum() <= 16
     assert 0.3 <= pvalues.mean() <= 0.7
+
+
+def rare_values(rng, n):
+    return (rng.random((n, 2)) < 0.01) * 0.7
+
+
+def heavy_tails(rng, n):
+    return BALL.clip(0.05 * rng.standard_t(1.2, size=(n, 2)))
+
+
+@pytest.mark.parametrize("law, n, m", [(rare_values, 10000, 50), (heavy_tails, 500, 50)])
+def test_the_level_holds_where_public_rows_miss_part_of_the_law(law, n, m):
+    """p <= 0.05 has probability 0.05; 30 runs give 1.5, and 7 once in a thousand. A null drawn from
+    the public rows alone rejects in 13 and 4 of them."""
+    rejected = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        sliced = DPSlicedWasserstein(
+            4, bounds=BALL, epsilon=50.0, delta=1e-3, n_min=n, random_state=seed
+        ).fit(law(rng, n))
+        result = sliced.test(law(rng, m), n_resamples=39, random_state=seed)
+        rejected += result.pvalue <= 0.05
+    assert rejected <= 6
+
+
+@pytest.mark.parametrize("n_quantiles", [1, 2, 16])
+def test_draws_from_a_release_have_its_means_and_more_spread(n_quantiles):
+    rng = np.random.default_rng(0)
+    X = BALL.clip(0.2 * rng.standard_t(3, size=(2000, 2)))
+    sliced = DPSlicedWasserstein(
+        6, bounds=BALL, epsilon=1e4, n_min=2000, n_quantiles=n_quantiles, random_state=0
+    ).fit(X)
+    query = sliced.sketch().query
+    levels = released_levels(sliced.sketch(), 1600, rng)
+    true = query.public_levels(X)
+    means = query.level_means(levels, np.ones(1600)).mean(axis=1)
+    reference = query.level_means(true, np.ones(2000)).mean(axis=1)
+    np.testing.assert_allclose(means, reference, atol=0.02)
+    assert (levels.var(axis=1) >= 0.95 * true.var(axis=1)).all()
 
 
 def test_a_shift_is_found():

@@ -24,6 +24,7 @@ from skdp_bary.plotting import BarycenterDisplay
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
+PANELS = {"k1": ("everybody",), "k4": ("white", "black", "asian", "hispanic")}
 SHADES = {"paper": "firebrick", "coreset": "C0", "subspace": "C2"}
 
 
@@ -70,6 +71,17 @@ def tabulate_us():
     write_table("barycenter_us", header, lines)
 
 
+def tabulate_trees():
+    """Write the table of the two forms of trees."""
+    lines = []
+    for population, found in (read("barycenter_trees") or {}).items():
+        for case in (key.partition(", ")[2] for key in found if key.startswith("counts")):
+            pairs = [with_interval(found[f"{tree}, {case}"]) for tree in ("differences", "counts")]
+            lines.append([population, case, *pairs, found["seeds"]])
+    header = ["people", "budget", "differences", "counts", "seeds"]
+    write_table("barycenter_trees", header, lines)
+
+
 def tabulate_scale():
     """Write the table of ten million rows."""
     result = read("barycenter_scale")
@@ -106,12 +118,14 @@ def draw_us(folder):
 
     bounds = Mask.from_geojson(folder / "us_border.geojson.gz")
     figure, panels = plt.subplots(2, 1, figsize=(7.5, 8), layout="constrained")
-    for axes, case in zip(panels, ("k1", "k4"), strict=True):
-        X, y = load_people(case, folder, seed=0)
+    for axes, (case, groups) in zip(panels, PANELS.items(), strict=True):
+        X, codes = load_people(case, folder, seed=0)
+        y = np.asarray(groups)[codes]
         model = PrivateWassersteinBarycenter(
             N_ATOMS, classes=np.unique(y), n_init=1, bounds=bounds, n_hint=len(X), random_state=0
         ).fit(X, y)
         BarycenterDisplay.from_estimator(model, ax=axes)
+        axes.set(xlabel="longitude", ylabel="latitude")
     figure.savefig(HERE / "images" / "barycenter_us.png", dpi=65)
 
 
@@ -122,6 +136,7 @@ def main():
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
     tabulate_us()
+    tabulate_trees()
     tabulate_scale()
     draw_synthetic()
     if arguments.data is not None:

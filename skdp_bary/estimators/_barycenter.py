@@ -50,9 +50,11 @@ default="auto"
         How the distributions are released:
 
         - "auto": for p = 2 and four features or more "subspace" when ``delta > 0`` and
-          "perturbation" when not, otherwise "coreset"; chosen by public parameters alone;
-        - "coreset": a tree of noisy Haar differences for every distribution, then the exact
-          barycenter of the measures made of them;
+          "perturbation" when not, otherwise "coreset", which it also takes where `n_hint` and the
+          budget say that means would be mostly noise; chosen by public parameters alone;
+        - "coreset": a tree for every distribution, then the exact barycenter of the measures made
+          of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
+          fourth level with ``delta=0``;
         - "subspace": released principal axes, a model of every distribution in them, and mean
           residuals that lift the atoms of the models back to all features. For p = 2 and
           ``delta > 0``;
@@ -72,8 +74,9 @@ default="auto"
     class_weights : array-like of shape (n_classes,) or None, default=None
         Public weight of each distribution in the mean; equal by default.
 
-    n_init : int, default=10
-        Number of starts of the barycenter search. They are post-processing and cost nothing.
+    n_init : int or None, default=None
+        Number of starts of the barycenter search. They are post-processing and cost nothing but
+        time. None: ten for one distribution, two for several, where starts hardly differ.
 
     init : array-like of shape (n_atoms, n_features) or None, default=None
         Public atoms that the rounds of "perturbation" start from. None spends a fifth of the budget
@@ -163,9 +166,10 @@ default="auto"
         ``method="pmm"``, DiscreteLaplace for ``method="perturbation"``, DiscreteLaplace for
         ``method="projected"``, nothing for ``method="subspace"``: it refuses ``delta=0``.
     Sensitivity
-        That of PrivateMeasure for one distribution. A person is in one distribution, so several
-        cost together what one costs under "add_remove" and "replace_one"; under "replace_any" two
-        trees change, each by an added or a removed person. A round releases masses, residual sums
+        That of PrivateMeasure for one distribution; a level of counts changes by 1 when a person is
+        added and by 2 when one is replaced. A person is in one distribution, so several cost
+        together what one costs under "add_remove" and "replace_one"; under "replace_any" two trees
+        change, each by an added or a removed person. A round releases masses, residual sums
         and squared residuals of fixed cells, in units in which a residual has length at most 1:
         one person adds 1 to each in one cell; replaced, the person moves the sums of one cell by up
         to 2, or of two cells by 1 each.
@@ -209,7 +213,7 @@ default="auto"
         p=2,
         classes=None,
         class_weights=None,
-        n_init=10,
+        n_init=None,
         init=None,
         n_rounds=4,
         subsample=None,
@@ -375,7 +379,8 @@ default="auto"
 
     def _shares(self, n_features):
         check_integer(self.n_atoms, "n_atoms", low=1)
-        check_integer(self.n_init, "n_init", low=1)
+        if self.n_init is not None:
+            check_integer(self.n_init, "n_init", low=1)
         check_option(self.method, "method", METHODS)
         check_real(self.p, "p", low=1, high=2)
         return METHODS[self.method].shares(self, n_features)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry._cell_tree import CellTree
+from ..privacy._calibration import gaussian_mu
+from ..privacy._checks import check_delta, check_epsilon, check_integer
 from ..privacy._mechanisms import RoundedGaussian
 from ..privacy._noise import public_generator
 from ..transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
@@ -16,6 +18,8 @@ from ._tree_methods import cell_support
 _PRUNE = 0.5  # cells below this many noise standard deviations are not split
 _DEEPEST = 20
 _MANY_FEATURES = 4  # by benchmarks/barycenter_methods.py
+_GAUSSIAN_SIGNAL = 16.0  # least persons times mu, for each root of a feature
+_PURE_SIGNAL = 500.0  # least persons times epsilon
 _GAUSSIAN_RATE = 6.0  # epsilon of Laplace noise that allows the same depth, relative to mu
 
 
@@ -82,8 +86,7 @@ class CoresetMethod(BarycenterMethod):
     def query(self, estimator, step_name, facts):
         """Return the query of the trees."""
         tree_method = self.chosen(facts)
-        depth = tree_depth(estimator.n_atoms, facts) + tree_method.deeper
-        tree = CellTree(facts.domain, depth)
+        tree = CellTree(facts.domain, tree_depth(tree_method, estimator.n_atoms, facts))
         return tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
 
     def finish(self, estimator, facts, class_weights):
@@ -106,7 +109,8 @@ class AutoMethod(BarycenterMethod):
 
     Trees give the shape of a distribution where cells are many for its dimension. From
     `_MANY_FEATURES` on, sums over released cells say more, which needs means (p = 2); with Gaussian
-    noise moments in a few released axes say most.
+    noise moments in a few released axes say most. Either needs a mean that noise does not move far;
+    where `n_hint` says that there is none, trees lose less.
 
     Parameters
     ----------
@@ -121,7 +125,7 @@ class AutoMethod(BarycenterMethod):
 
     def choose(self, estimator, n_features):
         """Return the method for rows with `n_features` features."""
-        if estimator.p != 2 or n_features < _MANY_FEATURES:
+        if estimator.p != 2 or n_features < _MANY_FEATURES or _is_drowned(estimator, n_features):
             return self.low
         return self.high if estimator.delta > 0 else self.high_pure
 
@@ -138,6 +142,25 @@ class AutoMethod(BarycenterMethod):
         return self.choose(estimator, facts.n_features).finish(estimator, facts, class_weights)
 
 
+def _is_drowned(estimator, n_features):
+    """Whether sums of a distribution are mostly noise, by the public hint of the size."""
+    if estimator.n_hint is None:
+        return False
+    classes = 1 if estimator.classes is None else max(np.size(estimator.classes), 1)
+    persons = check_integer(estimator.n_hint, "n_hint", low=1) / classes
+    epsilon, delta = check_epsilon(estimator.epsilon), check_delta(estimator.delta)
+    if delta > 0:
+        return persons * gaussian_mu(epsilon, delta) < _GAUSSIAN_SIGNAL * math.sqrt(n_features)
+    return persons * epsilon < _PURE_SIGNAL
+
+
+def starts(estimator, n_measures):
+    """Return how many starts a search makes."""
+    if estimator.n_init is not None:
+        return estimator.n_init
+    return 10 if n_measures == 1 else 2
+
+
 def search_barycenter(estimator, measures, class_weights, init=None):
     """Return the BarycenterResult of released measures under the estimator's public parameters."""
     return free_support_barycenter(
@@ -146,7 +169,7 @@ def search_barycenter(estimator, measures, class_weights, init=None):
         measure_weights=class_weights,
         p=estimator.p,
         init=init,
-        n_init=estimator.n_init,
+        n_init=starts(estimator, len(measures)),
         random_state=public_generator(estimator.random_state),
     )
 
@@ -158,14 +181,14 @@ def solve_barycenter(estimator, measures, class_weights):
     return PrivateBarycenter(measures, result.support, potentials, result.cost)
 
 
-def tree_depth(n_atoms, facts):
+def tree_depth(tree_method, n_atoms, facts):
     """Depth of the trees by public facts: cells small beside those of the atoms, not emptied by
     noise."""
     mechanism = facts.mechanisms["tree"]
     gaussian = isinstance(mechanism, RoundedGaussian)
     rate = _GAUSSIAN_RATE * mechanism.mu if gaussian else mechanism.epsilon
     signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
-    depth = min(signal - 3.0, math.log2(n_atoms) + 8.0)
+    depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)
     return int(np.clip(round(depth), 2, _DEEPEST))
 
 

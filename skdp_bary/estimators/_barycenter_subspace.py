@@ -13,7 +13,7 @@ from ..summaries._cell_spreads import CellSpreads
 from ..summaries._mapped import Mapped
 from ..summaries._moments import Moments, symmetric
 from ..transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
-from ._barycenter_methods import BarycenterMethod, PrivateBarycenter
+from ._barycenter_methods import BarycenterMethod, PrivateBarycenter, starts
 from ._shrinkage import shrink_steps
 from ._subspace_models import CorrectedModels, GaussianModels
 
@@ -286,7 +286,7 @@ class _Route:
             self._draw_models(),
             self.estimator.n_atoms,
             measure_weights=self.class_weights,
-            n_init=min(self.estimator.n_init, _MOST_STARTS),
+            n_init=min(starts(self.estimator, self.facts.n_classes), _MOST_STARTS),
             random_state=public_generator(self.estimator.random_state),
         )
 

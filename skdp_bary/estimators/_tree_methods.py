@@ -1,5 +1,6 @@
 """Ways to measure a tree of cells: which numbers are released, and how masses are made of them."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,17 +20,9 @@ _TOTAL_SHARE = 0.09
 
 
 class TreeMethod(ABC):
-    """One way to release a tree of cells and to rebuild masses from the release.
-
-    Attributes
-    ----------
-    query_class : type
-    deeper : int
-        Halvings beyond those that differences of halves afford at the same noise.
-    """
+    """One way to release a tree of cells and to rebuild masses from the release."""
 
     query_class = None
-    deeper = 0
 
     @abstractmethod
     def level_scales(self, n_features, depth):
@@ -51,6 +44,18 @@ class TreeMethod(ABC):
     def split_noise(self, tree, noise_sd):
         """Return the standard deviation of what is known of the splits of each level."""
         return noise_sd[1:]
+
+    def depth(self, signal, finest):
+        """Return how many halvings are worth their noise, not rounded.
+
+        Parameters
+        ----------
+        signal : float
+            Logarithm to base 2 of the persons in a distribution times epsilon.
+        finest : float
+            Halvings after which cells of even masses are small beside what is asked of them.
+        """
+        return min(signal - 3.0, finest)
 
     def query(self, tree, n_classes, units, total_public):
         """Return the query of this method."""
@@ -137,7 +142,9 @@ class BlockCountsMethod(TreeMethod):
 
     Pure noise costs what its levels add up to, so few levels have much less noise each. A
     difference of halves some levels above the counts is one of sums of independent counts: its
-    noise variance doubles with every level, which is the price.
+    noise variance doubles with every level, which is the price. The depth was chosen on the US and
+    on a generated population, with 48 atoms and epsilon times persons from 4000 to 200000, and for
+    fewer on mixtures in two to four dimensions.
 
     Parameters
     ----------
@@ -147,7 +154,6 @@ class BlockCountsMethod(TreeMethod):
     """
 
     query_class = LevelCounts
-    deeper = 1
 
     def __init__(self, step, split_prior=None):
         self.step = step
@@ -156,7 +162,11 @@ class BlockCountsMethod(TreeMethod):
     def levels(self, depth):
         """Return the levels of counts: evenly spaced, the last one the depth."""
         blocks = max(1, round(depth / self.step))
-        return tuple(round(depth * (block + 1) / blocks) for block in range(blocks))
+        return tuple(math.ceil(depth * (block + 1) / blocks) for block in range(blocks))
+
+    def depth(self, signal, finest):
+        """Return more halvings than differences afford where the signal is strong."""
+        return min(max(signal - 3.0, 1.5 * signal - 8.6), finest + 2.0)
 
     def level_scales(self, n_features, depth):
         """Return equal scales on the levels of counts."""

@@ -3,6 +3,8 @@ import pytest
 
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.estimators._barycenter_methods import transport_cost
+from skdp_bary.estimators._barycenter_subspace import _bounded, _shrunk, _without_noise
+from skdp_bary.estimators._shrinkage import shrink_steps
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
@@ -38,7 +40,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return make(random_state=0).fit(*data)
+    return make(random_state=1, n_init=2).fit(*data)
 
 
 def test_cost_is_near_that_of_the_rows(data, fitted):
@@ -97,6 +99,36 @@ def test_atoms_stay_in_the_domain_when_noise_is_all_there_is():
         assert np.isfinite(model.release_cost_) and np.isfinite(model.potentials_).all()
 
 
+def test_noise_alone_does_not_drive_atoms_away():
+    rng = np.random.default_rng(0)
+    for draw in (lambda s: s * rng.standard_normal((6, 5)), lambda s: np.full((6, 5), s)):
+        noise = np.full(6, 1e8)
+        for rows in (
+            _shrunk(draw(3e4), noise, 1.0),
+            _bounded(draw(3e4), noise, 1.0),
+            shrink_steps(draw(3e4), noise, np.ones(6), reach=1.0),
+        ):
+            assert np.linalg.norm(rows, axis=1).max() < 1e-2
+    exact = draw(0.3)
+    for rows in (
+        _shrunk(exact, np.full(6, 1e-12), 1.0),
+        _bounded(exact, np.full(6, 1e-12), 1.0),
+        shrink_steps(exact, np.full(6, 1e-12), np.ones(6), reach=1.0),
+    ):
+        np.testing.assert_allclose(rows, exact, rtol=1e-6)
+
+
+def test_eigenvalues_are_read_without_the_noise():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((300, 300)) / 2**0.5
+    noise = noise + noise.T
+    noise[0, 0] += 60.0
+    values = np.linalg.eigvalsh(noise)[::-1]
+    found = _without_noise(values, 2 * 300**0.5)
+    assert found[0] == pytest.approx(60.0, rel=0.05) and values[0] > 62
+    assert found[1:].max() < 20
+
+
 def test_a_domain_may_be_bought():
     X, y = mixtures()
     model = make(bounds=None, n_hint=None).fit(3 * X - 1, y)
@@ -140,6 +172,13 @@ def test_settings_without_a_sound_form_are_refused(settings, match):
         ({"delta": 0.0}, 10, "perturbation"),
         ({"delta": 0.0}, 3, "coreset"),
         ({"p": 1}, 10, "coreset"),
+        ({"n_hint": 60}, 10, "coreset"),
+        ({"n_hint": 400, "epsilon": 1.0}, 4, "subspace"),
+        ({"n_hint": 400, "epsilon": 1.0}, 20, "coreset"),
+        ({"n_hint": 400, "epsilon": 1.0, "classes": None}, 20, "subspace"),
+        ({"n_hint": 600, "epsilon": 1.0, "delta": 0.0}, 10, "coreset"),
+        ({"n_hint": 60, "bounds": None, "delta": 0.0, "epsilon": 1.0}, 10, "coreset"),
+        ({"n_hint": None, "epsilon": 1.0}, 10, "subspace"),
     ],
 )
 def test_auto_chooses_by_public_parameters(settings, n_features, method):

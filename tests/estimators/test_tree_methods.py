@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary.estimators._tree_methods import (
     METHODS,
+    BlockCountsMethod,
     CountsMethod,
     HaarMethod,
     cell_support,
@@ -19,6 +20,7 @@ from skdp_bary.summaries._rows import Chunk
 from skdp_bary.transport._haar import CellMasses
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
+TREES = METHODS | {"block_counts": BlockCountsMethod(step=4)}
 
 
 def noisy_blocks(method, tree, n, scale, seed=0):
@@ -33,12 +35,13 @@ def noisy_blocks(method, tree, n, scale, seed=0):
 
 @pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5, 0.5], 0.5), Box([0.0], [1.0])])
 @pytest.mark.parametrize("scale", [0.0, 3.0, 1e4])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", TREES)
 def test_masses_are_a_measure_on_every_level(name, scale, domain):
     tree = CellTree(domain, 6)
-    blocks, noise_sd, leaves = noisy_blocks(METHODS[name], tree, 500, scale)
-    blocks[0] = np.maximum(blocks[0], 1.0)
-    masses = METHODS[name].masses(tree, blocks, noise_sd)
+    blocks, noise_sd, leaves = noisy_blocks(TREES[name], tree, 500, scale)
+    if blocks[0].size == 1:
+        blocks[0] = np.maximum(blocks[0], 1.0)
+    masses = TREES[name].masses(tree, blocks, noise_sd)
     assert [m.size for m in masses] == [1 << level for level in range(7)]
     for level in range(6):
         first, second = tree.halves(masses[level + 1], level)
@@ -50,9 +53,9 @@ def test_masses_are_a_measure_on_every_level(name, scale, domain):
 
 @pytest.mark.parametrize("depth", [0, 1, 7])
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", TREES)
 def test_schedules_spend_what_they_say(name, relation, depth):
-    query = METHODS[name].query(CellTree(SQUARE, depth), 2, 1, relation == "replace_one")
+    query = TREES[name].query(CellTree(SQUARE, depth), 2, 1, relation == "replace_one")
     sensitivity = query.sensitivity(relation)
     for mechanism, amount in ((DiscreteLaplace(0.7), 0.7), (RoundedGaussian(0.7), 0.49)):
         scales = mechanism.scales(sensitivity, query.weights())
@@ -86,6 +89,41 @@ def test_least_squares_beats_one_pass():
             found = masses.reshape(4, 4, 4, 4).sum(axis=(1, 3))
             errors[name] += np.abs(found - top).sum()
     assert errors["fit"] < 0.8 * errors["pass"]
+
+
+def test_depth_and_levels_of_counts():
+    counts, haar = TREES["block_counts"], TREES["haar"]
+    for signal in (8.0, 10.0, 14.0):
+        assert counts.depth(signal, 20.0) >= haar.depth(signal, 20.0)
+    assert counts.depth(30.0, 12.0) == haar.depth(30.0, 12.0) + 2
+    assert [counts.levels(depth) for depth in (3, 7, 9, 13)] == [(3,), (4, 7), (5, 9), (5, 9, 13)]
+
+
+@pytest.mark.parametrize("total_public", [False, True])
+def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
+    method, tree = BlockCountsMethod(step=3), CellTree(SQUARE, 6)
+    query = method.query(tree, 1, 1, total_public)
+    assert query.levels == ((0, 3, 6) if total_public else (3, 6))
+    rng = np.random.default_rng(0)
+    seen = []
+    monkeypatch.setattr(
+        "skdp_bary.estimators._tree_methods.rebuild_masses",
+        lambda tree, total, differences, *rest: seen.append((total, differences)),
+    )
+    sds = [0.0, 2.0, 5.0][-len(query.levels) :]
+    for _ in range(400):
+        method.masses(
+            tree,
+            [rng.normal(0, sd, 1 << at) for at, sd in zip(query.levels, sds, strict=True)],
+            sds,
+        )
+    stated = method.split_noise(tree, sds)
+    assert len(stated) == tree.depth
+    for level, sd in enumerate(stated):
+        found = np.std([differences[level] for _, differences in seen])
+        assert sd == pytest.approx(found, rel=0.15)
+    totals = np.std([total for total, _ in seen])
+    assert totals == pytest.approx(0.0 if total_public else 2.0 * 8**0.5, rel=0.15)
 
 
 @pytest.mark.parametrize("domain", [SQUARE, Box([0.0] * 5, [1.0] * 5)])

@@ -11,8 +11,9 @@ Every cell is kept as soon as it is done, and a second run computes only what is
 ``python benchmarks/kmeans_quality.py [--data FOLDER] [--sets mnist blobs2] [--epsilons 1 0.1]
 [--all] [--show] [--diffprivlib]``
 
-``--diffprivlib`` needs diffprivlib. Its cells name the epsilon that it was asked for; what it
-draws costs more, see ``doc/diffprivlib.rst``.
+``--diffprivlib`` needs diffprivlib. Its cells name the epsilon that it was asked for and charges;
+beside them stands the sum of the epsilons of the noise that it draws for the cluster of one row,
+which is another number: the shares of counts and of coordinates are taken for each other there.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import pairwise_distances_argmin_min
 
-from skdp_bary import PrivateKMeans
+from skdp_bary import BudgetAccountant, PrivateKMeans
 
 RESULTS = Path(__file__).parent / "results" / "kmeans_quality.json"
 SEEDS = 5
@@ -176,16 +177,27 @@ def baseline(name, n_clusters, data):
 
 
 def peer_costs(name, n_clusters, epsilon, data):
-    """Return the costs of diffprivlib's KMeans, with the epsilon that it declares."""
+    """Return the costs of diffprivlib's KMeans, and the epsilon that it draws noise for."""
     from diffprivlib.models import KMeans as PeerKMeans
+
+    from skdp_bary.interop import DiffprivlibAccountant
 
     rows = load(name, n_clusters, data)
     low, high = (np.broadcast_to(b, rows.shape[1]) for b in BOUNDS[name])
     found = []
     for seed in range(SEEDS):
-        peer = PeerKMeans(n_clusters, epsilon=epsilon, bounds=(low, high), random_state=seed)
+        budget = BudgetAccountant(epsilon, neighbors="replace_one")
+        peer = PeerKMeans(
+            n_clusters,
+            epsilon=epsilon,
+            bounds=(low, high),
+            random_state=seed,
+            accountant=DiffprivlibAccountant(budget),
+        )
         found.append(cost(rows, peer.fit(rows).cluster_centers_))
-    return found
+    for_count, for_coordinate = peer._split_epsilon(rows.shape[1], peer.n_iter_)
+    drawn = peer.n_iter_ * (for_count + rows.shape[1] * for_coordinate)
+    return found, drawn
 
 
 def cells(names, epsilons, everything):
@@ -208,15 +220,17 @@ def cells(names, epsilons, everything):
 def read():
     """Return what was kept, also by another process a moment ago."""
     if RESULTS.exists():
-        return json.loads(RESULTS.read_text())
-    return {"baselines": {}, "cells": {}}
+        return {"drawn": {}} | json.loads(RESULTS.read_text())
+    return {"baselines": {}, "cells": {}, "drawn": {}}
 
 
 def keep(part, key, value):
     """Add one number or list to the file and return all that it holds."""
     kept = read()
     kept[part][key] = value
-    RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    draft = RESULTS.with_suffix(".draft")  # whole at any time, also for other processes
+    draft.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    draft.replace(RESULTS)
     return kept
 
 
@@ -226,7 +240,8 @@ def show(kept):
         base = kept["baselines"][" ".join(key.split(" ")[:2])]
         ratios = np.array(found) / base
         low, middle, high = ratios.min(), np.median(ratios), ratios.max()
-        print(f"{key:<62} {middle:8.3f} [{low:.3f}, {high:.3f}]")
+        drawn = f" draws noise for epsilon={kept['drawn'][key]:.3g}" if key in kept["drawn"] else ""
+        print(f"{key:<62} {middle:8.3f} [{low:.3f}, {high:.3f}]{drawn}")
 
 
 def main():
@@ -236,6 +251,7 @@ def main():
     parser.add_argument("--sets", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--all", action="store_true", help="also without bounds, and replace_one")
+    parser.add_argument("--only-diffprivlib", action="store_true", help="nothing else is computed")
     parser.add_argument("--show", action="store_true", help="print the table and stop")
     parser.add_argument("--diffprivlib", action="store_true", help="run diffprivlib beside ours")
     arguments = parser.parse_args()
@@ -245,7 +261,8 @@ def main():
     skipped = set(arguments.sets) - set(names)
     if skipped:
         print(f"Without --data these sets are left out: {sorted(skipped)}")
-    for cell in () if arguments.show else cells(names, arguments.epsilons, arguments.all):
+    own = not (arguments.show or arguments.only_diffprivlib)
+    for cell in cells(names, arguments.epsilons, arguments.all) if own else ():
         base = f"{cell.name} {cell.n_clusters}"
         if base not in kept["baselines"]:
             value = baseline(cell.name, cell.n_clusters, arguments.data)
@@ -254,13 +271,16 @@ def main():
             kept = keep("cells", cell.key, costs(cell, arguments.data))
             ratio = np.median(kept["cells"][cell.key]) / kept["baselines"][base]
             print(f"{cell.key:<62} {ratio:.3f}", flush=True)
-    if arguments.diffprivlib:
+    if arguments.diffprivlib or arguments.only_diffprivlib:
         for name in names:
             for k in SIZES[name]:
                 for epsilon in arguments.epsilons:
                     key = f"{name} {k} {epsilon} declared add_remove True diffprivlib"
-                    if key not in kept["cells"]:
-                        kept = keep("cells", key, peer_costs(name, k, epsilon, arguments.data))
+                    if key not in kept["cells"] or key not in kept["drawn"]:
+                        found, drawn = peer_costs(name, k, epsilon, arguments.data)
+                        keep("drawn", key, drawn)
+                        kept = keep("cells", key, found)
+                        print(f"{key:<62} draws noise for epsilon={drawn:.3g}", flush=True)
     show(kept)
 
 

@@ -3,7 +3,8 @@
 k = 16 clusters of normal rows, one thread for both. Times are CPU seconds of the process, so that
 other work on the machine does not count. Goals: at most 0.5 of scikit-learn's time with 2 features,
 at most 1.0 with 10 and 100, for n = 10**6; peak memory, in processes of their own and without
-imports, under 1.6 times the input (read from /proc, so on Linux). ``python benchmarks/kmeans_speed.py [--rows 1000000]``
+imports, under 1.6 times the input (read from /proc, so on Linux).
+``python benchmarks/kmeans_speed.py [--rows 1000000]``
 """
 
 import argparse

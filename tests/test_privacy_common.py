@@ -56,7 +56,9 @@ SMALL = {
         PrivateKMeans(2, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, epsilon=40.0),
         PrivateKMeans(2, n_init=1, bounds=Ball([0.0, 1.0, 2.0], 1.5), max_iter=0),
         PrivateKMeans(2, n_init=1, epsilon=100.0),
-        PrivateKMeans(2, n_init=1, bounds=([0.0] * 4, [1.0] * 4), n_hint=60, epsilon=100.0),
+        PrivateKMeans(
+            2, n_init=1, max_iter=3, bounds=([0.0] * 4, [1.0] * 4), n_hint=60, epsilon=100.0
+        ),
         PrivateKMeans(2, init=[[0.5, 0.5], [0.9, 0.5]], max_iter=2, bounds=(0, 1), n_hint=60),
     ],
     "PrivateMeasure": [

@@ -17,10 +17,10 @@ from ..privacy._filters import SumFilter
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
-from ..privacy._plan import Plan, Step, split_epsilon, split_mu
+from ..privacy._plan import Plan, Step, divided_anew, split_epsilon, split_mu
 from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
 from ..summaries._reduce import collect
-from ..summaries._release import release
+from ..summaries._release import release, require_noise
 from ..summaries._rows import Rows
 from ..summaries._sources import ArraySource, open_source
 from ._prelude import PRELUDE_SHARES, ask_prelude, read_prelude
@@ -116,11 +116,17 @@ class BasePrivateEstimator(ABC, BaseEstimator):
             rows.sample_persons(plan.rate, plan.sampling, noise)
         facts = self._public_facts(plan, rows)
         self._before_charge(accountant, plan, noise.seeded)
-        for step in plan.steps:
-            sketch = collect(self._ask(step.name, facts), rows)
+        charged = plan
+        while len(facts.released) < len(plan.steps):
+            plan, facts = self._settle(plan, facts)
+            step = plan.steps[len(facts.released)]
+            query = self._ask(step.name, facts)
+            if not facts.released:
+                require_noise(query, step, plan.relation)
+            sketch = collect(query, rows)
             if not facts.released:
                 note = "seeded, not private" if noise.seeded else ""
-                accountant.charge(plan, type(self).__name__, note=note)
+                accountant.charge(charged, type(self).__name__, note=note)
             facts = self._learn(facts, release(sketch, step, plan.relation, noise))
             del sketch  # exact counts, as large as the answer
         self._finish(facts)
@@ -177,6 +183,10 @@ class BasePrivateEstimator(ABC, BaseEstimator):
 
         `y` is private, except that ``replace_one`` makes the labels public.
         """
+        return None
+
+    def _settled_shares(self, facts):
+        """Return steps and shares that fit the size, which is known now, or None: as announced."""
         return None
 
     def _mass_bounds(self):
@@ -259,6 +269,16 @@ class BasePrivateEstimator(ABC, BaseEstimator):
                 PrivacyWarning,
                 stacklevel=3,
             )
+
+    def _settle(self, plan, facts):
+        """Before the first step of its own, let the estimator divide anew what the plan costs."""
+        if len(facts.released) != len(self._prelude_shares()):
+            return plan, facts
+        shares = self._settled_shares(facts)
+        if shares is None:
+            return plan, facts
+        plan = divided_anew(plan, len(facts.released), shares)
+        return plan, replace(facts, mechanisms={s.name: s.mechanism for s in plan.steps})
 
     def _ask(self, name, facts):
         return ask_prelude(name, facts) if name in PRELUDE_SHARES else self._query(name, facts)

@@ -18,7 +18,7 @@ from ._kmeans_cover import HighCoverMethod, LowCoverMethod
 from ._kmeans_high import HighMethod
 from ._kmeans_lloyd import LloydMethod, public_centers
 from ._kmeans_low import LowMethod
-from ._kmeans_noise import NOISY, noise_level
+from ._kmeans_noise import NOISY, level_of, noise_level
 
 _LOW_FEATURES = 3
 _MOST_CLUSTERS = 4096
@@ -120,7 +120,8 @@ class PrivateKMeans(
         ``init="max_cover"``.
     Sensitivity
         A row is in one cell of every grid and in one cluster, and adds a clipped vector of integers
-        to the sum there; replacing it may change two cells, or turn the vector around.
+        to the sum there; replacing it may change two cells, or turn the vector around. With
+        ``init="max_cover"`` a row counts for the points within reach until one of them is picked.
     Budget
         All steps, and what buys bounds and size, cost (epsilon, delta) together.
     Released
@@ -271,7 +272,9 @@ class PrivateKMeans(
         advice : str
         """
         if self.n_hint is None:
-            return "Give n_hint, the public number of persons, to see how much noise there would be."
+            return (
+                "Give n_hint, the public number of persons, to see how much noise there would be."
+            )
         return str(self.noise_level(n_features))
 
     def privacy_plan(self, n_features):
@@ -316,6 +319,9 @@ class PrivateKMeans(
             public_centers(self, n_features)
         return self._method(n_features).shares(self, n_features)
 
+    def _settled_shares(self, facts):
+        return self._method(facts.n_features).settled_shares(self, facts)
+
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
         self._method(facts.n_features).check(facts)
@@ -343,6 +349,8 @@ class PrivateKMeans(
         masses = coarse.masses if coarse.masses.any() else np.ones(len(points))
         self.coarse_ = DiscreteMeasure(points, masses)
         self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
-        level = noise_level(self, facts.n_features, facts.size)
-        if level.current > NOISY:
+        last = list(facts.mechanisms.values())[-1]
+        width, size = facts.n_features, facts.size
+        if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:
+            level = noise_level(self, width, size)
             warnings.warn(str(level), PrivacyWarning, stacklevel=3)

@@ -20,14 +20,15 @@ from ._weighted_kmeans import nearest, weighted_kmeans
 _COVER_SHARE = 0.1  # of mu**2: what a race at a fifth of mu takes from the other steps
 _RATIO = 1.5  # of two radii that follow each other
 _MOST_RADII = 8
-_FEWEST_PICKS = 8  # at a radius, however few the clusters
+_PICKS = 2  # at a radius, relative to the number of clusters: they cost no privacy
+_FEWEST_PICKS = 32
 _COVERED_AXES = 3
 _REACH = 2.0  # of the grids, in standard deviations of an axis
 _KEPT_SDS = 3.0
 _KEPT_FACTOR = 8  # points kept at most, relative to the number of clusters
 
 _LOW_SHARES = {"cells": 0.4, "rounds": 0.6}
-_LOW_ROUNDS = 2
+_LOW_ROUNDS = 3
 _CLIP = 1.5  # radius of a cluster relative to its root mean square distance
 _MASS_SHARE = 0.3
 
@@ -37,10 +38,10 @@ _HIGH_PLAN = ClusterPlan(0.02, 0.15, 0.03, 0.12, 0.36, 0.32, 5, AMBIENT_ROUNDS, 
 class LowCoverMethod(KMeansMethod):
     """A max cover of the rows, noisy counts of the picks, then noisy means.
 
-    1. *cover*: at each of up to eight radii, as many picks as there are clusters, at least eight.
+    1. *cover*: at each of up to eight radii, two picks for every cluster, at least 32.
     2. *cells*: the number of rows nearest to each pick. Weighted k-means on the picks that stand
        out gives centers.
-    3. *round_1*, *round_2*: clipped means of the rows about these centers, shrunk by their noise.
+    3. *round_1* to *round_3*: clipped means of the rows about these centers, shrunk by their noise.
     """
 
     def shares(self, estimator, n_features):
@@ -83,7 +84,8 @@ class LowCoverMethod(KMeansMethod):
             masses, squares = _spread(coarse, centers)
             floor = np.maximum(masses, coarse.mass_sd)
             noise = (coarse.mass_sd / floor) ** 2 * squares / facts.n_features
-        weights = rescaled(masses, float(coarse.masses.sum()))
+        counted = facts.released["cells"]
+        weights = rescaled(masses, float(counted.query.read(counted)[0].sum()))
         return PrivateClusters(centers, weights, np.sqrt(noise), rounds, coarse)
 
 
@@ -103,6 +105,10 @@ class HighCoverMethod(HighMethod):
                 steps["cover"] = _COVER_SHARE
             steps[name] = share
         return steps
+
+    def settled_shares(self, estimator, facts):
+        """Keep the one plan of this method."""
+        return None
 
     def check(self, facts):
         """Raise for persons with several rows, and for weights that a neighbor may change."""
@@ -188,7 +194,7 @@ def with_race(plan):
 def cover_query(estimator, facts, frame, halfwidths):
     """Return the picks to ask for, by public facts and earlier releases."""
     radii = cover_radii(halfwidths, facts.size, _RATIO, _MOST_RADII)
-    n_picks = max(estimator.n_clusters, _FEWEST_PICKS)
+    n_picks = max(_PICKS * estimator.n_clusters, _FEWEST_PICKS)
     return CoverQuery(frame, halfwidths, radii, n_picks, facts.units)
 
 

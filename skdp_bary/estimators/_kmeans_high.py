@@ -49,6 +49,14 @@ class HighMethod(KMeansMethod):
         """Return the steps of the plan."""
         return cluster_plan(estimator, n_features).shares
 
+    def settled_shares(self, estimator, facts):
+        """Return the steps of the plan for the size, where that was not given."""
+        if estimator.n_hint is not None:
+            return None
+        announced = cluster_plan(estimator, facts.n_features)
+        settled = cluster_plan(estimator, facts.n_features, facts.size)
+        return None if settled == announced else settled.shares
+
     def query(self, estimator, step_name, facts):
         """Return the query of a step."""
         route = self.route(estimator, facts)
@@ -87,7 +95,7 @@ class Route:
     @cached_property
     def plan(self):
         """What the fit does."""
-        return cluster_plan(self.estimator, self.facts.n_features)
+        return cluster_plan(self.estimator, self.facts.n_features, self.facts.size)
 
     def moments_query(self):
         """Mass, sum and spread about the center of the domain."""

@@ -69,6 +69,10 @@ class KMeansMethod(ABC):
         Only public facts count: the estimator's parameters and the number of features.
         """
 
+    def settled_shares(self, estimator, facts):
+        """Return other steps and shares at the same total, by the size of the data, or None."""
+        return None
+
     def check(self, facts):
         """Raise, before anything is charged, where such rows or this relation are not allowed."""
         return

@@ -57,24 +57,24 @@ class NoiseLevel:
 def noise_level(estimator, n_features, n_rows):
     """Return the NoiseLevel of a fit of `n_rows` rows with `n_features` features."""
     delta = estimator.delta if estimator.delta > 0 else _DELTA
+    relation = estimator.privacy_plan(n_features).relation
     levels = []
     for d in (0.0, delta):
-        candidate = clone(estimator).set_params(delta=d, accountant=None)
+        candidate = clone(estimator).set_params(delta=d, accountant=None, neighbors=relation)
         if d == 0.0 and isinstance(estimator.init, str):
             candidate.set_params(init="grid")  # the way with Laplace noise
-        candidate.set_params(neighbors=estimator.privacy_plan(n_features).relation)
-        levels.append(_level(candidate, n_features, n_rows))
+        last = candidate.privacy_plan(n_features).steps[-1].mechanism
+        levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
     current = levels[1] if estimator.delta > 0 else levels[0]
     most = int(estimator.n_clusters * math.sqrt(NOISY / current))
     return NoiseLevel(current, *levels, most, delta)
 
 
-def _level(estimator, n_features, n_rows):
-    plan = estimator.privacy_plan(n_features)
-    mechanism = plan.steps[-1].mechanism
-    moved = 1.0 if plan.relation == ADD_REMOVE else 2.0
+def level_of(mechanism, relation, n_clusters, n_features, n_rows):
+    """Return the level of a fit whose last round has noise of a mechanism."""
+    moved = 1.0 if relation == ADD_REMOVE else 2.0
     if isinstance(mechanism, RoundedGaussian):
         sd = moved * math.hypot(1.0, _MASS_SHARE) / mechanism.mu
     else:
         sd = moved * math.sqrt(2.0 * n_features) * (1.0 + _MASS_SHARE) / mechanism.epsilon
-    return n_features * (estimator.n_clusters * sd / n_rows) ** 2
+    return n_features * (n_clusters * sd / n_rows) ** 2

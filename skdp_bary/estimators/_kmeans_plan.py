@@ -10,8 +10,8 @@ from ._kmeans_methods import public_mu
 AMBIENT_ROUNDS = 2
 _RESIDUAL_SHARE = 0.03  # of what the ambient rounds get
 _HIGH = 30  # features from which the two plans below are mixed
-_SIGNAL = (40.0, 250.0)  # rows a cluster times mu, where the mixture starts and ends
-_UNKNOWN_MIXTURE = 0.5  # where the number of rows is not public
+_SIGNAL = (40.0, 100.0)  # rows a cluster times mu, where the mixture starts and ends
+_MIXTURES = (0.0, 0.5, 1.0)  # where n_hint is not given; all of the same total
 
 # shares of the steps, rounds in the subspace, bits of the grid
 _FEW_FEATURES = ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10)
@@ -63,17 +63,18 @@ class ClusterPlan:
         return steps
 
 
-def cluster_plan(estimator, n_features):
+def cluster_plan(estimator, n_features, size=None):
     """Return the plan of an estimator in more than three dimensions.
 
-    ``max_iter`` counts all rounds; the last two of them use all features.
+    ``max_iter`` counts all rounds; the last two of them use all features. Without ``n_hint`` a
+    noisy or public `size` picks one of a few plans; before it is known the middle one is announced.
     """
     if estimator.delta == 0:
         shares, rounds, bits = _pure_plan(n_features)
     elif n_features < _HIGH:
         shares, rounds, bits = _FEW_FEATURES
     else:
-        shares, rounds, bits = _mixed_plan(estimator)
+        shares, rounds, bits = _mixed_plan(estimator, size)
     ambient = AMBIENT_ROUNDS
     if estimator.max_iter != "auto":
         ambient = min(AMBIENT_ROUNDS, estimator.max_iter)
@@ -89,13 +90,20 @@ def _pure_plan(n_features):
     return shares, rounds, bits
 
 
-def _mixed_plan(estimator):
-    """Mix the plans for little and for much signal by the public number of rows a cluster."""
-    w = _UNKNOWN_MIXTURE
-    if estimator.n_hint is not None:
-        low, high = _SIGNAL
-        signal = estimator.n_hint * public_mu(estimator) / estimator.n_clusters
-        w = float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))
+def _mixed_plan(estimator, size):
+    """Mix the plans for little and for much signal."""
+    w = _mixture(estimator, size)
     little, much = _LITTLE_SIGNAL, _MUCH_SIGNAL
     shares = tuple((1 - w) * a + w * b for a, b in zip(little[0], much[0], strict=True))
     return shares, *(round((1 - w) * a + w * b) for a, b in zip(little[1:], much[1:], strict=True))
+
+
+def _mixture(estimator, size):
+    """Return the part of the plan for much signal, by the number of rows a cluster."""
+    known = size if estimator.n_hint is None else estimator.n_hint
+    if known is None:
+        return _MIXTURES[1]
+    low, high = _SIGNAL
+    signal = known * public_mu(estimator) / estimator.n_clusters
+    w = float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))
+    return w if estimator.n_hint is not None else min(_MIXTURES, key=lambda m: abs(m - w))

@@ -66,6 +66,12 @@ class CellTree:
 
         The index is a function of each row alone: no operation here mixes rows.
         """
+        index = np.empty(len(X), dtype=np.int64)
+        for rows in row_blocks(*X.shape):
+            index[rows] = self._leaf_index(X[rows])
+        return index
+
+    def _leaf_index(self, X):
         if not isinstance(self.domain, Box):  # truncation below clips to the bounding box
             X = self.domain.clip(X)
         index = np.zeros(len(X), dtype=np.int64)

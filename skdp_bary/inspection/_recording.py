@@ -33,7 +33,7 @@ class Recording:
         return getattr(self.fitted, "privacy_", None)
 
 
-def record_fit(estimator, arguments, script=()):
+def record_fit(estimator, arguments, script=(), *, accountant=None):
     """Fit a detached clone under a tape.
 
     Parameters
@@ -43,8 +43,12 @@ def record_fit(estimator, arguments, script=()):
         Arguments of ``fit``.
     script : sequence of Record, default=()
         Releases of an earlier fit, handed back instead of drawing noise.
+    accountant : BudgetAccountant or None, default=None
+        Pays for the fit. None: a budget of its own does.
     """
     fitted = detached(estimator)
+    if accountant is not None:
+        fitted.set_params(accountant=accountant)
     error = None
     with use_tape(Tape(script)) as tape, quiet():
         try:

@@ -173,7 +173,11 @@ def replay(estimator, arguments, neighbor_arguments, script=()):
     With a `script`, the records of an earlier fit, its releases are handed back to both.
     """
     estimator = with_same_chance(estimator)
-    before = record_fit(estimator, arguments, script)
+    return replay_after(record_fit(estimator, arguments, script), estimator, neighbor_arguments)
+
+
+def replay_after(before, estimator, neighbor_arguments):
+    """Repeat a recorded fit on the neighbor, and compare; chance has to fall as it did then."""
     if before.error is not None:
         raise before.error
     after = record_fit(estimator, neighbor_arguments, script=before.records)

@@ -1,7 +1,7 @@
 """A plan: the named steps of one fit, the relation they speak of, and what they cost together."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ._calibration import gaussian_delta, gaussian_mu
@@ -115,6 +115,36 @@ def split_mu(epsilon, delta, shares):
     square = Fraction(gaussian_mu(check_epsilon(epsilon), check_delta(delta))) ** 2
     shrink = 1 - Fraction(1, 2**40)  # room for the upward rounding of the composed mu
     return {name: math.sqrt(square * shrink * exact(s) / total) for name, s in shares.items()}
+
+
+def divided_anew(plan, n_done, shares):
+    """Return the plan in which the steps after the first `n_done` share otherwise what they cost.
+
+    Gaussian steps may be chosen by earlier releases as long as the sum of all ``mu**2`` stays below
+    one fixed before (adaptive composition), so what was charged for `plan` pays for the new one.
+
+    Parameters
+    ----------
+    plan : Plan
+        All of its later steps are Gaussian.
+    n_done : int
+        Steps that stay as they are.
+    shares : dict
+        Names of the later steps, in order, and their fractions of ``mu**2``.
+    """
+    done, later = plan.steps[:n_done], plan.steps[n_done:]
+    if not all(map(_is_gaussian, later)):
+        raise ValueError("Only Gaussian steps can be divided anew.")
+    square = sum(Fraction(step.mechanism.mu) ** 2 for step in later)
+    total = sum(exact(share) for share in shares.values())
+    shrink = 1 - Fraction(1, 2**40)  # room for the rounding of the roots
+    new = [
+        Step(name, RoundedGaussian(math.sqrt(square * shrink * exact(share) / total)))
+        for name, share in shares.items()
+    ]
+    if sum(Fraction(step.mechanism.mu) ** 2 for step in new) > square:
+        raise ArithmeticError("The new steps would cost more than those they replace.")
+    return replace(plan, steps=(*done, *new))
 
 
 def race_plan(relation, epsilon, delta, shares, race):

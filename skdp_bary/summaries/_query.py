@@ -60,8 +60,9 @@ class Sketch:
         return self.query.blocks(self._state)
 
     def race(self, rate, noise, recorded=None, audit=None):
-        """Return the picks of a query that makes them, see its ``race``."""
-        return self.query.race(self._state, rate, noise, recorded, audit)
+        """Return the picks of a query that makes them, whatever the numpy settings of the user."""
+        with np.errstate(all="ignore"):
+            return self.query.race(self._state, rate, noise, recorded, audit)
 
 
 def person_cases(relation, joined, left, moved=None):

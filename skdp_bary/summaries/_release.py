@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..privacy._noise import MAX_SCALE
 from ..privacy._race import RaceChoice
 from ._tape import active_tape
 
@@ -38,6 +39,21 @@ class Release:
     def noise_sd(self):
         """Standard deviation of the noise on each block."""
         return tuple(self.mechanism.standard_deviation(scale) for scale in self.scales)
+
+
+def require_noise(query, step, relation):
+    """Raise where the noise of `step` would be too large to draw: nothing is charged or read then.
+
+    Picks of a race have no noise of this kind.
+    """
+    if isinstance(step.mechanism, RaceChoice):
+        return
+    largest = max(step.mechanism.scales(query.sensitivity(relation), query.weights()), default=0.0)
+    if largest > MAX_SCALE:
+        raise ValueError(
+            f"epsilon is too small for step {step.name!r}: its noise has scale {largest:.3g}, and "
+            f"at most {MAX_SCALE:.3g} can be drawn."
+        )
 
 
 def release(sketch, step, relation, noise):

@@ -77,10 +77,10 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
     for candidate in settings(estimator):
         for n_features in feature_counts(candidate):
             arguments = make_arguments(candidate, 8, n_features=n_features)
-            charged, accountant = with_budget(candidate)
-            with quiet():
-                charged.fit(**arguments)
-            recording = record_fit(candidate.set_params(random_state=0), arguments)
+            accountant = with_budget(candidate)[1]
+            candidate.set_params(random_state=0)
+            recording = record_fit(candidate, arguments, accountant=accountant)
+            require(recording.error is None, f"fit failed: {recording.error!r}")
             epsilon, mu = _drawn_loss(recording.records)
             _require_paid(epsilon, mu, accountant.entries, n_features)
 

@@ -44,7 +44,7 @@ def test_it_runs_as_a_process(folder):
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "geojson", "png"])
-@pytest.mark.parametrize("command", ["measure", "barycenter", "heatmap"])
+@pytest.mark.parametrize("command", ["measure", "barycenter", "heatmap", "kmeans"])
 def test_every_release_is_written_in_every_form(folder, command, ending, capsys):
     if ending == "png":
         pytest.importorskip("matplotlib")
@@ -84,6 +84,33 @@ def test_a_dry_run_reads_and_charges_nothing(folder, capsys):
     assert main(["measure", *PLACES, "--ledger", "budget.db", "--dry-run"]) == 0
     assert "epsilon=1, delta=0, add_remove; fits" in capsys.readouterr().out
     assert BudgetAccountant.open("budget.db").entries == ()
+
+
+def test_a_dry_run_says_how_much_noise_there_is(folder, capsys):
+    options = [*PLACES, "--clusters", "5", "--n-hint", "200", "--dry-run"]
+    assert main(["kmeans", *options]) == 0
+    assert "Noise level" in capsys.readouterr().out
+
+
+def test_kmeans_has_as_many_centers_as_asked(folder, capsys):
+    assert main(["kmeans", *PLACES, "--clusters", "5", "--n-hint", "3000", "--out", "c.csv"]) == 0
+    centers = np.loadtxt("c.csv", delimiter=",", skiprows=1)
+    assert centers.shape == (5, 3)
+    assert centers[:, 2].sum() == pytest.approx(3000, rel=0.1)
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_the_distance_to_a_public_table_is_printed(folder, capsys, delta):
+    rows = np.random.default_rng(1).normal(0.5, 0.1, size=(2000, 2))
+    shifted = pandas.DataFrame(rows + [0.2, 0.0], columns=["lon", "lat"])
+    shifted.to_csv("public.csv", index=False)
+    options = [*PLACES, "--epsilon", "4", "--delta", delta, "--ledger", "budget.db"]
+    assert main(["budget", "create", "budget.db", "--epsilon", "5", "--delta", "1e-5"]) == 0
+    assert main(["distance", *options, "--reference", "public.csv"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    distance, error = (float(part.split("=")[1]) for part in line.split(";")[0].split(", "))
+    assert abs(distance - 0.2 / 2**0.5) < 4 * error + 0.01 and 0 < error < 0.05
+    assert main(["distance", *options, "--reference", "public.csv"]) == 3
 
 
 def test_the_owner_reads_the_ledger(folder, capsys):
@@ -139,5 +166,5 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for word in ("measure", "barycenter", "heatmap", "budget", "audit", "exit status"):
+    for word in ("measure", "kmeans", "heatmap", "distance", "budget", "audit", "exit status"):
         assert word in text

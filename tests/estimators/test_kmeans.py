@@ -1,5 +1,7 @@
 """PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -179,6 +181,47 @@ def test_mixed_plans_move_with_the_signal():
     assert cluster_plan(PrivateKMeans(max_iter=0), 5).shares.keys() == {"moments", "cells", "fill"}
 
 
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_the_size_picks_among_plans_of_one_total(neighbors):
+    rounds = set()
+    for n_rows, k in ((60, 60), (2600, 30), (20000, 2)):
+        X, _ = blobs(n_rows, 30)
+        budget = BudgetAccountant(4.0, 1e-6, neighbors=neighbors)
+        kmeans = PrivateKMeans(
+            k, n_init=1, epsilon=4.0, delta=1e-6, bounds=(-1, 1), accountant=budget, random_state=0
+        )
+        announced = kmeans.privacy_plan(30)
+        used = kmeans.fit(X).privacy_
+        assert announced.mu * (1 - 1e-9) < used.mu <= announced.mu
+        assert (used.epsilon, used.delta) == (announced.epsilon, announced.delta)
+        assert [e.epsilon for e in budget.entries] == [4.0]
+        rounds.add(sum(step.name.startswith("low_") for step in used.steps))
+        kmeans.set_params(accountant=None, neighbors=neighbors)
+        neighbor = X[:-1] if neighbors == "add_remove" else np.vstack([X[:-1], -X[-1:]])
+        report = replay_sensitivity(kmeans, X, neighbor)
+        assert report.holds, report
+    assert rounds == {1, 3, 5}
+
+
+def test_a_plan_picked_by_the_exact_size_is_caught(monkeypatch):
+    X, _ = blobs(400, 30, 8)
+    kmeans = PrivateKMeans(8, n_init=1, epsilon=4.0, delta=1e-6, bounds=(-1, 1), random_state=0)
+    opened, settled = PrivateKMeans._open, HighMethod.settled_shares
+    method = HighMethod()
+
+    def peek(self, names, X, *arguments):
+        method.seen = len(X)
+        return opened(self, names, X, *arguments)
+
+    def by_exact_size(self, estimator, facts):
+        return settled(self, estimator, replace(facts, size=10 if self.seen < 400 else 10**9))
+
+    monkeypatch.setattr(PrivateKMeans, "_open", peek)
+    monkeypatch.setattr(HighMethod, "settled_shares", by_exact_size)
+    monkeypatch.setattr(PrivateKMeans, "_method", lambda self, n_features: method)
+    assert not replay_sensitivity(kmeans, X, X[:-1]).holds
+
+
 @pytest.mark.parametrize("max_iter", [0, 1, 2, 4])
 def test_any_number_of_rounds_works(max_iter):
     X, _ = blobs(n_features=5)
@@ -206,6 +249,8 @@ def test_noise_level_names_delta_and_warns():
     big = kmeans.noise_level(20, n_rows=10**8)
     assert big.current < 0.1 and "signal" in str(big)
     assert "delta=" in str(kmeans.noise_level(20, n_rows=30_000))
+    advice = BudgetAccountant(1.0).quote(kmeans, n_features=20).advice
+    assert advice == str(level) and "Laplace" in advice and "Gaussian" in advice
     with pytest.raises(ValueError, match="n_rows"):
         PrivateKMeans().noise_level(3)
 
@@ -215,6 +260,8 @@ def test_a_shared_budget_pays_once():
     budget = BudgetAccountant(1.0, 0.0)
     kmeans = PrivateKMeans(3, epsilon=0.4, bounds=(-1, 1), accountant=budget).fit(X)
     assert budget.quote(kmeans, n_features=2).fits
+    assert "n_hint" in budget.quote(kmeans, n_features=2).advice
+    assert budget.quote(kmeans.privacy_plan(2)).advice == ""
     kmeans.fit(X)
     assert not budget.quote(kmeans, n_features=2).fits
 
@@ -231,6 +278,23 @@ def test_what_chance_decided_is_taken_from_the_query():
     route = Route(kmeans, facts)
     asked = facts.released["low_1"].query.used_centers
     np.testing.assert_array_equal(route.low_result(0).centers, asked)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
+def test_almost_no_rows_end_in_centers(n_rows, relation):
+    """Noise may leave no cell with a positive count."""
+    X = np.zeros((n_rows, 1))
+    for seed in range(20):
+        kmeans = PrivateKMeans(2, bounds=(0, 1), neighbors=relation, random_state=seed).fit(X)
+        assert np.isfinite(kmeans.cluster_centers_).all()
+        assert len(kmeans.coarse_.support) >= 1
+
+
+def test_chance_of_the_starts_is_no_violation():
+    X = np.random.default_rng(0).random((40, 2))
+    kmeans = PrivateKMeans(5, n_init=2, bounds=(0, 1), n_hint=40)
+    assert replay_sensitivity(kmeans, X, X[:-1]).holds
 
 
 class SkipsEmptyClusters(ClippedMeans):

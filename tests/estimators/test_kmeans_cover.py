@@ -127,6 +127,17 @@ def test_the_checks_of_every_private_estimator_hold(check, n_features):
 # Replay
 
 
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_rows_that_hurt_move_no_answer_too_far(n_features, neighbors):
+    X = blobs(60, n_features)
+    for row in (X[0], np.zeros(n_features), np.full(n_features, 9.0), -np.eye(n_features)[0]):
+        other = np.vstack([X, [row]]) if neighbors == "add_remove" else np.vstack([[row], X[1:]])
+        report = replay_sensitivity(cover(neighbors=neighbors, max_iter=2), X, other)
+        assert report.holds, report
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_features", "max_iter", "epsilon"), [(2, 1, 1.0), (4, 2, 100.0)])
 def test_no_hostile_neighbor_moves_an_answer_too_far(n_features, max_iter, epsilon):
     bounds = ([-1.0] * n_features, [1.0] * n_features)
@@ -159,7 +170,7 @@ def test_the_same_questions_whatever_the_rows():
     first = record_fit(cover(), {"X": blobs(80)})
     other = record_fit(cover(), {"X": blobs(300, seed=3) * 0.1}, script=first.records)
     queries = [run.records[0].query for run in (first, other)]
-    assert queries[0].radii == queries[1].radii and queries[0].n_picks == queries[1].n_picks == 8
+    assert queries[0].radii == queries[1].radii and queries[0].n_picks == queries[1].n_picks == 32
     assert np.array_equal(first.fitted.cluster_centers_, other.fitted.cluster_centers_)
 
 
@@ -175,5 +186,5 @@ def test_many_runs_show_no_more_than_epsilon():
     X = np.vstack([np.full((30, 1), -0.5), [[0.9]]])
     for neighbors, other in (("add_remove", X[:-1]), ("replace_one", np.vstack([X[:-1], [[0.1]]]))):
         kmeans = cover(1, delta=1e-3, n_hint=30, neighbors=neighbors, max_iter=0, random_state=None)
-        report = epsilon_lower_bound(kmeans, X, other, n_runs=1000, delta=1e-3, random_state=0)
+        report = epsilon_lower_bound(kmeans, X, other, n_runs=80, delta=1e-3, random_state=0)
         assert report.epsilon <= 1.0

@@ -18,7 +18,7 @@ from skdp_bary.privacy._mechanisms import (
     RoundedGaussian,
     Sensitivity,
 )
-from skdp_bary.privacy._plan import Plan, Step, split_epsilon, split_mu
+from skdp_bary.privacy._plan import Plan, Step, divided_anew, split_epsilon, split_mu
 
 amounts = st.floats(-6, 4).map(lambda x: 10.0**x)
 shares = st.lists(st.floats(-3, 3).map(lambda x: 10.0**x), min_size=1, max_size=8).map(
@@ -330,3 +330,20 @@ def test_split_mu_shares_are_squares():
 def test_split_mu_needs_a_delta():
     with pytest.raises(ValueError, match="delta"):
         split_mu(1.0, 0.0, {"a": 1})
+
+
+@given(shares, shares, st.integers(0, 3))
+def test_steps_divided_anew_cost_no_more(old, new, n_done):
+    steps = [Step(name, RoundedGaussian(mu)) for name, mu in split_mu(1.0, 1e-6, old).items()]
+    plan = Plan("add_remove", 1.0, 1e-6, tuple(steps))
+    n_done = min(n_done, len(steps) - 1)
+    again = divided_anew(plan, n_done, {f"new {name}": share for name, share in new.items()})
+    assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
+    cost, paid = (sum(Fraction(s.mechanism.mu) ** 2 for s in p.steps) for p in (again, plan))
+    assert cost <= paid and cost > paid * (1 - Fraction(1, 10**9))
+
+
+def test_pure_steps_are_not_divided_anew():
+    plan = Plan("add_remove", 1.0, 0.0, (Step("a", DiscreteLaplace(1.0)),))
+    with pytest.raises(ValueError, match="Gaussian"):
+        divided_anew(plan, 0, {"b": 1.0})

@@ -1,4 +1,4 @@
-"""Races of picks: the closed profile against integrals, and against all transcripts of small ones."""
+"""Races of picks: the closed profile against integrals, and against every small transcript."""
 
 import math
 from itertools import product

@@ -386,6 +386,13 @@ def test_picks_are_recorded_and_handed_back():
     assert not released.values[0].flags.writeable
 
 
+def test_picks_do_not_depend_on_numpy_settings():
+    query, X = ask(), np.vstack([np.zeros((20_000, 2)), rows_of(5)])
+    usual = run(query, X, rate=0.5)[0]
+    with np.errstate(all="raise"):
+        assert np.array_equal(run(query, X, rate=0.5)[0], usual)
+
+
 def test_sketches_of_parts_make_the_same_picks():
     query, X = ask(), rows_of(500)
     whole = sketch_of(query, X).race(0.3, noise_generator(2))

@@ -1,7 +1,7 @@
 """Make the tables and pictures of barycenter_evidence.rst from the results of the benchmarks.
 
-``python doc/draw_barycenter_evidence.py [--data DIR]``; the map of the US needs the folder with the
-population tables and is left as it is without it.
+``python doc/draw_barycenter_evidence.py [--data DIR]``; the map of the US and the digits need the
+folder with the population tables and MNIST, and are left as they are without it.
 """
 
 import argparse
@@ -111,6 +111,39 @@ def draw_synthetic():
     figure.savefig(HERE / "images" / "barycenter_synthetic.png", dpi=70)
 
 
+def tabulate_digits():
+    """Write the table of handwritten digits."""
+    found = read("barycenter_mnist")
+    rows = found["rows"] if found else []
+    lines = [
+        [
+            row["epsilon"],
+            row["relation"],
+            with_interval((row["mean"], 1.96 * row["standard_error"]), digits=4)
+            if row["standard_error"] is not None
+            else f"{row['mean']:.4f}",
+            len(row["ratios"]),
+        ]
+        for row in rows
+    ]
+    write_table("barycenter_mnist", ["epsilon", "neighbors", "cost ratio", "seeds"], lines)
+
+
+def draw_digits(folder):
+    """Draw 40 private atoms of handwritten digits."""
+    sys.path.insert(0, str(HERE.parent / "benchmarks"))
+    from barycenter_mnist import fit, load_rows
+
+    X, y = load_rows(folder)
+    atoms = fit(X, y, 1.0, "replace_one", seed=0)[0]
+    order = np.argsort(atoms @ np.linalg.svd(atoms - atoms.mean(axis=0))[2][0])
+    figure, panels = plt.subplots(4, 10, figsize=(8, 3.4), layout="constrained")
+    for axes, atom in zip(panels.flat, atoms[order], strict=True):
+        axes.imshow(atom.reshape(28, 28), cmap="gray_r", vmin=0, vmax=1)
+        axes.set_axis_off()
+    figure.savefig(HERE / "images" / "barycenter_mnist.png", dpi=80)
+
+
 def draw_us(folder):
     """Draw 48 private atoms over the private measures of one and of four groups."""
     sys.path.insert(0, str(HERE.parent / "benchmarks"))
@@ -132,15 +165,17 @@ def draw_us(folder):
 def main():
     """Parse the command line and make everything whose results are there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with the US population tables")
+    parser.add_argument("--data", type=Path, help="folder with population tables, MNIST")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
     tabulate_us()
     tabulate_trees()
     tabulate_scale()
+    tabulate_digits()
     draw_synthetic()
     if arguments.data is not None:
         draw_us(arguments.data)
+        draw_digits(arguments.data)
 
 
 if __name__ == "__main__":

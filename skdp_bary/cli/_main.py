@@ -1,6 +1,7 @@
 """Commands, their options, and what becomes of errors."""
 
 import argparse
+import re
 import sys
 import warnings
 
@@ -12,6 +13,8 @@ from ._release import add_releases
 
 ERROR, REFUSED = 2, 3
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
+
+_NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
 
 _DESCRIPTION = """\
 Differentially private releases of a table: the rows stay where they are, what is written to --out
@@ -47,7 +50,7 @@ def main(arguments=None):
         0 for success, 2 for an error, 3 for a release that the budget refused.
     """
     parser = _parser()
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(_shielded(sys.argv[1:] if arguments is None else arguments))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", PrivacyWarning)
@@ -60,6 +63,11 @@ def main(arguments=None):
         return ERROR
     except _EXPECTED as error:
         return _fail(error, ERROR)
+
+
+def _shielded(arguments):
+    """Put a blank before lists of numbers that begin with a minus, which are no options."""
+    return [f" {text}" if _NEGATIVE.fullmatch(text) else text for text in arguments]
 
 
 def _parser():

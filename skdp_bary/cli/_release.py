@@ -72,9 +72,16 @@ def _run(given):
     else:
         given.write(estimator, table.columns, given.out)
         done = f"wrote {given.out}"
-    epsilon, delta = accountant.remaining()
-    print(f"{done}; left of the budget: epsilon={epsilon:g}, delta={delta:g}")
+    print(f"{done}; {_left(accountant)}")
     return 0
+
+
+def _left(accountant):
+    if accountant.ledger is None:
+        epsilon, delta = accountant.total()
+        return f"spent epsilon={epsilon:g}, delta={delta:g}, recorded nowhere (no --ledger)"
+    epsilon, delta = accountant.remaining()
+    return f"left of the budget: epsilon={epsilon:g}, delta={delta:g}"
 
 
 def _public_rows(given, columns):

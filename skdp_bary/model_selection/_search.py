@@ -76,7 +76,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Its candidate.
     best_score_ : float
         Its noisy score: minus the sum over rows of the squared distance to the nearest of its
-        points, each distance clipped to twice the radius of the domain.
+        points, each distance clipped to twice the radius of the domain. The noise may make it
+        positive. More points always score better, so do not search over their number.
     n_features_in_ : int
         Number of features.
 
@@ -113,10 +114,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(20000, 2))
     >>> search = PrivateSearchCV(
     ...     PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=20000),
-    ...     {"n_atoms": [2, 16]},
+    ...     {"method": ["coreset", "pmm"]},
     ... ).fit(X)
     >>> sorted(search.best_params_)
-    ['n_atoms']
+    ['method']
     """
 
     def __init__(

@@ -79,6 +79,16 @@ def test_a_ledger_is_charged_and_refuses(folder, capsys):
     assert captured.err.strip().splitlines()[-1].startswith("skdp-bary: A plan asks for")
 
 
+def test_bounds_may_be_negative(folder, capsys):
+    pandas.DataFrame({"lon": [-97.9, -97.6], "lat": [30.2, 30.4]}).to_csv("west.csv", index=False)
+    bounds = ["--bounds", "-97.95,30.1", "-97.55,30.5"]
+    assert main(["measure", "west.csv", *bounds, "--out", "west_out.csv"]) == 0
+    lon = np.loadtxt("west_out.csv", delimiter=",", skiprows=1, ndmin=2)[:, 0]
+    assert ((lon > -97.96) & (lon < -97.54)).all()
+    assert "recorded nowhere (no --ledger)" in capsys.readouterr().out
+    assert main(["measure", "west.csv", "--bounds", "-100", "50", "--dry-run"]) == 0
+
+
 def test_a_dry_run_reads_and_charges_nothing(folder, capsys):
     assert main(["budget", "create", "budget.db", "--epsilon", "1.5"]) == 0
     assert main(["measure", *PLACES, "--ledger", "budget.db", "--dry-run"]) == 0

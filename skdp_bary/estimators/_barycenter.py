@@ -382,7 +382,8 @@ default="auto"
         if self.n_init is not None:
             check_integer(self.n_init, "n_init", low=1)
         check_option(self.method, "method", METHODS)
-        check_real(self.p, "p", low=1, high=2)
+        if check_real(self.p, "p", low=1, high=2) not in (1.0, 2.0):
+            raise ValueError(f"p must be 1 or 2, got {self.p!r}.")
         return METHODS[self.method].shares(self, n_features)
 
     def _query(self, step_name, facts):

@@ -24,6 +24,11 @@ from ..summaries._losses import NearestLoss
 from ..summaries._reduce import collect
 from ..summaries._release import release
 
+_FAILED = (
+    "A trial of the search failed; the search was charged. Which one and why is not told, because "
+    "the budget covers the best trial alone. Fit the candidates one by one, each for its own "
+    "budget, to find out."
+)
 _SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
@@ -178,10 +183,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             params = candidates[noise.uniform_integer(len(candidates))]
             seed = noise.uniform_integer(1 << 31) if noise.seeded else None
             fitted = self._candidate(params, trial, seed)
-            with warnings.catch_warnings():  # one warning a trial would count the trials
-                warnings.simplefilter("ignore", PrivacyWarning)
-                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-            score = self._score(fitted, rows, trial, noise)
+            with warnings.catch_warnings():  # they would count the trials, and speak of lost ones
+                warnings.simplefilter("ignore")
+                try:
+                    fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
+                    score = self._score(fitted, rows, trial, noise)
+                except Exception:
+                    raise RuntimeError(_FAILED) from None
             if best is None or score > best[0]:
                 best = (score, params, fitted)
         if best is None:

@@ -60,7 +60,11 @@ def _read_off(solution, plan, group):
     """Return `solution` with labels and shares as in a sparse plan."""
     split = np.flatnonzero(np.diff(plan.indptr) > 1)
     shares = plan[split].toarray().T
-    labels = plan.indices[plan.indptr[:-1]]
+    member = np.empty(len(solution.potentials), dtype=np.intp)
+    member[group] = np.arange(len(group))
+    labels = member[solution.labels]  # stays where a point is too light to be in the plan
+    held = np.flatnonzero(np.diff(plan.indptr))
+    labels[held] = plan.indices[plan.indptr[held]]
     return replace(
         solution,
         potentials=solution.potentials[group],

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
 from skdp_bary.geometry import Mask
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
@@ -139,3 +139,11 @@ def test_geometric_medians():
     X, y = two_blobs(2000)
     model = make(epsilon=50.0, p=1).fit(X, y)
     np.testing.assert_allclose(model.support_.mean(axis=0), 0.5, atol=0.1)
+
+
+def test_powers_between_one_and_two_are_refused_before_the_charge():
+    accountant = BudgetAccountant(1.0)
+    model = PrivateWassersteinBarycenter(p=1.5, bounds=(0, 1), n_hint=50, accountant=accountant)
+    with pytest.raises(ValueError, match="p must be 1 or 2"):
+        model.fit(np.full((50, 2), 0.5))
+    assert accountant.entries == ()

@@ -1,5 +1,8 @@
 """PrivateSearchCV: what it charges, what it shows, and that its choice is sensible."""
 
+import traceback
+import warnings
+
 import numpy as np
 import pytest
 
@@ -100,6 +103,23 @@ def test_what_cannot_be_searched_is_refused_before_a_charge(estimator, settings,
         search.fit(corners(100))
     if search.accountant is not None:
         assert search.accountant.entries == ()
+
+
+def test_nothing_is_heard_of_trials_that_lost(monkeypatch):
+    """Warnings would count the trials, and an error would tell about a release nobody paid for."""
+
+    def noisy(self, X, y=None, *, groups=None, sample_weight=None):
+        warnings.warn(f"the cost of {id(self)}", RuntimeWarning, stacklevel=1)
+        raise ValueError("the release of this trial is 42")
+
+    monkeypatch.setattr(PrivateWassersteinBarycenter, "fit", noisy)
+    search = PrivateSearchCV(barycenter(), GRID, mean_trials=4)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="A trial of the search failed") as caught:
+            search.fit(corners(50))
+    assert heard == []
+    assert "42" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_an_iterator_of_chunks_is_refused():

@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.plotting import BarycenterDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -29,7 +30,8 @@ def fit(n_features=2, classes=("north", "south"), **parameters):
 
 
 def test_atoms_and_measures_are_those_of_the_release():
-    model, _, _ = fit()
+    with pytest.warns(PrivacyWarning, match="seeded"):
+        model, _, _ = fit(random_state=0, epsilon=20.0)
     display = BarycenterDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.atoms_[0].get_offsets(), model.support_)
     assert len(display.groups_) == 2

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators._base import BasePrivateEstimator
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
-from ..privacy._accountant import BudgetAccountant, check_accountant
+from ..privacy._accountant import check_accountant
 from ..privacy._calibration import gaussian_epsilon, gaussian_mu
 from ..privacy._checks import check_delta, check_epsilon, check_real, exact
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy._neighbors import ADD_REMOVE
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Step, split_epsilon
 from ..privacy._private_selection import make_trials, selection_mu
@@ -168,7 +167,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         candidates, trial = self._candidates(), self._trial()
         names = BaseEstimator()
-        rows = self._candidate({}, trial, None)._open(names, X, y, groups, sample_weight)
+        payer = self._payer()
+        rows = payer._open(names, X, y, groups, sample_weight)
         if not rows.rereadable:
             raise ValueError(
                 "A search reads the rows in every trial, and an iterator of chunks is spent after "
@@ -177,7 +177,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         for params in candidates:
             trial.check(self._candidate(params, trial, None).privacy_plan(rows.n_features), params)
         noise = noise_generator(self.random_state)
-        self._charge(noise.seeded)
+        self._charge(payer, noise.seeded)
         best = None
         for _ in range(trial.law.draw(noise)):
             params = candidates[noise.uniform_integer(len(candidates))]
@@ -254,24 +254,21 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return candidate.set_params(
             epsilon=trial.fit_epsilon,
             delta=trial.fit_delta,
-            neighbors=self._relation(candidate),
+            neighbors=self._payer()._relation(),
             random_state=seed,
         )
 
-    def _relation(self, candidate):
-        if candidate.neighbors is not None:
-            return candidate.neighbors
-        return ADD_REMOVE if self.accountant is None else self._shared().neighbors
+    def _payer(self):
+        """Return the estimator with the budget of the search, of which it knows the terms."""
+        if self.accountant is not None:
+            check_accountant(self.accountant)
+        return clone(self.estimator).set_params(
+            epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
+        )
 
-    def _shared(self):
-        return check_accountant(self.accountant)
-
-    def _charge(self, seeded):
-        relation = self._relation(self.estimator)
+    def _charge(self, payer, seeded):
+        relation, accountant = payer._relation(), payer._budget()
         note = "seeded, not private" if seeded else ""
-        accountant = self.accountant
-        if accountant is None:
-            accountant = BudgetAccountant(self.epsilon, self.delta, neighbors=relation)
         if accountant.neighbors != relation:
             raise ValueError(
                 f"estimator speaks about neighbors={relation!r}, accountant about "

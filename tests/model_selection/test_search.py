@@ -58,6 +58,12 @@ def test_the_search_is_charged_once_and_before_anything_is_read():
     assert search.estimator.accountant is None
 
 
+def test_a_search_of_its_own_affords_any_epsilon():
+    """A ceiling is rounded down and a spend up, so its own budget is what one spend takes."""
+    search = PrivateSearchCV(barycenter(), {"n_atoms": [1]}, mean_trials=2, epsilon=1 / 3)
+    assert search.fit(corners(50)).best_params_ == {"n_atoms": 1}
+
+
 def test_nothing_tells_how_many_trials_were_made():
     search = PrivateSearchCV(barycenter(), GRID, mean_trials=4).fit(corners(300))
     fitted = {name for name in vars(search) if name.endswith("_")}

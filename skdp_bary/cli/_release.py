@@ -66,7 +66,7 @@ def _run(given):
         X, y, groups = table.whole()
         estimator.fit(X, y, groups=groups)
     if given.write is None:
-        reference = None if estimator.mechanism == "scalar" else _public_rows(given, table.columns)
+        reference = None if estimator.mechanism == "scalar" else given.public_rows
         distance, error = estimator.distance(reference, return_std=True)
         done = f"distance={distance:.6g}, standard error={error:.2g}"
     else:
@@ -82,11 +82,6 @@ def _left(accountant):
         return f"spent epsilon={epsilon:g}, delta={delta:g}, recorded nowhere (no --ledger)"
     epsilon, delta = accountant.remaining()
     return f"left of the budget: epsilon={epsilon:g}, delta={delta:g}"
-
-
-def _public_rows(given, columns):
-    """Read the public table that the private one is compared with."""
-    return np.concatenate(list(Table(given.reference, columns).chunks()))
 
 
 def _accountant(given):
@@ -186,7 +181,11 @@ def _kmeans(given, columns):
 
 
 def _distance(given, columns):
-    """With delta=0 release the one number, else slices that give it."""
+    """With delta=0 release the one number, else slices that give it.
+
+    The public table is read here, so that a wrong one is found before anything is charged.
+    """
+    given.public_rows = np.concatenate(list(Table(given.reference, columns).chunks()))
     if given.delta > 0:
         return DPSlicedWasserstein()
-    return DPSlicedWasserstein(mechanism="scalar", reference=_public_rows(given, columns))
+    return DPSlicedWasserstein(mechanism="scalar", reference=given.public_rows)

@@ -79,6 +79,14 @@ def test_a_ledger_is_charged_and_refuses(folder, capsys):
     assert captured.err.strip().splitlines()[-1].startswith("skdp-bary: A plan asks for")
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_a_missing_public_table_costs_nothing(folder, delta, capsys):
+    BudgetAccountant.create("budget.db", 1.0, 1e-6)
+    options = ["--reference", "nowhere.csv", "--delta", delta, "--ledger", "budget.db"]
+    assert main(["distance", *PLACES, "--n-hint", "3000", *options]) == 2
+    assert BudgetAccountant.open("budget.db").entries == ()
+
+
 def test_bounds_may_be_negative(folder, capsys):
     pandas.DataFrame({"lon": [-97.9, -97.6], "lat": [30.2, 30.4]}).to_csv("west.csv", index=False)
     bounds = ["--bounds", "-97.95,30.1", "-97.55,30.5"]

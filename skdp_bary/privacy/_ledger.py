@@ -67,6 +67,30 @@ def open_ledger(path, terms):
     return SqliteLedger(path, terms)
 
 
+def differing_terms(stored, terms, where):
+    """Return in words which terms differ from those that a ledger holds; empty when none does."""
+    return "; ".join(
+        f"{name} is {stored[name]!r} {where} and {given!r} here"
+        for name, given in terms.items()
+        if stored[name] != given
+    )
+
+
+def read_records(rows, sums):
+    """Return entries, costs and links of rows, and the running sums by part, see ``records``.
+
+    Parameters
+    ----------
+    rows : sequence of tuple
+        The fields of an entry, loss and delta in units, and the link.
+    sums : sequence of tuple
+        Part, loss and delta in units.
+    """
+    entries, costs = [Entry(*row[:7]) for row in rows], [Cost(*row[7:9]) for row in rows]
+    totals = {part: Cost(loss, delta) for part, loss, delta in sums}
+    return entries, costs, [row[9] for row in rows], totals
+
+
 def is_server(ledger):
     """Whether a ledger is named by the address of a PostgreSQL server."""
     return isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://"))

@@ -8,7 +8,7 @@ from .._optional import import_optional
 from ..exceptions import LedgerError, ReadOnlyLedgerError
 from ._chain import FIRST, Receipt, next_link
 from ._filters import Cost, Tally
-from ._ledger import Entry
+from ._ledger import Entry, differing_terms, read_records
 
 _FORMAT = 1
 _LOCK = 0x736B6470  # first half of the advisory lock; the second names the budget
@@ -75,16 +75,13 @@ class PostgresLedger:
 
     def __init__(self, address, terms):
         self._connect_to(address)
-        if self._stored() is None:
-            self._create(terms)
         stored = self._stored()
-        differing = [
-            f"{name} is {stored[name]!r} on the server and {given!r} here"
-            for name, given in terms.items()
-            if stored[name] != given
-        ]
+        if stored is None:
+            self._create(terms)
+            stored = self._stored()  # another process may have been faster
+        differing = differing_terms(stored, terms, "on the server")
         if differing:
-            raise self._error("it was created for another budget: " + "; ".join(differing))
+            raise self._error(f"it was created for another budget: {differing}")
         self._id = stored["id"]
 
     @classmethod
@@ -152,10 +149,7 @@ class PostgresLedger:
                 "SELECT part, loss_units, delta_units FROM skdp_bary.totals WHERE budget = %s",
                 (self._id,),
             ).fetchall()
-        entries = [Entry(*row[:7]) for row in rows]
-        costs = [Cost(*row[7:9]) for row in rows]
-        totals = {part: Cost(loss, delta) for part, loss, delta in sums}
-        return entries, costs, [row[9] for row in rows], totals
+        return read_records(rows, sums)
 
     def refuse_copy(self):
         """Raise when the role that is connected may only read."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..exceptions import LedgerError
 from ._chain import FIRST, Receipt, next_link
 from ._filters import Cost, Tally
-from ._ledger import LOCK, Entry
+from ._ledger import LOCK, Entry, differing_terms, read_records
 
 _APPLICATION_ID = 0x736B6470  # marks the file as a ledger
 _FORMAT = 2
@@ -143,9 +143,7 @@ class SqliteLedger:
                 "link FROM entries ORDER BY number"
             ).fetchall()
             sums = db.execute("SELECT part, loss_units, delta_units FROM totals").fetchall()
-        totals = {part: Cost(loss, delta) for part, loss, delta in sums}
-        entries, costs = [Entry(*row[:7]) for row in rows], [Cost(*row[7:9]) for row in rows]
-        return entries, costs, [row[9] for row in rows], totals
+        return read_records(rows, sums)
 
     def refuse_copy(self):
         """Do nothing: a copy of this object reads and writes the same file."""
@@ -193,13 +191,9 @@ class SqliteLedger:
         if len(rows) != 1:
             raise self._error(f"it holds {len(rows)} ceilings instead of one")
         stored = dict(zip(names, rows[0], strict=True))
-        differing = [
-            f"{name} is {stored[name]!r} in the file and {given!r} here"
-            for name, given in terms.items()
-            if stored[name] != given
-        ]
+        differing = differing_terms(stored, terms, "in the file")
         if differing:
-            raise self._error("it was created for another budget: " + "; ".join(differing))
+            raise self._error(f"it was created for another budget: {differing}")
         return stored["id"]
 
     def _check_totals(self, db):

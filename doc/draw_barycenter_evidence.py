@@ -5,8 +5,6 @@ folder with the population tables and MNIST, and are left as they are without it
 """
 
 import argparse
-import csv
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -16,6 +14,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from evidence import read, write_table
 
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
@@ -23,23 +22,8 @@ from skdp_bary.geometry import Mask
 from skdp_bary.plotting import BarycenterDisplay
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parent / "benchmarks" / "results"
 PANELS = {"k1": ("everybody",), "k4": ("white", "black", "asian", "hispanic")}
 SHADES = {"paper": "firebrick", "coreset": "C0", "subspace": "C2"}
-
-
-def read(name):
-    """Return the results of a benchmark, or nothing if it has not been run."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else []
-
-
-def write_table(name, header, rows):
-    """Write one table as comma-separated values."""
-    folder = HERE / "tables"
-    folder.mkdir(exist_ok=True)
-    with (folder / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def with_interval(pair, digits=3):

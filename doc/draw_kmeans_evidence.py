@@ -3,31 +3,12 @@
 ``python doc/draw_kmeans_evidence.py``
 """
 
-import csv
-import json
-from pathlib import Path
-
 import numpy as np
+from evidence import read, write_table
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent / "benchmarks" / "results"
 SETS = ("tracts", "people", "blobs2", "mixture", "blobs100", "overlapping")
 IMAGES = ("mnist", "fashion", "usps")
 EPSILONS = ("0.1", "0.5", "1.0", "2.0")
-
-
-def read(name):
-    """Return the results of a benchmark, or nothing if it has not been run."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else []
-
-
-def write_table(name, header, rows):
-    """Write one table as comma-separated values."""
-    folder = HERE / "tables"
-    folder.mkdir(exist_ok=True)
-    with (folder / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def ratios(kept, name, k, epsilon, noise, relation="add_remove", bounds=True, method="grid"):

@@ -13,6 +13,12 @@ def matplotlib_module(name, caller):
     return import_optional(f"matplotlib.{name}", "plot", caller)
 
 
+def map_aspect(bounds):
+    """Return height over width of a map of two features within bounds (low, high)."""
+    sides = bounds[1] - bounds[0]
+    return float(np.clip(sides[1] / sides[0], 0.3, 1.6))
+
+
 def open_axes(ax, n_axes, aspect, caller):
     """Return `n_axes` axes: those given, or those of a new figure.
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..summaries._rows import encode_labels
-from ._axes import matplotlib_module, open_axes
+from ._axes import map_aspect, matplotlib_module, open_axes
 from ._measure import NOT_PRIVATE
 
 _CALLER = "BarycenterDisplay"
@@ -148,9 +148,8 @@ class BarycenterDisplay:
         -------
         self : BarycenterDisplay
         """
-        sides = self.bounds[1] - self.bounds[0]
-        aspect = float(np.clip(sides[1] / sides[0], 0.3, 1.6))
-        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, aspect, _CALLER)
+        n_axes = 1 if self.rows is None else 2
+        self.axes_ = open_axes(ax, n_axes, map_aspect(self.bounds), _CALLER)
         self.figure_ = self.axes_[0].figure
         self.groups_ = self._draw_measures(self.axes_[-1])
         if self.rows is not None:

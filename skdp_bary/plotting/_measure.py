@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..geometry._grid import cell_boxes
-from ._axes import matplotlib_module, open_axes
+from ._axes import map_aspect, matplotlib_module, open_axes
 
 NOT_PRIVATE = "rows (this picture is not private)"
 
@@ -134,8 +134,7 @@ class MeasureDisplay:
 
     def _aspect(self):
         """Height of a picture over its width."""
-        sides = self.bounds[1] - self.bounds[0]
-        return 0.75 if len(sides) == 1 else float(np.clip(sides[1] / sides[0], 0.3, 1.6))
+        return 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
 
     def _density(self):
         return self.weights / np.prod(self.high - self.low, axis=1)

@@ -54,11 +54,7 @@ class CellSpreads(CellSums):
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
-        cell = self.cells_of(chunk.X, codes)
-        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
-        np.add.at(state[0], (codes, cell), masses)
-        self._check_size(int(state[0].sum()))
+        codes, cell, masses = self._add_masses(state, chunk)
         rows = self._lattice().quantise(chunk.X - self.origins[codes, cell])
         lengths = (rows * rows).sum(axis=1) >> self._digits[0]  # integers: exact in any order
         np.add.at(state[2], (codes, cell), lengths * masses)

@@ -74,11 +74,7 @@ class CellSums(Query):
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
-        cell = self.cells_of(chunk.X, codes)
-        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
-        np.add.at(state[0], (codes, cell), masses)
-        self._check_size(int(state[0].sum()))
+        codes, cell, masses = self._add_masses(state, chunk)
         rows = self._lattice().quantise(chunk.X - self.origins[cell])
         rows *= (masses * self.integer_factors()[codes, cell])[:, None]
         order = np.argsort(cell, kind="stable")
@@ -86,6 +82,15 @@ class CellSums(Query):
         filled = np.flatnonzero(np.diff(np.r_[starts, len(cell)]))
         if filled.size:
             state[1][filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
+
+    def _add_masses(self, state, chunk):
+        """Add the masses of the rows, and return class, cell and mass of each."""
+        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+        cell = self.cells_of(chunk.X, codes)
+        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
+        np.add.at(state[0], (codes, cell), masses)
+        self._check_size(int(state[0].sum()))
+        return codes, cell, masses
 
     def cells_of(self, X, codes):
         """Return the cell of each row, a function of that row and its class alone."""

@@ -13,7 +13,7 @@ from ..summaries._frame_counts import Gram, GridHistogram
 from ..summaries._frames import Axes, Frame
 from ..summaries._moments import symmetric
 from ._kmeans_methods import CoarseData, KMeansMethod, PrivateClusters, is_gaussian, rescaled
-from ._kmeans_plan import cluster_plan
+from ._kmeans_plan import PURE_MOMENTS, cluster_plan
 from ._kmeans_rounds import LloydState, ambient_round, low_round
 from ._shrinkage import shrink_steps
 from ._weighted_kmeans import nearest, weighted_kmeans
@@ -29,6 +29,7 @@ _HALVES = 0.8  # place of the mean of half a normal law, in standard deviations
 _FIRST_RADIUS, _LATER_RADIUS = 2.0, 1.4
 _PURE_AMBIENT_RADIUS = 0.9
 _RESIDUAL_REACH = 2.0  # clipping radius of the residual total, relative to the rows' spread
+_LEAST_LEFT = 0.05  # of the rows' spread that clusters are thought to leave
 
 
 class HighMethod(KMeansMethod):
@@ -101,7 +102,7 @@ class Route:
         """Mass, sum and spread about the center of the domain."""
         domain = self.facts.domain
         frame = Frame(domain, domain.center, self._bits)
-        shares = (1.0, 1.0, 1.0) if self._gaussian else (0.25, 1.0, 0.25)
+        shares = (1.0, 1.0, 1.0) if self._gaussian else PURE_MOMENTS
         origin = np.zeros((1, len(domain.center)))
         return self._ask(ClusterMoments, frame, origin, np.array([domain.radius]), shares)
 
@@ -155,8 +156,8 @@ class Route:
     def residual_query(self):
         """Total squared distance from the centers, with all features."""
         state = self.low_result(self.plan.low_rounds)
-        rms = self._mean_and_spread()[1]
-        radii = np.full(len(state.centers), min(self.facts.domain.radius, _RESIDUAL_REACH * rms))
+        reach = _RESIDUAL_REACH * math.sqrt(self._left_over(state))
+        radii = np.full(len(state.centers), min(self.facts.domain.radius, reach))
         centers = state.centers @ self.axes.kept
         frame = self._of("cells").query.frame.without_axes()
         return self._ask(TotalSpread, frame, centers, radii, (1.0,))
@@ -212,6 +213,19 @@ class Route:
         pooled = float(masses @ low.spread) / max(masses.sum(), 1.0)
         rest = max(total - pooled, floor, 1e-12 * self.facts.domain.radius**2)
         return low.lifted(self.axes.kept, low.spread + rest)
+
+    def _left_over(self, state):
+        """Return a cautious guess of the rows' mean squared distance from the centers of a state.
+
+        It is what the released spread about the mean leaves beside that of the centers.
+        """
+        released = self._of("moments")
+        read = released.query.read(released)
+        square = self._mean_and_spread()[1] ** 2
+        doubt = 2.0 * float(np.ravel(read.spread_sd)[0]) / self.count()
+        masses = np.maximum(state.masses, 0.0)
+        explained = float(masses @ (state.centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)
+        return float(np.clip(square - explained + doubt, _LEAST_LEFT * square, square))
 
     def _spread_of(self, name):
         factor = 1.0 if self._gaussian else _PURE_AMBIENT_RADIUS

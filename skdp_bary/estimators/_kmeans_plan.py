@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..privacy._checks import check_integer
 from ._kmeans_methods import public_mu
 
 AMBIENT_ROUNDS = 2
@@ -18,8 +19,11 @@ _FEW_FEATURES = ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10)
 _LITTLE_SIGNAL = ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10)
 _MUCH_SIGNAL = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12)
 _PURE = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)
-_PURE_WIDE = 100  # features above which the mean needs more of a pure budget
+PURE_MOMENTS = (0.25, 1.0, 0.25)  # parts of mass, sum and spread in the first step
+_PURE_WIDE = 100  # features above which the mean gets at least this share of a pure budget
 _PURE_WIDE_MEAN = 0.2
+_PURE_MOST_MEAN = 0.9
+_PURE_MEAN_ERROR = 0.025  # wanted of the mean, relative to the squared radius of the domain
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def cluster_plan(estimator, n_features, size=None):
     noisy or public `size` picks one of a few plans; before it is known the middle one is announced.
     """
     if estimator.delta == 0:
-        shares, rounds, bits = _pure_plan(n_features)
+        shares, rounds, bits = _pure_plan(estimator, n_features)
     elif n_features < _HIGH:
         shares, rounds, bits = _FEW_FEATURES
     else:
@@ -82,12 +86,21 @@ def cluster_plan(estimator, n_features, size=None):
     return ClusterPlan(*shares, rounds, ambient, bits)
 
 
-def _pure_plan(n_features):
+def _pure_plan(estimator, n_features):
+    """Give the mean what it needs to be of use: every center starts from it.
+
+    A coordinate of the sum has noise of standard deviation ``sqrt(2 d) radius`` over the part of
+    epsilon that the sum gets, and a mean has d coordinates.
+    """
     shares, rounds, bits = _PURE
-    if n_features > _PURE_WIDE:
-        rest = (1.0 - _PURE_WIDE_MEAN) / (1.0 - shares[0])
-        shares = (_PURE_WIDE_MEAN, *(rest * share for share in shares[1:]))
-    return shares, rounds, bits
+    mean = _PURE_WIDE_MEAN if n_features > _PURE_WIDE else shares[0]
+    if estimator.n_hint is not None:
+        size = check_integer(estimator.n_hint, "n_hint", low=1)
+        spent = size * float(estimator.epsilon) * PURE_MOMENTS[1] / sum(PURE_MOMENTS)
+        needed = math.sqrt(2.0 / _PURE_MEAN_ERROR) * n_features / spent
+        mean = float(np.clip(needed, mean, _PURE_MOST_MEAN))
+    rest = (1.0 - mean) / (1.0 - shares[0])
+    return (mean, *(rest * share for share in shares[1:])), rounds, bits
 
 
 def _mixed_plan(estimator, size):

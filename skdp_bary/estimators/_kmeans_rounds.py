@@ -136,7 +136,8 @@ def ambient_round(released, spread, basis):
     released : Release
         Of a ClippedMeans.
     spread : ndarray of shape (n_clusters,)
-        Spreads before the round; a step that is found is subtracted, so the next radii are smaller.
+        Spreads before the round; what the steps gain on average is subtracted from all, because
+        the part of the spread that they explain was estimated for all clusters together.
     basis : ndarray or None
         Directions in whose blocks steps are shrunk alike.
     """
@@ -147,5 +148,6 @@ def ambient_round(released, spread, basis):
     noise = (read.sums_sd / mass) ** 2
     steps = shrink_steps(read.sums / mass[:, None], noise, known, basis)
     steps[~known] = 0.0
-    after = np.maximum(spread - (steps**2).sum(axis=1), _LEAST_SPREAD * spread)
+    moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
+    after = np.maximum(spread - moved, _LEAST_SPREAD * spread)
     return LloydState(query.used_centers + steps, read.mass, after, 0.0 * noise, noise)

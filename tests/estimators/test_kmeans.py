@@ -181,6 +181,38 @@ def test_mixed_plans_move_with_the_signal():
     assert cluster_plan(PrivateKMeans(max_iter=0), 5).shares.keys() == {"moments", "cells", "fill"}
 
 
+def test_a_pure_plan_pays_for_the_mean_what_it_needs():
+    def share(epsilon):
+        return cluster_plan(PrivateKMeans(8, n_hint=70_000, epsilon=epsilon), 784).moments
+
+    assert share(10.0) == 0.2
+    assert 0.2 < share(0.5) < share(0.2) < 0.9
+    assert share(0.01) == 0.9
+
+
+def test_hopeless_pure_noise_loses_little_to_one_mean():
+    rng = np.random.default_rng(0)
+    X = np.clip(0.2 + 0.1 * rng.standard_normal((20_000, 300)), 0, 1)
+    settings = {"epsilon": 0.1, "bounds": (0, 1), "n_hint": len(X)}
+    one = PrivateKMeans(1, init=np.full((1, 300), 0.5), max_iter=1, random_state=0, **settings)
+    many = [PrivateKMeans(16, random_state=seed, **settings).fit(X) for seed in range(3)]
+    costs = [mean_cost(X[:500], fitted.cluster_centers_) for fitted in many]
+    assert np.median(costs) < 1.3 * mean_cost(X[:500], one.fit(X).cluster_centers_)
+
+
+def test_residuals_are_clipped_near_what_the_clusters_leave():
+    X, _ = blobs(20_000, 60, 4)
+    kmeans = PrivateKMeans(
+        4, epsilon=5.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), random_state=0
+    )
+    recording = record_fit(kmeans, {"X": X})
+    by_name = {r.released.name: r.query for r in recording.records}
+    reach = by_name["residual"].used_radii.max()
+    rms = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
+    left = np.sqrt(mean_cost(X, recording.fitted.cluster_centers_))
+    assert 2.0 * left < reach < rms
+
+
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_the_size_picks_among_plans_of_one_total(neighbors):
     rounds = set()

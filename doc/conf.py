@@ -23,14 +23,14 @@ napoleon_google_docstring = False
 napoleon_custom_sections = [("Privacy", "notes_style")]
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"
-# The other library is not installed where the documentation is built.
-autodoc_mock_imports = ["diffprivlib"]
+# These libraries are not installed where the documentation is built.
+autodoc_mock_imports = ["diffprivlib", "torch"]
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_",
-    "ignore_pattern": "demo",
+    "ignore_pattern": "demo|recipe",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

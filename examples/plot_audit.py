@@ -1,7 +1,7 @@
 """
-=======================================
-Is it really private? Audit it yourself
-=======================================
+======================================
+Is it really private? How can I check?
+======================================
 
 A guarantee is a claim about two neighboring data sets. Two tools try to refute it: a *replay*
 compares the exact answers on both, before noise, with what the noise was made for; an *empirical

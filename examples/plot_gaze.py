@@ -1,6 +1,6 @@
 """
 ==================================
-Where people look, on the picture
+Where do people look in a picture?
 ==================================
 
 Eye trackers record where people look, and how somebody looks at pictures says a lot about them. A

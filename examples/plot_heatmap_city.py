@@ -1,7 +1,7 @@
 """
-==================================================
-A heatmap of a city, at three levels of protection
-==================================================
+=======================================================================
+What does a heatmap of a city look like, at three levels of protection?
+=======================================================================
 
 Where do the users of a service go? :class:`~skdp_bary.PrivateEMDHeatmap` answers with a heatmap in
 which every user counts once, and no user can be found.

@@ -1,7 +1,7 @@
 """
-=================================
-Centers that can be looked at
-=================================
+=============================================
+Can centers of private clusters be looked at?
+=============================================
 
 The centers of clusters of handwritten digits are pictures themselves. With 64 pixels and few
 writers this is hard for privacy: the example shows what helps.

@@ -1,7 +1,7 @@
 """
-======================================================
-People with many rows: what a fit without ids protects
-======================================================
+================================================================
+What if some people have a hundred times as many rows as others?
+================================================================
 
 On most platforms a few people have most of the rows. This example shows what that does to a map,
 and to the guarantee, with and without person ids.

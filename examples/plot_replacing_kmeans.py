@@ -1,7 +1,7 @@
 """
-====================================
-Replacing KMeans in a pipeline
-====================================
+=======================================================
+What changes when KMeans in a pipeline becomes private?
+=======================================================
 
 A pipeline that turns rows into distances to cluster centers, in front of a classifier. The centers
 come from private rows; the classifier is trained on rows that are public.

@@ -1,7 +1,7 @@
 """
-======================================
-Why not add noise to the atoms instead
-======================================
+====================================================
+Why not compute exactly and add noise to the result?
+====================================================
 
 The published private barycenters come in two kinds. One releases a private measure of every
 distribution and computes the barycenter of those. The other computes the exact barycenter of the

@@ -1,0 +1,43 @@
+"""The documentation shows what its scripts make of the benchmarks, and examples ask questions."""
+
+import csv
+import importlib
+import io
+from pathlib import Path
+
+import pytest
+
+DOC = Path(__file__).parents[1] / "doc"
+EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
+
+
+@pytest.mark.parametrize("script", ["draw_results", "draw_kmeans_evidence", "draw_speed"])
+def test_tables_are_up_to_date(script, monkeypatch):
+    monkeypatch.syspath_prepend(str(DOC))
+    module = importlib.import_module(script)
+    stale = []
+
+    def compare(name, header, rows):
+        made = io.StringIO()
+        csv.writer(made, lineterminator="\n").writerows([header, *rows])
+        if (DOC / "tables" / f"{name}.csv").read_text() != made.getvalue():
+            stale.append(name)
+
+    monkeypatch.setattr(module, "write_table", compare)
+    module.main()
+    assert not stale, f"python doc/{script}.py makes these tables anew: {stale}"
+
+
+def test_every_table_is_shown_and_every_picture_exists():
+    pages = "".join(path.read_text() for path in [*DOC.glob("*.rst"), DOC.parent / "README.rst"])
+    pictures = [path.name for path in (DOC / "images").glob("*.png")]
+    assert not [name for name in pictures if f"images/{name}" not in pages]
+    tables = [path.name for path in (DOC / "tables").glob("*.csv")]
+    assert not [name for name in tables if f"tables/{name}" not in pages]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_starts_from_a_question(path):
+    bar, title, underline = path.read_text().partition('"""')[2].strip().splitlines()[:3]
+    assert bar == underline == "=" * len(bar) and len(title) <= len(bar)
+    assert "?" in title

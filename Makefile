@@ -11,6 +11,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 
 VENV := .venv
 PEERS := .venv-peers
+TORCH := .venv-torch
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
 PYTEST := python -m pytest -n $(WORKERS)
 DOCTESTS := --doctest-glob='*.rst' README.rst $(wildcard doc/*.rst)
@@ -20,7 +22,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-slow test-peers lint format docs examples bench image clean
+.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench image clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,11 +33,21 @@ demo: $(VENV)/.installed ## Run the main job on generated data; pictures go to d
 test: $(VENV)/.installed ## Run the fast tests and every example in the documentation
 	$(VENV)/bin/$(PYTEST) -m "not slow" tests $(DOCTESTS)
 
+coverage: $(VENV)/.installed ## Run the fast tests, print what they cover and write it to htmlcov/
+	$(VENV)/bin/$(PYTEST) -m "not slow" --cov --cov-report=term --cov-report=html tests $(DOCTESTS)
+	@echo "Open htmlcov/index.html"
+
 test-slow: $(VENV)/.installed ## Run the long statistical and fault-injection tests
 	$(VENV)/bin/$(PYTEST) -m slow tests
 
 test-peers: $(PEERS)/.installed ## Run the fast tests beside diffprivlib, with the oldest versions
 	$(PEERS)/bin/$(PYTEST) -m "not slow" tests
+
+test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases, with torch
+	$(TORCH)/bin/$(PYTEST) -m "not slow" tests/torch tests/test_public_api.py
+
+postgres: ## Make sure that there is a PostgreSQL server for the tests of shared budgets
+	@.ci/find-postgres
 
 lint: $(VENV)/.installed ## Check style and formatting
 	$(VENV)/bin/ruff check .
@@ -60,17 +72,26 @@ image: $(VENV)/.installed ## Draw the picture of the README again
 
 clean: ## Remove what was built; the environments stay
 	rm -rf doc/_build doc/auto_examples doc/sg_execution_times.rst demo_output
-	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage htmlcov
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(call make_environment,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,postgres,plot,dask,accounting,test,lint,docs]"
+	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,postgres,plot,dask,accounting,fast,test,lint,docs]"
 	touch $@
 
 $(PEERS)/.installed: setup.cfg pyproject.toml .ci/oldest.txt
 	$(call make_environment,$(PEERS))
 	$(PEERS)/bin/python -m pip install --quiet --constraint .ci/oldest.txt \
 		--editable ".[cli,postgres,plot,dask,accounting,test,peers]"
+	touch $@
+
+# Torch for the processor alone is a tenth of the size of what the package index gives on Linux.
+$(TORCH)/.installed: setup.cfg pyproject.toml
+	$(call make_environment,$(TORCH))
+	$(TORCH)/bin/python -c 'import torch' 2> /dev/null \
+		|| $(TORCH)/bin/python -m pip install --quiet --retries 0 --timeout 10 torch --index-url $(TORCH_INDEX) \
+		|| echo "No torch at $(TORCH_INDEX): taking the one of the package index."
+	$(TORCH)/bin/python -m pip install --quiet --editable ".[accounting,images,plot,test,torch]"
 	touch $@
 
 define make_environment

@@ -7,6 +7,7 @@ from skdp_bary import (
     DPSlicedWasserstein,
     JLTransformer,
     PrivateEMDHeatmap,
+    PrivateGenerator,
     PrivateKMeans,
     PrivateWassersteinBarycenter,
 )
@@ -14,6 +15,9 @@ from skdp_bary.testing._discovery import public_estimators
 
 # What is checked where the defaults need something that depends on the data at hand.
 SETTINGS = {
+    # fit(X_source, y_source, X_target) is not the fit(X, y) of scikit-learn's checks; its own
+    # contract is checked through testing._public_source, in test_privacy_common.py
+    "PrivateDomainAdapter": [],
     "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(-10, 10), resolution=16)],
     "JLTransformer": [
         JLTransformer(n_hint=1000),
@@ -21,6 +25,7 @@ SETTINGS = {
         JLTransformer(n_components=1, method="hadamard"),
     ],
     # the checks bring labels without naming their set, which only this relation allows
+    "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],
     "PrivateWassersteinBarycenter": [
         PrivateWassersteinBarycenter(2, n_init=1, bounds=(-10, 10), neighbors="replace_one")
     ],

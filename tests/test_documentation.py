@@ -11,7 +11,9 @@ DOC = Path(__file__).parents[1] / "doc"
 EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
 
 
-@pytest.mark.parametrize("script", ["draw_results", "draw_kmeans_evidence", "draw_speed"])
+@pytest.mark.parametrize(
+    "script", ["draw_results", "draw_kmeans_evidence", "draw_speed", "draw_adaptation"]
+)
 def test_tables_are_up_to_date(script, monkeypatch):
     monkeypatch.syspath_prepend(str(DOC))
     module = importlib.import_module(script)

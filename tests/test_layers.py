@@ -39,6 +39,7 @@ HEAVY = {
     "dp_accounting",
     "matplotlib",
     "mpmath",
+    "numba",
     "ot",
     "pandas",
     "psycopg",
@@ -46,7 +47,11 @@ HEAVY = {
     "torch",
 }
 # Modules that are themselves imported only when what they wrap is used.
-MAY_BE_HEAVY = {"privacy/_sqlite.py": {"sqlite3"}, "interop/_diffprivlib.py": {"diffprivlib"}}
+MAY_BE_HEAVY = {
+    "privacy/_sqlite.py": {"sqlite3"},
+    "interop/_diffprivlib.py": {"diffprivlib"},
+    "transport/_compiled.py": {"numba"},
+}
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 
 

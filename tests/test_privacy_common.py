@@ -6,6 +6,7 @@ import pytest
 from skdp_bary import (
     DPSlicedWasserstein,
     PrivateEMDHeatmap,
+    PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
@@ -13,6 +14,7 @@ from skdp_bary import (
 from skdp_bary.geometry import Ball, Mask
 from skdp_bary.testing import parametrize_with_privacy_checks
 from skdp_bary.testing._discovery import private_estimators
+from skdp_bary.testing._public_source import AdapterOnPublicSource, jittered
 
 # Small settings of what is slow by default; every estimator that is not named here is checked with
 # its default parameters.
@@ -44,12 +46,35 @@ SMALL = {
             2, mechanism="rows", neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5)
         ),
     ],
+    "PrivateDomainAdapter": [
+        AdapterOnPublicSource(
+            views=jittered, max_iter=1, hidden=4, epsilon=5.0, n_hint=60, bounds=(-4, 4)
+        ),
+        AdapterOnPublicSource(epsilon=2.0, hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
+        AdapterOnPublicSource(method="moments", hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
+    ],
     "PrivateEMDHeatmap": [
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method="one_shot"),
         PrivateEMDHeatmap(bounds=(-2, 3), resolution=8, method="paper", n_hint=60),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="dense"),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="laplace", n_hint=60),
+    ],
+    # small radii and little noise leave room for rows that hurt around the released means
+    "PrivateGenerator": [
+        PrivateGenerator(1, radius=0.2, bounds=(0, 1), n_hint=60, epsilon=100.0),
+        PrivateGenerator(
+            2,
+            radius=0.2,
+            bounds=([-1.0, 0.0], [1.0, 4.0]),
+            classes=["a", "b"],
+            epsilon=1e3,
+        ),
+        PrivateGenerator(radius=0.2, bounds=Ball([0.0, 1.0, 2.0], 1.5), n_hint=60, epsilon=100.0),
+        PrivateGenerator(
+            1, image_shape=(2, 2), radius=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
+        ),
+        PrivateGenerator(1, epsilon=300.0),
     ],
     # with little noise the centers lie among the rows, where neighbors can hurt them
     "PrivateKMeans": [
@@ -153,4 +178,5 @@ def test_settings_are_of_public_estimators():
 
 @pytest.mark.parametrize("name", private_estimators())
 def test_every_private_estimator_is_checked_at_its_defaults_or_smaller(name):
-    assert any(type(estimator).__name__ == name for estimator in ESTIMATORS)
+    cls = private_estimators()[name]
+    assert any(isinstance(estimator, cls) for estimator in ESTIMATORS)

@@ -3,6 +3,8 @@
 import doctest
 import inspect
 import re
+from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -16,7 +18,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.testing._discovery import private_estimators, public_estimators
 
 ROOT = Path(skdp_bary.__file__).parent
-OPTIONAL = {"dask", "diffprivlib", "dp_accounting", "matplotlib", "torch"}
+OPTIONAL = {"dask", "diffprivlib", "dp_accounting", "matplotlib", "numba", "torch"}
 
 
 def _dotted(path):
@@ -101,6 +103,71 @@ def test_public_name_is_documented(module, name):
 def test_the_front_door_has_examples(name):
     if not name.startswith("__"):
         assert "Examples\n" in getattr(skdp_bary, name).__doc__
+
+
+DOC = ROOT.parent / "doc"
+PAGES = [*DOC.glob("*.rst"), *(ROOT.parent / "examples").glob("*.py"), ROOT.parent / "README.rst"]
+IN_THE_REPOSITORY = pytest.mark.skipif(not DOC.is_dir(), reason="the documentation is not here")
+IN_THE_REFERENCE = [param for param in PUBLIC if param.values[0] != "skdp_bary.cli"]
+# Estimators that no common suite can make by itself, and where they are tested instead.
+OWN_TESTS = {
+    "PrivateSearchCV": "tests/model_selection/test_search.py",
+    "ShuffleAnalyzer": "tests/federated/test_protocol.py",
+    "SlicedNetworkAdapter": "tests/torch/test_contract.py",
+    "SlicedNetworkGenerator": "tests/torch/test_contract.py",
+}
+
+
+@cache
+def _text_of(*paths):
+    return "\n".join(path.read_text() for path in paths)
+
+
+def _names(text, name):
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+@IN_THE_REPOSITORY
+@pytest.mark.parametrize("module, name", IN_THE_REFERENCE)
+def test_public_name_is_in_the_reference(module, name):
+    if not name.isupper():  # constants are explained where they are used
+        assert _names(_text_of(DOC / "api.rst"), name)
+
+
+@IN_THE_REPOSITORY
+@pytest.mark.parametrize("module, name", IN_THE_REFERENCE)
+def test_public_name_has_an_example(module, name):
+    """In its docstring, in the guide, or in the gallery; results have that of what returns them."""
+    value = _get(module, name)
+    if not isinstance(value, CLASSES_AND_FUNCTIONS) or issubclass_of(value, (Exception, Warning)):
+        return
+    if "Examples\n" in (value.__doc__ or "") or _is_returned(value, name):
+        return
+    assert _names(_text_of(*(page for page in PAGES if page.name != "api.rst")), name)
+
+
+def _is_returned(value, name):
+    """Whether it is a plain result that the documentation of another public name speaks of."""
+    if not is_dataclass(value):
+        return False
+    others = (getattr(import_module(m), n, None) for m, n in _listed() if n != name)
+    return any(_names(other.__doc__ or "", name) for other in others)
+
+
+def _listed():
+    """Public names whose documentation can be read without what is optional."""
+    for param in PUBLIC:
+        try:
+            _get(*param.values)
+        except pytest.skip.Exception:
+            continue
+        yield param.values
+
+
+@pytest.mark.parametrize("module, name", PUBLIC)
+def test_public_estimators_are_in_the_common_suites(module, name):
+    if issubclass_of(_get(module, name), BaseEstimator) and name not in public_estimators():
+        assert (ROOT.parent / OWN_TESTS[name]).exists()
 
 
 @pytest.mark.parametrize("module, name", PUBLIC)

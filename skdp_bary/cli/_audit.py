@@ -7,16 +7,12 @@ import sys
 from sklearn.base import BaseEstimator
 
 from ..inspection import check_private
+from ._pages import AUDIT
 
 
 def add_audit(commands):
     """Add ``audit`` to the subparsers `commands`."""
-    audit = commands.add_parser(
-        "audit",
-        help="say which steps of a pipeline keep the guarantee",
-        description="Import an estimator or a pipeline and say of every step whether fitting it "
-        "is private. Exits with status 2 when a step leaks or nothing is known about it.",
-    )
+    audit = commands.add_parser("audit", **AUDIT.options())
     audit.add_argument(
         "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
     )

@@ -4,37 +4,73 @@ import csv
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from ..privacy._accountant import BudgetAccountant
+from ..privacy._chain import Receipt
 from ..privacy._filters import COMPOSITIONS
+from ..privacy._ledger import FIELDS
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ._pages import Page
+
+_LEDGER = "ledger file, or postgresql://user@host/database#budget"
+_BUDGET = Page(
+    "create, read, raise and check budgets",
+    """\
+Budgets kept in ledger files or on a PostgreSQL server, whose password belongs into a password file
+and not into the address. Every release that is given --ledger is charged to the budget, and refused
+when it does not fit.""",
+    """\
+  skdp-bary budget create budget.db --epsilon 2 --delta 1e-6
+  skdp-bary budget show postgresql://analyst@host/database#clinic
+  skdp-bary budget receipt budget.db > receipt.json
+  skdp-bary budget verify budget.db --receipt receipt.json
+""",
+)
 
 
 def add_budget(commands):
     """Add ``budget`` and its commands to the subparsers `commands`."""
-    budget = commands.add_parser(
-        "budget", help="create and read budgets", description="Budgets kept in ledger files."
-    )
+    budget = commands.add_parser("budget", **_BUDGET.options())
     actions = budget.add_subparsers(metavar="ACTION", required=True)
-    create = actions.add_parser("create", help="make a ledger with a ceiling")
-    create.add_argument("ledger", help="file to create")
+    _add_create(actions)
+    _add(actions, "show", _show, "print the entries and what is left")
+    _add_raise(actions)
+    _add(actions, "receipt", _receipt, "print a receipt of all entries, to be kept elsewhere")
+    verify = _add(actions, "verify", _verify, "check that a ledger is whole", "--receipt r.json")
+    verify.add_argument(
+        "--receipt", metavar="FILE", help="and that it holds all entries of a receipt"
+    )
+    export = _add(actions, "export", _export, "print the entries as CSV or JSON", "--format json")
+    export.add_argument("--format", choices=["csv", "json"], default="csv")
+
+
+def _add_create(actions):
+    create = _add(actions, "create", _create, "make a ledger with a ceiling", "--epsilon 2")
     create.add_argument("--epsilon", type=float, required=True, help="ceiling of the privacy loss")
     create.add_argument(
         "--delta", type=float, default=0.0, help="ceiling of the failure probability (default: 0)"
     )
     create.add_argument("--neighbors", choices=RELATIONS, default=ADD_REMOVE)
     create.add_argument("--composition", choices=COMPOSITIONS, default="sum")
-    create.set_defaults(run=_create)
-    show = actions.add_parser("show", help="print the entries and what is left")
-    show.add_argument("ledger", help="an existing ledger")
-    show.set_defaults(run=_show)
-    verify = actions.add_parser("verify", help="check that a ledger is whole")
-    verify.add_argument("ledger", help="an existing ledger")
-    verify.set_defaults(run=_verify)
-    export = actions.add_parser("export", help="print the entries as CSV or JSON")
-    export.add_argument("ledger", help="an existing ledger")
-    export.add_argument("--format", choices=["csv", "json"], default="csv")
-    export.set_defaults(run=_export)
+
+
+def _add_raise(actions):
+    text = "raise the ceiling, by an entry that says who and why; it cannot be lowered"
+    raise_ = _add(actions, "raise", _raise, text, '--epsilon 3 --who "M. Curie" --note "year 2"')
+    raise_.add_argument("--epsilon", type=float, required=True, help="new ceiling")
+    raise_.add_argument("--delta", type=float, default=None, help="new ceiling (default: as it is)")
+    raise_.add_argument("--who", default="", help="who decided it, kept with the entry")
+    raise_.add_argument("--note", default="", help="why, kept with the entry")
+
+
+def _add(actions, name, run, text, options=""):
+    example = f"  skdp-bary budget {name} budget.db {options}".rstrip() + "\n"
+    page = Page(text, f"{text[0].upper()}{text[1:]}.", example)
+    action = actions.add_parser(name, **page.options())
+    action.add_argument("ledger", help=_LEDGER)
+    action.set_defaults(run=run)
+    return action
 
 
 def _create(given):
@@ -54,9 +90,24 @@ def _show(given):
     return 0
 
 
+def _raise(given):
+    accountant = BudgetAccountant.open(given.ledger)
+    accountant.raise_ceiling(given.epsilon, given.delta, who=given.who, note=given.note)
+    print(accountant)
+    return 0
+
+
+def _receipt(given):
+    print(BudgetAccountant.open(given.ledger).receipt().to_json())
+    return 0
+
+
 def _verify(given):
     accountant = BudgetAccountant.open(given.ledger)
-    print(f"{given.ledger}: {len(accountant.entries)} entries add up to its running totals")
+    receipt = given.receipt and Receipt.from_json(Path(given.receipt).read_text())
+    number = accountant.verify(receipt)
+    held = f", and hold the {receipt.number} of the receipt" if receipt else ""
+    print(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
     return 0
 
 
@@ -66,8 +117,7 @@ def _export(given):
         json.dump(entries, sys.stdout, indent=1)
         print()
         return 0
-    fields = ["time", "who", "relation", "epsilon", "delta", "part", "note"]
-    table = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
+    table = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
     table.writeheader()
     table.writerows(entries)
     return 0

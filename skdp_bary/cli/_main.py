@@ -9,31 +9,13 @@ from .. import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
 from ._audit import add_audit
 from ._budget import add_budget
+from ._pages import EVERYTHING
 from ._release import add_releases
 
 ERROR, REFUSED = 2, 3
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
 
 _NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
-
-_DESCRIPTION = """\
-Differentially private releases of a table: the rows stay where they are, what is written to --out
-may be published. Rows are read in chunks. Give public bounds, and a ledger that all releases of
-the same people share.
-"""
-_EPILOG = """\
-exit status:
-  0  the release was written
-  2  something was wrong with the command, the file or the ledger; nothing was written
-  3  the budget refused the release; nothing was charged or written
-
-examples:
-  skdp-bary budget create budget.db --epsilon 2
-  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
-      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
-  skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --dry-run
-  skdp-bary budget show budget.db
-"""
 
 
 def main(arguments=None):
@@ -71,12 +53,9 @@ def _shielded(arguments):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        "skdp-bary",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    options = EVERYTHING.options()
+    options.pop("help")
+    parser = argparse.ArgumentParser("skdp-bary", **options)
     parser.add_argument("--version", action="version", version=f"skdp_bary {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_releases(commands)

@@ -22,6 +22,7 @@ def write_heatmap(estimator, columns, path):
         Path(path).write_text(json.dumps(estimator.to_geojson()))
     elif ending == ".png":
         display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
+        display.axes_[0].set(xlabel=columns[0], ylabel=columns[1])
         display.figure_.savefig(path, dpi=150, bbox_inches="tight")
     elif ending == ".npz":
         cells = estimator.cells_
@@ -78,6 +79,7 @@ def _write_png(points, weights, columns, path):
     axes.scatter(x, y, s=300.0 * weights / weights.max(), alpha=0.6, edgecolors="none")
     axes.set_xlabel(columns[0])
     axes.set_ylabel(columns[1] if len(columns) > 1 else "")
+    axes.set_title("release; areas show weights")
     axes.figure.savefig(path, dpi=150, bbox_inches="tight")
 
 

@@ -1,7 +1,5 @@
 """Commands that release something about a table."""
 
-import argparse
-
 import numpy as np
 
 from ..estimators import (
@@ -11,34 +9,35 @@ from ..estimators import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
+from ..exceptions import BudgetError
 from ..geometry import Box
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
 from ._outputs import check_output, write_heatmap, write_points
+from ._pages import BARYCENTER, DISTANCE, HEATMAP, KMEANS, MEASURE
 from ._tables import Table
 
 
 def add_releases(commands):
     """Add the commands that release something to the subparsers `commands`."""
-    shared = _shared_options()
-    for name, text, options, build, write in (
-        ("measure", "a private set of weighted points", _no_options, _measure, write_points),
-        ("barycenter", "the mean of several groups", _barycenter_options, _barycenter,
-         write_points),
-        ("heatmap", "a private heatmap of places", _heatmap_options, _heatmap, write_heatmap),
-        ("kmeans", "the centers of clusters", _kmeans_options, _kmeans, write_points),
-        ("distance", "the distance to a public table", _distance_options, _distance, None),
-    ):  # fmt: skip
-        command = commands.add_parser(
-            name, help=text, description=f"Release {text}.", parents=[shared]
-        )
-        options(command)
+    for name, page, options, build, write in (
+        ("measure", MEASURE, _no_options, _measure, write_points),
+        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, write_points),
+        ("heatmap", HEATMAP, _heatmap_options, _heatmap, write_heatmap),
+        ("kmeans", KMEANS, _kmeans_options, _kmeans, write_points),
+        ("distance", DISTANCE, _distance_options, _distance, None),
+    ):
+        command = commands.add_parser(name, **page.options())
+        _add_rows(command.add_argument_group("rows"))
+        release = command.add_argument_group("release")
+        options(release)
         if write is not None:
-            command.add_argument(
+            release.add_argument(
                 "--out",
                 metavar="FILE",
                 help="where the release goes: .csv, .npz, .geojson or .png",
             )
+        _add_privacy(command.add_argument_group("privacy"))
         command.set_defaults(run=_run, build=build, write=write)
 
 
@@ -52,6 +51,7 @@ def _run(given):
         accountant=_accountant(given),
     )
     accountant = estimator.accountant
+    print(_persons_in_words(table.columns, given))
     if given.dry_run:
         print(_quote_in_words(accountant.quote(estimator, len(table.columns))))
         return 0
@@ -66,14 +66,31 @@ def _run(given):
         X, y, groups = table.whole()
         estimator.fit(X, y, groups=groups)
     if given.write is None:
-        reference = None if estimator.mechanism == "scalar" else given.public_rows
-        distance, error = estimator.distance(reference, return_std=True)
+        distance, error = _distance_of(estimator, given)
         done = f"distance={distance:.6g}, standard error={error:.2g}"
     else:
         given.write(estimator, table.columns, given.out)
         done = f"wrote {given.out}"
     print(f"{done}; {_left(accountant)}")
     return 0
+
+
+def _persons_in_words(columns, given):
+    person = "a row" if given.groups is None else f"all rows with one value of {given.groups}"
+    return f"a row is ({', '.join(columns)}); a person is {person}"
+
+
+def _distance_of(estimator, given):
+    """Say which distance it is, and return it with its standard error."""
+    if estimator.mechanism == "scalar":
+        print("sliced Wasserstein distance of order 2, released as one number")
+        return estimator.distance(return_std=True)
+    directions = len(estimator.directions_)
+    print(
+        f"sliced Wasserstein distance of order 2, from a sketch: {estimator.quantiles_.shape[-1]} "
+        f"quantiles on {directions} directions were released"
+    )
+    return estimator.distance(given.public_rows, return_std=True)
 
 
 def _left(accountant):
@@ -92,6 +109,12 @@ def _accountant(given):
     if given.neighbors not in (None, accountant.neighbors):
         raise ValueError(
             f"--neighbors {given.neighbors} differs from the ledger's {accountant.neighbors}."
+        )
+    if given.delta > accountant.delta == 0:
+        raise BudgetError(
+            f"The ledger {given.ledger} was made with delta=0, so it pays for releases with "
+            f"--delta 0 alone, got {given.delta:g}. Leave --delta out, or make a ledger with "
+            "skdp-bary budget create --delta. Nothing was charged."
         )
     return accountant
 
@@ -120,22 +143,24 @@ def _quote_in_words(quote):
     )
 
 
-def _shared_options():
-    shared = argparse.ArgumentParser(add_help=False)
-    add = shared.add_argument
+def _add_rows(group):
+    add = group.add_argument
     add("table", help="private table: .csv, .csv.gz or .parquet, with a line of column names")
     add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
     add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
     add("--bounds", nargs=2, metavar=("LOW", "HIGH"),
         help="public range of the columns: two numbers, or two comma-separated lists")  # fmt: skip
     add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
+
+
+def _add_privacy(group):
+    add = group.add_argument
     add("--epsilon", type=float, default=1.0, help="privacy loss (default: 1)")
     add("--delta", type=float, default=0.0, help="failure probability (default: 0)")
     add("--neighbors", choices=RELATIONS, default=None,
         help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
     add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
-    return shared
 
 
 def _no_options(command):
@@ -145,17 +170,21 @@ def _no_options(command):
 def _barycenter_options(command):
     command.add_argument("--label", metavar="NAME", help="column that names the group of a row")
     command.add_argument("--classes", nargs="+", metavar="LABEL", help="public set of groups")
-    command.add_argument("--atoms", type=int, default=8, help="number of points (default: 8)")
+    command.add_argument(
+        "--atoms", type=int, default=8, metavar="N", help="number of points (default: 8)"
+    )
 
 
 def _heatmap_options(command):
     command.add_argument(
-        "--resolution", type=int, default=256, help="cells along a side (default: 256)"
+        "--resolution", type=int, default=256, metavar="N", help="cells along a side (default: 256)"
     )
 
 
 def _kmeans_options(command):
-    command.add_argument("--clusters", type=int, default=8, help="number of centers (default: 8)")
+    command.add_argument(
+        "--clusters", type=int, default=8, metavar="N", help="number of centers (default: 8)"
+    )
 
 
 def _distance_options(command):

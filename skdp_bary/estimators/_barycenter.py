@@ -8,13 +8,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..privacy._checks import check_integer, check_option, check_real
 from ..privacy._neighbors import REPLACE_ONE
 from ..privacy._noise import public_generator
+from ..summaries._dask import distinct_labels
 from ..summaries._rows import encode_labels
 from ..transport import DiscreteMeasure
-from ._barycenter_methods import AutoMethod, CoresetMethod, transport_cost
+from ._barycenter_methods import AutoMethod, CoresetMethod, advise, transport_cost
 from ._barycenter_perturbation import PerturbationMethod
 from ._barycenter_projected import ProjectedMethod
 from ._barycenter_subspace import SubspaceMethod
 from ._base import BasePrivateEstimator
+from ._misplaced import warn_of_border
 from ._tree_methods import BlockCountsMethod, CountsMethod, HaarMethod
 
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
@@ -368,7 +370,7 @@ default="auto"
         if y is None:
             return None
         if self._relation() == REPLACE_ONE:
-            return np.unique(np.asarray(y))
+            return distinct_labels(y)
         raise ValueError(
             "y is given, so classes must name the public set of labels: under "
             f"neighbors={self._relation()!r} the labels that occur are private."
@@ -399,6 +401,22 @@ default="auto"
         self.weights_ = np.full(len(self.support_), 1.0 / len(self.support_))
         self.potentials_ = np.array(result.potentials)
         self.release_cost_ = float(result.cost)
+        points = np.concatenate([measure.support for measure in self.private_measures_])
+        weights = np.concatenate([measure.weights for measure in self.private_measures_])
+        warn_of_border(points, weights, facts, self.epsilon, self.bounds)
+
+    def privacy_advice(self, n_features):
+        """Return whether noise will drown the persons, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        return advise(self, n_features)
 
     def normalized_class_weights(self, n_classes):
         """Return the public weights of the classes, summing to 1."""

@@ -144,14 +144,34 @@ class AutoMethod(BarycenterMethod):
 
 def _is_drowned(estimator, n_features):
     """Whether sums of a distribution are mostly noise, by the public hint of the size."""
-    if estimator.n_hint is None:
-        return False
+    return estimator.n_hint is not None and signal_level(estimator, n_features) < 1.0
+
+
+def signal_level(estimator, n_features):
+    """Return persons a class, by the public hint, over those whose sums noise does not drown."""
     classes = 1 if estimator.classes is None else max(np.size(estimator.classes), 1)
     persons = check_integer(estimator.n_hint, "n_hint", low=1) / classes
     epsilon, delta = check_epsilon(estimator.epsilon), check_delta(estimator.delta)
     if delta > 0:
-        return persons * gaussian_mu(epsilon, delta) < _GAUSSIAN_SIGNAL * math.sqrt(n_features)
-    return persons * epsilon < _PURE_SIGNAL
+        return persons * gaussian_mu(epsilon, delta) / (_GAUSSIAN_SIGNAL * math.sqrt(n_features))
+    return persons * epsilon / _PURE_SIGNAL
+
+
+def advise(estimator, n_features):
+    """Return what public facts say about the noise of a barycenter in many features, or nothing."""
+    if n_features < _MANY_FEATURES:
+        return ""
+    if estimator.n_hint is None:
+        return "Give n_hint, the public number of persons, to see whether noise drowns them."
+    level = signal_level(estimator, n_features)
+    text = f"n_hint is {level:.2g} times the persons that {n_features} features need at this noise"
+    if level >= 1.0:
+        return f"{text}."
+    remedy = "" if estimator.delta > 0 else ", delta > 0"
+    return (
+        f"{text}: the barycenter can be mostly noise, and no better than the center of the bounds. "
+        f"More persons, a larger epsilon{remedy} or fewer features (n_components) would help."
+    )
 
 
 def starts(estimator, n_measures):

@@ -19,10 +19,12 @@ from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Plan, Step, divided_anew, split_epsilon, split_mu
 from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
+from ..summaries._dask import named_columns
 from ..summaries._reduce import collect
 from ..summaries._release import release, require_noise
 from ..summaries._rows import Rows
-from ..summaries._sources import ArraySource, open_source
+from ..summaries._sources import open_source
+from ._guarantee import Guarantee, GuaranteeRepr, width_of
 from ._prelude import PRELUDE_SHARES, ask_prelude, read_prelude
 
 _ONE_SHOT = (
@@ -35,6 +37,7 @@ _TWO_CLASSES = (
     "labels are public there, weights are not, and they would move a person between classes. Leave "
     "the weights out, give each person one class, or take neighbors='replace_any'."
 )
+_SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
 
 
@@ -78,7 +81,7 @@ class Facts:
     released: dict = field(default_factory=dict)
 
 
-class BasePrivateEstimator(ABC, BaseEstimator):
+class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
     """Base of all private estimators: charge, ask, add noise, post-process.
 
     A subclass writes ``_shares``, ``_query`` and ``_finish``, and none of them sees a row. Its
@@ -91,11 +94,15 @@ class BasePrivateEstimator(ABC, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, dataframe, Dask collection or chunks, of shape (n_rows, n_features)
-            Private rows. Chunks come from an iterator, or from a list or a function that can be
-            read again; a chunk is ``X``, ``(X, y)`` or ``(X, y, sample_weight)``.
+        X : array-like, dataframe, Dask collection, chunks or Parquet path, of shape \
+(n_rows, n_features)
+            Private rows. Chunks come from an iterator, or from a list (also of delayed chunks) or a
+            function that can be read again; a chunk is ``X``, ``(X, y)`` or
+            ``(X, y, sample_weight)``. Rows on a cluster are read by its workers.
         y : array-like of shape (n_rows,), optional
-            Labels, where the estimator uses them; ignored otherwise.
+            Labels, where the estimator uses them; ignored otherwise. With a Parquet path or a Dask
+            dataframe `y`, `groups` and `sample_weight` may be names of its columns, which are then
+            no features.
         groups : array-like of shape (n_rows,), optional
             Person ids: the rows of one person count as one person together. Without them every
             row is a person.
@@ -132,6 +139,7 @@ class BasePrivateEstimator(ABC, BaseEstimator):
         self._finish(facts)
         self.domain_ = facts.domain
         self.privacy_ = plan
+        self._seeded = noise.seeded
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
         vars(self).update(vars(names))
         return self
@@ -199,6 +207,7 @@ class BasePrivateEstimator(ABC, BaseEstimator):
 
     def _open(self, names, X, y, groups, sample_weight):
         """Open the rows and record the names of the features; nothing is kept of the rows."""
+        X, y, groups, sample_weight = named_columns(X, y, groups, sample_weight)
         classes = self._public_classes(y)
         source = open_source(
             X,
@@ -208,8 +217,8 @@ class BasePrivateEstimator(ABC, BaseEstimator):
             classes=classes,
             mass_bounds=self._mass_bounds(),
         )
-        if isinstance(source, ArraySource):
-            validate_data(names, X, skip_check_array=True)
+        if source.named is not None:
+            validate_data(names, source.named, skip_check_array=True)
         names.n_features_in_ = source.n_features
         return Rows(source, classes)
 
@@ -262,7 +271,7 @@ class BasePrivateEstimator(ABC, BaseEstimator):
                 PrivacyWarning,
                 stacklevel=3,
             )
-        if self.bounds is None:
+        if "scale" in self._prelude_shares():
             warnings.warn(
                 "bounds=None: a share of the budget buys the range of the data. Give public bounds "
                 "to spend all of it on the answer.",
@@ -316,6 +325,18 @@ class BasePrivateEstimator(ABC, BaseEstimator):
                 f"accountant must be a BudgetAccountant or None, got {self.accountant!r}."
             )
         return self.accountant
+
+    def _guarantee(self):
+        """Return what the last fit promises, or what one would promise."""
+        if hasattr(self, "privacy_"):
+            seeded = getattr(self, "_seeded", True)  # unknown is not called private
+            return Guarantee.of_plan(self.privacy_, seeded=seeded)
+        width = width_of(self.bounds, _SHOWN_FEATURES)
+        return Guarantee.of_plan(
+            self.privacy_plan(width),
+            seeded=self.random_state is not None,
+            condition=f", once fitted (shown for {width} features)",
+        )
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")

@@ -12,6 +12,7 @@ from ._base import BasePrivateEstimator
 from ._heatmap_fit import HeatmapCells, Measurement
 from ._heatmap_methods import HEATMAP_METHODS, HeatmapSetting
 from ._heatmap_views import HeatmapViews, check_power
+from ._misplaced import warn_of_missing
 
 
 class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
@@ -242,6 +243,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
             fit.level, fit.code, *self.grid_.corners(fit.level, fit.code), mass
         )
         self.total_ = float(fit.mass.sum())
+        warn_of_missing(self.total_, facts, self.epsilon)
 
 
 def _measurements(facts):

@@ -19,6 +19,7 @@ from ._kmeans_high import HighMethod
 from ._kmeans_lloyd import LloydMethod, public_centers
 from ._kmeans_low import LowMethod
 from ._kmeans_noise import NOISY, level_of, noise_level
+from ._misplaced import warn_of_border
 
 _LOW_FEATURES = 3
 _MOST_CLUSTERS = 4096
@@ -349,6 +350,7 @@ class PrivateKMeans(
         masses = coarse.masses if coarse.masses.any() else np.ones(len(points))
         self.coarse_ = DiscreteMeasure(points, masses)
         self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
+        warn_of_border(points, masses, facts, self.epsilon, self.bounds)
         last = list(facts.mechanisms.values())[-1]
         width, size = facts.n_features, facts.size
         if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:

@@ -28,7 +28,7 @@ class NoiseLevel:
     laplace, gaussian : float
         Levels of the two kinds of noise; Gaussian noise with the estimator's delta, or 1e-6.
     most_clusters : int
-        Largest number of clusters whose level is at most 0.1.
+        Largest number of clusters whose level is at most 0.1; 0 when one cluster is above.
     delta : float
         Failure probability of the Gaussian noise.
     """
@@ -46,12 +46,18 @@ class NoiseLevel:
         )
         if self.current <= NOISY:
             return text + "Below 0.1, most of a center is signal."
-        text += (
-            f"Above {NOISY} the centers can be mostly noise. "
-            f"With up to {self.most_clusters} clusters the level is below {NOISY}"
-        )
-        better = self.gaussian <= min(NOISY, self.current / 4.0)
-        return text + (f"; so it is with delta={self.delta:g}." if better else ".")
+        text += f"Above {NOISY} the centers can be mostly noise. " + self._fewer_clusters()
+        if self.gaussian <= min(NOISY, self.current / 4.0):
+            text += f" With delta={self.delta:g} it is below {NOISY}."
+        return text
+
+    def _fewer_clusters(self):
+        if self.most_clusters < 1:
+            return (
+                f"A single cluster is above {NOISY} too: that takes more rows or a larger epsilon."
+            )
+        some = "1 cluster" if self.most_clusters == 1 else f"up to {self.most_clusters} clusters"
+        return f"With {some} the level is below {NOISY}."
 
 
 def noise_level(estimator, n_features, n_rows):

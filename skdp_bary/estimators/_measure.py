@@ -13,6 +13,7 @@ from ..privacy._noise import public_generator
 from ..transport._haar import prune
 from ..transport._measures import DiscreteMeasure
 from ._base import BasePrivateEstimator
+from ._misplaced import warn_of_border
 from ._tree_methods import METHODS, by_level, cell_support
 
 _AUTO_DEPTHS = (1, 20)
@@ -266,6 +267,7 @@ class PrivateMeasure(BasePrivateEstimator):
         self.support_ = cell_support(self.tree_, self.cells_)
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()
+        warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
 
     def _depth(self, facts):
         """Depth from the size and the budget: cells of about one noise standard deviation."""

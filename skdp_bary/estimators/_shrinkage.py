@@ -28,14 +28,51 @@ def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
     moved = steps if basis is None else steps @ basis.T
     width = moved.shape[1]
     shrunk = np.empty_like(moved)
-    start, size = 0, width if basis is None else _FIRST_BLOCK
-    while start < width:
-        block = slice(start, start + size)
+    for block in [slice(0, width)] if basis is None else _blocks(width):
         prior = _prior_variance((moved[:, block] ** 2).mean(axis=1), noise, mass > 0)
         prior = min(prior, reach**2 / moved[:, block].shape[1])
         shrunk[:, block] = moved[:, block] * (prior / (prior + noise + 1e-300))[:, None]
-        start, size = start + size, min(size + size // 2, _LARGEST_BLOCK)
     return shrunk if basis is None else shrunk @ basis
+
+
+def shrink_matrices(moves, noise):
+    """Return the posterior means of symmetric matrices under a normal prior for each block.
+
+    Entries of one block of rows and one of columns share a prior variance, estimated over all
+    matrices.
+
+    Parameters
+    ----------
+    moves : ndarray of shape (n_matrices, n_axes, n_axes)
+        Noisy, with the most important axes first.
+    noise : ndarray of shape (n_matrices,)
+        Variance of the noise of an entry off the diagonal; on the diagonal it is twice that.
+    """
+    shrunk = np.empty_like(moves)
+    blocks = list(_blocks(moves.shape[1]))
+    known = np.ones(len(moves), dtype=bool)
+    for rows in blocks:
+        for columns in blocks:
+            part = moves[:, rows, columns]
+            wrong = noise * (1.0 + (rows == columns) / part.shape[1])
+            prior = _prior_variance((part**2).mean(axis=(1, 2)), wrong, known)
+            factors = prior / (prior + wrong + 1e-300)
+            shrunk[:, rows, columns] = part * factors[:, None, None]
+    return shrunk
+
+
+def positive_part(matrices):
+    """Return symmetric matrices without their negative eigenvalues."""
+    values, vectors = np.linalg.eigh(matrices)
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+
+def _blocks(width):
+    """Yield blocks of axes that grow."""
+    start, size = 0, _FIRST_BLOCK
+    while start < width:
+        yield slice(start, min(start + size, width))
+        start, size = start + size, min(size + size // 2, _LARGEST_BLOCK)
 
 
 def shrink_rows(steps, noise):

@@ -30,6 +30,14 @@ def haar_frame(n_features, n_directions, rng):
     -------
     U : ndarray of shape (n_features, n_directions)
         ``U.T @ U`` is the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry import haar_frame
+    >>> U = haar_frame(5, 2, np.random.default_rng(0))
+    >>> bool(np.allclose(U.T @ U, np.eye(2)))
+    True
     """
     d = _check_count(n_features, "n_features", 1)
     k = _check_count(n_directions, "n_directions", 1, d)
@@ -57,6 +65,14 @@ def tight_frame(n_features, n_directions, rng):
     -------
     U : ndarray of shape (n_features, n_directions)
         Each column is uniform on the sphere; the columns depend on each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry import tight_frame
+    >>> U = tight_frame(3, 12, np.random.default_rng(0))
+    >>> bool(np.allclose(U @ U.T, 4.0 * np.eye(3)))
+    True
     """
     d = _check_count(n_features, "n_features", 1)
     k = _check_count(n_directions, "n_directions", d)
@@ -101,6 +117,13 @@ def jl_matrix(n_features, n_components, rng):
     -------
     P : ndarray of shape (n_features, n_components)
         The matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry import jl_matrix
+    >>> jl_matrix(100, 20, np.random.default_rng(0)).shape
+    (100, 20)
     """
     d = _check_count(n_features, "n_features", 1)
     k = _check_count(n_components, "n_components", 1)

@@ -1,72 +1,22 @@
 """check_private: walk a pipeline and say of every step whether it keeps the guarantee."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 
 from .._sklearn import BaseSearchCV
 from ..estimators._base import BasePrivateEstimator
 from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
-from ..transformers import DomainScaler, JLTransformer
-
-PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
-_MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
-
-
-@dataclass(frozen=True)
-class StepVerdict:
-    """What was found about one step.
-
-    Attributes
-    ----------
-    name : str
-        Path of the step, as ``set_params`` would spell it.
-    estimator : str
-        Class of the step.
-    verdict : {"private", "public", "leaks", "unknown"}
-        "private": noise is added and paid for. "public": what it learns does not depend on the
-        rows. "leaks": it learns from the rows without noise, or its noise or budget is undone.
-        "unknown": nothing is known about it.
-    reason : str
-    mend : str
-        What to do instead; empty where there is nothing to mend.
-    """
-
-    name: str
-    estimator: str
-    verdict: str
-    reason: str
-    mend: str = ""
-
-
-@dataclass(frozen=True)
-class PrivacyReport:
-    """Verdicts about every step, see :func:`check_private`.
-
-    Attributes
-    ----------
-    steps : tuple of StepVerdict
-    """
-
-    steps: tuple
-
-    @property
-    def ok(self):
-        """Whether nothing leaks and nothing is unknown."""
-        return all(step.verdict in (PRIVATE, PUBLIC) for step in self.steps)
-
-    def __str__(self):
-        lines = []
-        for step in self.steps:
-            lines.append(
-                f"{_MARKS[step.verdict]:>5}  {step.name} ({step.estimator}): {step.reason}"
-            )
-            if step.mend:
-                lines.append(f"       mend: {step.mend}")
-        return "\n".join(lines)
+from ..model_selection._public_steps import (
+    chooses_columns_itself,
+    is_public,
+    join_names,
+    sklearn_name,
+    walk_steps,
+)
+from ._handed_on import bounds_advice
+from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
 
 def check_private(estimator, *, strict=False):
@@ -100,7 +50,7 @@ def check_private(estimator, *, strict=False):
     ['leaks', 'private']
     """
     steps = list(_walk("", estimator))
-    report = PrivacyReport(tuple(_with_shared_budget(steps)))
+    report = PrivacyReport(tuple(_with_shared_budget(steps, bounds_advice("", estimator))))
     if strict and not report.ok:
         raise LeakError(f"Fitting this is not private, or not known to be:\n{report}")
     return report
@@ -108,25 +58,15 @@ def check_private(estimator, *, strict=False):
 
 def _walk(name, estimator):
     """Yield (verdict, budget) of an estimator and all of its parts."""
-    if isinstance(estimator, Pipeline):
-        for part, step in estimator.steps:
-            yield from _walk(_join(name, part), step)
-    elif isinstance(estimator, ColumnTransformer):
-        for part, step, _ in estimator.transformers:
-            yield from _walk(_join(name, part), step)
-        yield from _walk(_join(name, "remainder"), estimator.remainder)
-    elif isinstance(estimator, FeatureUnion):
-        for part, step in estimator.transformer_list:
-            yield from _walk(_join(name, part), step)
-    elif isinstance(estimator, BaseSearchCV):
-        yield _search_verdict(name, estimator), None
-        yield from _walk(_join(name, "estimator"), estimator.estimator)
-    elif estimator is not None and not isinstance(estimator, str):
-        yield _judge(name, estimator)
-
-
-def _join(name, part):
-    return f"{name}__{part}" if name else part
+    for path, step in walk_steps(name, estimator):
+        if isinstance(step, BaseSearchCV):
+            yield _search_verdict(path, step), None
+            yield from _walk(join_names(path, "estimator"), step.estimator)
+        else:
+            yield _judge(path, step)
+            if isinstance(step, PrivateSearchCV) and isinstance(step.estimator, Pipeline):
+                earlier = Pipeline(step.estimator.steps[:-1])
+                yield from _walk(join_names(path, "estimator"), earlier)
 
 
 def _judge(name, estimator):
@@ -134,13 +74,14 @@ def _judge(name, estimator):
         return _private_verdict(name, estimator)
     if type(estimator).__module__.split(".")[0] == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
-    if _is_public(estimator):
+    if is_public(estimator):
         reason = "what it learns does not depend on the rows"
         return _verdict(name, estimator, PUBLIC, reason), None
-    if _is_given_function(estimator):
+    if sklearn_name(estimator) == "FunctionTransformer" or chooses_columns_itself(estimator):
         return _verdict(
             name, estimator, UNKNOWN, "it calls a function of yours",
-            "make sure that the function treats every row by itself, and keeps nothing of it",
+            "make sure that the function treats every row by itself, and keeps nothing of it"
+            if sklearn_name(estimator) == "FunctionTransformer" else "name the columns",
         ), None  # fmt: skip
     if type(estimator).__module__.split(".")[0] == "sklearn":
         return _verdict(
@@ -181,15 +122,16 @@ def _search_verdict(name, search):
     )  # fmt: skip
 
 
-def _with_shared_budget(steps):
-    """Return the verdicts; private steps that do not share one budget are said to leak."""
+def _with_shared_budget(steps, advice):
+    """Return the verdicts; private steps that do not share one budget are said to leak.
+
+    `advice` about bounds, by path, is added to steps that have nothing worse to mend.
+    """
     budgets = [budget for verdict, budget in steps if verdict.verdict == PRIVATE]
     ledgers = {id(getattr(budget, "_ledger", None)) for budget in budgets}
     shared = len(budgets) < 2 or (len(ledgers) == 1 and budgets[0] is not None)
     for verdict, _ in steps:
-        if shared or verdict.verdict != PRIVATE:
-            yield verdict
-        else:
+        if not shared and verdict.verdict == PRIVATE:
             yield StepVerdict(
                 verdict.name,
                 verdict.estimator,
@@ -198,24 +140,11 @@ def _with_shared_budget(steps):
                 "together is nowhere written",
                 "give all private steps the same BudgetAccountant",
             )
-
-
-def _is_public(estimator):
-    """Whether fitting depends on nothing but parameters and the number of columns."""
-    if isinstance(estimator, (DomainScaler, JLTransformer)):
-        return True
-    rule = _PUBLIC_WHEN.get(_sklearn_name(estimator))
-    return rule is not None and rule(estimator)
-
-
-def _is_given_function(estimator):
-    return _sklearn_name(estimator) == "FunctionTransformer"
-
-
-def _sklearn_name(estimator):
-    """Name of a scikit-learn class itself; a subclass may do anything."""
-    cls = type(estimator)
-    return cls.__name__ if cls.__module__.split(".")[0] == "sklearn" else None
+        elif verdict.name in advice and verdict.verdict in (PRIVATE, PUBLIC):
+            mends = [text for text in (verdict.mend, advice[verdict.name]) if text]
+            yield replace(verdict, mend="; ".join(mends))
+        else:
+            yield verdict
 
 
 def _verdict(name, estimator, verdict, reason, mend=""):
@@ -226,44 +155,6 @@ def _verdict(name, estimator, verdict, reason, mend=""):
 def _mend(estimator):
     return _MENDS.get(type(estimator).__name__, "fit it on public rows, or behind a release")
 
-
-def _always(estimator):
-    return True
-
-
-def _has_categories(estimator):
-    no_threshold = getattr(estimator, "min_frequency", None) is None
-    listed = not isinstance(estimator.categories, str)
-    return listed and no_threshold and getattr(estimator, "max_categories", None) is None
-
-
-def _has_components(estimator):
-    return estimator.n_components != "auto"  # "auto" takes the number of rows
-
-
-def _has_classes(estimator):
-    return estimator.classes is not None
-
-
-# Steps of scikit-learn that learn nothing from rows, and under which parameters.
-_PUBLIC_WHEN = {
-    "AdditiveChi2Sampler": _always,
-    "Binarizer": _always,
-    "FeatureHasher": _always,
-    "FunctionTransformer": lambda estimator: estimator.func is None,
-    "GaussianRandomProjection": _has_components,
-    "HashingVectorizer": _always,
-    "MultiLabelBinarizer": _has_classes,
-    "Normalizer": _always,
-    "OneHotEncoder": _has_categories,
-    "OrdinalEncoder": _has_categories,
-    "PolynomialCountSketch": _always,
-    "PolynomialFeatures": _always,
-    "RBFSampler": lambda estimator: estimator.gamma != "scale",  # "scale" takes the variance
-    "SkewedChi2Sampler": _always,
-    "SparseRandomProjection": _has_components,
-    "SplineTransformer": lambda estimator: isinstance(estimator.knots, np.ndarray),
-}
 
 _MENDS = {
     "StandardScaler": "scale by public bounds with DomainScaler",

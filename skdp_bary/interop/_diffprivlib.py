@@ -14,6 +14,7 @@ from .._optional import import_optional
 from ..exceptions import PrivacyWarning
 from ..privacy._accountant import check_accountant
 from ..privacy._checks import check_integer, exact, float_below
+from ..privacy._ledger import SPEND
 from ..privacy._neighbors import ADD_REMOVE
 
 _LIBRARY = import_optional("diffprivlib", "peers", "DiffprivlibAccountant")
@@ -98,7 +99,8 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     @property
     def spent_budget(self):
         """The (epsilon, delta) of every entry of the budget."""
-        return [(entry.epsilon, entry.delta) for entry in self.accountant.entries]
+        entries = self.accountant.entries
+        return [(entry.epsilon, entry.delta) for entry in entries if entry.kind == SPEND]
 
     def check(self, epsilon, delta):
         """Charge (epsilon, delta) now, for the release that the caller is about to make.
@@ -181,7 +183,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         )
 
     def __len__(self):
-        return len(self.accountant.entries)
+        return len(self.spent_budget)
 
     def __copy__(self):
         return self

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -9,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._base import BasePrivateEstimator
+from ..estimators._guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import check_accountant
@@ -22,6 +23,7 @@ from ..privacy._private_selection import make_trials, selection_mu
 from ..summaries._losses import NearestLoss
 from ..summaries._reduce import collect
 from ..summaries._release import release
+from ._search_parts import search_parts
 
 _FAILED = (
     "A trial of the search failed; the search was charged. Which one and why is not told, because "
@@ -31,11 +33,22 @@ _FAILED = (
 _SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
+@contextmanager
+def _silence():
+    """Let nothing be heard of a trial: warnings would count trials, errors tell of lost ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except Exception:
+            raise RuntimeError(_FAILED) from None
+
+
 def _best_has(name):
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
     """Hyper-parameter search whose choice is private.
 
     A random number of trials is made. Each picks a candidate at random, fits it on the rows with
@@ -45,12 +58,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator of this package
+    estimator : estimator of this package, or Pipeline that ends in one
         Fitted with every candidate. Its `epsilon`, `delta`, `accountant` and `random_state` are
-        set by the search; give public `bounds`, and a public `n_hint` where you have one.
+        set by the search; give public `bounds`, and a public `n_hint` where you have one. The
+        earlier steps of a pipeline must learn nothing from the rows, see ``check_private``; they
+        are fitted once.
 
     param_grid : dict or list of dict
-        Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public.
+        Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public. For
+        a pipeline, parameters of its last step, as ``step__parameter``.
 
     trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
         Law of the number of trials. For a pure budget one trial gets half of it under
@@ -75,7 +91,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : estimator
-        The fitted estimator of the best trial.
+        The fitted estimator, or pipeline, of the best trial.
     best_params_ : dict
         Its candidate.
     best_score_ : float
@@ -165,9 +181,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         -------
         self : object
         """
-        candidates, trial = self._candidates(), self._trial()
+        parts = search_parts(self.estimator)
+        candidates, trial = self._candidates(parts), self._trial()
         names = BaseEstimator()
-        payer = self._payer()
+        payer = self._payer(parts)
+        public, X = parts.before(X)
         rows = payer._open(names, X, y, groups, sample_weight)
         if not rows.rereadable:
             raise ValueError(
@@ -175,21 +193,18 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 "one reading; pass a list of chunks or a function that returns a new iterator."
             )
         for params in candidates:
-            trial.check(self._candidate(params, trial, None).privacy_plan(rows.n_features), params)
+            candidate = self._candidate(payer, parts.own_params(params), trial, None)
+            trial.check(candidate.privacy_plan(rows.n_features), params)
         noise = noise_generator(self.random_state)
         self._charge(payer, noise.seeded)
         best = None
         for _ in range(trial.law.draw(noise)):
             params = candidates[noise.uniform_integer(len(candidates))]
             seed = noise.uniform_integer(1 << 31) if noise.seeded else None
-            fitted = self._candidate(params, trial, seed)
-            with warnings.catch_warnings():  # they would count the trials, and speak of lost ones
-                warnings.simplefilter("ignore")
-                try:
-                    fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-                    score = self._score(fitted, rows, trial, noise)
-                except Exception:
-                    raise RuntimeError(_FAILED) from None
+            fitted = self._candidate(payer, parts.own_params(params), trial, seed)
+            with _silence():
+                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
+                score = self._score(fitted, rows, trial, noise)
             if best is None or score > best[0]:
                 best = (score, params, fitted)
         if best is None:
@@ -197,8 +212,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 "The number of trials came out as zero, which has probability "
                 f"{math.exp(-trial.law.mean):.2g}; the search was charged. Raise mean_trials."
             )
-        self.best_score_, self.best_params_, self.best_estimator_ = best
-        self.n_features_in_ = names.n_features_in_
+        self.best_score_, self.best_params_, fitted = best
+        self.best_estimator_ = parts.whole(public, fitted)
+        self.n_features_in_ = (names if public is None else public).n_features_in_
+        self._promised = self._promise(payer, trial, noise.seeded)
         return self
 
     @_best_has("predict")
@@ -219,26 +236,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.score(X, y)
 
-    def _candidates(self):
+    def _candidates(self, parts):
         candidates = list(ParameterGrid(self.param_grid))
-        fixed = sorted({name for params in candidates for name in params if name in _SET_HERE})
-        if fixed:
-            raise ValueError(f"param_grid must not vary {fixed}: trials must be comparable.")
+        names = {name for params in candidates for name in parts.own_params(params)}
+        if names & _SET_HERE:
+            raise ValueError(
+                f"param_grid must not vary {sorted(names & _SET_HERE)}: trials must be comparable."
+            )
         return candidates
 
     def _trial(self):
         """Return what one trial may spend, from public parameters."""
-        if not isinstance(self.estimator, BasePrivateEstimator):
-            raise TypeError(f"estimator must be one of this package, got {self.estimator!r}.")
-        if not hasattr(self.estimator, "predict"):
-            raise TypeError(
-                "estimator must represent rows by points (have predict), so that trials can be "
-                f"scored, got {self.estimator!r}."
-            )
-        if self.estimator.accountant is not None:
-            raise ValueError("Give the accountant to the search: it is charged once for all fits.")
-        if self.estimator.bounds is None:
-            raise ValueError("estimator must have public bounds, so that scores can be compared.")
         share = check_real(
             self.score_share, "score_share", low=0.0, high=1.0, open_low=True, open_high=True
         )
@@ -248,23 +256,36 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         law = make_trials(self.trials, mean)
         return make_trial(law, check_epsilon(self.epsilon), check_delta(self.delta), share)
 
-    def _candidate(self, params, trial, seed):
+    def _candidate(self, payer, params, trial, seed):
         """Return an unfitted estimator that can spend what one trial has for its fit."""
-        candidate = clone(self.estimator).set_params(**params)
+        candidate = clone(payer).set_params(**params)
         return candidate.set_params(
             epsilon=trial.fit_epsilon,
             delta=trial.fit_delta,
-            neighbors=self._payer()._relation(),
+            neighbors=payer._relation(),
+            accountant=None,
             random_state=seed,
         )
 
-    def _payer(self):
+    def _payer(self, parts):
         """Return the estimator with the budget of the search, of which it knows the terms."""
         if self.accountant is not None:
             check_accountant(self.accountant)
-        return clone(self.estimator).set_params(
+        return clone(parts.private).set_params(
             epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
         )
+
+    def _promise(self, payer, trial, seeded, condition=""):
+        steps = (("every trial", type(trial.score_mechanism).__name__),)
+        terms = payer._relation(), self.epsilon, self.delta
+        return Guarantee(*terms, steps, seeded, condition)
+
+    def _guarantee(self):
+        if hasattr(self, "best_estimator_"):
+            return self._promised
+        payer = self._payer(search_parts(self.estimator))
+        seeded = self.random_state is not None
+        return self._promise(payer, self._trial(), seeded, ", once fitted")
 
     def _charge(self, payer, seeded):
         relation, accountant = payer._relation(), payer._budget()
@@ -285,7 +306,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _score(self, fitted, rows, trial, noise):
         """Return minus the noisy loss of a fitted candidate."""
-        domain = check_domain(self.estimator.bounds, rows.n_features)
+        domain = check_domain(fitted.bounds, rows.n_features)
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
         query = NearestLoss(points, 2.0 * domain.radius, rows.person_units)
         step = Step("score", trial.score_mechanism)

@@ -6,6 +6,7 @@ from ._clusters import ClusterDisplay
 from ._heatmap import HeatmapDisplay
 from ._measure import MeasureDisplay
 from ._slices import SlicesDisplay
+from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
     "BarycenterDisplay",
@@ -13,5 +14,6 @@ __all__ = [
     "ClusterDisplay",
     "HeatmapDisplay",
     "MeasureDisplay",
+    "PrivacyUtilityDisplay",
     "SlicesDisplay",
 ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..privacy._ledger import SPEND
 from ..privacy._neighbors import compose_parts
 from ._axes import open_axes
 
@@ -64,7 +65,7 @@ class BudgetDisplay:
         -------
         display : BudgetDisplay
         """
-        entries = accountant.entries
+        entries = tuple(entry for entry in accountant.entries if entry.kind == SPEND)
         running = None
         if accountant.composition == "sum":
             running = running_totals(entries, accountant.neighbors)

@@ -1,241 +1,15 @@
 """The budget that estimators share: a ceiling, what was spent, and what a fit would cost."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
-
-from ..exceptions import BudgetError, RelationError
+from ..exceptions import BudgetError
 from ._budget_table import html_table, text_table
 from ._chain import check_receipt, check_records
-from ._checks import check_delta, check_integer, check_real
-from ._filters import exposure, make_filter
-from ._ledger import Entry, open_ledger, read_terms, refuse_existing
-from ._neighbors import ADD_REMOVE, REPLACE_ANY, check_neighbors
-from ._plan import Plan
+from ._filters import Cost, make_filter
+from ._ledger import RAISE, open_ledger, read_terms, refuse_existing
+from ._neighbors import ADD_REMOVE, check_neighbors
+from ._spending import BudgetPart, SharedBudget, check_text
 
 
-@dataclass(frozen=True)
-class Quote:
-    """What a fit would cost, computed before it runs.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What the fit would be charged for.
-    fits : bool
-        Whether the budget admits it now.
-    remaining : tuple of float
-        The (epsilon, delta) left after the charge; what is left now when it does not fit.
-    plan : Plan
-        The steps of the fit.
-    advice : str, default=""
-        What the estimator says, from public facts alone, about the noise that this buys; empty for
-        a plan, and for estimators without a ``privacy_advice`` method.
-    """
-
-    epsilon: float
-    delta: float
-    fits: bool
-    remaining: tuple
-    plan: Plan
-    advice: str = ""
-
-
-class _Budget:
-    """What a budget and its parts have in common: asking, spending, reading."""
-
-    def __init__(self, filter_, neighbors, ledger, part):
-        self._filter = filter_
-        self._neighbors = neighbors
-        self._ledger = ledger
-        self._part = part
-
-    @property
-    def neighbors(self):
-        """The neighbouring relation every charged plan must speak about."""
-        return self._neighbors
-
-    @property
-    def epsilon(self):
-        """Ceiling of the privacy loss."""
-        return self._filter.epsilon
-
-    @property
-    def delta(self):
-        """Ceiling of the failure probability."""
-        return self._filter.delta
-
-    def charge(self, plan, who, *, note=""):
-        """Charge a plan in one atomic step, before its first draw.
-
-        Parameters
-        ----------
-        plan : Plan
-            What will be released.
-        who : str
-            Who asks, as it will appear in the entries.
-        note : str, default=""
-            Free text kept with the entry.
-
-        Raises
-        ------
-        BudgetError
-            If the plan does not fit into what is left; nothing is charged.
-        RelationError
-            If the plan speaks about another neighbouring relation.
-        ReadOnlyLedgerError
-            If this is a copy of a budget that lives in the memory of another process.
-        """
-        self._check_plan(plan)
-        self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
-
-    def check(self, plan):
-        """Raise what :meth:`charge` would raise, without charging.
-
-        Parameters
-        ----------
-        plan : Plan
-            What would be released.
-        """
-        self._check_plan(plan)
-        self._ledger.refuse_copy()
-        cost = self._filter.price_plan(plan)
-        self._admit(self._ledger.tally(self._part), "A plan", plan.epsilon, plan.delta, cost)
-
-    def spend(self, epsilon, delta=0.0, *, who="", note=""):
-        """Charge an (epsilon, delta) private release made outside this package.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy loss of the release under the relation of this budget.
-        delta : float, default=0.0
-            Failure probability of the release.
-        who : str, default=""
-            Who asks, as it will appear in the entries.
-        note : str, default=""
-            Free text kept with the entry.
-
-        Raises
-        ------
-        BudgetError
-            If the spend does not fit into what is left; nothing is charged.
-        ReadOnlyLedgerError
-            If this is a copy of a budget that lives in the memory of another process.
-        """
-        epsilon, delta = check_real(epsilon, "epsilon", low=0.0), check_delta(delta)
-        if epsilon == 0.0 and delta == 0.0:
-            raise ValueError("epsilon or delta must be above zero, got 0 for both.")
-        self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note)
-
-    def quote(self, plan_or_estimator, n_features=None):
-        """Return what a fit would cost, without charging.
-
-        Parameters
-        ----------
-        plan_or_estimator : Plan or estimator
-            A plan, or an unfitted estimator of this package.
-        n_features : int, default=None
-            Number of columns the estimator would be fitted on; not used for a plan.
-
-        Returns
-        -------
-        Quote
-        """
-        plan = _find_plan(plan_or_estimator, n_features)
-        self._check_plan(plan)
-        spent = exposure(self._ledger.tally(self._part), self._neighbors)
-        after = spent + self._filter.price_plan(plan)
-        fits = after.fits(self._filter.ceiling)
-        remaining = self._room(after if fits else spent)
-        advise = getattr(plan_or_estimator, "privacy_advice", None)
-        advice = "" if advise is None else advise(n_features)
-        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice)
-
-    def total(self):
-        """Return the (epsilon, delta) spent so far, rounded up.
-
-        For a part: what a person of that part has spent, entries on the whole data included.
-        With ``composition="renyi"`` it contains the fixed price of turning a Renyi loss into
-        (epsilon, delta), and so starts high and grows slowly.
-        """
-        return self._filter.total(self._exposure())
-
-    def remaining(self):
-        """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down."""
-        return self._room(self._exposure())
-
-    # copy.copy, copy.deepcopy and sklearn.base.clone must not multiply a budget.
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def _append(self, who, epsilon, delta, cost, note):
-        entry = Entry(
-            time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
-            who=_check_text(who, "who"),
-            relation=self._neighbors,
-            epsilon=float(epsilon),
-            delta=float(delta),
-            part=self._part,
-            note=_check_text(note, "note"),
-        )
-        asker = who or "A spend"
-        self._ledger.append(
-            entry, cost, lambda tally: self._admit(tally, asker, epsilon, delta, cost)
-        )
-
-    def _admit(self, tally, who, epsilon, delta, cost):
-        spent = exposure(tally, self._neighbors)
-        if (spent + cost).fits(self._filter.ceiling):
-            return
-        left = spent.below(self._filter.ceiling)
-        asked = self._in_words(epsilon, delta, cost)
-        available = self._in_words(*self._filter.room(left), left)
-        where = f" for part {self._part!r}" if self._part else ""
-        raise BudgetError(
-            f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
-            f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."
-        )
-
-    def _in_words(self, epsilon, delta, cost):
-        detail = self._filter.describe(cost)
-        return f"epsilon={epsilon}, delta={delta}" + (f" ({detail})" if detail else "")
-
-    def _check_plan(self, plan):
-        if not isinstance(plan, Plan):
-            raise TypeError(f"plan must be a Plan, got {plan!r}.")
-        if plan.relation != self._neighbors:
-            raise RelationError(
-                f"The plan speaks about neighbors={plan.relation!r}, this budget about "
-                f"neighbors={self._neighbors!r}. Nothing was charged."
-            )
-
-    def _exposure(self):
-        return exposure(self._ledger.tally(self._part), self._neighbors)
-
-    def _room(self, spent):
-        return self._filter.room(spent.below(self._filter.ceiling))
-
-
-class BudgetPart(_Budget):
-    """One of several disjoint parts of the data, see :meth:`BudgetAccountant.part`."""
-
-    def _check_plan(self, plan):
-        super()._check_plan(plan)
-        if self._neighbors == REPLACE_ANY:
-            raise RelationError(
-                "Under neighbors='replace_any' a fit takes the number of persons as public, and "
-                f"the size of part {self._part!r} is not. Charge the fit to the whole data. "
-                "Nothing was charged."
-            )
-
-    def __repr__(self):
-        return f"BudgetPart({self._part!r})"
-
-
-class BudgetAccountant(_Budget):
+class BudgetAccountant(SharedBudget):
     """A privacy budget shared by every estimator it is given to.
 
     The accountant is a *privacy filter*. Its ceiling is fixed first; then every fit is charged
@@ -266,13 +40,16 @@ class BudgetAccountant(_Budget):
 
     Attributes
     ----------
-    epsilon, delta, neighbors, composition : object
+    epsilon, delta : float
+        The ceiling, as known since the ledger was last read; :meth:`raise_ceiling` raises it.
+    neighbors, composition : str
         As given; they cannot be changed.
     ledger : str or None
         Absolute path of the file, or address of the server without password.
     entries : tuple of Entry
         Every spend so far, with ``time``, ``who``, ``relation``, ``epsilon``, ``delta``, ``part``
-        and ``note``.
+        and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of "spend"
+        and whose ``epsilon`` and ``delta`` are the new ceiling.
 
     Notes
     -----
@@ -360,7 +137,9 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             "composition": filter_.composition,
             "renyi_order": filter_.order,
         }
-        super().__init__(filter_, neighbors, open_ledger(ledger, terms), "")
+        kept = open_ledger(ledger, terms)
+        filter_ = make_filter(composition, epsilon, delta, kept.terms["renyi_order"])
+        super().__init__(filter_, neighbors, kept, "")
 
     @property
     def composition(self):
@@ -374,8 +153,39 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     @property
     def entries(self):
-        """Every spend so far, oldest first."""
+        """Every spend, and every raise of the ceiling, oldest first."""
         return self._ledger.entries()
+
+    def raise_ceiling(self, epsilon, delta=None, *, who="", note=""):
+        """Raise the ceiling, an act of the owner of the data that is logged as an entry.
+
+        From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
+        answer to what was released is a promise of the largest ceiling that might ever be allowed,
+        so decide about that one without looking at releases.
+
+        Parameters
+        ----------
+        epsilon : float
+            New ceiling of the privacy loss, not below the present one.
+        delta : float or None, default=None
+            New ceiling of the failure probability, not below the present one; None keeps it.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Raises
+        ------
+        BudgetError
+            If the new ceiling is not above the present one; nothing is changed.
+        LedgerError
+            If the role on a server is not the owner of the budget.
+        """
+        delta = self.delta if delta is None else delta
+        raised = make_filter(self.composition, epsilon, delta, self._filter.order)
+        entry = self._entry(who, epsilon, delta, note, kind=RAISE)
+        self._ledger.append(entry, Cost(), lambda tally: self._admit_raise(tally, raised))
+        self._filter = raised
 
     def receipt(self):
         """Return a receipt of everything charged so far, to be kept apart from the ledger.
@@ -406,9 +216,10 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             or if the ledger does not hold what the receipt speaks of.
         """
         entries, costs, links, totals = self._ledger.records()
-        check_records(self.ledger, entries, costs, links, totals)
+        first = self._ledger.first_link()
+        check_records(self.ledger, first, entries, costs, links, totals)
         if receipt is not None:
-            check_receipt(self.ledger, self._ledger.receipt(), links, receipt)
+            check_receipt(self.ledger, first, self._ledger.receipt(), links, receipt)
         return len(entries)
 
     def part(self, name):
@@ -437,7 +248,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
             can be given to an estimator as its ``accountant``.
         """
-        if not _check_text(name, "name"):
+        if not check_text(name, "name"):
             raise ValueError("name must not be empty: the whole data is no part.")
         return BudgetPart(self._filter, self._neighbors, self._ledger, name)
 
@@ -458,6 +269,16 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             f"neighbors={self.neighbors!r}, composition={self.composition!r}{ledger})"
         )
 
+    def _admit_raise(self, tally, raised):
+        present = self._filter_at(tally)
+        before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
+        if after == before or after[0] < before[0] or after[1] < before[1]:
+            raise BudgetError(
+                f"The ceiling can only be raised, and what was spent stays spent: it is epsilon="
+                f"{before[0]}, delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. "
+                "Nothing was changed."
+            )
+
     def _closing_lines(self):
         spent = self._exposure()
         return [
@@ -468,23 +289,6 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
 def check_accountant(value, name="accountant"):
     """Return a budget or a part of one, or raise naming the parameter."""
-    if not isinstance(value, _Budget):
+    if not isinstance(value, SharedBudget):
         raise TypeError(f"{name} must be a BudgetAccountant or a part of one, got {value!r}.")
-    return value
-
-
-def _find_plan(plan_or_estimator, n_features):
-    if isinstance(plan_or_estimator, Plan):
-        return plan_or_estimator
-    if not hasattr(plan_or_estimator, "privacy_plan"):
-        raise TypeError(
-            "plan_or_estimator must be a Plan or an estimator with a privacy_plan method, got "
-            f"{plan_or_estimator!r}."
-        )
-    return plan_or_estimator.privacy_plan(check_integer(n_features, "n_features", low=1))
-
-
-def _check_text(value, name):
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {value!r}.")
     return value

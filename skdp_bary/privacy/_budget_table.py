@@ -2,8 +2,11 @@
 
 from html import escape
 
+from ._ledger import RAISE, SPEND
+
 _COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
 _WIDEST = 40
+_KINDS = {SPEND: "", RAISE: "new ceiling"}
 
 
 def text_table(title, entries, closing):
@@ -35,4 +38,5 @@ def _cells(entry):
     who = " ".join(entry.who.split())
     if len(who) > _WIDEST:
         who = who[: _WIDEST - 3] + "..."
-    return (entry.time, who, entry.part, f"{entry.epsilon:g}", f"{entry.delta:g}", entry.note)
+    note = "; ".join(filter(None, [_KINDS[entry.kind], entry.note]))
+    return (entry.time, who, entry.part, f"{entry.epsilon:g}", f"{entry.delta:g}", note)

@@ -155,6 +155,11 @@ def renyi_order(epsilon, delta):
     return order, _order_budget(order, epsilon, delta)
 
 
+def renyi_budget(order, epsilon, delta):
+    """Return the Renyi budget at an order: divergences up to it are (epsilon, delta) private."""
+    return _order_budget(order, check_epsilon(epsilon), _check_positive_delta(delta))
+
+
 def zcdp_delta(rho, epsilon):
     """Return the delta at `epsilon` of a release with rho-zCDP, rounded up."""
     mu = _zcdp_mu(rho)

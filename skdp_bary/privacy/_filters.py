@@ -31,7 +31,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ._calibration import renyi_epsilon, renyi_order
+from ._calibration import renyi_budget, renyi_epsilon, renyi_order
 from ._checks import check_delta, check_option, check_real, exact, float_below
 from ._curves import pure_renyi
 from ._neighbors import compose_parts
@@ -75,6 +75,8 @@ class Tally:
         The largest sums among other parts: two when the whole looks, at least one when a part
         does. Smaller ones cannot matter to
         :func:`~skdp_bary.privacy._neighbors.compose_parts`.
+    raised : tuple of float or None
+        The (epsilon, delta) that the ceiling was last raised to; None when it never was.
     """
 
     part: str
@@ -82,6 +84,7 @@ class Tally:
     own: Cost
     other_losses: tuple
     other_deltas: tuple
+    raised: tuple | None = None
 
 
 def exposure(tally, relation):
@@ -143,14 +146,17 @@ class RenyiFilter:
 
     composition = "renyi"
 
-    def __init__(self, epsilon, delta):
+    def __init__(self, epsilon, delta, order=None):
         if not delta > 0.0:
             raise ValueError(
                 f"delta must be in (0, 1) with composition='renyi', got {delta!r}. A Renyi bound "
                 "is not a pure one: use composition='sum' for a ceiling with delta=0."
             )
         self.epsilon, self.delta = epsilon, delta
-        self.order, budget = renyi_order(epsilon, delta / 2.0)
+        if order is None:
+            self.order, budget = renyi_order(epsilon, delta / 2.0)
+        else:
+            self.order, budget = order, renyi_budget(order, epsilon, delta / 2.0)
         self.ceiling = Cost(
             math.floor(Fraction(budget) * LOSS_UNIT), math.floor(exact(delta) / 2 * DELTA_UNIT)
         )
@@ -209,12 +215,18 @@ class RenyiFilter:
         return self.price(_float_down(units, LOSS_UNIT), 0.0).loss
 
 
-def make_filter(composition, epsilon, delta):
-    """Return the filter named `composition` with a checked ceiling."""
+def make_filter(composition, epsilon, delta, order=None):
+    """Return the filter named `composition` with a checked ceiling.
+
+    The `order` is that of an earlier ceiling, which a raised one keeps: what was spent is known at
+    that order only. None takes what suits the ceiling.
+    """
     check_option(composition, "composition", COMPOSITIONS)
     epsilon = check_real(epsilon, "epsilon", low=1.0 / LOSS_UNIT, high=_LARGEST_EPSILON)
     delta = check_delta(delta)
-    return (SumFilter if composition == "sum" else RenyiFilter)(epsilon, delta)
+    if composition == "sum":
+        return SumFilter(epsilon, delta)
+    return RenyiFilter(epsilon, delta, order)
 
 
 def _float_down(units, unit):

@@ -2,8 +2,8 @@
 
 ``_sqlite`` keeps them in a file and ``_postgres`` on a server. All answer the same calls:
 ``append(entry, cost, admit)`` adds an entry in one atomic step with the question whether it is
-admitted; ``tally(part)``, ``entries()``, ``receipt()`` and ``records()`` read; and
-``refuse_copy()`` raises when the ledger cannot spend.
+admitted; ``tally(part)``, ``entries()``, ``receipt()`` and ``records()`` read; ``terms`` is what
+the ledger was created with, and ``refuse_copy()`` raises when it cannot spend.
 """
 
 import os
@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass
 
 from ..exceptions import LedgerError, ReadOnlyLedgerError
-from ._chain import FIRST, Receipt, next_link
+from ._chain import Receipt, first_link, next_link
 from ._filters import Cost, Tally
 
 # One lock for every ledger of the process. Charges are short and rare next to the fits they
@@ -25,9 +25,13 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+SPEND, RAISE = "spend", "raise"
+FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One spend of a budget.
+    """One spend of a budget, or one raise of its ceiling.
 
     Parameters
     ----------
@@ -38,11 +42,12 @@ class Entry:
     relation : str
         Neighbouring relation of the release.
     epsilon, delta : float
-        What was asked for.
+        What was asked for; the new ceiling of a raise.
     part : str
         The part of the data it was charged on; empty for the whole data.
     note : str
         Free text, such as "seeded, not private".
+    kind : {"spend", "raise"}
     """
 
     time: str
@@ -52,12 +57,13 @@ class Entry:
     delta: float
     part: str
     note: str
+    kind: str = SPEND
 
 
 def open_ledger(path, terms):
     """Return a ledger in memory, in the file `path`, or on the server at that address."""
     if path is None:
-        return MemoryLedger()
+        return MemoryLedger(terms)
     if is_server(path):
         from ._postgres import PostgresLedger
 
@@ -67,12 +73,21 @@ def open_ledger(path, terms):
     return SqliteLedger(path, terms)
 
 
-def differing_terms(stored, terms, where):
-    """Return in words which terms differ from those that a ledger holds; empty when none does."""
+def terms_now(terms, raised):
+    """Return the terms of a ledger with the ceiling that it was last raised to."""
+    return terms if raised is None else terms | {"epsilon": raised[0], "delta": raised[1]}
+
+
+def differing_terms(stored, raised, terms, where):
+    """Return in words which terms differ from those that a ledger holds; empty when none does.
+
+    The order of a raised ceiling is that of the first one, and follows from nothing else.
+    """
+    stored = terms_now(stored, raised)
     return "; ".join(
         f"{name} is {stored[name]!r} {where} and {given!r} here"
         for name, given in terms.items()
-        if stored[name] != given
+        if stored[name] != given and not (raised and name == "renyi_order")
     )
 
 
@@ -86,9 +101,10 @@ def read_records(rows, sums):
     sums : sequence of tuple
         Part, loss and delta in units.
     """
-    entries, costs = [Entry(*row[:7]) for row in rows], [Cost(*row[7:9]) for row in rows]
+    n = len(FIELDS)
+    entries, costs = [Entry(*row[:n]) for row in rows], [Cost(*row[n : n + 2]) for row in rows]
     totals = {part: Cost(loss, delta) for part, loss, delta in sums}
-    return entries, costs, [row[9] for row in rows], totals
+    return entries, costs, [row[n + 2] for row in rows], totals
 
 
 def is_server(ledger):
@@ -97,7 +113,7 @@ def is_server(ledger):
 
 
 def read_terms(path):
-    """Return what the entries of an existing ledger are measured against."""
+    """Return what the entries of an existing ledger are measured against now."""
     if is_server(path):
         from ._postgres import PostgresLedger
 
@@ -122,8 +138,10 @@ class MemoryLedger:
 
     path = None
 
-    def __init__(self):
+    def __init__(self, terms):
+        self.terms = terms
         self._id = uuid.uuid4().hex
+        self._raised = None
         self._entries, self._costs, self._links = [], [], []
         self._totals = {}
         self._leading_losses = []
@@ -140,8 +158,9 @@ class MemoryLedger:
             if entry.part:
                 self._leading_losses = self._leading(self._leading_losses, entry.part, "loss")
                 self._leading_deltas = self._leading(self._leading_deltas, entry.part, "delta")
-            previous = self._links[-1] if self._links else FIRST
-            self._links.append(next_link(previous, entry, cost))
+            if entry.kind == RAISE:
+                self._raised = entry.epsilon, entry.delta
+            self._links.append(next_link(self._last_link(), entry, cost))
             self._costs.append(cost)
             self._entries.append(entry)
 
@@ -158,7 +177,11 @@ class MemoryLedger:
     def receipt(self):
         """Return the receipt of the latest entry."""
         with LOCK:
-            return Receipt(self._id, len(self._links), self._links[-1] if self._links else FIRST)
+            return Receipt(self._id, len(self._links), self._last_link())
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
 
     def records(self):
         """Return entries, costs and links, oldest first, and the running sums by part."""
@@ -193,7 +216,11 @@ class MemoryLedger:
             self._totals.get(part, Cost()) if part else Cost(),
             self._others(self._leading_losses, part, "loss"),
             self._others(self._leading_deltas, part, "delta"),
+            self._raised,
         )
+
+    def _last_link(self):
+        return self._links[-1] if self._links else self.first_link()
 
     # Sums only grow, so the two leading parts after a spend are among the two before and the part
     # that was charged.

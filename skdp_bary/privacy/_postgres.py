@@ -1,16 +1,20 @@
 """Entries of budgets on a PostgreSQL server, shared by many hosts."""
 
+import os
+import threading
 import uuid
+import weakref
 from contextlib import contextmanager
+from dataclasses import astuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from .._optional import import_optional
 from ..exceptions import LedgerError, ReadOnlyLedgerError
-from ._chain import FIRST, Receipt, next_link
+from ._chain import Receipt, first_link, next_link
 from ._filters import Cost, Tally
-from ._ledger import Entry, differing_terms, read_records
+from ._ledger import FIELDS, Entry, differing_terms, read_records, terms_now
 
-_FORMAT = 1
+_FORMAT = 2
 _LOCK = 0x736B6470  # first half of the advisory lock; the second names the budget
 _CONNECT_SECONDS = 10
 _LOCK_SECONDS = 30
@@ -27,11 +31,12 @@ CREATE TABLE IF NOT EXISTS skdp_bary.entries (
     budget TEXT NOT NULL REFERENCES skdp_bary.budgets (id), number BIGINT NOT NULL,
     time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
     epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
-    part TEXT NOT NULL, note TEXT NOT NULL,
+    part TEXT NOT NULL, note TEXT NOT NULL, kind TEXT NOT NULL,
     loss_units BIGINT NOT NULL CHECK (loss_units >= 0),
     delta_units BIGINT NOT NULL CHECK (delta_units >= 0),
     link TEXT NOT NULL, PRIMARY KEY (budget, number)
 );
+CREATE INDEX IF NOT EXISTS raises ON skdp_bary.entries (budget, number) WHERE kind = 'raise';
 CREATE TABLE IF NOT EXISTS skdp_bary.totals (
     budget TEXT NOT NULL REFERENCES skdp_bary.budgets (id), part TEXT NOT NULL,
     loss_units BIGINT NOT NULL, delta_units BIGINT NOT NULL, PRIMARY KEY (budget, part)
@@ -40,20 +45,71 @@ CREATE OR REPLACE FUNCTION skdp_bary.refuse() RETURNS trigger LANGUAGE plpgsql A
     $$ BEGIN RAISE EXCEPTION 'entries of a budget are never changed'; END $$;
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE
     ON skdp_bary.entries FOR EACH STATEMENT EXECUTE FUNCTION skdp_bary.refuse();
+CREATE OR REPLACE FUNCTION skdp_bary.ask_owner() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN
+        IF NOT pg_has_role(session_user,
+                (SELECT owner FROM skdp_bary.budgets WHERE id = NEW.budget), 'MEMBER') THEN
+            RAISE EXCEPTION 'only the owner of a budget may raise its ceiling';
+        END IF; RETURN NEW; END $$;
+CREATE OR REPLACE TRIGGER owner_raises BEFORE INSERT ON skdp_bary.entries
+    FOR EACH ROW WHEN (NEW.kind = 'raise') EXECUTE FUNCTION skdp_bary.ask_owner();
 """
 _TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
-_FIELDS = "time, who, relation, epsilon, delta, part, note"
-_INSERT = f"""
-INSERT INTO skdp_bary.entries (budget, number, {_FIELDS}, loss_units, delta_units, link)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+_COLUMNS = ", ".join(FIELDS)
+# The identity of a budget, its latest entry, and the latest raise of its ceiling.
+_HEAD = """
+SELECT b.id, e.number, e.link, r.epsilon, r.delta FROM skdp_bary.budgets AS b
+LEFT JOIN LATERAL (SELECT number, link FROM skdp_bary.entries
+    WHERE budget = b.id ORDER BY number DESC LIMIT 1) AS e ON true
+LEFT JOIN LATERAL (SELECT epsilon, delta FROM skdp_bary.entries
+    WHERE budget = b.id AND kind = 'raise' ORDER BY number DESC LIMIT 1) AS r ON true
+WHERE b.name = %s
+"""
+_TALLY = """
+(SELECT 'sum', part, loss_units, delta_units FROM skdp_bary.totals
+    WHERE budget = %(id)s AND part IN ('', %(part)s))
+UNION ALL (SELECT 'loss', '', loss_units, 0 FROM skdp_bary.totals
+    WHERE budget = %(id)s AND part NOT IN ('', %(part)s) ORDER BY loss_units DESC LIMIT 2)
+UNION ALL (SELECT 'delta', '', 0, delta_units FROM skdp_bary.totals
+    WHERE budget = %(id)s AND part NOT IN ('', %(part)s) ORDER BY delta_units DESC LIMIT 2)
 """
 # Running sums, so that a charge does not read all earlier entries.
-_RAISE = """
-INSERT INTO skdp_bary.totals AS t (budget, part, loss_units, delta_units) VALUES (%s, %s, %s, %s)
+_APPEND = f"""
+WITH appended AS (
+    INSERT INTO skdp_bary.entries (budget, number, {_COLUMNS}, loss_units, delta_units, link)
+    VALUES ({", ".join(["%s"] * (len(FIELDS) + 5))})
+    RETURNING budget, part, loss_units, delta_units
+)
+INSERT INTO skdp_bary.totals AS t (budget, part, loss_units, delta_units)
+SELECT budget, part, loss_units, delta_units FROM appended
 ON CONFLICT (budget, part) DO UPDATE SET
     loss_units = t.loss_units + excluded.loss_units,
     delta_units = t.delta_units + excluded.delta_units
 """
+
+
+class _Kept:
+    """The connection of one process to one database, used by one thread at a time."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+        self.lock = threading.Lock()
+        self.db = None
+
+    def drop(self):
+        """Close the connection, unless it belongs to the process that this one was forked from."""
+        if self.db is not None and self.pid == os.getpid():
+            self.db.close()
+            self.db = None
+
+    __del__ = drop
+
+
+_ALL_KEPT = weakref.WeakValueDictionary()  # closed with the last ledger that uses them
+
+
+def _kept_for(address):
+    return _ALL_KEPT.setdefault((os.getpid(), address), _Kept())
 
 
 class PostgresLedger:
@@ -61,7 +117,9 @@ class PostgresLedger:
 
     A charge holds an advisory lock of the budget, so that charges wait for one another instead of
     failing, and is one serialisable transaction with synchronous commit. When the connection is
-    lost while a charge is committed, the charge may stand and nothing is released.
+    lost while a charge is committed, the charge may stand and nothing is released. A process keeps
+    one connection to a database between calls; it is opened anew when it was lost, and after any
+    failure.
 
     Parameters
     ----------
@@ -79,20 +137,20 @@ class PostgresLedger:
         if stored is None:
             self._create(terms)
             stored = self._stored()  # another process may have been faster
-        differing = differing_terms(stored, terms, "on the server")
+        self._id, self.terms, raised = stored
+        differing = differing_terms(self.terms, raised, terms, "on the server")
         if differing:
             raise self._error(f"it was created for another budget: {differing}")
-        self._id = stored["id"]
 
     @classmethod
     def terms_at(cls, address):
-        """Return the terms of an existing budget."""
+        """Return the terms of an existing budget now."""
         ledger = cls.__new__(cls)
         ledger._connect_to(address)
         stored = ledger._stored()
         if stored is None:
             raise ledger._error("there is no such budget")
-        return {name: stored[name] for name in _TERMS}
+        return terms_now(*stored[1:])
 
     @classmethod
     def refuse_existing(cls, address):
@@ -104,44 +162,44 @@ class PostgresLedger:
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally)`` raises."""
-        with self._session() as db:
-            db.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", (_LOCK, self._id))
+        lock = f"({_LOCK}, hashtext(%s))"
+        with self._session(f"SELECT pg_advisory_lock{lock}", (self._id,)) as db:
+            db.isolation_level, db.read_only = self._psycopg.IsolationLevel.SERIALIZABLE, False
             with db.transaction():
-                db.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE")
-                db.execute("SET LOCAL synchronous_commit = on")
-                self._check_identity(db)
-                admit(self._read_tally(db, entry.part))
-                number, link = self._last(db)
-                fields = (entry.time, entry.who, entry.relation, entry.epsilon, entry.delta,
-                          entry.part, entry.note, cost.loss, cost.delta)  # fmt: skip
-                new = next_link(link, entry, cost)
-                db.execute(_INSERT, (self._id, number + 1, *fields, new))
-                db.execute(_RAISE, (self._id, entry.part, cost.loss, cost.delta))
+                number, link, raised = self._head(db)
+                admit(self._read_tally(db, entry.part, raised))
+                fields = (*astuple(entry), cost.loss, cost.delta, next_link(link, entry, cost))
+                db.execute(_APPEND, (self._id, number + 1, *fields))
+            db.execute(f"SELECT pg_advisory_unlock{lock}", (self._id,))
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""
-        with self._reading() as db:
-            return self._read_tally(db, part)
+        with self._reading() as (db, head):
+            return self._read_tally(db, part, head[2])
 
     def entries(self):
         """Return the entries, oldest first."""
-        with self._reading() as db:
+        with self._reading() as (db, _):
             rows = db.execute(
-                f"SELECT {_FIELDS} FROM skdp_bary.entries WHERE budget = %s ORDER BY number",
+                f"SELECT {_COLUMNS} FROM skdp_bary.entries WHERE budget = %s ORDER BY number",
                 (self._id,),
             )
             return tuple(Entry(*row) for row in rows.fetchall())
 
     def receipt(self):
         """Return the receipt of the latest entry."""
-        with self._reading() as db:
-            return Receipt(self._id, *self._last(db))
+        with self._reading() as (_, head):
+            return Receipt(self._id, *head[:2])
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
 
     def records(self):
         """Return entries, costs and links, oldest first, and the running sums by part."""
-        with self._reading() as db:
+        with self._reading() as (db, _):
             rows = db.execute(
-                f"SELECT {_FIELDS}, loss_units, delta_units, link FROM skdp_bary.entries "
+                f"SELECT {_COLUMNS}, loss_units, delta_units, link FROM skdp_bary.entries "
                 "WHERE budget = %s ORDER BY number",
                 (self._id,),
             ).fetchall()
@@ -153,7 +211,7 @@ class PostgresLedger:
 
     def refuse_copy(self):
         """Raise when the role that is connected may only read."""
-        with self._reading() as db:
+        with self._reading() as (db, _):
             may_write = db.execute(
                 "SELECT has_table_privilege('skdp_bary.entries', 'INSERT') "
                 "AND NOT pg_is_in_recovery()"
@@ -169,92 +227,92 @@ class PostgresLedger:
         self.path = _without_password(address)
         self._psycopg = import_optional("psycopg", "postgres", "a ledger on PostgreSQL")
         self._id = None
+        self._kept = _kept_for(self._address)
 
     def _stored(self):
+        """Return identity, terms and raised ceiling of the budget, or None when there is none."""
         with self._session() as db:
-            there = db.execute("SELECT to_regclass('skdp_bary.budgets')").fetchone()[0]
-            if there is None:
+            if not _has_tables(db):
                 return None
             row = db.execute(
                 f"SELECT id, format, {', '.join(_TERMS)} FROM skdp_bary.budgets WHERE name = %s",
                 (self._name,),
             ).fetchone()
-        if row is None:
-            return None
-        if row[1] != _FORMAT:
-            raise self._error(f"it has ledger format {row[1]}, this version reads {_FORMAT}")
-        return dict(zip(("id", *_TERMS), (row[0], *row[2:]), strict=True))
+            if row is None:
+                return None
+            if row[1] != _FORMAT:
+                raise self._error(f"it has ledger format {row[1]}, this version reads {_FORMAT}")
+            return row[0], dict(zip(_TERMS, row[2:], strict=True)), _raised(db, row[0])
 
     def _create(self, terms):
         marks = ", ".join(["%s"] * (3 + len(_TERMS)))
-        with self._session() as db:
-            db.execute("SELECT pg_advisory_lock(%s, 0)", (_LOCK,))  # one creation at a time
+        # one creation at a time
+        with self._session(f"SELECT pg_advisory_lock({_LOCK}, 0)") as db:
+            db.isolation_level, db.read_only = None, None
             with db.transaction():
-                for statement in _SCHEMA.split(";\n"):
-                    if statement.strip():
-                        db.execute(statement)
+                if not _has_tables(db):  # the first budget; later ones may be made by other roles
+                    db.execute(_SCHEMA)
                 db.execute(
                     f"INSERT INTO skdp_bary.budgets (name, id, format, {', '.join(_TERMS)}) "
                     f"VALUES ({marks}) ON CONFLICT (name) DO NOTHING",
                     (self._name, uuid.uuid4().hex, _FORMAT, *(terms[name] for name in _TERMS)),
                 )
+            db.execute(f"SELECT pg_advisory_unlock({_LOCK}, 0)")
 
-    def _check_identity(self, db):
+    def _head(self, db):
+        """Return number and link of the latest entry, and the raised ceiling or None."""
+        row = db.execute(_HEAD, (self._name,)).fetchone()
         # A budget dropped and created anew under the same name would start at zero.
-        row = db.execute(
-            "SELECT id FROM skdp_bary.budgets WHERE name = %s", (self._name,)
-        ).fetchone()
-        if row != (self._id,):
+        if row is None or row[0] != self._id:
             raise self._error("it was replaced by another budget since this one was opened")
+        _, number, link, epsilon, delta = row
+        raised = None if epsilon is None else (epsilon, delta)
+        return (0, self.first_link(), raised) if number is None else (number, link, raised)
 
-    def _last(self, db):
-        row = db.execute(
-            "SELECT number, link FROM skdp_bary.entries WHERE budget = %s "
-            "ORDER BY number DESC LIMIT 1",
-            (self._id,),
-        ).fetchone()
-        return (0, FIRST) if row is None else row
-
-    def _read_tally(self, db, part):
-        rows = db.execute(
-            "SELECT part, loss_units, delta_units FROM skdp_bary.totals "
-            "WHERE budget = %s AND part IN ('', %s)",
-            (self._id, part),
-        )
-        sums = {name: Cost(loss, delta) for name, loss, delta in rows.fetchall()}
+    def _read_tally(self, db, part, raised):
+        rows = db.execute(_TALLY, {"id": self._id, "part": part}).fetchall()
+        sums = {name: Cost(loss, delta) for kind, name, loss, delta in rows if kind == "sum"}
+        losses = tuple(loss for kind, _, loss, _ in rows if kind == "loss")
+        deltas = tuple(delta for kind, _, _, delta in rows if kind == "delta")
         own = sums.get(part, Cost()) if part else Cost()
-        losses = self._two_largest(db, "loss_units", part)
-        return Tally(
-            part, sums.get("", Cost()), own, losses, self._two_largest(db, "delta_units", part)
-        )
-
-    def _two_largest(self, db, column, part):
-        rows = db.execute(
-            f"SELECT {column} FROM skdp_bary.totals WHERE budget = %s AND part NOT IN ('', %s) "
-            f"ORDER BY {column} DESC LIMIT 2",
-            (self._id, part),
-        )
-        return tuple(units for (units,) in rows.fetchall())
+        return Tally(part, sums.get("", Cost()), own, losses, deltas, raised)
 
     @contextmanager
     def _reading(self):
-        """Open a read-only transaction on the budget."""
-        with self._session() as db, db.transaction():
-            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            self._check_identity(db)
-            yield db
+        """Open a read-only transaction on the budget, and look at its head."""
+        with self._session() as db:
+            db.isolation_level, db.read_only = self._psycopg.IsolationLevel.REPEATABLE_READ, True
+            with db.transaction():
+                yield db, self._head(db)
 
     @contextmanager
-    def _session(self):
-        """Connect for one call, so that no connection is shared by threads or crosses a fork."""
-        try:
-            with self._psycopg.connect(
-                self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS
-            ) as db:
-                db.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
-                yield db
-        except self._psycopg.Error as error:
-            raise self._error(_reason(error)) from None  # the address may hold a password
+    def _session(self, statement="SELECT 1", parameters=()):
+        """Run a statement that changes nothing, then hand out the connection for one call."""
+        if self._kept.pid != os.getpid():
+            # never closed here: that would end the session of the parent
+            self._inherited, self._kept = self._kept, _kept_for(self._address)
+        with self._kept.lock:
+            try:
+                yield self._connected(statement, parameters)
+            except self._psycopg.Error as error:
+                self._kept.drop()
+                raise self._error(_reason(error)) from None  # the address may hold a password
+            except BaseException:
+                self._kept.drop()  # and with it locks and what was not committed
+                raise
+
+    def _connected(self, statement, parameters):
+        if self._kept.db is not None:
+            try:
+                self._kept.db.execute(statement, parameters)
+                return self._kept.db
+            except self._psycopg.OperationalError:  # lost since the last call: nothing was written
+                self._kept.drop()
+        db = self._psycopg.connect(self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+        self._kept.db = db
+        db.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET synchronous_commit = on")
+        db.execute(statement, parameters)
+        return db
 
     def _error(self, reason):
         return LedgerError(
@@ -262,11 +320,29 @@ class PostgresLedger:
         )
 
     def __getstate__(self):
-        return {"_address": self._address, "_name": self._name, "_id": self._id}
+        return {
+            "_address": self._address,
+            "_name": self._name,
+            "_id": self._id,
+            "terms": self.terms,
+        }
 
     def __setstate__(self, state):
         self._connect_to(f"{state['_address']}#{state['_name']}")
-        self._id = state["_id"]
+        self._id, self.terms = state["_id"], state["terms"]
+
+
+def _has_tables(db):
+    return db.execute("SELECT to_regclass('skdp_bary.budgets')").fetchone()[0] is not None
+
+
+def _raised(db, budget):
+    """Return the (epsilon, delta) that the ceiling was last raised to, or None."""
+    return db.execute(
+        "SELECT epsilon, delta FROM skdp_bary.entries WHERE budget = %s AND kind = 'raise' "
+        "ORDER BY number DESC LIMIT 1",
+        (budget,),
+    ).fetchone()
 
 
 def _split_address(address):

@@ -4,15 +4,16 @@ import os
 import sqlite3
 import uuid
 from contextlib import closing, contextmanager
+from dataclasses import astuple
 from pathlib import Path
 
 from ..exceptions import LedgerError
-from ._chain import FIRST, Receipt, next_link
+from ._chain import Receipt, first_link, next_link
 from ._filters import Cost, Tally
-from ._ledger import LOCK, Entry, differing_terms, read_records
+from ._ledger import FIELDS, LOCK, Entry, differing_terms, read_records, terms_now
 
 _APPLICATION_ID = 0x736B6470  # marks the file as a ledger
-_FORMAT = 2
+_FORMAT = 3
 _BUSY_SECONDS = 10.0
 # A rollback journal rather than WAL: between two charges everything is in one file, so a copy or a
 # backup of that file can never leave recent charges behind in a side file. EXTRA, because with a
@@ -28,6 +29,7 @@ CREATE TABLE ledger (
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
     epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL, note TEXT NOT NULL,
+    kind TEXT NOT NULL,
     loss_units INTEGER NOT NULL CHECK (loss_units >= 0),
     delta_units INTEGER NOT NULL CHECK (delta_units >= 0),
     link TEXT NOT NULL
@@ -36,18 +38,19 @@ CREATE TABLE totals (
     part TEXT PRIMARY KEY, n_entries INTEGER NOT NULL,
     loss_units INTEGER NOT NULL, delta_units INTEGER NOT NULL
 );
+CREATE INDEX raises ON entries (number) WHERE kind = 'raise';
 CREATE INDEX totals_by_loss ON totals (loss_units);
 CREATE INDEX totals_by_delta ON totals (delta_units);
 """
 
 _TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
-_INSERT = """
-INSERT INTO entries
-    (time, who, relation, epsilon, delta, part, note, loss_units, delta_units, link)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_COLUMNS = ", ".join(FIELDS)
+_INSERT = f"""
+INSERT INTO entries ({_COLUMNS}, loss_units, delta_units, link)
+VALUES ({", ".join("?" * (len(FIELDS) + 3))})
 """
 # Running sums, so that a charge does not read all earlier entries.
-_RAISE = """
+_ADD_UP = """
 INSERT INTO totals (part, n_entries, loss_units, delta_units) VALUES (?, 1, ?, ?)
 ON CONFLICT (part) DO UPDATE SET
     n_entries = n_entries + 1,
@@ -87,7 +90,7 @@ class SqliteLedger:
         if not os.path.exists(self.path) or self._is_blank():
             self._create(terms)
         with self._session("DEFERRED") as db:
-            self._id = self._check_terms(db, terms)
+            self._id, self.terms = self._check_terms(db, terms)
             self._check_totals(db)
 
     def append(self, entry, cost, admit):
@@ -95,22 +98,9 @@ class SqliteLedger:
         with self._session("IMMEDIATE") as db:
             self._check_identity(db)
             admit(_read_tally(db, entry.part))
-            db.execute(
-                _INSERT,
-                (
-                    entry.time,
-                    entry.who,
-                    entry.relation,
-                    entry.epsilon,
-                    entry.delta,
-                    entry.part,
-                    entry.note,
-                    cost.loss,
-                    cost.delta,
-                    next_link(_last(db)[1], entry, cost),
-                ),
-            )
-            db.execute(_RAISE, (entry.part, cost.loss, cost.delta))
+            link = next_link(self._last(db)[1], entry, cost)
+            db.execute(_INSERT, (*astuple(entry), cost.loss, cost.delta, link))
+            db.execute(_ADD_UP, (entry.part, cost.loss, cost.delta))
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""
@@ -122,25 +112,25 @@ class SqliteLedger:
         """Return the entries, oldest first."""
         with self._session("DEFERRED") as db:
             self._check_identity(db)
-            rows = db.execute(
-                "SELECT time, who, relation, epsilon, delta, part, note FROM entries "
-                "ORDER BY number"
-            )
+            rows = db.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY number")
             return tuple(Entry(*row) for row in rows)
 
     def receipt(self):
         """Return the receipt of the latest entry."""
         with self._session("DEFERRED") as db:
             self._check_identity(db)
-            return Receipt(self._id, *_last(db))
+            return Receipt(self._id, *self._last(db))
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
 
     def records(self):
         """Return entries, costs and links, oldest first, and the running sums by part."""
         with self._session("DEFERRED") as db:
             self._check_identity(db)
             rows = db.execute(
-                "SELECT time, who, relation, epsilon, delta, part, note, loss_units, delta_units, "
-                "link FROM entries ORDER BY number"
+                f"SELECT {_COLUMNS}, loss_units, delta_units, link FROM entries ORDER BY number"
             ).fetchall()
             sums = db.execute("SELECT part, loss_units, delta_units FROM totals").fetchall()
         return read_records(rows, sums)
@@ -149,11 +139,11 @@ class SqliteLedger:
         """Do nothing: a copy of this object reads and writes the same file."""
 
     def stored_terms(self):
-        """Return what the entries are measured against."""
+        """Return what the entries are measured against now."""
         with self._session("DEFERRED") as db:
             self._check_format(db)
             row = db.execute(f"SELECT {', '.join(_TERMS)} FROM ledger").fetchone()
-        return dict(zip(_TERMS, row, strict=True))
+            return terms_now(dict(zip(_TERMS, row, strict=True)), _raised(db))
 
     def _is_blank(self):
         # A creation that was killed leaves an empty file, or a journal that empties it.
@@ -190,11 +180,11 @@ class SqliteLedger:
         rows = db.execute(f"SELECT {', '.join(names)} FROM ledger").fetchall()
         if len(rows) != 1:
             raise self._error(f"it holds {len(rows)} ceilings instead of one")
-        stored = dict(zip(names, rows[0], strict=True))
-        differing = differing_terms(stored, terms, "in the file")
+        stored = dict(zip(terms, rows[0][1:], strict=True))
+        differing = differing_terms(stored, _raised(db), terms, "in the file")
         if differing:
             raise self._error(f"it was created for another budget: {differing}")
-        return stored["id"]
+        return rows[0][0], stored
 
     def _check_totals(self, db):
         summed = db.execute(
@@ -206,6 +196,11 @@ class SqliteLedger:
         ).fetchall()
         if summed != kept:
             raise self._error("its running totals differ from the sum of its entries")
+
+    def _last(self, db):
+        """Return the number of entries and the link of the latest."""
+        row = db.execute("SELECT number, link FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        return (0, self.first_link()) if row is None else row
 
     def _check_identity(self, db):
         # The path alone is not enough: a file deleted and created anew would start at zero.
@@ -267,13 +262,15 @@ def _read_tally(db, part):
         sums.get(part, Cost()) if part else Cost(),
         _two_largest(db, "loss_units", part),
         _two_largest(db, "delta_units", part),
+        _raised(db),
     )
 
 
-def _last(db):
-    """Return the number of entries and the link of the latest."""
-    row = db.execute("SELECT number, link FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    return (0, FIRST) if row is None else row
+def _raised(db):
+    """Return the (epsilon, delta) that the ceiling was last raised to, or None."""
+    return db.execute(
+        "SELECT epsilon, delta FROM entries WHERE kind = 'raise' ORDER BY number DESC LIMIT 1"
+    ).fetchone()
 
 
 def _two_largest(db, column, part):

@@ -1,5 +1,6 @@
-"""A query about rows after a released linear map."""
+"""Queries about images of the rows."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,23 +9,16 @@ from ..geometry._linear_maps import MatrixMap
 from ._query import Query
 
 
-@dataclass(frozen=True, eq=False)
-class Mapped(Query):
-    """Asks a query about the images of the rows.
+class MappedRows(Query):
+    """Asks a query, the attribute ``query``, about the images of the rows.
 
     The image of a row depends on that row alone, bit for bit, so neighboring rows have neighboring
     images, and the sensitivity is that of the query.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features)
-        Public or released.
-    query : Query
-        About rows with `n_components` features.
     """
 
-    components: np.ndarray
-    query: Query
+    @abstractmethod
+    def image(self, chunk):
+        """Return the chunk with the images of its rows."""
 
     def zeros(self):
         """Return the state of the query for no rows."""
@@ -32,7 +26,7 @@ class Mapped(Query):
 
     def count(self, state, chunk):
         """Add the images of the rows of a chunk."""
-        self.query.count(state, replace(chunk, X=MatrixMap(self.components).apply(chunk.X)))
+        self.query.count(state, self.image(chunk))
 
     def blocks(self, state):
         """Return the blocks of the query."""
@@ -45,3 +39,23 @@ class Mapped(Query):
     def weights(self):
         """Return those of the query."""
         return self.query.weights()
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(MappedRows):
+    """Asks a query about the images of the rows under a released linear map.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        Public or released.
+    query : Query
+        About rows with `n_components` features.
+    """
+
+    components: np.ndarray
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with the products of its rows."""
+        return replace(chunk, X=MatrixMap(self.components).apply(chunk.X))

@@ -91,7 +91,7 @@ class Moments(Query):
             state[1][code] += rows.sum(axis=0) if masses is None else masses @ rows
             if self.second != "none":
                 line = code if self.second == "classes" else 0
-                state[2][line] += _second_moment(rows, masses)
+                state[2][line] += second_moment(rows, masses)
         if int(state[0].sum()) << (2 * self._bits) >= _LARGEST:
             raise OverflowError(f"{state[0].sum()} units of mass do not fit 64-bit sums.")
 
@@ -170,7 +170,7 @@ def symmetric(diagonal, upper):
     return matrix + matrix.T + np.diag(diagonal.astype(float))
 
 
-def _second_moment(rows, masses):
+def second_moment(rows, masses):
     """Sum of the outer products, each times its mass, in exact integers.
 
     Entries of outer products are below 2**32. Unweighted blocks of 2**19 rows, and blocks of 2**10

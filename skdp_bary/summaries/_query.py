@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ..privacy._neighbors import ADD_REMOVE, check_neighbors
+from ._packed import pack, unpack_into
 
 
 class Query(ABC):
@@ -53,6 +54,15 @@ class Sketch:
         """Add the integers of a sketch of the same query over other rows."""
         for mine, theirs in zip(self._state, other._state, strict=True):
             mine += theirs
+        return self
+
+    def packed(self):
+        """Return the integers in few bytes, for a journey to another machine."""
+        return pack(self._state)
+
+    def add_packed(self, packed):
+        """Add the packed integers of a sketch of the same query; they stay as they are."""
+        unpack_into(self._state, packed)
         return self
 
     def exact_blocks(self):

@@ -2,17 +2,16 @@
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from .._optional import import_optional
+from ._dask import DaskSource, merge_on_workers
 from ._query import Sketch
-from ._sources import DaskSource
-
-_FAN_IN = 8  # sketches merged at once by one Dask task
 
 
 def collect(query, rows):
     """Return the sketch of `query` over all rows.
 
     Parts are counted one after another, or by joblib workers inside
-    ``joblib.parallel_config(n_jobs=...)``, or by Dask workers for Dask collections. Only sketches
+    ``joblib.parallel_config(n_jobs=...)``, or where they are, by Dask workers. Only sketches
     travel.
     """
     source = rows.source
@@ -23,7 +22,10 @@ def collect(query, rows):
         return _count_parts(query, source, range(source.n_parts))
     shares = [range(start, source.n_parts, workers) for start in range(workers)]
     sketches = Parallel()(delayed(_count_parts)(query, source, share) for share in shares)
-    return _merge(sketches)
+    total = Sketch(query)
+    for sketch in sketches:
+        total.merge(sketch)
+    return total
 
 
 def _count_parts(query, source, parts):
@@ -35,23 +37,22 @@ def _count_parts(query, source, parts):
 
 
 def _collect_dask(query, source):
-    import dask
-
-    count = dask.delayed(_count_partition, pure=False)
-    merge = dask.delayed(_merge, pure=False)
-    checker = source.for_workers()
-    level = [count(query, checker, *part) for part in source.delayed_parts]
-    while len(level) > 1:
-        level = [merge(level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)]
-    return level[0].compute()
+    dask = import_optional("dask", "dask", "rows on a cluster")
+    public = dask.delayed(query, pure=False, traverse=False)  # once in the graph
+    merge = dask.delayed(_merge_packed, pure=False)
+    packed = source.on_every_part(_count_partition, public)
+    return Sketch(query).add_packed(merge_on_workers(packed, lambda few: merge(public, few)))
 
 
-def _count_partition(query, checker, X, y, weights):
-    return Sketch(query).update(checker.check(X, y, weights))
+def _count_partition(query, reader, *part):
+    """Return the packed integers of one partition (runs on a worker)."""
+    sketch, chunk = Sketch(query), reader.chunk(*part)
+    return (sketch.update(chunk) if len(chunk.X) else sketch).packed()
 
 
-def _merge(sketches):
-    total = Sketch(sketches[0].query)
-    for sketch in sketches:
-        total.merge(sketch)
-    return total
+def _merge_packed(query, parts):
+    """Return the sum of packed integers, which stay as they are: a task may run twice."""
+    total = Sketch(query)
+    for packed in parts:
+        total.add_packed(packed)
+    return total.packed()

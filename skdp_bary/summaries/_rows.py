@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..geometry._domains import check_domain
 from ._sampling import draw_batch
 
 WEIGHT_UNITS = 1 << 16
@@ -143,7 +144,7 @@ def encode_persons(groups, n_rows):
         )
     places = {}
     ids = (
-        None if _is_missing(value) else value
+        None if is_missing(value) else value
         for value in column(as_objects(groups), "groups", n_rows)
     )
     return np.fromiter((places.setdefault(key, len(places)) for key in ids), np.int64, n_rows)
@@ -160,6 +161,14 @@ def encode_weights(sample_weight, n_rows):
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must hold finite non-negative numbers.")
     return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
+
+
+def shared_masses(X, codes, persons, weights, bounds):
+    """Share the units of every person among the person's rows inside public bounds, if given."""
+    if bounds is not None:
+        inside = check_domain(bounds, X.shape[1]).contains(X)
+        weights = inside.astype(np.int64) if weights is None else weights * inside
+    return person_masses(X, codes, persons, weights)
 
 
 def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
@@ -241,6 +250,16 @@ def _come_before(columns, first, second):
     return before
 
 
+def split_chunk(item):
+    """Return (X, y, sample_weight) of one chunk."""
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(
+            f"A chunk is X, (X, y) or (X, y, sample_weight), got a tuple of {len(parts)}."
+        )
+    return parts + (None,) * (3 - len(parts))
+
+
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
     if hasattr(values, "__array__"):
@@ -261,7 +280,7 @@ def column(values, name, n_rows):
     return values
 
 
-def _is_missing(value):
+def is_missing(value):
     """Whether an id is None, NaN, NaT or pandas' NA, none of which equals itself."""
     if value is None:
         return True

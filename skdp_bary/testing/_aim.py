@@ -4,17 +4,24 @@ from functools import singledispatch
 from itertools import product
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ..privacy._neighbors import ADD_REMOVE
+from ..summaries._by_class import ByClass
+from ..summaries._cell_grams import CellGrams
 from ..summaries._cluster_sums import ClusterQuery
 from ..summaries._frame_counts import Gram
+from ..summaries._head_gradients import ClippedGradients, PredictedClasses
 from ..summaries._moments import Moments
 from ..summaries._projected_histogram import ProjectedHistogram
+from ..summaries._row_features import FeaturesOf
+from ..summaries._rows import Chunk
 from ._crowds import crowded_pairs
-from ._hostile import rewritten
+from ._hostile import Pair, rewritten
 
 _MOST_PAIRS = 12
 _INSIDE = 1.0 - 1e-3  # of the clipping radius, so that rounding does not clip
+_PROBES = 300
 _SIGN_AXES = 3  # directions run over all signs of so many blocks of axes
 
 
@@ -22,6 +29,10 @@ def aimed_pairs(estimator, kind, query):
     """Yield neighbors for a question that a recorded fit asked."""
     if isinstance(query, ProjectedHistogram):
         yield from crowded_pairs(estimator, kind, query)
+        return
+    if isinstance(query, FeaturesOf) and isinstance(query.query, ProjectedHistogram):
+        for pair in crowded_pairs(estimator, kind, query.query):
+            yield Pair(pair.name, *(_before_map(query, end) for end in (pair.data, pair.neighbor)))
         return
     places = aimed_rows(query)
     if estimator.neighbors == ADD_REMOVE:
@@ -63,6 +74,29 @@ def _(query: ClusterQuery):
 
 
 @aimed_rows.register
+def _(query: ByClass):
+    return aimed_rows(query.queries[0])  # rows are placed in the first class
+
+
+@aimed_rows.register
+def _(query: CellGrams):
+    """Rows on the clipping spheres; in one cell, two at the cosine at which one replaces another
+    at the full price."""
+    frame, cosine = query.frame, -query.shares[1] / query.shares[0]
+    first, second = np.zeros((2, frame.width))
+    first[0] = 1.0
+    second[: min(frame.width, 2)] = (cosine, np.sqrt(1.0 - cosine**2))[: frame.width]
+    directions = np.stack([first, second, -first, -second])
+    found = []
+    for part, (center, radius) in enumerate(zip(query.used_centers, query.used_radii, strict=True)):
+        rows = frame.center + center + radius * directions
+        inside = frame.domain.contains(rows)
+        own = query.nearest(frame.integer_rows(rows))[0] == part
+        found += [(row, part) for row in rows[inside & own]]
+    return found
+
+
+@aimed_rows.register
 def _(query: Gram):
     frame = query.frame
     ends = query.radius * np.eye(frame.width)
@@ -82,6 +116,54 @@ def _(query: Moments):
     rows = query.radius * np.stack([first, second])
     back = np.eye(query.width) if query.components is None else query.components
     return [(row, 0) for row in query.centers[0] + rows @ back]
+
+
+@aimed_rows.register(ClippedGradients)
+@aimed_rows.register(PredictedClasses)
+def _(query):
+    return _probed(query, len(query.frame.features.center))
+
+
+@aimed_rows.register
+def _(query: FeaturesOf):
+    return _probed(query, len(query.features.center))
+
+
+def _probed(query, n_features):
+    """Ask about single random rows of many sizes: the longest answers, and answers far apart.
+
+    For questions about rows that went through somebody else's code, where nothing better is known.
+    """
+    rng = np.random.default_rng(0)
+    sizes = rng.choice([0.1, 0.5, 1.0, 2.0, 5.0], size=(_PROBES, 1))
+    rows = sizes * rng.normal(size=(_PROBES, n_features))
+    answers = np.stack([_answer_about(query, row) for row in rows])
+    found = []
+    for order in (1, 2):
+        found.append((rows[np.linalg.norm(answers, order, axis=1).argmax()], 0))
+        apart = cdist(answers, answers, "minkowski", p=order)
+        for _ in range(_MOST_PAIRS // 6):
+            pair = np.unravel_index(apart.argmax(), apart.shape)
+            part = len(found)
+            found += [(rows[place], part) for place in pair]
+            apart[list(pair)] = apart[:, list(pair)] = -1.0
+    return found
+
+
+def _before_map(query, arguments):
+    """Return arguments of ``fit`` whose rows have the given rows as mapped features."""
+    maps = query.features
+    return arguments | {"X": maps.center + maps.scale * (arguments["X"] @ query.components)}
+
+
+def _answer_about(query, row):
+    """Return what one row adds to the blocks, each relative to its noise."""
+    state = query.zeros()
+    query.count(state, Chunk(row[None], None, None))
+    blocks = query.blocks(state)
+    weights = query.weights() or (1.0,) * len(blocks)
+    scaled = [b.ravel() / w for b, w in zip(blocks, weights, strict=True)]
+    return np.concatenate(scaled).astype(np.float64)
 
 
 def _sign_directions(width):

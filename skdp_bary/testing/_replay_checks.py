@@ -7,8 +7,10 @@ import numpy as np
 from ..inspection._recording import record_fit
 from ..inspection._replay import replay, replay_after
 from ..privacy._neighbors import ADD_REMOVE
+from ..summaries._by_class import ByClass
 from ..summaries._cluster_sums import ClusterQuery
 from ..summaries._frame_counts import Gram
+from ..summaries._row_features import FeaturesOf
 from ._aim import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
@@ -102,7 +104,9 @@ def _aim(candidate, kind, reached):
     asked = {}
     for record in base.records:
         name = record.released.name
-        in_parts = isinstance(record.query, (ClusterQuery, Gram))
+        question = record.query.query if isinstance(record.query, FeaturesOf) else record.query
+        question = question.queries[0] if isinstance(question, ByClass) else question
+        in_parts = isinstance(question, (ClusterQuery, Gram))
         asked[name] = _TIGHT_IN_PARTS if in_parts else _TIGHT
         for pair in aimed_pairs(candidate, kind, record.query):
             if reached[name] >= _TIGHT:

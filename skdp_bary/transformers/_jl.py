@@ -6,6 +6,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._domains import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
@@ -233,6 +234,9 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def _n_features_out(self):
         return self.n_components_
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: fitting reads no row")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

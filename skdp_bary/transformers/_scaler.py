@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
 from ..privacy._checks import check_option
@@ -128,3 +129,6 @@ class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} features, got {X.shape[1]}.")
         return X * self.scale_ + self.offset_
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: fitting reads no row")

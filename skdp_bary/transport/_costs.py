@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
+_CHUNK = 4096
+
 
 def pairwise_cost(atoms, points, p):
     """Return the (n_atoms, n_points) costs, from differences: no cancellation."""
@@ -17,6 +19,27 @@ def paired_cost(points, others, p):
     difference = points - others
     square = np.einsum("ij,ij->i", difference, difference)
     return square if p == 2 else square ** (p / 2)
+
+
+def chosen_cost(points, rows, atoms, labels, p):
+    """Return the costs between some rows of the points and the atoms they go to."""
+    costs = np.empty(len(rows))
+    for start in range(0, len(rows), _CHUNK):  # whole copies of wide points would be large
+        part = slice(start, start + _CHUNK)
+        costs[part] = paired_cost(points[rows[part]], atoms[labels[part]], p)
+    return costs
+
+
+def extra_cost(atoms, points, atom, p):
+    """Return the (n_atoms, n_points) costs less those of one of the atoms."""
+    if p != 2:
+        costs = pairwise_cost(atoms, points, p)
+        return costs - costs[atom]
+    # Seen from the atom the difference is affine in the point, with no cancellation.
+    others = atoms - atoms[atom]
+    slopes = -2.0 * others @ (points - atoms[atom]).T
+    slopes += np.einsum("ij,ij->i", others, others)[:, None]
+    return slopes
 
 
 def two_cheapest(costs):

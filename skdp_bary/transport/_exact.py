@@ -7,16 +7,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._coincident import divide, merge_atoms
-from ._costs import paired_cost, pairwise_cost
+from ._costs import extra_cost, pairwise_cost
 from ._exchange import Exchange, break_cycles
+from ._kernels import SOFT
 from ._newton import newton
-from ._semidual import SOFT
 
 _UNITS = 2**61  # integer units of the total mass
 _TOLERANCE = 2**11  # units: rounding of a mass, 1e-15 of the total
 _FIRST_DEPTH = 6  # points called in for every pair of atoms
+_WIDTH = 2000  # least number of an atom's points among which those are looked for
+_MARGINS = 64  # and least number for every point called in
+_CLOSE = 0.25  # mean margins within which an atom is close, for every point called in
 _ALWAYS_NEAR = 2500  # problems this small hand every point to the exchange
 _LEVELS = (20, 200)  # points per atom of the coarse samples
+_COARSER = 1.4  # how much smaller than the next level a sample has to be
 _RELATIVE_GAP = 1e-9
 _MISPLACED = 1e-12  # mass; far above rounding, far below any point
 
@@ -72,11 +76,13 @@ def solve_problem(problem, potentials=None, warmth=None):
 
 def _attempts(problem, potentials, warmth):
     """Yield assignments: warm, cold, with every point in the exchange, by network simplex."""
+    everything = len(problem.cloud.points) <= max(_ALWAYS_NEAR, 30 * len(problem.target))
     if potentials is not None:
-        yield _finish(problem, _approach(problem, potentials, warmth), _ALWAYS_NEAR)
+        yield _finish(problem, _approach(problem, potentials, warmth), everything)
     state = _approach(problem, None, None)
-    yield _finish(problem, state, _ALWAYS_NEAR)
-    yield _finish(problem, state, len(problem.cloud.points))
+    yield _finish(problem, state, everything)
+    if not everything:
+        yield _finish(problem, state, True)
     yield _network_simplex(problem)
 
 
@@ -86,7 +92,7 @@ def _approach(problem, potentials, warmth):
     if potentials is None:
         warmth = None
         for per_atom in _LEVELS:
-            if n_points > 2 * per_atom * n_atoms:
+            if n_points > _COARSER * per_atom * n_atoms:
                 # Sampling leaves about this much mass out of place one level up.
                 state = newton(problem.coarse(per_atom), potentials, 0.2 / np.sqrt(per_atom))
                 potentials = state.potentials
@@ -94,29 +100,29 @@ def _approach(problem, potentials, warmth):
     return newton(problem, potentials, n_atoms / n_points + 3e-4, warmth)
 
 
-def _finish(problem, state, n_near):
-    """Exchange points, at first `n_near`, until every atom has its mass; then certify."""
+def _finish(problem, state, everything):
+    """Exchange points near a border, or `everything`, until every atom has its mass; certify."""
     units, target = to_units(problem.cloud.weights), to_units(problem.target)
     outside = Bystanders(problem, state)
-    near, labels, potentials = outside.nearest(n_near), state.labels.copy(), state.potentials
+    near = np.arange(len(units)) if everything else outside.call_in()
+    labels, potentials = state.labels.copy(), state.potentials
     while True:
         costs = pairwise_cost(problem.atoms, problem.cloud.points[near], problem.p)
         labels[near] = (costs - potentials[:, None]).argmin(axis=0)
         excess = _held(labels, units, len(target)) - target
-        exchange = Exchange(costs, units[near], excess, labels[near], potentials, _TOLERANCE)
-        balanced = exchange.balance(outside.agree)
-        added = np.empty(0, dtype=np.intp) if balanced else outside.call_in(near)
-        if not added.size:
+        exchange = Exchange(
+            costs, units[near], excess, labels[near], potentials, _TOLERANCE, problem.cloud.kernel
+        )
+        if exchange.balance(outside.agree) or len(near) == len(units):
             return _certify(problem, exchange, near, labels)
-        near, potentials = np.union1d(near, added), exchange.potentials
+        near, potentials = np.union1d(near, outside.call_in()), exchange.potentials
 
 
 class Bystanders:
     """Points that take no part in the exchange, and when one of them would have to.
 
-    At first the least margin of every atom's points is known. When that is not enough, the points
-    that are cheapest to hand over from one atom to another are called in for every pair of atoms,
-    and the price of the next one is a bound that holds under any potentials.
+    The points that are cheapest to hand over from one atom to another are called in for every pair
+    of close atoms; the price of the next one is a bound that holds under any potentials.
 
     Parameters
     ----------
@@ -126,67 +132,64 @@ class Bystanders:
     """
 
     def __init__(self, problem, state):
+        n_atoms = len(problem.target)
         self.problem = problem
-        self.state = state
-        self.depth = np.zeros(len(problem.target), dtype=int)
-        self.prices = None
-        self.refused = None
-
-    def nearest(self, size):
-        """Return the points closest to a border: those that take part first."""
-        n_points, n_atoms = len(self.state.labels), len(self.problem.target)
-        size = max(size, 30 * n_atoms)
-        if n_points <= size:
-            self.prices = np.full((n_atoms, n_atoms), np.inf)
-            return np.arange(n_points)
+        self.potentials = state.potentials
         # Beyond the soft range a margin is only known to be no smaller than that.
-        margins = np.minimum(self.state.margins, SOFT * self.state.temperatures)
-        order = np.argpartition(self.state.margins, size)
-        self.least = np.full(n_atoms, np.inf)
-        far = order[size:]
-        np.minimum.at(self.least, self.state.labels[far], margins[far])
-        return np.sort(order[:size])
+        self.margins = np.minimum(state.margins, SOFT * state.temperatures)
+        # Sorting small integers takes linear time.
+        order = np.argsort(state.labels.astype(np.min_scalar_type(n_atoms)), kind="stable")
+        ends = np.cumsum(np.bincount(state.labels, minlength=n_atoms))
+        self.held = np.split(order, ends[:-1])
+        self.inside = np.zeros(len(order), dtype=bool)
+        self.depth = np.zeros(n_atoms, dtype=int)
+        self.prices = np.full((n_atoms, n_atoms), np.inf)
+        self.refused = np.ones(n_atoms, dtype=bool)
 
     def agree(self, potentials):
         """Tell whether every bystander's atom surely stays cheapest under these potentials."""
-        if self.prices is None:
-            rise = potentials - self.state.potentials
-            refused = rise.max() - rise > self.least
-        else:
-            refused = np.any(self.prices < potentials - potentials[:, None], axis=1)
-        self.refused = refused if refused.any() else None
-        return self.refused is None
+        self.refused = np.any(self.prices < potentials - potentials[:, None], axis=1)
+        return not self.refused.any()
 
-    def call_in(self, near):
+    def call_in(self):
         """Return the bystanders next in line at the atoms that stopped the exchange."""
-        n_atoms, labels = len(self.problem.target), self.state.labels
-        stopped = self.refused
-        if self.prices is None or stopped is None:
-            stopped = np.ones(n_atoms, dtype=bool)
-        if self.prices is None:
-            self.prices = np.full((n_atoms, n_atoms), np.inf)
-        inside = np.zeros(len(labels), dtype=bool)
-        inside[near] = True
+        stopped = self.refused if self.refused.any() else np.ones(len(self.refused), dtype=bool)
         self.depth[stopped] = np.maximum(4 * self.depth[stopped], _FIRST_DEPTH)
-        found = [self._cheapest_of(atom, inside) for atom in np.flatnonzero(stopped)]
-        return np.unique(np.concatenate(found))
+        found = [self._cheapest_of(atom) for atom in np.flatnonzero(stopped)]
+        return np.sort(np.concatenate(found))
 
-    def _cheapest_of(self, atom, inside):
-        held = np.flatnonzero((self.state.labels == atom) & ~inside)
-        depth = self.depth[atom]
+    def _cheapest_of(self, atom):
+        """Call in the points of an atom that are cheapest to hand over to each of the others."""
+        held, depth = self.held[atom], self.depth[atom]
+        held = held[~self.inside[held]]
+        rise = self.potentials - self.potentials[atom]
+        width, bound = max(_WIDTH, _MARGINS * depth), np.inf
+        if held.size > width:
+            # A margin bounds what it takes to hand a point over to any atom.
+            order = np.argpartition(self.margins[held], width)
+            bound, held = self.margins[held[order[width]]], held[order[:width]]
         if held.size <= depth:
-            self.prices[atom] = np.inf
+            self._leave_out(atom, held, bound + rise)
             return held
-        extra = pairwise_cost(self.problem.atoms, self.problem.cloud.points[held], self.problem.p)
-        extra -= extra[atom].copy()
-        extra[atom] = np.inf
-        order = np.argpartition(extra, depth, axis=1)[:, : depth + 1]
-        prices = np.take_along_axis(extra, order, axis=1)
-        others = np.arange(len(extra)) != atom
-        chosen = np.unique(order[others, :depth])
-        # What stays outside costs at least the dearest of these; all the others come in.
-        self.prices[atom] = prices.max(axis=1) if chosen.size < held.size else np.inf
+        extra = extra_cost(
+            self.problem.atoms, self.problem.cloud.points[held], atom, self.problem.p
+        )
+        prices = extra.min(axis=1)
+        # Few exchanges go to atoms further away; from those the cheapest point's price is kept.
+        close = np.flatnonzero(prices - rise <= depth * _CLOSE * self.margins[held].mean())
+        close = close[close != atom]
+        order = np.argpartition(extra[close], depth, axis=1)[:, : depth + 1]
+        prices[close] = np.take_along_axis(extra[close], order, axis=1).max(axis=1)
+        chosen = np.zeros(held.size, dtype=bool)
+        chosen[order[:, :depth]] = True
+        self._leave_out(atom, held[chosen], np.minimum(prices, bound + rise))
         return held[chosen]
+
+    def _leave_out(self, atom, chosen, prices):
+        """Note that some points of an atom have come in, and the prices of the others."""
+        self.inside[chosen] = True
+        self.prices[atom] = prices if np.any(~self.inside[self.held[atom]]) else np.inf
+        self.prices[atom, atom] = np.inf
 
 
 def to_units(weights):
@@ -214,7 +217,7 @@ def _certify(problem, exchange, near, labels):
     labels[near[shared]] = flow.argmax(axis=0)
     still = np.count_nonzero(flow, axis=0) > 1
     split, shares = near[shared[still]], flow[:, still] / flow[:, still].sum(axis=0)
-    each = paired_cost(cloud.points, problem.atoms[labels], problem.p)
+    each = problem.own_costs(labels)
     each[split] = np.einsum("ji,ji->i", shares, costs[:, still])
     return Assignment(
         potentials=potentials,
@@ -251,5 +254,5 @@ def _network_simplex(problem):
 def exact_dual(problem, potentials):
     """Evaluate the semi-dual without smoothing, from direct costs."""
     cloud, lowest = problem.cloud, problem.labels(potentials)
-    cheapest = paired_cost(cloud.points, problem.atoms[lowest], problem.p) - potentials[lowest]
+    cheapest = problem.own_costs(lowest) - potentials[lowest]
     return float(cloud.weights @ cheapest + problem.target @ potentials)

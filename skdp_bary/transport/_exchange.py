@@ -9,6 +9,8 @@ are exact, and nothing cycles on rounding.
 
 import numpy as np
 
+from ._kernels import PLAIN
+
 
 class Exchange:
     """Flows of some points to the atoms, and the potentials that prove them optimal.
@@ -25,9 +27,11 @@ class Exchange:
     potentials : ndarray of shape (n_atoms,)
     tolerance : int
         Excess that is rounding only; a remainder of a point that small moves along with the rest.
+    kernel : PlainKernel
+        Finds the edges.
     """
 
-    def __init__(self, costs, units, excess, holders, potentials, tolerance):
+    def __init__(self, costs, units, excess, holders, potentials, tolerance, kernel=PLAIN):
         n_atoms, n_points = costs.shape
         self.costs = costs
         self.flow = np.zeros((n_atoms, n_points), dtype=np.int64)
@@ -41,7 +45,8 @@ class Exchange:
         # gap[l, j]: least extra cost of a point held by j when it goes to l; via[l, j]: that point.
         self.gap = np.full((n_atoms, n_atoms), np.inf)
         self.via = np.zeros((n_atoms, n_atoms), dtype=np.intp)
-        self._update_edges(range(n_atoms))
+        self.kernel = kernel
+        kernel.link(range(n_atoms), costs, self.flow, self.gap, self.via)
 
     def balance(self, agrees):
         """Move all excess.
@@ -79,7 +84,7 @@ class Exchange:
                 self._send(path)
                 changed.update(step[0] for step in path)
                 changed.add(atom)
-        self._update_edges(changed)
+        self.kernel.link(changed, self.costs, self.flow, self.gap, self.via)
 
     def _shortest_paths(self):
         """Bellman-Ford from all atoms with excess, all edges at once."""
@@ -120,18 +125,6 @@ class Exchange:
             self.flow[receiver, point] += moved
             self.excess[holder] -= moved
             self.excess[receiver] += moved
-
-    def _update_edges(self, atoms):
-        for atom in atoms:
-            held = np.flatnonzero(self.flow[atom])
-            if held.size == 0:
-                self.gap[:, atom] = np.inf
-                continue
-            extra = self.costs[:, held] - self.costs[atom, held]
-            best = extra.argmin(axis=1)
-            self.via[:, atom] = held[best]
-            self.gap[:, atom] = extra[np.arange(len(best)), best]
-            self.gap[atom, atom] = np.inf
 
 
 def break_cycles(flow, costs):

@@ -64,6 +64,13 @@ def plan_cost(measure, support, plan, *, p=2):
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from skdp_bary.transport import DiscreteMeasure, plan_cost
+    >>> plan_cost(DiscreteMeasure([[0.0], [1.0]]), [[2.0]], csr_array([[0.5], [0.5]]))
+    2.5
     """
     entries = plan.tocoo()
     points, atoms = measure.support[entries.coords[0]], np.asarray(support)[entries.coords[1]]

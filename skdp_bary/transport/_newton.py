@@ -48,13 +48,13 @@ def newton(problem, potentials, goal, warmth=None):
     Smoothed
         The best state seen.
     """
-    cold = potentials is None
+    cold, labels = potentials is None, None
     if cold:
         potentials, warmth = np.zeros(len(problem.target)), _COLD_START
     elif warmth is None:
-        warmth = _starting_warmth(problem, potentials)
-    state = best = heat(problem, potentials, warmth)
-    cooling, poor, waited = _COOLING, 0, 0
+        warmth, labels = _starting_warmth(problem, potentials)
+    state = best = heat(problem, potentials, warmth, labels)
+    cooling, poor, waited, longest = _COOLING, 0, 0, _FREE
     for _ in range(_MAX_STEPS):
         if best.misplaced <= goal or waited > _PATIENCE:
             break
@@ -65,7 +65,8 @@ def newton(problem, potentials, goal, warmth=None):
             warmth = max(warmth / cooling, coldest)
             state, poor = heat(problem, state.potentials, warmth, state.labels), 0
         else:
-            better, _ = _climb(problem, state, _FREE)
+            better, longest = _climb(problem, state, longest)
+            longest = min(longest * _TRUST_FACTOR, _FREE)
             poor = 0 if better and better.imbalance < _POOR * state.imbalance else poor + 1
             if better is None or poor == 2:
                 warmth *= cooling
@@ -122,9 +123,10 @@ def heat(problem, potentials, warmth, labels=None):
 
 
 def _starting_warmth(problem, potentials):
-    """Return the warmth whose soft band holds the mass that has to move."""
+    """Return the warmth whose soft band holds the mass that has to move, and the labels."""
     state = heat(problem, potentials, 1e-2)
-    return min(max(_band(problem, state, 4.0 * state.misplaced), _LEAST_WARMTH), _COLD_START)
+    warmth = _band(problem, state, 4.0 * state.misplaced)
+    return min(max(warmth, _LEAST_WARMTH), _COLD_START), state.labels
 
 
 def _band(problem, state, mass):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._kernels import PLAIN, PlainKernel, kernel_for
+
 _AXES = 3  # principal axes that enter the order
 _AXIS_BITS = 11
 _HASH_BITS = 64 - _AXES * _AXIS_BITS
@@ -26,6 +28,8 @@ class OrderedPoints:
         Where each block starts, and the end.
     centers, widths : ndarrays of shape (n_blocks, n_features)
         Center and half the side lengths of each block's box.
+    kernel : PlainKernel
+        What loops over these points.
     """
 
     points: np.ndarray
@@ -34,6 +38,7 @@ class OrderedPoints:
     starts: np.ndarray
     centers: np.ndarray
     widths: np.ndarray
+    kernel: PlainKernel
 
     @property
     def effective_size(self):
@@ -41,7 +46,7 @@ class OrderedPoints:
         return 1.0 / (self.weights @ self.weights)
 
     @classmethod
-    def along_curve(cls, points, weights):
+    def along_curve(cls, points, weights, kernel=PLAIN):
         """Build blocks from distinct points that are already in order."""
         size = int(np.clip(len(points) // 64, *_BLOCK))
         starts = np.append(np.arange(0, len(points), size), len(points))
@@ -49,7 +54,7 @@ class OrderedPoints:
         high = np.maximum.reduceat(points, starts[:-1])
         lifted = np.ones((points.shape[1] + 1, len(points)))
         lifted[:-1] = points.T
-        return cls(points, weights, lifted, starts, (low + high) / 2, (high - low) / 2)
+        return cls(points, weights, lifted, starts, (low + high) / 2, (high - low) / 2, kernel)
 
     def coarse(self, size):
         """Return about `size` of the points with equal weights, by systematic sampling.
@@ -62,7 +67,7 @@ class OrderedPoints:
         cumulated = np.cumsum(self.weights)
         levels = (np.arange(size) + 0.5) * (cumulated[-1] / size)
         index, counts = np.unique(np.searchsorted(cumulated, levels), return_counts=True)
-        return OrderedPoints.along_curve(self.points[index], counts / size)
+        return OrderedPoints.along_curve(self.points[index], counts / size, self.kernel)
 
 
 def order_points(points, weights):
@@ -90,7 +95,8 @@ def order_points(points, weights):
         distinct, masses = ranked, weights[order]
     else:
         distinct, masses = ranked[first], np.bincount(position, weights[order])
-    return OrderedPoints.along_curve(distinct, masses / masses.sum()), inverse
+    kernel = kernel_for(len(distinct))
+    return OrderedPoints.along_curve(distinct, masses / masses.sum(), kernel), inverse
 
 
 def _curve_keys(points):

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ._costs import paired_cost
-from ._semidual import attraction, soft_shares
+from ._kernels import attraction
 
 _CHUNK = 4096  # soft points at a time
 _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
@@ -24,8 +24,7 @@ def pull(problem, state):
     cloud, n_atoms = problem.cloud, len(problem.target)
     hard = cloud.weights.copy()
     if problem.p != 2:
-        own = paired_cost(cloud.points, problem.atoms[state.labels], problem.p)
-        hard *= attraction(own, problem.p)
+        hard *= attraction(problem.own_costs(state.labels), problem.p)
     hard[state.soft] = 0.0
     holders = sparse.csc_array(
         (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
@@ -62,7 +61,4 @@ def _mass_change(problem, state, soft, step, shift):
     else:
         rises *= attraction(entries + state.potentials[:, None], problem.p)
     rises -= shift[:, None]
-    shares, _ = soft_shares(entries, entries.min(axis=0), temperatures)
-    rises -= np.einsum("ji,ji->i", shares, rises)
-    rises *= shares
-    return -rises @ (weights / temperatures)
+    return problem.kernel.drift(entries, rises, weights, temperatures)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ._checks import check_measure, check_points, check_power
 from ._coincident import fill_in_order
-from ._costs import paired_cost, pairwise_cost
+from ._costs import chosen_cost, pairwise_cost
 from ._exact import solve_problem
 from ._measures import DiscreteMeasure, read_only
 from ._points import OrderedPoints, order_points
@@ -132,7 +132,7 @@ class Prepared:
         everywhere[columns] = potentials * scale
         _extend_potentials(everywhere, columns, support[self.rows], atoms.support, p)
         entries = plan.tocoo()
-        costs = paired_cost(support[entries.coords[0]], atoms.support[entries.coords[1]], p)
+        costs = chosen_cost(support, entries.coords[0], atoms.support, entries.coords[1], p)
         return TransportResult(
             cost=float(entries.data @ costs),
             dual=dual * scale,

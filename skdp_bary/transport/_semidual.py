@@ -15,12 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ._costs import pairwise_cost, two_cheapest
+from ._costs import chosen_cost, pairwise_cost, two_cheapest
+from ._kernels import PLAIN, SOFT, Totals
 from ._points import OrderedPoints
 
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
-SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(-14)
-_NOTHING = -60.0  # exponent of a share that changes no sum; underflow takes processors 30x longer
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
 _SAMPLE = 20  # points per atom from which the scales of the cells are read
 
@@ -33,6 +32,11 @@ class SemidualProblem:
     atoms: np.ndarray
     target: np.ndarray
     p: float
+
+    @property
+    def kernel(self):
+        """The loops over the points; compiled ones are for p = 2."""
+        return self.cloud.kernel if self.p == 2 else PLAIN
 
     def coarse(self, points_per_atom):
         """Return the problem with a sample of the points."""
@@ -98,8 +102,13 @@ class SemidualProblem:
         labels = np.empty(len(self.cloud.points), dtype=np.intp)
         reach = np.zeros(len(self.cloud.centers))
         for start, stop, atoms, entries in self.blocks(potentials, reach):
-            labels[start:stop] = atoms[two_cheapest(entries)[0]]
+            labels[start:stop] = atoms[self.kernel.cheapest(entries)[0]]
         return labels
+
+    def own_costs(self, labels):
+        """Return the cost of every point at its atom."""
+        cloud = self.cloud
+        return chosen_cost(cloud.points, np.arange(len(labels)), self.atoms, labels, self.p)
 
     @cached_property
     def _sample(self):
@@ -209,90 +218,28 @@ class Smoothed:
 
 def smooth(problem, potentials, temperatures):
     """Evaluate the smoothed semi-dual and its derivatives."""
-    cloud, n_atoms = problem.cloud, len(problem.target)
-    n_points = len(cloud.points)
-    reach = SOFT * temperatures
-    labels, margins = np.empty(n_points, dtype=np.intp), np.empty(n_points)
-    cheapest, hard = np.empty(n_points), cloud.weights.copy()
-    total = _SoftTotals(n_atoms, cloud.points.shape[1])
-    farthest = np.maximum.reduceat(reach, cloud.starts[:-1])
+    cloud = problem.cloud
+    total = Totals.empty(len(cloud.points), len(problem.target), cloud.points.shape[1])
+    farthest = np.maximum.reduceat(SOFT * temperatures, cloud.starts[:-1])
     for start, stop, atoms, entries in problem.blocks(potentials, farthest):
-        winner, lowest, second = two_cheapest(entries)
-        labels[start:stop], cheapest[start:stop] = atoms[winner], lowest
-        np.subtract(second, lowest, out=margins[start:stop])
-        soft = np.flatnonzero(margins[start:stop] < reach[start:stop])
-        if soft.size:
-            rows = soft + start
-            if soft.size < stop - start:
-                entries, lowest = entries[:, soft], lowest[soft]
-            total.add(problem, potentials, temperatures, rows, atoms, entries, lowest)
-            hard[rows] = 0.0
-    dual = float(cloud.weights @ cheapest + problem.target @ potentials)
-    whole = np.bincount(labels, cloud.weights, n_atoms)
+        problem.kernel.fold(
+            total, slice(start, stop), atoms, entries, cloud, temperatures, problem.p, potentials
+        )
+    dual = float(cloud.weights @ total.cheapest + problem.target @ potentials)
+    n_atoms = len(problem.target)
+    whole = np.bincount(total.labels, cloud.weights, n_atoms)
     return Smoothed(
         potentials=potentials,
         temperatures=temperatures,
         value=dual - total.softness,
         dual=dual,
-        gradient=problem.target - total.masses - np.bincount(labels, hard, n_atoms),
+        gradient=problem.target - total.masses - np.bincount(total.labels, total.hard, n_atoms),
         hessian=total.hessian,
         shared=total.shared,
         blur=total.blur,
-        labels=labels,
-        margins=margins,
+        labels=total.labels,
+        margins=total.margins,
         misplaced=0.5 * np.abs(whole - problem.target).sum(),
         soft_counts=total.counts,
         soft_sums=total.sums,
     )
-
-
-class _SoftTotals:
-    """What the soft points add up to, block by block."""
-
-    def __init__(self, n_atoms, n_features):
-        self.masses, self.counts = np.zeros(n_atoms), np.zeros(n_atoms)
-        self.sums = np.zeros((n_atoms, n_features))
-        self.hessian = np.zeros((n_atoms, n_atoms))
-        self.shared = self.blur = self.softness = 0.0
-
-    def add(self, problem, potentials, temperatures, rows, atoms, entries, lowest):
-        """Add the soft points `rows`; overwrites `entries`."""
-        points, weights = problem.cloud.points[rows], problem.cloud.weights[rows]
-        temperatures = temperatures[rows]
-        pulls = None if problem.p == 2 else attraction(entries + potentials[atoms, None], problem.p)
-        shares, totals = soft_shares(entries, lowest, temperatures)
-        masses = shares @ weights
-        if pulls is None:
-            counts, sums = masses, shares @ (weights[:, None] * points)
-        else:
-            pulls *= shares * weights
-            counts, sums = pulls.sum(axis=1), pulls @ points
-        mixed = weights * (1.0 - np.einsum("ji,ji->i", shares, shares))
-        self.shared += mixed.sum()
-        self.blur += mixed @ temperatures
-        self.softness += (weights * temperatures) @ np.log(totals)
-        self.masses[atoms] += masses
-        self.counts[atoms] += counts
-        self.sums[atoms] += sums
-        self.hessian[atoms, atoms] += shares @ (weights / temperatures)
-        shares *= np.sqrt(weights / temperatures)
-        self.hessian[atoms[:, None], atoms] -= shares @ shares.T
-
-
-def attraction(costs, p):
-    """Return ``distance ** (p - 2)``, capped where a point sits on the atom."""
-    return np.maximum(np.maximum(costs, 0.0) ** (1.0 / p), 1e-9) ** (p - 2.0)
-
-
-def soft_shares(entries, lowest, temperatures):
-    """Return the shares of every column, and what they were divided by; overwrites `entries`.
-
-    The soft minimum is ``lowest - temperatures * log(divisor)``.
-    """
-    entries -= lowest
-    entries *= -1.0 / temperatures
-    np.maximum(entries, _NOTHING, out=entries)
-    np.exp(entries, out=entries)
-    total = entries.sum(axis=0)
-    entries /= total
-    return entries, total

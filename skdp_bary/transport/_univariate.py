@@ -50,6 +50,12 @@ def univariate_cost(first, second, *, p=2):
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> from skdp_bary.transport import DiscreteMeasure, univariate_cost
+    >>> univariate_cost(DiscreteMeasure([[0.0], [1.0]]), DiscreteMeasure([[3.0]]))
+    6.5
     """
     p = check_power(p)
     x, y, mass, _, _ = _monotone(first, second)
@@ -63,6 +69,14 @@ def univariate_plan(first, second):
     -------
     scipy.sparse.csr_array of shape (first.n_points, second.n_points)
         At most ``first.n_points + second.n_points - 1`` entries.
+
+    Examples
+    --------
+    >>> from skdp_bary.transport import DiscreteMeasure, univariate_plan
+    >>> first, second = DiscreteMeasure([[0.0], [1.0]]), DiscreteMeasure([[5.0], [3.0]])
+    >>> univariate_plan(first, second).toarray()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
     """
     _, _, mass, rows, columns = _monotone(first, second)
     return sparse.csr_array((mass, (rows, columns)), shape=(first.n_points, second.n_points))

@@ -1,6 +1,7 @@
 """The command line: what is written, what is charged, and which status ends it."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.cli import main
+from skdp_bary.cli import _pages, main
+from skdp_bary.cli._main import _parser, _shielded
 
 pandas = pytest.importorskip("pandas")
 
@@ -41,6 +43,20 @@ def test_it_runs_as_a_process(folder):
     written = np.loadtxt(folder / "measure.csv", delimiter=",", skiprows=1)
     assert written[:, 2].sum() == pytest.approx(1.0)
     assert abs(written[:, 2] @ written[:, :2] - 0.5).max() < 0.05
+
+
+def test_a_refusal_ends_the_process_with_its_status(folder):
+    BudgetAccountant.create("budget.db", 0.5)
+    options = [*PLACES, "--ledger", "budget.db", "--out", "measure.csv"]
+    done = subprocess.run(
+        [sys.executable, "-m", "skdp_bary.cli", "measure", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert "Nothing was charged" in line and not (folder / "measure.csv").exists()
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "geojson", "png"])
@@ -125,7 +141,8 @@ def test_the_distance_to_a_public_table_is_printed(folder, capsys, delta):
     options = [*PLACES, "--epsilon", "4", "--delta", delta, "--ledger", "budget.db"]
     assert main(["budget", "create", "budget.db", "--epsilon", "5", "--delta", "1e-5"]) == 0
     assert main(["distance", *options, "--reference", "public.csv"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
+    *_, which, line = capsys.readouterr().out.splitlines()
+    assert "of order 2" in which and ("sketch" in which) == (delta != "0")
     distance, error = (float(part.split("=")[1]) for part in line.split(";")[0].split(", "))
     assert abs(distance - 0.2 / 2**0.5) < 4 * error + 0.01 and 0 < error < 0.05
     assert main(["distance", *options, "--reference", "public.csv"]) == 3
@@ -186,3 +203,62 @@ def test_help_names_every_command(capsys):
     text = capsys.readouterr().out
     for word in ("measure", "kmeans", "heatmap", "distance", "budget", "audit", "exit status"):
         assert word in text
+
+
+@pytest.mark.parametrize(
+    "command", ["measure", "barycenter", "heatmap", "kmeans", "distance", "audit"]
+)
+def test_every_command_has_a_page(capsys, command):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    for part in (f"usage: skdp-bary {command}", f"  skdp-bary {command} ", "examples:",
+                 "exit status:", "environment:", "OMP_NUM_THREADS"):  # fmt: skip
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def examples():
+    """The examples of all pages, as lists of arguments."""
+    pages = (value for value in vars(_pages).values() if isinstance(value, _pages.Page))
+    for page in pages:
+        for line in page.examples.replace("\\\n", " ").splitlines():
+            yield pytest.param(shlex.split(line)[1:], id=" ".join(line.split())[:60])
+
+
+@pytest.mark.parametrize("arguments", list(examples()))
+def test_examples_are_understood(arguments):
+    """They parse, and name options that exist; the files are not there."""
+    assert _parser().parse_args(_shielded(arguments)).run
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_it_says_which_columns_are_used_and_who_is_protected(folder, capsys, dry):
+    options = ["--bounds", "0", "1", *(["--dry-run"] if dry else ["--out", "m.csv"])]
+    assert main(["measure", "places.csv", "--columns", "lat", "lon", *options]) == 0
+    assert "a row is (lat, lon); a person is a row\n" in capsys.readouterr().out
+    assert main(["measure", *PLACES, "--groups", "user", *options]) == 0
+    assert "a person is all rows with one value of user\n" in capsys.readouterr().out
+
+
+def test_a_ledger_without_delta_says_what_to_do(folder, capsys):
+    assert main(["budget", "create", "budget.db", "--epsilon", "5"]) == 0
+    options = ["--delta", "1e-6", "--ledger", "budget.db", "--out", "m.csv"]
+    assert main(["measure", *PLACES, *options]) == 3
+    assert "Leave --delta out" in capsys.readouterr().err
+    assert BudgetAccountant.open("budget.db").entries == () and not (folder / "m.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["heatmap", "kmeans", "measure"])
+def test_pictures_name_the_columns(folder, capsys, command, monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure")
+    drawn = []
+
+    def savefig(self, path, **settings):
+        drawn.append((self.axes[0].get_xlabel(), self.axes[0].get_ylabel()))
+
+    monkeypatch.setattr(figure.Figure, "savefig", savefig)
+    extra = ["--resolution", "16"] if command == "heatmap" else []
+    assert main([command, *PLACES, *extra, "--n-hint", "3000", "--out", "a.png"]) == 0
+    assert drawn == [("lon", "lat")]

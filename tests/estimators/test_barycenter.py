@@ -147,3 +147,14 @@ def test_powers_between_one_and_two_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="p must be 1 or 2"):
         model.fit(np.full((50, 2), 0.5))
     assert accountant.entries == ()
+
+
+def test_the_quote_says_when_noise_drowns_the_persons():
+    budget = BudgetAccountant(10.0)
+    many = make(n_hint=100_000, epsilon=1.0)
+    assert "n_hint is 1e+02 times" in budget.quote(many, n_features=20).advice
+    assert "mostly noise" not in budget.quote(many, n_features=20).advice
+    few = budget.quote(make(n_hint=500, epsilon=0.1), n_features=20).advice
+    assert "mostly noise" in few and "delta > 0" in few
+    assert "Give n_hint" in budget.quote(make(n_hint=None), n_features=20).advice
+    assert budget.quote(many, n_features=2).advice == ""

@@ -295,15 +295,11 @@ class TestPrivacyConditions:
         )
         assert report.holds and report.steps[0].l1 == (PERSON_UNITS,)
 
-    @pytest.mark.parametrize("container", ["chunks", "dask"])
-    def test_a_person_split_over_parts_is_refused(self, container):
+    def test_a_person_split_over_chunks_is_refused(self):
+        """Dask brings persons together, see test_on_a_cluster; chunks alone cannot."""
         X, groups = blobs(100), np.arange(100) % 7
-        if container == "chunks":
-            data = [X[:50], X[50:]]
-        else:
-            data = pytest.importorskip("dask.array").from_array(X, chunks=(50, 2))
         with pytest.raises(ValueError, match="groups needs all rows of a person"):
-            heatmap().fit(data, groups=groups)
+            heatmap().fit([X[:50], X[50:]], groups=groups)
 
     @pytest.mark.parametrize(
         "name, value",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import preprocessing, random_projection
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import GridSearchCV
@@ -19,6 +19,7 @@ from skdp_bary import (
     check_private,
 )
 from skdp_bary.exceptions import LeakError
+from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
 
 
@@ -139,6 +140,83 @@ def test_columns_are_walked():
         "columns__two": "public",
         "end": "private",
     }
+
+
+def test_a_search_over_a_pipeline_names_its_public_steps():
+    inner = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=100)
+    search = PrivateSearchCV(
+        make_pipeline(DomainScaler((0, 1)), PCA(), inner),
+        {"privatewassersteinbarycenter__n_atoms": [2]},
+    )
+    assert verdicts(search) == {
+        "privatesearchcv": "private",
+        "estimator__domainscaler": "public",
+        "estimator__pca": "leaks",
+    }
+
+
+def test_functions_that_choose_columns_are_not_known():
+    def loud(X):
+        return X.columns[X.mean() > 0]
+
+    for columns, verdict in ((loud, "unknown"), (make_column_selector(), None), ([0], None)):
+        found = verdicts(ColumnTransformer([("one", DomainScaler((0, 1)), columns)]))
+        assert found.get("columntransformer") == verdict
+
+
+@pytest.mark.parametrize(
+    ("before", "bounds", "advised"),
+    [
+        (DomainScaler((0, 9)), (0, 1), None),
+        (DomainScaler((0, 9)), ([0, 0], [1, 1]), None),
+        (DomainScaler((0, 9)), Box([0, 0, 0], [1, 1, 1]), None),
+        (DomainScaler((0, 9)), (0, 9), "hands on, (0, 1), and not (0, 9)"),
+        (DomainScaler((0, 9)), (-1, 1), "(0, 1)"),
+        (DomainScaler((0, 9)), None, "(0, 1), and not None"),
+        (DomainScaler((0, 9)), Ball([0, 0], 1.0), "(0, 1)"),
+        (DomainScaler((0, 9), target="ball"), Ball([0, 0], 1.0), None),
+        (DomainScaler((0, 9), target="ball"), (0, 1), "Ball"),
+        (DomainScaler((0, 9), clip=False), (0, 9), None),
+        (JLTransformer(2, bounds=([0] * 5, [1] * 5)), (-2, 2), "Ball"),
+        (JLTransformer(2, bounds=Ball([0] * 5, 1)), Ball([0, 0], 1), None),
+        (JLTransformer(2, bounds=(0, 1)), (-2, 2), None),  # how many features is not known yet
+        (JLTransformer(n_hint=9), (-2, 2), None),
+        (preprocessing.Normalizer(), (-1, 1), None),
+    ],
+)
+def test_bounds_that_differ_from_those_handed_on_are_named(before, bounds, advised):
+    """They leak nothing, so the verdict stays; but they cost accuracy."""
+    accountant = BudgetAccountant(1.0)
+    end = PrivateMeasure(bounds=bounds, accountant=accountant)
+    for pipeline in (make_pipeline(before, end), make_pipeline(before, "passthrough", end)):
+        report = check_private(pipeline, strict=True)
+        found = report.steps[-1]
+        assert found.verdict == "private"
+        assert (found.mend == "") if advised is None else (advised in found.mend)
+
+
+def test_bounds_handed_on_are_those_of_the_fit():
+    X = np.zeros((5, 4))
+    jl = JLTransformer(2, bounds=(0, 1)).fit(X)
+    good = make_pipeline(jl, PrivateMeasure(bounds=jl.output_bounds_))
+    assert "hands on" not in check_private(good).steps[-1].mend
+    bad = make_pipeline(jl, PrivateMeasure(bounds=(0, 1)))
+    assert "Ball" in check_private(bad).steps[-1].mend
+
+
+def test_public_steps_are_told_their_bounds_too():
+    pipeline = make_pipeline(DomainScaler((0, 9)), JLTransformer(2, bounds=(0, 9)), measure())
+    assert "(0, 1)" in check_private(pipeline).steps[1].mend
+
+
+def test_the_report_is_a_table_in_notebooks():
+    columns = ColumnTransformer([("<b>one</b>", preprocessing.StandardScaler(), [0])])
+    html = check_private(make_pipeline(columns, measure()))._repr_html_()
+    assert "<b>leaks</b>" in html and "<b>private</b>" in html
+    assert "not private, or not known to be" in html
+    assert "&lt;b&gt;one&lt;/b&gt;" in html and "<b>one</b>" not in html
+    good = check_private(make_pipeline(DomainScaler((0, 1)), measure()))
+    assert "every step keeps the guarantee" in good._repr_html_()
 
 
 def test_the_report_reads_as_a_list():

@@ -5,8 +5,17 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from skdp_bary import BudgetAccountant, PrivateEMDHeatmap, PrivateWassersteinBarycenter
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    JLTransformer,
+    PrivateEMDHeatmap,
+    PrivateWassersteinBarycenter,
+)
 from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._search import make_trial
@@ -98,6 +107,16 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
         ("kmeans", {}, TypeError, "one of this package"),
         (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError, "must not vary"),
         (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
+        (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
+        (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
+        (make_pipeline(DomainScaler((0, 1))), {}, TypeError, "one of this package"),
+        (make_pipeline(barycenter(accountant=BudgetAccountant(1.0))), {}, ValueError, "Give the"),
+        (Pipeline([("scale", DomainScaler((0, 1))), ("end", barycenter())]),
+         {"param_grid": {"scale__target": ["box"]}}, ValueError, "could not be compared"),
+        (Pipeline([("end", barycenter())]), {"param_grid": {"end": [barycenter()]}}, ValueError,
+         "could not be compared"),
+        (Pipeline([("end", barycenter())]), {"param_grid": {"end__bounds": [(0, 2)]}}, ValueError,
+         "must not vary"),
         (barycenter(), {"score_share": 1.0}, ValueError, "score_share"),
         (barycenter(neighbors="replace_one"), {"accountant": BudgetAccountant(9.0)}, ValueError,
          "neighbors"),
@@ -141,3 +160,51 @@ def test_plans_with_a_race_are_refused():
     assert plan.mu <= trial.fit_mu
     with pytest.raises(ValueError, match="mixes kinds of noise"):
         trial.check(plan, {})
+
+
+def pipeline():
+    """A pipeline on rows ten times as large, and its grid."""
+    steps = [("scale", DomainScaler((0, 10))), ("turn", JLTransformer(2, bounds=(0, 1)))]
+    last = barycenter().set_params(bounds=([-0.8, -0.8], [0.8, 0.8]))
+    return Pipeline([*steps, ("end", last)]), {"end__n_atoms": [1, 4]}
+
+
+def test_a_pipeline_is_searched_behind_its_public_steps():
+    accountant = BudgetAccountant(epsilon=8.0)
+    estimator, grid = pipeline()
+    search = PrivateSearchCV(estimator, grid, mean_trials=8, epsilon=8.0, accountant=accountant)
+    rows = 10.0 * corners()
+    search.fit(rows, groups=np.arange(len(rows)) // 2)
+    assert [entry.epsilon for entry in accountant.entries] == [8.0]
+    best = search.best_estimator_
+    assert [name for name, _ in best.steps] == ["scale", "turn", "end"]
+    assert search.n_features_in_ == 2
+    n_atoms = search.best_params_["end__n_atoms"]
+    assert search.transform(rows[:5]).shape == (5, n_atoms)
+    behind = best[:-1].transform(rows)
+    loss = ((behind[:, None] - best[-1].support_) ** 2).sum(axis=2).min(axis=1).sum() / 2
+    assert -search.best_score_ == pytest.approx(loss, abs=0.02 * len(rows))
+    assert set(vars(estimator[0])) == {"bounds", "target", "clip"}  # the search fits clones
+
+
+def test_a_pipeline_of_one_step_is_searched_like_its_step():
+    search = PrivateSearchCV(
+        Pipeline([("end", barycenter())]), {"end__n_atoms": [1, 4]}, mean_trials=4
+    )
+    assert set(search.fit(corners(300)).best_params_) == {"end__n_atoms"}
+
+
+def test_public_steps_take_whole_arrays_only():
+    estimator, grid = pipeline()
+    search = PrivateSearchCV(estimator, grid, accountant=BudgetAccountant(1.0))
+    with pytest.raises(ValueError, match="one array or dataframe"):
+        search.fit([corners(100), corners(100)])
+    assert search.accountant.entries == ()
+
+
+def test_rows_that_public_steps_refuse_cost_nothing():
+    estimator, grid = pipeline()
+    search = PrivateSearchCV(estimator, grid, accountant=BudgetAccountant(1.0))
+    with pytest.raises(ValueError, match="NaN"):
+        search.fit(np.full((20, 2), np.nan))
+    assert search.accountant.entries == ()

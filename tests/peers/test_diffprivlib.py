@@ -12,7 +12,13 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
-from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    PrivateKMeans,
+    PrivateMeasure,
+    check_private,
+)
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 
 diffprivlib = pytest.importorskip(
@@ -54,6 +60,27 @@ def standard_scaler(accountant, epsilon=0.5):
 def naive_bayes(accountant, epsilon=1.0, bounds=((-3, -3), (3, 3))):
     bounds = tuple(np.array(side, dtype=float) for side in bounds)
     return diffprivlib.models.GaussianNB(epsilon=epsilon, bounds=bounds, accountant=accountant)
+
+
+def test_private_clusters_behind_a_private_projection(rows, budget, shared):
+    """diffprivlib buys the projection, this package the clusters, one budget pays for both."""
+    X, y = rows
+    pipeline = make_pipeline(
+        DomainScaler(bounds=RAW_BOUNDS, target="ball"),
+        diffprivlib.models.PCA(
+            1, epsilon=1.0, centered=True, data_norm=1.0, accountant=shared, whiten=False
+        ),
+        PrivateKMeans(2, epsilon=2.0, bounds=(-1.0, 1.0), n_hint=600, accountant=budget),
+    )
+    report = check_private(pipeline, strict=True)
+    assert [step.verdict for step in report.steps] == ["public", "private", "private"]
+    found = pipeline.fit(X).predict(X)
+    assert budget.total() == (3.0, 0.0)
+    assert [entry.who for entry in budget.entries] == ["PCA._fit_full", "PrivateKMeans"]
+    assert max((found == y).mean(), (found != y).mean()) > 0.8
+    with pytest.raises(BudgetError):
+        pipeline.fit(X)
+    assert len(budget.entries) == 2
 
 
 def test_a_pipeline_spends_from_one_budget(rows, budget, shared):

@@ -2,6 +2,7 @@
 
 import getpass
 import glob
+import importlib
 import os
 import pwd
 import shutil
@@ -12,6 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+
+REQUIRED = bool(os.environ.get("SKDP_BARY_REQUIRE_POSTGRES"))
+if REQUIRED:
+    importlib.import_module("psycopg")  # so that no module of tests is skipped for want of it
 
 
 class Server:
@@ -108,7 +113,7 @@ def postgres_server():
     programs = _programs()
     if programs is None or not _may_run():
         message = "no PostgreSQL server: install the packages postgresql and postgresql-client"
-        if os.environ.get("SKDP_BARY_REQUIRE_POSTGRES"):
+        if REQUIRED:
             pytest.fail(message)
         pytest.skip(message)
     pytest.importorskip("psycopg")

@@ -14,11 +14,12 @@ from sklearn.base import BaseEstimator, clone
 
 from skdp_bary.exceptions import BudgetError, ReadOnlyLedgerError, RelationError
 from skdp_bary.privacy import _sqlite
-from skdp_bary.privacy._accountant import BudgetAccountant, BudgetPart, Quote, check_accountant
+from skdp_bary.privacy._accountant import BudgetAccountant, check_accountant
 from skdp_bary.privacy._calibration import gaussian_mu
 from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.privacy._neighbors import RELATIONS
 from skdp_bary.privacy._plan import Plan, Step
+from skdp_bary.privacy._spending import BudgetPart, Quote
 
 
 def pure_plan(epsilon, relation="add_remove"):

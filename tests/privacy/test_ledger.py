@@ -140,8 +140,8 @@ class TestTerms:
 
     def test_another_format_is_refused(self, path):
         opened(path)
-        run_sql(path, "PRAGMA user_version = 3")
-        with pytest.raises(LedgerError, match="format 3, this version .* reads format 2"):
+        run_sql(path, "PRAGMA user_version = 2")
+        with pytest.raises(LedgerError, match="format 2, this version .* reads format 3"):
             opened(path)
 
 
@@ -187,6 +187,18 @@ class TestTampering:
         run_sql(path, statement)
         with pytest.raises(LedgerError, match="totals differ from the sum"):
             opened(path)
+
+    @pytest.mark.parametrize("column", ["epsilon", "delta"])
+    def test_another_ceiling_is_found(self, path, column):
+        accountant = opened(path)
+        receipt = accountant.receipt()
+        run_sql(path, f"UPDATE ledger SET {column} = 0.9")
+        with pytest.raises(LedgerError, match="does not hold"):
+            BudgetAccountant.open(path).verify(receipt)
+        BudgetAccountant.open(path).spend(0.1)
+        run_sql(path, f"UPDATE ledger SET {column} = 0.8")
+        with pytest.raises(LedgerError, match="entry 1 was altered"):
+            BudgetAccountant.open(path).verify()
 
     @pytest.mark.parametrize("statement", ["DELETE FROM ledger", "DROP TABLE ledger"])
     def test_the_ceiling_must_be_there(self, path, statement):
@@ -312,6 +324,30 @@ class TestFailures:
                 with pytest.raises(LedgerError, match="read-only"):
                     copy.spend(0.1)
         assert_holds(path, "first")
+
+    def test_a_clock_that_goes_backwards(self, path, monkeypatch):
+        """Times are what the clock said; order and sums do not depend on them."""
+        from datetime import UTC, datetime
+
+        from skdp_bary.privacy import _spending
+
+        class Clock:
+            year = 2030
+
+            @classmethod
+            def now(cls, zone):
+                cls.year -= 1
+                return datetime(cls.year, 1, 1, tzinfo=UTC)
+
+        accountant = opened(path)
+        monkeypatch.setattr(_spending, "datetime", Clock)
+        for name in ("first", "second"):
+            accountant.spend(0.4, who=name)
+        assert [entry.time[:4] for entry in accountant.entries] == ["2029", "2028"]
+        assert [entry.who for entry in accountant.entries] == ["first", "second"]
+        with pytest.raises(BudgetError):
+            accountant.spend(0.4)
+        assert opened(path).verify(accountant.receipt()) == 2
 
     def test_an_error_while_asking_leaves_nothing_behind(self, path):
         accountant = opened(path)

@@ -111,3 +111,91 @@ def test_a_kept_ledger_can_be_opened_by_its_place_alone(place):
         BudgetAccountant.create(place, 5.0)
     with pytest.raises(LedgerError, match="another budget"):
         opened(place, epsilon=5.0)
+
+
+class TestRaise:
+    def test_it_is_logged_and_admits_more(self, place):
+        accountant = opened(place)
+        accountant.spend(0.9)
+        accountant.raise_ceiling(2.0, who="board", note="second wave")
+        assert (accountant.epsilon, accountant.delta) == (2.0, 1e-6)
+        accountant.spend(1.1, 1e-6)
+        assert accountant.remaining() == (0.0, 0.0)
+        spent, raised, _ = accountant.entries
+        assert (spent.kind, raised.kind) == ("spend", "raise")
+        assert (raised.epsilon, raised.delta, raised.who) == (2.0, 1e-6, "board")
+        assert accountant.verify(accountant.receipt()) == 3
+        assert accountant.total() == (2.0, 1e-6)
+        assert "new ceiling; second wave" in str(accountant)
+
+    @pytest.mark.parametrize(
+        "ceiling", [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-7), (0.5, 1e-5)], ids=str
+    )
+    def test_it_never_lowers(self, place, ceiling):
+        accountant = opened(place)
+        accountant.spend(0.9)
+        with pytest.raises(BudgetError, match="can only be raised"):
+            accountant.raise_ceiling(*ceiling)
+        assert (accountant.epsilon, accountant.delta) == (1.0, 1e-6)
+        assert len(accountant.entries) == 1
+
+    def test_twice_from_the_latest(self, place):
+        accountant = opened(place)
+        accountant.raise_ceiling(2.0, 1e-5)
+        accountant.raise_ceiling(3.0)
+        assert (accountant.epsilon, accountant.delta) == (3.0, 1e-5)
+        with pytest.raises(BudgetError):
+            accountant.raise_ceiling(2.5)
+
+    def test_parts_and_open_accountants_follow(self, place):
+        accountant = opened(place)
+        other = accountant if place is None else BudgetAccountant.open(place)
+        part = other.part("north")
+        accountant.raise_ceiling(2.0)
+        part.spend(1.5)
+        assert part.remaining()[0] == 0.5
+        assert other.remaining()[0] == 0.5 and other.epsilon == 2.0
+
+    def test_a_raised_ledger_opens_with_its_ceiling_only(self, place):
+        if place is None:
+            pytest.skip("entries in memory have no place")
+        opened(place).raise_ceiling(2.0)
+        assert BudgetAccountant.open(place).epsilon == 2.0
+        assert opened(place, epsilon=2.0).remaining()[0] == 2.0
+        with pytest.raises(LedgerError, match="epsilon is 2.0 .* and 1.0 here"):
+            opened(place)
+
+    def test_renyi_losses_keep_their_order(self, place):
+        accountant = opened(place, composition="renyi")
+        order = accountant._filter.order
+        accountant.spend(0.2)
+        before = accountant.total()
+        accountant.raise_ceiling(3.0)
+        assert accountant._filter.order == order
+        assert accountant.total() == before
+        accountant.spend(accountant.remaining()[0])
+        assert 2.9 < accountant.total()[0] <= 3.0
+        if place is not None:
+            found = BudgetAccountant.open(place)
+            assert found._filter.order == order and found.total() == accountant.total()
+            assert opened(place, composition="renyi", epsilon=3.0)._filter.order == order
+
+    def test_what_was_pickled_before_follows_too(self, place):
+        accountant = opened(place)
+        copy = pickle.loads(pickle.dumps(accountant))
+        if place is None:
+            with pytest.raises(BudgetError, match="memory of another process"):
+                copy.raise_ceiling(5.0)
+            return
+        accountant.raise_ceiling(2.0)
+        copy.spend(1.5)
+        assert copy.epsilon == 2.0
+
+
+def test_a_receipt_tells_of_a_ledger_with_other_terms(place):
+    """The chain starts at the terms, so that a ceiling altered behind its back is found."""
+    accountant = opened(place)
+    accountant.spend(0.1)
+    accountant._ledger.terms = accountant._ledger.terms | {"epsilon": 100.0}
+    with pytest.raises(LedgerError, match="cannot be trusted"):
+        accountant.verify()

@@ -7,9 +7,13 @@ from skdp_bary.estimators import _base
 from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.testing import check_empirical_loss
 from skdp_bary.testing._discovery import private_estimators
+from skdp_bary.testing._public_source import AdapterOnPublicSource
 
 # Few released numbers, so that a few thousand runs come near the true loss.
 SMALL = {
+    "PrivateDomainAdapter": [
+        AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60),
+    ],
     "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),

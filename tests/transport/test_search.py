@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
+from skdp_bary.transport._kernels import soft_shares
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._search import Level, _stalled
-from skdp_bary.transport._semidual import SemidualProblem, smooth, soft_shares
+from skdp_bary.transport._semidual import SemidualProblem, smooth
 
 
 def test_plans_are_eased_only_while_atoms_move_far():

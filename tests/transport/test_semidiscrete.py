@@ -119,6 +119,48 @@ def test_points_far_from_the_borders_are_called_in():
     assert abs(crossing - 0.4) < 1e-12
 
 
+@pytest.mark.parametrize("width", [20, 2000], ids=["some margins", "all margins"])
+def test_prices_bound_what_bystanders_cost(monkeypatch, width):
+    monkeypatch.setattr(exact, "_WIDTH", width)
+    monkeypatch.setattr(exact, "_MARGINS", 4)
+    rng = np.random.default_rng(1)
+    points = rng.random((4000, 2)) ** 2
+    cloud, _ = order_points(points, np.ones(4000))
+    problem = SemidualProblem(cloud, points[:9] + 0.01, np.full(9, 1 / 9), 2)
+    state = exact._approach(problem, None, None)
+    outside = exact.Bystanders(problem, state)
+    for _ in range(2):
+        called = outside.call_in()
+        outside.refused[:] = False
+        outside.refused[2:5] = True  # the next in line at some atoms only
+        assert called.size
+        for atom in range(9):
+            left = cloud.points[(state.labels == atom) & ~outside.inside]
+            costs = cdist(problem.atoms, left, "sqeuclidean")
+            extra = costs - costs[atom]
+            assert left.size and np.all(
+                np.delete(outside.prices[atom] - 1e-12, atom) <= np.delete(extra, atom, 0).T
+            )
+
+
+def test_bystanders_are_not_overlooked(monkeypatch):
+    # A point that stays outside although another atom is cheaper spoils the proof, and the next
+    # attempt, which hands over all points, would hide that.
+    finish, proven = exact._finish, []
+
+    def watched(*arguments):
+        found = finish(*arguments)
+        proven.append(found.proven)
+        return found
+
+    monkeypatch.setattr(exact, "_finish", watched)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        points = rng.random((6000, 2)) ** 3 + 3.0 * (rng.random((6000, 1)) < 0.2)
+        solve_semidiscrete(DiscreteMeasure(points), DiscreteMeasure(points[:12] + 0.01))
+    assert proven == [True] * 4
+
+
 def test_warm_start_gives_the_same_answer_whatever_the_potentials():
     rng = np.random.default_rng(5)
     measure, atoms = DiscreteMeasure(rng.random((4000, 2))), DiscreteMeasure(rng.random((15, 2)))

@@ -1,0 +1,140 @@
+"""The text of ``--help``: what a command does, examples, exit status and environment."""
+
+import argparse
+from dataclasses import dataclass
+
+STATUS = """\
+exit status:
+  0  done; with --out, the release was written
+  2  something was wrong with the command, the file or the ledger; nothing was written
+  3  the budget refused the release; nothing was charged or written
+"""
+ENVIRONMENT = """\
+environment:
+  OMP_NUM_THREADS   number of threads of the numerical libraries
+  PGPASSFILE        file with the password of a ledger on a PostgreSQL server
+  COLUMNS           width of this text
+"""
+_TABLES = """\
+Rows are read in chunks. Rows outside of --bounds {outside}. Bounds, sizes,
+groups and columns must be known without looking at the rows: what is chosen by looking is not
+covered by epsilon. With --groups all rows of one person count as one person; without, every row
+is a person.
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Texts of the help of one command.
+
+    Attributes
+    ----------
+    brief : str
+        One line for the list of commands.
+    description : str
+    examples : str
+        Lines to type.
+    """
+
+    brief: str
+    description: str
+    examples: str
+
+    def options(self):
+        """Return what argparse makes a parser of."""
+        return {
+            "help": self.brief,
+            "description": self.description,
+            "epilog": f"examples:\n{self.examples}\n{STATUS}\n{ENVIRONMENT}",
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+        }
+
+
+def _release(first, examples, brief, outside="are moved to their border"):
+    return Page(brief, f"{first}\n\n{_TABLES.format(outside=outside)}", examples)
+
+
+MEASURE = _release(
+    """\
+Release a private set of weighted points that is close to the rows in Wasserstein distance: a
+stand-in for the table, from which any number of synthetic rows can be drawn.""",
+    """\
+  skdp-bary measure rows.csv --columns age income --bounds 18,0 100,200000 --out rows_private.csv
+  skdp-bary measure rows.parquet --bounds 0 1 --n-hint 50000 --ledger budget.db --dry-run
+""",
+    "a private set of weighted points",
+)
+BARYCENTER = _release(
+    """\
+Release the Wasserstein barycenter of the rows, or of several groups of them: the points that are
+on average closest to all groups. --label names the column of the group, --classes the groups; they
+are public, and labels that are not among them are an error.""",
+    """\
+  skdp-bary barycenter visits.csv --columns lon lat --label town --classes east west \\
+      --bounds 139.5,35.5 139.9,35.9 --atoms 12 --ledger budget.db --out towns.geojson
+""",
+    "the mean of several groups",
+)
+HEATMAP = _release(
+    """\
+Release a heatmap of places: two columns, longitude and latitude or any other two. --bounds is the
+map and must be given.""",
+    """\
+  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
+      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
+  skdp-bary heatmap checkins.csv --columns lon lat --bounds -97.95,30.1 -97.55,30.5 --out a.geojson
+""",
+    "a private heatmap of places",
+    outside="carry no mass",
+)
+KMEANS = _release(
+    """\
+Release the centers of clusters and about how many persons each has. A dry run with --n-hint says
+how much noise there would be.""",
+    """\
+  skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --n-hint 20000 --dry-run
+  skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --ledger budget.db \\
+      --out centers.csv
+""",
+    "the centers of clusters",
+)
+DISTANCE = _release(
+    """\
+Print the sliced Wasserstein distance of order 2 between the private table and a public one with
+the same columns, and its standard error. With --delta 0 that one number is released. With a
+positive --delta a sketch is released, noisy quantiles on many directions, and the distance is
+computed from it; the sketch has less noise when there are many columns. The public table is not
+protected.""",
+    """\
+  skdp-bary distance checkins.csv --reference public.csv --columns lon lat \\
+      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db
+  skdp-bary distance wide.csv --reference public.csv --bounds 0 1 --delta 1e-6
+""",
+    "the distance to a public table",
+)
+AUDIT = Page(
+    "say which steps of a pipeline keep the guarantee",
+    """\
+Import an estimator or a pipeline and say of every step whether fitting it is private, learns
+nothing from the rows, or leaks, and what to do about it. No row is read. The module is looked for
+in the working directory first. Exits with status 2 when a step leaks or nothing is known about it.
+""",
+    """\
+  skdp-bary audit mypackage.models:pipe
+""",
+)
+EVERYTHING = Page(
+    "",
+    """\
+Differentially private releases of a table: the rows stay where they are, what is written to --out
+may be published. Rows are read in chunks. Give public bounds, and a ledger that all releases of
+the same people share.
+""",
+    """\
+  skdp-bary budget create budget.db --epsilon 2
+  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
+      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
+  skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --dry-run
+  skdp-bary budget show budget.db
+""",
+)

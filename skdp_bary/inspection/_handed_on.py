@@ -1,0 +1,81 @@
+"""Bounds that one step of a pipeline hands on, and bounds that the next one was given."""
+
+from sklearn.pipeline import Pipeline
+
+from ..estimators._guarantee import width_of
+from ..geometry import Ball, Box, check_domain
+from ..model_selection._public_steps import join_names
+from ..transformers import DomainScaler, JLTransformer
+
+
+def bounds_advice(name, estimator):
+    """Return advice by path about steps whose bounds are not those that the step before hands on.
+
+    Such bounds leak nothing: rows are clipped to whatever a step was given. But a wider domain
+    makes the noise larger, a narrower one clips rows, and None buys what is known already.
+    """
+    if not isinstance(estimator, Pipeline):
+        return {}
+    advice, before = {}, None
+    for part, step in estimator.steps:
+        path = join_names(name, part)
+        advice |= bounds_advice(path, step)
+        if step is None or step == "passthrough":
+            continue
+        if hasattr(step, "bounds") and before is not None:
+            handed = handed_on(before, width_of(step.bounds, 1))
+            if handed is not None and not _same(step.bounds, handed):
+                advice[path] = (
+                    f"give it the bounds that {type(before).__name__} hands on, "
+                    f"{_in_words(handed)}, and not {step.bounds!r}"
+                )
+        before = step
+    return advice
+
+
+def handed_on(step, width):
+    """Return the domain of what a step puts out, or None where it is not known.
+
+    `width` is the number of features for which it is wanted where all features have the same bounds
+    and the step was not fitted.
+    """
+    if not isinstance(step, (DomainScaler, JLTransformer)):
+        return None
+    if hasattr(step, "output_bounds_"):
+        return step.output_bounds_
+    if isinstance(step, JLTransformer):
+        return _projected(step)
+    if not step.clip:
+        return None
+    if step.target == "ball":
+        return Ball([0.0] * width, 1.0)
+    return Box([0.0] * width, [1.0] * width)
+
+
+def _projected(step):
+    """Domain of the output of a projection whose dimensions are all known before the fit."""
+    n_features = width_of(step.bounds, None)
+    if n_features is None or isinstance(step.n_components, str):
+        return None
+    try:
+        return Ball([0.0] * step.n_components, check_domain(step.bounds, n_features).radius)
+    except (TypeError, ValueError):
+        return None  # the fit will say what is wrong
+
+
+def _same(bounds, handed):
+    if bounds is None:
+        return False
+    try:
+        return check_domain(bounds, handed.n_features) == handed
+    except (TypeError, ValueError):
+        return False
+
+
+def _in_words(domain):
+    if not isinstance(domain, Box):
+        return repr(domain)
+    sides = {tuple(domain.low.tolist()), tuple(domain.high.tolist())}
+    if all(len(set(side)) == 1 for side in sides):
+        return f"({domain.low[0]:g}, {domain.high[0]:g})"
+    return repr(domain)

@@ -1,0 +1,40 @@
+"""The domain adapter as the checks call it: private rows as X, beside a public source."""
+
+import numpy as np
+
+from ..estimators import PrivateDomainAdapter
+from ..summaries._row_features import N_DRAWS
+from ..summaries._sources import open_source
+
+_SOURCE_ROWS = 80
+
+
+class AdapterOnPublicSource(PrivateDomainAdapter):
+    __doc__ = PrivateDomainAdapter.__doc__
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        """Fit with a public source around the bounds, or around the origin without bounds.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or chunks
+            Private rows.
+        y : ignored
+        groups, sample_weight : array-like of shape (n_rows,), optional
+            As in the fit of the adapter.
+
+        Returns
+        -------
+        self : object
+        """
+        n_features = open_source(X).n_features
+        rng = np.random.default_rng(n_features)
+        rows = rng.uniform(-1.5, 1.5, size=(_SOURCE_ROWS, n_features))
+        labels = np.where(rows[:, 0] > 0.0, "right", "left")
+        return super().fit(rows, labels, X, groups=groups, sample_weight=sample_weight)
+
+
+def jittered(rows, draws):
+    """Return rows moved a little, each by its own random numbers."""
+    places = np.arange(rows.shape[1]) % N_DRAWS
+    return rows + 0.2 * (draws[:, places] - 0.5)

@@ -1,0 +1,359 @@
+"""SlicedNetworkAdapter: networks adapted to private rows without labels, by their slices."""
+
+import math
+import warnings
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from torch import nn
+
+from ..exceptions import PrivacyWarning
+from ..privacy._accountant import check_accountant
+from ..privacy._checks import check_delta, check_epsilon, check_integer, check_option, check_real
+from ..privacy._noise import public_generator
+from ._adaptation import BatchAdaptation, SketchAdaptation, Source
+from ._networks import feature_network, head_network
+from ._training import Training, seeded_network
+
+METHODS = {"sketch": SketchAdaptation(), "batches": BatchAdaptation()}
+
+_QUANTILE, _MARGIN = 0.95, 1.25  # of the norms of public features: the ball that all are clipped to
+_PREDICTED_ROWS = 4096
+
+
+class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
+    """A classifier trained on public labelled rows and adapted to private rows without labels.
+
+    Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed
+    one by one and clipped to a public ball, what leaves are noisy block means of their sorted
+    projections, and gradients flow through the public rows only. Adapting may also do harm: compare
+    with `source_network_`, and see :doc:`torch`.
+
+    Parameters
+    ----------
+    method : {"sketch", "batches"}, default="sketch"
+        - "sketch": features stay those of the source. Their slices on the private rows are released
+          once; public features are moved there, and the classifier is trained on them, for any
+          number of epochs.
+        - "batches": features are trained. Every step releases the slices of a fresh random batch of
+          the private rows, at the features of that step. All steps are paid for before the first.
+          Only under "replace_one", with all rows in one array; needs the extra "accounting".
+
+    image_shape : (height, width) or None, default=None
+        Shape of a row that is an image: two convolutions. None: fully connected layers.
+
+    latent_sizes : tuple of int, default=(100, 50)
+        Layers of the features of rows that are no images.
+
+    network : callable or None, default=None
+        Takes the number of columns and returns a torch.nn.Module with features as outputs, and
+        their number.
+
+    weight : float, default=1.0
+        Of the distance between the features, beside the classification loss.
+
+    n_source_epochs : int, default=10
+        Epochs on the public rows alone.
+
+    n_epochs : int, default=10
+        Epochs of adaptation, over the public rows with "sketch"; of `steps_per_epoch` private
+        batches with "batches".
+
+    steps_per_epoch : int, default=30
+        Private batches of an epoch with ``method="batches"``; every one is paid for.
+
+    batch_size : int, default=128
+        Rows of a batch, public and private.
+
+    learning_rate : float, default=1e-3
+        Of Adam.
+
+    callback : callable or None, default=None
+        Called with a TrainingEvent after every epoch; training stops where it returns True.
+
+    n_projections : int or None, default=None
+        Directions. None takes whole frames with "sketch", one frame a batch with "batches".
+
+    n_quantiles : int or None, default=None
+        Blocks of the sorted projections. None balances noise and width with "sketch", and is 8 with
+        "batches".
+
+    n_min : int or None, default=None
+        Public lower bound of the number of private rows, as in DPSlicedWasserstein; with "sketch".
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit for the private rows.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, above zero.
+
+    n_hint : int or None, default=None
+        Public guess of the number of private rows, with "sketch".
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the fit reproducible, and
+        the releases not private.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The adapted classifier: features and head.
+    source_network_ : torch.nn.Module
+        The classifier before adaptation, trained on public rows alone.
+    radius_ : float
+        Radius of the ball that features are clipped to, from public rows.
+    noise_std_ : float
+        Standard deviation of the noise on every released number.
+    sketch_ : DPSlicedWasserstein or None
+        The release of ``method="sketch"``.
+    losses_ : list of float
+        Mean loss of every epoch of adaptation.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the public rows.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features of a row.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``, of private rows; "add_remove" unless stated. Public rows
+        and labels are not protected.
+    Mechanism
+        RoundedGaussian.
+    Sensitivity
+        That of DPSlicedWasserstein with ``mechanism="sketch"`` for rows in a ball of radius
+        ``radius_``; for "batches" that of a batch.
+    Budget
+        With "sketch" one release costs (epsilon, delta). With "batches" all steps together do, each
+        on a batch drawn without replacement; what is charged is the composition of the amplified
+        losses, before the first step, also where training ends early.
+    Released
+        network_, source_network_, radius_, noise_std_, sketch_, losses_, classes_, privacy_,
+        n_features_in_. What leaves the rows with "batches" are the slices of every batch, which
+        the network was trained on.
+    Not covered
+        predict, predict_source, predict_proba, score: functions of the networks and of the rows
+        they are given, which they do not protect.
+
+    References
+    ----------
+    A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.torch import SlicedNetworkAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=2000)
+    >>> X = rng.normal(size=(2000, 2)) + np.where(y, 3.0, -3.0)[:, None]
+    >>> adapter = SlicedNetworkAdapter(n_source_epochs=3, n_epochs=2, n_min=1500)
+    >>> bool((adapter.fit(X, y, X + [0.5, 0.0]).predict(X) == y).mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        method="sketch",
+        *,
+        image_shape=None,
+        latent_sizes=(100, 50),
+        network=None,
+        weight=1.0,
+        n_source_epochs=10,
+        n_epochs=10,
+        steps_per_epoch=30,
+        batch_size=128,
+        learning_rate=1e-3,
+        callback=None,
+        n_projections=None,
+        n_quantiles=None,
+        n_min=None,
+        epsilon=1.0,
+        delta=1e-6,
+        n_hint=None,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.method = method
+        self.image_shape = image_shape
+        self.latent_sizes = latent_sizes
+        self.network = network
+        self.weight = weight
+        self.n_source_epochs = n_source_epochs
+        self.n_epochs = n_epochs
+        self.steps_per_epoch = steps_per_epoch
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.callback = callback
+        self.n_projections = n_projections
+        self.n_quantiles = n_quantiles
+        self.n_min = n_min
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(self, X_source, y_source, X_target):
+        """Train on public rows, release what is needed about private rows, and adapt.
+
+        Parameters
+        ----------
+        X_source : array-like of shape (n_source_rows, n_features)
+            Public rows.
+        y_source : array-like of shape (n_source_rows,)
+            Their labels.
+        X_target : array-like of shape (n_target_rows, n_features), or function returning chunks
+            Private rows; chunks with ``method="sketch"`` only.
+
+        Returns
+        -------
+        self : object
+        """
+        method = self._check()
+        X, y = check_X_y(X_source, y_source, dtype=np.float32)
+        classes, codes = np.unique(y, return_inverse=True)
+        public = public_generator(self.random_state)
+        source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
+        adapted = method.adapt(self, source, X_target, public)
+        self.source_network_ = source.network
+        self.radius_ = source.radius
+        self.network_ = adapted.network
+        self.noise_std_ = adapted.noise_std
+        self.sketch_ = adapted.sketch
+        self.losses_ = adapted.losses
+        self.privacy_ = adapted.plan
+        self.classes_ = classes
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def privacy_plan(self, n_features, n_persons=None):
+        """Return what a fit will release and charge.
+
+        Parameters
+        ----------
+        n_features : int
+        n_persons : int or None, default=None
+            Number of private rows, which "batches" needs.
+
+        Returns
+        -------
+        plan : Plan
+        """
+        n_latent = self._features(check_integer(n_features, "n_features", low=1))[1]
+        return self._check().plan(self, n_latent, n_persons)
+
+    def predict(self, X):
+        """Return the labels that the adapted network gives to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_source(self, X):
+        """Return the labels that the network before adaptation gives to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self.classes_[self._scores(self.source_network_, X).argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Return the probabilities that the adapted network gives to the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        return self._scores(self.network_, X)
+
+    def _scores(self, network, X):
+        X = torch.from_numpy(validate_data(self, X, dtype=np.float32, reset=False).copy())
+        with torch.no_grad():
+            scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
+        return torch.cat(scores).double().numpy()
+
+    def _check(self):
+        """Check the parameters and return the method."""
+        check_option(self.method, "method", METHODS)
+        check_epsilon(self.epsilon)
+        if self.accountant is not None:
+            check_accountant(self.accountant)
+        if check_delta(self.delta) == 0:
+            raise ValueError("delta must be above zero: the noise is Gaussian.")
+        for name in ("n_source_epochs", "n_epochs"):
+            check_integer(getattr(self, name), name, low=0)
+        for name in ("steps_per_epoch", "batch_size"):
+            check_integer(getattr(self, name), name, low=1)
+        for name in ("n_projections", "n_quantiles"):
+            if getattr(self, name) is not None:
+                check_integer(getattr(self, name), name, low=1)
+        check_real(self.learning_rate, "learning_rate", low=0.0, open_low=True)
+        check_real(self.weight, "weight", low=0.0)
+        return METHODS[self.method]
+
+    def _features(self, n_features):
+        """Return a new feature extractor and the number of its outputs."""
+        if self.network is not None:
+            return self.network(n_features)
+        return feature_network(n_features, tuple(self.latent_sizes), self.image_shape)
+
+    def _train_source(self, X, codes, n_classes, seed):
+        """Return the public side, trained; the ball of the features follows from it alone."""
+
+        def make():
+            features, n_latent = self._features(X.shape[1])
+            return nn.Sequential(features, head_network(n_latent, n_classes)), n_latent
+
+        network, n_latent = seeded_network(make, seed)
+        X, codes = torch.from_numpy(X), torch.from_numpy(codes)
+        training = Training(network, self.learning_rate, seed)
+        count = min(self.batch_size, len(X))
+
+        def step(rng):
+            rows = torch.randint(len(X), (count,), generator=rng)
+            return nn.functional.cross_entropy(network(X[rows]), codes[rows])
+
+        training.run(step, self.n_source_epochs, n_steps=math.ceil(len(X) / count))
+        with torch.no_grad():
+            latent = torch.cat([network[0](rows) for rows in X.split(_PREDICTED_ROWS)])
+            radius = _MARGIN * float(latent.norm(dim=1).quantile(_QUANTILE))
+        return Source(X, codes, network, n_latent, max(radius, 1e-6), seed + 1)
+
+    def _warn_if_seeded(self):
+        if self.random_state is not None:
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the releases are "
+                "seeded, not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=4,
+            )

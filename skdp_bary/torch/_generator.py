@@ -1,0 +1,425 @@
+"""SlicedNetworkGenerator: a generator network trained on one private release of slices."""
+
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators import DPSlicedWasserstein
+from ..exceptions import PrivacyWarning
+from ..privacy._checks import check_integer, check_real
+from ..privacy._noise import public_generator
+from ._losses import SlicedQuantileLoss
+from ._networks import generator_network
+from ._saving import generator_state, read_state, restore_release, write_state
+from ._training import Training, seeded_network
+
+_SAMPLE_ROWS = 1024  # that go through the network at once
+
+
+class SlicedNetworkGenerator(DPSlicedWasserstein):
+    """Synthetic rows from a network that is trained on private slices, released once.
+
+    The release is that of :class:`~skdp_bary.DPSlicedWasserstein`: noisy quantiles of projections,
+    of every class. The network is trained on its distance to them, for as long as one likes: the
+    budget pays for the release and for nothing else. It is the generator of Rakotomamonjy and
+    Ralaivola, with a guarantee that holds, for comparisons and for rows whose slices are what
+    matters; see :doc:`torch` for how it compares.
+
+    Parameters
+    ----------
+    n_epochs : int, default=100
+        Epochs of ``steps_per_epoch`` steps. No epoch reads a row.
+
+    image_shape : (height, width), (height, width, channels) or None, default=None
+        Shape of a row that is an image with values in its bounds, channels last. None is a table.
+
+    network : callable or None, default=None
+        Takes the lengths of an input, a code with the one-hot label behind it, and of an output,
+        and returns a torch.nn.Module with outputs in [0, 1]. None takes the convolutions of the
+        paper for images, and three fully connected layers for tables.
+
+    encoder : torch.nn.Module or None, default=None
+        Public map from outputs to the features that ``fit`` is given, where these are not the rows
+        themselves: what the network makes is encoded and then compared. Private rows must have been
+        encoded one by one, see :func:`~skdp_bary.torch.encode_rows`.
+
+    code_size : int, default=10
+        Length of the Gaussian code.
+
+    batch_size : int, default=100
+        Rows made of every class in a step.
+
+    steps_per_epoch : int, default=100
+
+    directions_per_step : int or None, default=None
+        Random directions that a step compares on; all by default.
+
+    learning_rate : float, default=1e-3
+        Of Adam.
+
+    patience : int or None, default=None
+        Stops training after so many epochs without a new lowest loss. The loss is computed from the
+        release and the network alone.
+
+    callback : callable or None, default=None
+        Called with a TrainingEvent after every epoch; training stops where it returns True.
+        :class:`~skdp_bary.torch.ProgressLine` shows the progress.
+
+    checkpoint : str, path-like or None, default=None
+        File that the state is written to after the release and after every epoch. ``fit`` refuses
+        a file that is already there: :meth:`load` goes on from it without a second release.
+
+    device : str, default="cpu"
+        Where the network is trained.
+
+    class_prior : array-like of shape (n_classes,) or None, default=None
+        Public frequencies by which `sample` draws classes. None takes the numbers of persons that
+        the release was made for: public or bought sizes, or ``n_min``.
+
+    n_projections, n_quantiles, directions, n_min, epsilon, delta, bounds, n_hint, neighbors, \
+accountant
+        As in :class:`~skdp_bary.DPSlicedWasserstein`.
+
+    classes : array-like or None, default=None
+        Public labels; one network makes rows of all of them. None: rows have no labels.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise and the training
+        reproducible, for tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The trained network.
+    losses_ : list of float
+        Mean loss of every epoch.
+    directions_ : ndarray of shape (n_features, n_directions)
+        Directions of the slices.
+    quantiles_ : ndarray of shape (n_classes, n_directions, n_quantiles)
+        What was released.
+    noise_std_ : ndarray of shape (n_classes,)
+        Standard deviation of the noise on each released number.
+    releases_ : list
+        The release of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Public labels.
+    domain_ : Box, Ball or Mask
+        Public or bought domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian.
+    Sensitivity
+        That of DPSlicedWasserstein with ``mechanism="sketch"``. Training is post-processing.
+    Budget
+        All classes together, and what buys bounds and sizes, cost (epsilon, delta), once. Epochs,
+        samples, saved states and continued training cost nothing.
+    Released
+        network_, losses_, directions_, quantiles_, noise_std_, releases_, classes_, domain_,
+        privacy_, n_features_in_, feature_names_in_
+    Not covered
+        transform, fit_transform, score, cost, distance, smoothed_distance, test, gradient:
+        functions of the release and of the rows they are given, which they do not protect.
+
+    References
+    ----------
+    A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.torch import SlicedNetworkGenerator
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=20000)
+    >>> X = 0.05 * rng.normal(size=(20000, 2)) + np.where(y, 0.5, -0.5)[:, None]
+    >>> generator = SlicedNetworkGenerator(5, classes=[0, 1], bounds=(-1, 1), n_min=8000).fit(X, y)
+    >>> generator.sample(3, y=1)[0].shape
+    (3, 2)
+    """
+
+    mechanism, p, reference = "sketch", 2, None  # what a network is trained on
+
+    def __init__(
+        self,
+        n_epochs=100,
+        *,
+        image_shape=None,
+        network=None,
+        encoder=None,
+        code_size=10,
+        batch_size=100,
+        steps_per_epoch=100,
+        directions_per_step=None,
+        learning_rate=1e-3,
+        patience=None,
+        callback=None,
+        checkpoint=None,
+        device="cpu",
+        n_projections=None,
+        n_quantiles=None,
+        directions="tight",
+        classes=None,
+        class_prior=None,
+        n_min=None,
+        epsilon=1.0,
+        delta=1e-6,
+        bounds=None,
+        n_hint=None,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.n_epochs = n_epochs
+        self.image_shape = image_shape
+        self.network = network
+        self.encoder = encoder
+        self.code_size = code_size
+        self.batch_size = batch_size
+        self.steps_per_epoch = steps_per_epoch
+        self.directions_per_step = directions_per_step
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.device = device
+        self.n_projections = n_projections
+        self.n_quantiles = n_quantiles
+        self.directions = directions
+        self.classes = classes
+        self.class_prior = class_prior
+        self.n_min = n_min
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        """Release the slices of the rows, once, and train the network on the release.
+
+        Parameters
+        ----------
+        X : array-like, dataframe, Dask collection or chunks, of shape (n_rows, n_features)
+            Private rows.
+        y : array-like of shape (n_rows,), optional
+            Labels among ``classes``; ignored without them.
+        groups : array-like of shape (n_rows,), optional
+            Person ids: the rows of one person count as one person together.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights in [0, 1]; larger ones count as 1.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if self.checkpoint is not None and Path(self.checkpoint).exists():
+            raise ValueError(
+                f"checkpoint {str(self.checkpoint)!r} exists: it holds a release that was paid "
+                "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
+                "release."
+            )
+        super().fit(X, y, groups=groups, sample_weight=sample_weight)
+        self._begin(int(public_generator(self.random_state).integers(1 << 62)))
+        self._write_checkpoint()
+        return self.continue_training(self.n_epochs)
+
+    def continue_training(self, n_epochs):
+        """Train for more epochs on the release that is there. No row is read, nothing is charged.
+
+        Parameters that ``set_params`` has changed, such as `learning_rate`, hold from now on.
+
+        Parameters
+        ----------
+        n_epochs : int
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        n_epochs = check_integer(n_epochs, "n_epochs", low=0)
+        self._training.set_learning_rate(self.learning_rate)
+        self._training.run_after_release(
+            self._step_of(SlicedQuantileLoss(self).to(self.device)),
+            n_epochs,
+            n_steps=self.steps_per_epoch,
+            callback=self.callback,
+            patience=self.patience,
+            after_epoch=self._write_checkpoint,
+        )
+        return self
+
+    def sample(self, n_samples=1, y=None, *, random_state=None):
+        """Return rows made by the network, and their labels.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        y : object, default=None
+            The class of all rows. None draws the class of each by ``class_prior``.
+        random_state : None, int or RandomState, default=None
+            Randomness of labels and codes, which is public.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_outputs)
+            Within the domain; with an encoder, what comes before it, with values in [0, 1].
+        y : ndarray of shape (n_samples,)
+        """
+        n_samples = check_integer(n_samples, "n_samples", low=1)
+        rng = public_generator(random_state)
+        codes = self._codes_of(n_samples, y, rng)
+        draws = torch.Generator().manual_seed(int(rng.integers(1 << 62)))
+        made = []
+        with torch.no_grad():
+            for some in torch.from_numpy(codes).split(_SAMPLE_ROWS):
+                made.append(self._outputs(some, draws).cpu().double().numpy())
+        rows = np.concatenate(made)
+        rows = rows if self.encoder is not None else self.domain_.clip(rows)
+        return rows, self.classes_[codes]
+
+    def save(self, path):
+        """Write the release and the state of training to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file holds plain types and tensors. It is as private as the release: it may be
+            published.
+        """
+        check_is_fitted(self)
+        write_state(path, generator_state(self))
+
+    @classmethod
+    def load(cls, path, *, network=None, encoder=None, callback=None):
+        """Return the generator of a file that was written by `save` or as a checkpoint.
+
+        It makes rows and goes on training as the saved one would have, on the saved release. Its
+        budget is spent: fitting it to rows again would be a new release.
+
+        Parameters
+        ----------
+        path : str or path-like
+        network, encoder, callback : object
+            As they were given to the saved generator: files hold no code.
+
+        Returns
+        -------
+        generator : SlicedNetworkGenerator
+        """
+        state = read_state(path)
+        generator = cls(**state["params"], network=network, encoder=encoder, callback=callback)
+        restore_release(generator, state)
+        if generator._seeded:
+            warnings.warn(
+                "The release of this file was seeded: it is not private.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        generator._begin(0)
+        generator._training.restore(state["training"])
+        generator.losses_ = generator._training.losses
+        return generator
+
+    def _shares(self, n_features):
+        for name in ("code_size", "batch_size", "steps_per_epoch"):
+            check_integer(getattr(self, name), name, low=1)
+        check_integer(self.n_epochs, "n_epochs", low=0)
+        for name in ("directions_per_step", "patience"):
+            if getattr(self, name) is not None:
+                check_integer(getattr(self, name), name, low=1)
+        check_real(self.learning_rate, "learning_rate", low=0.0, open_low=True)
+        if self.class_prior is not None:
+            _check_prior(self.class_prior, 1 if self.classes is None else len(self.classes))
+        shape = (n_features,) if self.encoder or self.image_shape is None else self.image_shape
+        if math.prod(shape) != n_features:
+            raise ValueError(
+                f"image_shape must have {n_features} values, as many as a row, got {tuple(shape)}."
+            )
+        return super()._shares(n_features)
+
+    def _begin(self, seed):
+        """Make the network and its training, from public facts and a seed."""
+        n_inputs = self.code_size + len(self.classes_)
+        shape = self.image_shape
+        n_outputs = self.n_features_in_ if shape is None else math.prod(shape)
+        make = self.network
+        if make is None:
+            network = seeded_network(lambda: generator_network(n_inputs, n_outputs, shape), seed)
+        else:
+            network = seeded_network(lambda: make(n_inputs, n_outputs), seed)
+        self._training = Training(network.to(self.device), self.learning_rate, seed)
+        self.network_ = network.eval()
+        self.losses_ = self._training.losses
+
+    def _step_of(self, loss):
+        """Return a function that makes a batch and returns its loss."""
+        n_classes, n_directions = len(self.classes_), loss.directions.shape[1]
+        labels = torch.arange(n_classes).repeat_interleave(self.batch_size)
+        encoder = None if self.encoder is None else self.encoder.to(self.device)
+        fewer = self.directions_per_step
+
+        def step(rng):
+            rows = self._outputs(labels, rng)
+            if encoder is not None:
+                rows = encoder(rows)
+            some = None
+            if fewer is not None and fewer < n_directions:
+                some = torch.randperm(n_directions, generator=rng)[:fewer].to(self.device)
+            return loss(rows, labels.to(self.device), directions=some)
+
+        return step
+
+    def _outputs(self, labels, rng):
+        """Return rows of the given codes of classes, before any encoder."""
+        codes = torch.randn(len(labels), self.code_size, generator=rng)
+        hot = torch.nn.functional.one_hot(labels, len(self.classes_))
+        outputs = self.network_(torch.cat([codes, hot.to(codes.dtype)], 1).to(self.device))
+        if self.encoder is not None:
+            return outputs
+        low, high = (
+            torch.tensor(side, dtype=outputs.dtype, device=outputs.device)
+            for side in (self.domain_.low, self.domain_.high)
+        )
+        return low + outputs * (high - low)
+
+    def _codes_of(self, n_samples, label, rng):
+        """Return the codes of the classes of new rows."""
+        if label is not None or len(self._labels()) == 1:
+            release = self._release(label)
+            code = next(i for i, known in enumerate(self.releases_) if known is release)
+            return np.full(n_samples, code)
+        prior = self.class_prior
+        if prior is None:
+            prior = [release.persons for release in self.releases_]
+        return rng.choice(len(self.classes_), size=n_samples, p=np.divide(prior, np.sum(prior)))
+
+    def _write_checkpoint(self):
+        if self.checkpoint is not None:
+            write_state(self.checkpoint, generator_state(self))
+
+
+def _check_prior(prior, n_classes):
+    prior = np.asarray(prior, dtype=np.float64)
+    valid = prior.shape == (n_classes,) and np.isfinite(prior).all() and prior.min() >= 0
+    if not valid or not prior.sum() > 0:
+        raise ValueError(
+            f"class_prior must be {n_classes} non-negative numbers, not all zero, got {prior!r}."
+        )

@@ -1,0 +1,84 @@
+"""The commands for the owner of a budget, on a file and on a server."""
+
+import csv
+import io
+import json
+import uuid
+
+import pytest
+
+from skdp_bary.cli import main
+from skdp_bary.privacy._accountant import BudgetAccountant
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    place = str(tmp_path / "budget.db")
+    BudgetAccountant.create(place, 1.0, 1e-6).spend(0.25, who="survey", note="wave one")
+    return place
+
+
+def test_raise(ledger, capsys):
+    asked = ["budget", "raise", ledger, "--epsilon", "2", "--who", "board", "--note", "wave two"]
+    assert main(asked) == 0
+    assert "new ceiling; wave two" in capsys.readouterr().out
+    accountant = BudgetAccountant.open(ledger)
+    assert (accountant.epsilon, accountant.delta) == (2.0, 1e-6)
+    assert main(["budget", "raise", ledger, "--epsilon", "1.5"]) == 3
+    assert "can only be raised" in capsys.readouterr().err
+    assert main(["budget", "raise", ledger, "--epsilon", "2", "--delta", "1e-5"]) == 0
+    assert BudgetAccountant.open(ledger).delta == 1e-5
+
+
+def test_verify_with_a_receipt(ledger, tmp_path, capsys):
+    old = (tmp_path / "budget.db").read_bytes()
+    BudgetAccountant.open(ledger).spend(0.1)
+    assert main(["budget", "receipt", ledger]) == 0
+    kept = tmp_path / "receipt.json"
+    kept.write_text(capsys.readouterr().out)
+    assert main(["budget", "verify", ledger, "--receipt", str(kept)]) == 0
+    assert "2 entries add up to its running totals, and hold the 2" in capsys.readouterr().out
+    (tmp_path / "budget.db").write_bytes(old)  # a backup is put back
+    assert main(["budget", "verify", ledger]) == 0
+    assert main(["budget", "verify", ledger, "--receipt", str(kept)]) != 0
+    assert "older copy" in capsys.readouterr().err
+
+
+def test_verify_reads_the_chain(ledger, capsys):
+    import sqlite3
+
+    with sqlite3.connect(ledger) as db:
+        db.execute("UPDATE entries SET who = 'nobody'")
+    assert main(["budget", "show", ledger]) == 0
+    assert main(["budget", "verify", ledger]) != 0
+    assert "was altered" in capsys.readouterr().err
+
+
+def test_export(ledger, capsys):
+    BudgetAccountant.open(ledger).raise_ceiling(2.0)
+    capsys.readouterr()
+    assert main(["budget", "export", ledger]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["kind"] for row in rows] == ["spend", "raise"]
+    assert rows[0]["note"] == "wave one" and float(rows[1]["epsilon"]) == 2.0
+    assert main(["budget", "export", ledger, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["who"] == "survey"
+
+
+def test_on_a_server(request, tmp_path, capsys):
+    """Addresses with a password are never printed with it."""
+    import subprocess
+    import sys
+
+    pytest.importorskip("psycopg")
+    secret = "correct-horse"
+    broken = f"postgresql://me:{secret}@127.0.0.1:1/postgres#{uuid.uuid4().hex}"
+    for action in (["show"], ["create", "--epsilon", "1"], ["raise", "--epsilon", "2"], ["verify"]):
+        assert main(["budget", action[0], broken, *action[1:]]) != 0
+    captured = capsys.readouterr()
+    command = [sys.executable, "-m", "skdp_bary.cli", "budget", "show", broken]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0
+    for text in (captured.out, captured.err, done.stdout, done.stderr):
+        assert secret not in text
+    assert "127.0.0.1" in captured.err

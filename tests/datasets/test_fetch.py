@@ -1,0 +1,298 @@
+"""Downloads: kept, checked, refused with a clear message; the network is a server of this test."""
+
+import gzip
+import json
+import threading
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from skdp_bary.datasets import (
+    _fetch_census,
+    _fetch_digits,
+    _fetch_snap,
+    fetch_census_tracts,
+    fetch_digits_images,
+    fetch_snap_checkins,
+)
+from skdp_bary.datasets._download import Downloads, sha256
+
+CHECKINS = [
+    "0\t2010-01-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",
+    "0\t2010-10-18T22:17:43Z\t30.2691029532\t-97.7493953705\t420315",
+    "17\t2010-01-31T23:59:59Z\t40.6438845363\t-73.7828063965\t316637",
+    "17\t2010-01-01T00:00:00Z\t53.3648119\t-2.2723465833\t145064",
+]
+
+
+class _Site:
+    """A folder, the address it is served at, and what was asked for."""
+
+    def __init__(self, folder):
+        self.folder, self.asked = folder, []
+        site = self
+
+        class Handler(SimpleHTTPRequestHandler):
+            def do_GET(self):
+                if self.path != "/short.txt":
+                    return super().do_GET()
+                self.send_response(200)
+                self.send_header("Content-Length", "100")
+                self.end_headers()
+                self.wfile.write(b"0123456789")
+
+            def log_request(self, code="-", size="-"):
+                site.asked.append(self.path)
+
+            def log_message(self, format, *arguments):
+                """Be quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+        self.address = f"http://127.0.0.1:{self.server.server_address[1]}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def write(self, name, content):
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    served = _Site(tmp_path_factory.mktemp("site"))
+    yield served
+    served.server.shutdown()
+    served.server.server_close()
+
+
+@pytest.fixture
+def snap(site, monkeypatch):
+    name = "loc-gowalla_totalCheckins.txt.gz"
+    site.write(name, gzip.compress(("\n".join(CHECKINS) + "\n").encode(), mtime=0))
+    monkeypatch.setattr(_fetch_snap, "_ADDRESS", site.address)
+    site.asked.clear()
+    return site
+
+
+def test_a_file_is_downloaded_once_and_recorded(snap, tmp_path):
+    first = fetch_snap_checkins("gowalla", data_home=tmp_path)
+    assert first.filename.parent == tmp_path / "skdp_bary"
+    record = first.filename.with_name(first.filename.name + ".sha256").read_text()
+    assert record.split() == [sha256(first.filename), first.filename.name]
+    second = fetch_snap_checkins("gowalla", data_home=tmp_path, download_if_missing=False)
+    np.testing.assert_array_equal(first.data, second.data)
+    assert len(snap.asked) == 1
+    assert sorted(p.name for p in first.filename.parent.iterdir()) == [
+        first.filename.name,
+        first.filename.name + ".sha256",
+    ]
+
+
+def test_the_subset_of_the_paper(snap, tmp_path):
+    checkins = fetch_snap_checkins("gowalla", data_home=tmp_path)
+    assert checkins.groups.tolist() == [0, 17]  # in January, and not in England
+    assert checkins.bounds == ((-135.0, 0.0), (-60.0, 50.0))
+    data, groups = fetch_snap_checkins("gowalla", subset="all", data_home=tmp_path, return_X_y=True)
+    assert data.shape == (4, 2) and groups.tolist() == [0, 0, 17, 17]
+
+
+def test_frames_have_names(snap, tmp_path):
+    pytest.importorskip("pandas")
+    data, groups = fetch_snap_checkins(
+        "gowalla", data_home=tmp_path, as_frame=True, return_X_y=True
+    )
+    assert list(data.columns) == ["longitude", "latitude"] and groups.name == "user"
+
+
+def test_a_file_that_changed_is_refused(snap, tmp_path):
+    path = fetch_snap_checkins("gowalla", data_home=tmp_path).filename
+    path.write_bytes(gzip.compress(b"other"))
+    with pytest.raises(OSError, match="has changed. Delete it"):
+        fetch_snap_checkins("gowalla", data_home=tmp_path)
+
+
+def test_a_checksum_can_be_pinned(snap, tmp_path):
+    with pytest.raises(OSError, match="not the expected"):
+        fetch_snap_checkins("gowalla", data_home=tmp_path, checksum="0" * 64)
+    assert list((tmp_path / "skdp_bary").iterdir()) == []
+    good = sha256(snap.folder / "loc-gowalla_totalCheckins.txt.gz")
+    path = fetch_snap_checkins("gowalla", data_home=tmp_path, checksum=good).filename
+    with pytest.raises(OSError, match="not the file that was asked for"):
+        fetch_snap_checkins("gowalla", data_home=tmp_path, checksum="0" * 64)
+    assert path.exists()
+
+
+def test_files_from_elsewhere_are_taken_as_they_are(tmp_path):
+    folder = tmp_path / "skdp_bary"
+    folder.mkdir()
+    text = "\n".join(CHECKINS) + "\n"
+    (folder / "loc-gowalla_totalCheckins.txt.gz").write_bytes(gzip.compress(text.encode()))
+    checkins = fetch_snap_checkins("gowalla", data_home=tmp_path, download_if_missing=False)
+    assert len(checkins.data) == 2
+
+
+def test_offline_the_message_says_where_the_file_would_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(_fetch_snap, "_ADDRESS", "http://127.0.0.1:9/")  # nobody listens
+    with pytest.raises(OSError, match="Without a network") as caught:
+        fetch_snap_checkins("brightkite", data_home=tmp_path, n_retries=1, delay=0.0)
+    assert str(tmp_path) in str(caught.value)
+    with pytest.raises(OSError, match="download_if_missing is False"):
+        fetch_snap_checkins("brightkite", data_home=tmp_path, download_if_missing=False)
+    assert not any((tmp_path / "skdp_bary").iterdir())
+
+
+def test_what_a_server_does_not_have_is_asked_for_once(site, tmp_path):
+    site.asked.clear()
+    with pytest.raises(OSError, match="404|Not Found"):
+        Downloads(tmp_path, True, 3, 0.0).get(site.address + "nothing.txt", "nothing.txt")
+    assert sum("nothing" in line for line in site.asked) == 1
+
+
+def test_half_a_file_is_not_taken_for_one(site, tmp_path):
+    site.asked.clear()
+    with pytest.raises(OSError, match="90 bytes are missing"):
+        Downloads(tmp_path, True, 2, 0.0).get(site.address + "short.txt", "short.txt")
+    assert site.asked == ["/short.txt"] * 3
+    assert list((tmp_path / "skdp_bary").iterdir()) == []
+
+
+def test_local_addresses_work_too(tmp_path):
+    (tmp_path / "a.txt").write_text("hello")
+    path = Downloads(tmp_path / "home").get((tmp_path / "a.txt").as_uri(), "b.txt")
+    assert path.read_text() == "hello"
+
+
+@pytest.mark.parametrize("wrong", [{"name": "foursquare"}, {"subset": "half"}])
+def test_unknown_names_are_refused(wrong):
+    with pytest.raises(ValueError, match="|".join(wrong)):
+        fetch_snap_checkins(**wrong)
+
+
+GAZETTEER = {
+    "01001020100": (32.48, -86.49, 1912),
+    "48453001100": (30.27, -97.74, 4210),
+    "02013000100": (57.0, -162.0, 987),  # Alaska
+    "48453001200": (30.28, -97.75, 0),
+}
+
+
+@pytest.fixture
+def census(site, monkeypatch):
+    """A gazetteer of 2010, one of 2015, and the survey of two states."""
+    for year, folder in (("", ""), ("2015_", "2015_Gazetteer/")):
+        names = ["USPS", "GEOID", *([] if year else ["POP10"]), "INTPTLAT", "INTPTLONG"]
+        lines = ["\t".join(names)]
+        for geoid, (lat, lon, people) in GAZETTEER.items():
+            fields = ["XX", geoid, *([] if year else [people]), lat, lon]
+            lines.append("\t".join(map(str, fields)))
+        name = f"{year}Gaz_tracts_national"
+        archive = site.folder / folder / f"{name}.zip"
+        archive.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr(f"{name}.txt", "\n".join(lines))
+    names = [_fetch_census.TOTAL, *_fetch_census.RACE_GROUPS, "state", "county", "tract"]
+    site.write("2015/acs/acs5", json.dumps([
+        names,
+        ["9", "4", "3", "1", "1", "48", "453", "001100"],
+        ["8", "8", "0", "0", "0", "48", "453", "999999"],  # no place
+    ]).encode())  # fmt: skip
+    monkeypatch.setattr(_fetch_census, "_GAZETTEER", site.address)
+    monkeypatch.setattr(_fetch_census, "_SURVEY", site.address)
+    monkeypatch.setattr(_fetch_census, "_STATES", ("01", "48"))
+    site.asked.clear()
+    return site
+
+
+def test_the_census_of_2010_is_one_file_without_alaska(census, tmp_path):
+    tracts = fetch_census_tracts(data_home=tmp_path)
+    assert tracts.geoid.tolist() == ["01001020100", "48453001100", "48453001200"]
+    assert tracts.population.tolist() == [1912, 4210, 0]
+    assert tracts.data[0].tolist() == [-86.49, 32.48]
+    assert tracts.by_group is None and tracts.group_names == []
+    assert len(census.asked) == 1
+
+
+def test_the_survey_is_joined_with_the_places(census, tmp_path, monkeypatch):
+    monkeypatch.setattr(_fetch_census, "_STATES", ("48",))
+    tracts = fetch_census_tracts(2015, data_home=tmp_path, api_key="secret-key")
+    assert tracts.geoid.tolist() == ["48453001100"]
+    assert tracts.by_group.tolist() == [[4, 3, 1, 1]] and tracts.population.tolist() == [9]
+    asked = census.asked[-1]
+    assert "for=tract%3A%2A&in=state%3A48" in asked and "key=secret-key" in asked
+    for path in (tmp_path / "skdp_bary").iterdir():
+        assert b"secret-key" not in path.read_bytes() and "secret" not in path.name
+    again = fetch_census_tracts(2015, data_home=tmp_path, download_if_missing=False)
+    assert again.geoid.tolist() == tracts.geoid.tolist()
+
+
+def test_errors_do_not_show_the_key(tmp_path, census, monkeypatch):
+    monkeypatch.setattr(_fetch_census, "_SURVEY", census.address + "nowhere/")
+    with pytest.raises(OSError, match="could not be downloaded") as caught:
+        fetch_census_tracts(2015, data_home=tmp_path, api_key="secret-key", n_retries=0)
+    assert "secret-key" not in str(caught.value) and "state%3A01" in str(caught.value)
+
+
+def test_files_of_the_census_can_be_pinned(census, tmp_path):
+    with pytest.raises(OSError, match="not the expected"):
+        fetch_census_tracts(data_home=tmp_path, checksums={"Gaz_tracts_national.zip": "0" * 64})
+
+
+def test_tracts_as_frames(census, tmp_path):
+    pytest.importorskip("pandas")
+    data, population = fetch_census_tracts(data_home=tmp_path, as_frame=True, return_X_y=True)
+    assert data.index.equals(population.index) and data.index.name == "geoid"
+
+
+@pytest.mark.parametrize("year", [2011, 1990, 2030, "2015"])
+def test_other_years_are_refused(year):
+    with pytest.raises((ValueError, TypeError), match="year"):
+        fetch_census_tracts(year)
+
+
+@pytest.fixture
+def openml(monkeypatch):
+    """What scikit-learn would download, and how it was asked."""
+    rng = np.random.default_rng(0)
+    asked = []
+
+    def fetch_openml(**arguments):
+        asked.append(arguments)
+        usps = arguments["data_id"] == 41082
+        pixels = rng.integers(256, size=(10, 256 if usps else 784))
+        data = pixels / 127.5 - 1.0 if usps else pixels
+        target = np.array([str(i + usps) for i in range(10)], dtype=object)
+        return Bunch(data=data, target=target)
+
+    monkeypatch.setattr(_fetch_digits, "fetch_openml", fetch_openml)
+    return asked
+
+
+@pytest.mark.parametrize(("name", "shape"), [("mnist", (28, 28)), ("usps", (16, 16)),
+                                             ("fashion", (28, 28))])  # fmt: skip
+def test_images_come_in_public_bounds(openml, tmp_path, name, shape):
+    images = fetch_digits_images(name, data_home=tmp_path)
+    assert images.image_shape == shape and images.data.shape == (10, shape[0] * shape[1])
+    assert images.bounds == (0.0, 1.0)
+    assert images.data.min() == 0.0 and 0.99 < images.data.max() <= 1.0
+    assert images.target.tolist() == list(range(10))
+    assert openml[0]["data_home"] == tmp_path
+    data, target = fetch_digits_images(name, return_X_y=True)
+    assert len(data) == len(target) == 10
+
+
+def test_images_with_other_pixels_are_refused(openml, monkeypatch):
+    monkeypatch.setitem(
+        _fetch_digits._SETS, "mnist", _fetch_digits._Images(554, 0.0, 9.0, 0, (28, 28))
+    )
+    with pytest.raises(ValueError, match="must lie in"):
+        fetch_digits_images("mnist")
+    monkeypatch.setitem(
+        _fetch_digits._SETS, "mnist", _fetch_digits._Images(554, 0.0, 255.0, 0, (8, 8))
+    )
+    with pytest.raises(ValueError, match="64 pixels"):
+        fetch_digits_images("mnist")
+    with pytest.raises(ValueError, match="name"):
+        fetch_digits_images("cifar")

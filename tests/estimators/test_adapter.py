@@ -1,0 +1,283 @@
+"""PrivateDomainAdapter: what it learns, what it refuses, what it never reads."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from skdp_bary import BudgetAccountant, PrivateDomainAdapter
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay
+from skdp_bary.testing import check_private_estimator
+from skdp_bary.testing._public_source import AdapterOnPublicSource
+from skdp_bary.testing._public_source import jittered as slightly
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+CENTERS = np.random.default_rng(3).normal(size=(3, 6)) * 2.0
+SHIFT = 1.3 * np.sign(CENTERS[0])
+
+
+def sample(n_rows, seed, *, shift=0.0, n_clouds=3):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(n_clouds, size=n_rows)
+    rows = rng.normal(size=(n_rows, 6)) + CENTERS[labels] + shift
+    return rows, np.array(["a", "b", "c"])[labels]
+
+
+SOURCE = sample(1500, 0)
+TARGET, TRUTH = sample(4000, 1, shift=SHIFT)
+UNSEEN, UNSEEN_TRUTH = sample(2000, 2, shift=SHIFT)
+
+
+def jittered(rows, draws):
+    return rows + 2.0 * (draws[:, :6] - 0.5)
+
+
+def adapter(**parameters):
+    given = {"epsilon": 3.0, "delta": 1e-5, "neighbors": "replace_one", "hidden": 30}
+    given |= {"random_state": 0} | parameters
+    return PrivateDomainAdapter(**given)
+
+
+class TestAccuracy:
+    @pytest.mark.parametrize(
+        ("parameters", "gain"),
+        [
+            ({"method": "class_means"}, 0.015),
+            ({"method": "class_means", "delta": 0.0}, 0.015),
+            ({"method": "moments"}, 0.02),
+            ({"method": "sketch"}, 0.02),
+            ({"method": "self_training"}, 0.02),
+            (
+                {"method": "self_training", "views": jittered, "block_rows": 4000, "max_iter": 50},
+                0.01,
+            ),
+            ({"method": "sketch", "neighbors": "add_remove"}, 0.02),
+            ({"method": "moments", "neighbors": "add_remove", "n_hint": 4000}, 0.02),
+        ],
+        ids=str,
+    )
+    def test_a_shifted_target_is_classified_better_than_by_the_source(self, parameters, gain):
+        fitted = adapter(**parameters).fit(*SOURCE, TARGET)
+        before = np.mean(fitted.source_model_.predict(UNSEEN) == UNSEEN_TRUTH)
+        assert fitted.score(UNSEEN, UNSEEN_TRUTH) >= before + gain
+        assert fitted.source_score_ > 0.9
+
+    def test_noise_that_is_too_large_does_harm(self):
+        """Otherwise the accuracies above would say nothing about the private rows."""
+        loud = adapter(method="moments", epsilon=1e-3).fit(*SOURCE, TARGET)
+        before = np.mean(loud.source_model_.predict(UNSEEN) == UNSEEN_TRUTH)
+        assert loud.score(UNSEEN, UNSEEN_TRUTH) < before
+
+    def test_frequencies_of_classes_are_released_by_self_training(self):
+        fitted = adapter(views=jittered, block_rows=4000, max_iter=5).fit(*SOURCE, TARGET)
+        first = fitted.source_model_.predict(TARGET)  # the only look is before the first step
+        shares = np.unique(first, return_counts=True)[1] / len(TARGET)
+        np.testing.assert_allclose(fitted.target_frequencies_, shares, atol=0.05)
+        unaligned = adapter(views=jittered, block_rows=4000, max_iter=2, align=0)
+        assert unaligned.fit(*SOURCE, TARGET).target_frequencies_ is None
+
+    def test_probabilities_belong_to_the_labels(self):
+        fitted = adapter(method="moments").fit(*SOURCE, TARGET)
+        found = fitted.predict_proba(UNSEEN)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(fitted.classes_[found.argmax(axis=1)], fitted.predict(UNSEEN))
+        assert set(fitted.model_.predict(UNSEEN)) == {"a", "b", "c"}
+
+
+class TestMaps:
+    @pytest.mark.parametrize(
+        "estimator",
+        [
+            PCA(3),
+            PCA(3).fit(SOURCE[0]),
+            LogisticRegression(),
+            lambda rows: rows**2,
+        ],
+        ids=["unfitted", "fitted", "classifier", "function"],
+    )
+    def test_features_come_from_public_estimators(self, estimator):
+        fitted = adapter(estimator=estimator, method="moments", block_rows=500)
+        fitted.fit(*SOURCE, TARGET)
+        assert fitted.predict(UNSEEN[:5]).shape == (5,)
+
+    def test_an_estimator_is_fitted_on_the_source_alone(self):
+        scaler = StandardScaler()
+        fitted = adapter(estimator=scaler, method="moments").fit(*SOURCE, TARGET + 100.0)
+        inner = fitted.model_.features.extract.estimator
+        np.testing.assert_allclose(inner.mean_, SOURCE[0].mean(axis=0))
+        assert not hasattr(scaler, "mean_")
+
+    def test_a_replay_knows_that_two_equal_fits_ask_the_same(self):
+        estimator = adapter(estimator=PCA(2), method="moments", hidden=4)
+        arguments = {"X_source": SOURCE[0], "y_source": SOURCE[1], "X_target": TARGET[:100]}
+        changed = arguments | {"X_target": np.vstack([TARGET[:99], TARGET[500:501]])}
+        assert replay(estimator, arguments, changed).holds
+
+    @pytest.mark.parametrize("name", ["row_map", "estimator"])
+    def test_maps_that_mix_rows_are_refused_on_the_source(self, name):
+        def standardized(rows):
+            return rows - rows.mean(axis=0)
+
+        with pytest.raises(ValueError, match="must treat every row by itself"):
+            adapter(**{name: standardized}).fit(*SOURCE, TARGET)
+
+    def test_views_that_mix_rows_are_refused_on_the_source(self):
+        with pytest.raises(ValueError, match="must treat every row by itself"):
+            adapter(views=lambda rows, draws: rows + draws.mean()).fit(*SOURCE, TARGET)
+
+    def test_private_rows_are_handed_over_one_by_one(self):
+        sizes = []
+
+        def noted(rows):
+            sizes.append(len(rows))
+            return rows
+
+        source = SOURCE[0][:40], SOURCE[1][:40]
+        adapter(estimator=noted, method="moments", hidden=4).fit(*source, TARGET[:90])
+        assert sizes[-90:] == [1] * 90
+
+    def test_single_precision_is_mapped_once(self):
+        calls = []
+
+        def noted(rows):
+            calls.append(len(rows))
+            return rows
+
+        rows = TARGET[:50].astype(np.float32)
+        adapter(estimator=noted, method="class_means", hidden=4, block_rows=50).fit(*SOURCE, rows)
+        assert calls.count(50) == 1
+
+
+class TestGuard:
+    def test_a_poor_source_model_warns(self):
+        rng = np.random.default_rng(0)
+        with pytest.warns(UserWarning, match="often makes it worse"):
+            adapter(method="none").fit(rng.normal(size=(200, 2)), rng.integers(2, size=200), None)
+
+    def test_a_good_one_does_not(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            adapter(method="none", random_state=None).fit(*SOURCE, None)
+
+    def test_without_a_method_private_rows_are_not_read_and_nothing_is_charged(self):
+        class Untouchable:
+            def __getattribute__(self, name):
+                raise AssertionError(f"{name} of the private rows was read")
+
+        budget = BudgetAccountant(1.0, neighbors="replace_one")
+        fitted = adapter(method="none", accountant=budget).fit(*SOURCE, Untouchable())
+        assert not budget.entries
+        before, after = fitted.source_model_.head.parts, fitted.model_.head.parts
+        assert all(map(np.array_equal, before, after))
+        assert fitted.predict(UNSEEN).shape == (2000,)
+
+    def test_the_source_model_does_not_depend_on_the_method(self):
+        models = [
+            adapter(method=method).fit(*SOURCE, TARGET).source_model_.head.parts
+            for method in ("none", "moments")
+        ]
+        assert all(map(np.array_equal, *models))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("method", ["self_training", "moments", "sketch"])
+    def test_pure_privacy_where_noise_is_gaussian(self, method):
+        with pytest.raises(ValueError, match="delta must be above zero for method"):
+            adapter(method=method, delta=0.0, views=jittered).privacy_plan(6)
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"method": "dann"}, "method must be one of"),
+            ({"method": "none"}, "releases nothing"),
+            ({"hidden": 0}, "hidden must be"),
+            ({"align": -1.0}, "align must be"),
+            ({"max_iter": 0}, "max_iter must be"),
+            ({"block_rows": 0}, "block_rows must be"),
+            ({"views": 3}, "views must be a callable"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            adapter(**parameters).privacy_plan(6)
+
+    def test_an_estimator_without_features(self):
+        with pytest.raises(ValueError, match="estimator must be None, a callable"):
+            adapter(estimator="pca").fit(*SOURCE, TARGET)
+
+    def test_another_number_of_features(self):
+        budget = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
+        given = adapter(accountant=budget, method="moments")
+        with pytest.raises(ValueError, match="X_target has 5 features, but X_source has 6"):
+            given.fit(*SOURCE, TARGET[:, :5])
+        assert not budget.entries
+        assert not hasattr(given, "_source")
+
+    def test_one_class(self):
+        with pytest.raises(ValueError, match="at least two classes"):
+            adapter().fit(SOURCE[0], np.zeros(len(SOURCE[0]), dtype=int), TARGET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AdapterOnPublicSource(
+            method="class_means", max_iter=1, hidden=4, n_hint=60, epsilon=20.0, bounds=(-4, 4)
+        ),
+        AdapterOnPublicSource(
+            method="sketch", hidden=4, n_hint=60, bounds=([-9.0, -9.0], [9.0, 9.0])
+        ),
+    ],
+    ids=lambda estimator: estimator.method,
+)
+def test_other_methods_keep_the_contract_too(estimator):
+    check_private_estimator(estimator)
+
+
+class TestPrivacy:
+    def test_steps_and_shares(self):
+        plan = adapter(views=jittered).privacy_plan(6)
+        names = [step.name for step in plan.steps]
+        looks = [name for name in names if name.startswith("classes_")]
+        assert looks == [f"classes_{t}" for t in range(0, 150, 25)]
+        assert len(names) == 156
+        squares = {step.name: step.mechanism.mu**2 for step in plan.steps}
+        assert sum(squares[name] for name in looks) == pytest.approx(0.05 * sum(squares.values()))
+
+    def test_a_count_is_bought_where_the_number_is_private(self):
+        assert adapter(neighbors="add_remove").privacy_plan(6).steps[0].name == "count"
+        assert adapter(neighbors="add_remove", n_hint=9).privacy_plan(6).steps[0].name != "count"
+
+    @pytest.mark.parametrize("place", [0, 30, 59])
+    def test_a_person_who_leaves_moves_no_view_of_another(self, place):
+        """Views drawn by position would give every later row another one."""
+        X = np.random.default_rng(0).normal(size=(60, 2))
+        estimator = AdapterOnPublicSource(
+            views=slightly, max_iter=2, hidden=4, n_hint=60, block_rows=60, epsilon=5.0
+        )
+        report = replay(estimator, {"X": X}, {"X": np.delete(X, place, axis=0)})
+        assert report.holds, report
+
+    def test_denominators_are_public_or_bought(self):
+        """With the same releases, twice as many rows give the same model."""
+        X = np.random.default_rng(0).normal(size=(60, 2))
+        for given in ({}, {"n_hint": 60}):
+            estimator = AdapterOnPublicSource(
+                views=slightly, max_iter=2, hidden=4, random_state=0, **given
+            )
+            first = record_fit(estimator, {"X": X})
+            second = record_fit(estimator, {"X": np.vstack([X, X])}, first.records)
+            assert second.error is None
+            ours, theirs = (run.fitted.model_.head.parts for run in (first, second))
+            assert all(map(np.array_equal, ours, theirs))
+
+    def test_clones_take_estimators_that_are_not_fitted(self):
+        estimator = adapter(estimator=PCA(2), method="moments")
+        assert clone(estimator).fit(*SOURCE, TARGET).predict(UNSEEN[:3]).shape == (3,)

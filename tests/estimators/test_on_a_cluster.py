@@ -1,0 +1,240 @@
+"""Fits on Dask collections: the same estimators, bit for bit, and as many readings as stated."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp_bary import (
+    BudgetAccountant,
+    DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+N = 1501
+rng = np.random.default_rng(5)
+Y = rng.integers(2, size=N)
+WIDE = np.clip(rng.normal(0.3 + 0.4 * Y[:, None], 0.1, size=(N, 5)), 0, 1)
+X = WIDE[:, :2]
+PEOPLE = Y * 1000 + rng.integers(90, size=N)  # everybody has rows of one class
+SEEDED = {"bounds": (0, 1), "random_state": 4}
+
+FITS = {
+    "measure": (PrivateMeasure(n_hint=N, **SEEDED), X, {}),
+    "measure, bounds bought": (PrivateMeasure(random_state=4), X, {}),
+    "measure, size read": (PrivateMeasure(neighbors="replace_one", **SEEDED), X, {}),
+    "measure of persons": (
+        PrivateMeasure(neighbors="replace_one", **SEEDED),
+        X,
+        {"groups": PEOPLE},
+    ),
+    "barycenter": (
+        PrivateWassersteinBarycenter(3, classes=[0, 1], method="coreset", n_init=1, **SEEDED),
+        X,
+        {"y": Y},
+    ),
+    "barycenter by rounds": (
+        PrivateWassersteinBarycenter(
+            3, classes=[0, 1], method="perturbation", n_init=1, epsilon=20.0, delta=1e-6, **SEEDED
+        ),
+        WIDE,
+        {"y": Y},
+    ),
+    "barycenter, labels found": (
+        PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
+        X,
+        {"y": Y, "groups": PEOPLE},
+    ),
+    "heatmap": (PrivateEMDHeatmap(resolution=32, **SEEDED), X, {}),
+    "heatmap of persons": (
+        PrivateEMDHeatmap(resolution=32, bounds=(0.1, 0.9), random_state=4),
+        X,
+        {"groups": PEOPLE},
+    ),
+    "heatmap, size bought": (PrivateEMDHeatmap(resolution=32, method="dense", **SEEDED), X, {}),
+    "kmeans": (PrivateKMeans(3, n_init=1, **SEEDED), X, {}),
+    "kmeans, wide": (PrivateKMeans(2, n_init=1, delta=1e-6, **SEEDED), WIDE, {"groups": PEOPLE}),
+    "kmeans, cover": (
+        PrivateKMeans(2, init="max_cover", epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
+        X,
+        {},
+    ),
+    "kmeans, weights": (
+        PrivateKMeans(3, n_init=1, **SEEDED),
+        X,
+        {"sample_weight": rng.random(N)},
+    ),
+    "sliced": (
+        DPSlicedWasserstein(n_projections=6, delta=1e-6, n_min=200, **SEEDED),
+        X,
+        {},
+    ),
+}
+
+
+def released(estimator):
+    """Return a hash of everything a fit has set."""
+    names = [name for name in vars(estimator) if name.endswith("_")]
+    assert names
+    return joblib.hash({name: vars(estimator)[name] for name in names})
+
+
+def fitted(name, *, chunks=None):
+    """Fit on arrays in memory, or on Dask arrays with these chunks."""
+    estimator, rows, beside = FITS[name]
+    if chunks is not None:
+        rows = da.from_array(rows, chunks=(chunks, -1))
+        beside = {key: da.from_array(value, chunks=chunks) for key, value in beside.items()}
+    return clone(estimator).fit(rows, **beside)
+
+
+CUTS = ((0, 700, 0, 1, 800, 0),)
+
+
+@pytest.fixture
+def one_thread():
+    with dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"}):
+        yield
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_same_release(one_thread, name):
+    assert released(fitted(name, chunks=CUTS[0])) == released(fitted(name))
+
+
+@pytest.mark.parametrize("name", ["heatmap of persons", "measure, bounds bought"])
+def test_another_seed_releases_something_else(name):
+    """So the comparisons here can fail."""
+    estimator, rows, beside = FITS[name]
+    other = clone(estimator).set_params(random_state=5).fit(rows, **beside)
+    assert released(other) != released(fitted(name))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_rows_are_read_once_a_step(one_thread, name):
+    """And once more for a size that is public, and to see whether persons have one class."""
+    estimator, rows, beside = FITS[name]
+    readings = []
+
+    def make(rows, y, weights):
+        readings.append(len(rows))
+        return rows, y, weights
+
+    cut = [600, 601]
+    parts = [np.split(part, cut) for part in (rows, beside.get("y", np.zeros(N)))]
+    weights = beside.get("sample_weight")
+    weights = [None] * 3 if weights is None else np.split(weights, cut)
+    chunks = [dask.delayed(make, pure=False)(*part) for part in zip(*parts, weights, strict=True)]
+    groups = beside.get("groups")
+    if groups is not None:
+        groups = [dask.delayed(part) for part in np.split(groups, cut)]
+    if "labels found" in name:
+        estimator = clone(estimator).set_params(classes=[0, 1])  # chunks carry their labels
+    model = clone(estimator).fit(chunks, groups=groups)
+    size_read = model.privacy_.relation != "add_remove" and model.n_hint is None
+    first_look = 1  # of one chunk, for its width
+    assert len(readings) == first_look + 3 * (len(model.privacy_.steps) + size_read)
+    assert released(model) == released(fitted(name))
+
+
+@pytest.mark.parametrize("name", ["heatmap of persons", "barycenter, labels found"])
+def test_parquet_files(one_thread, tmp_path, name):
+    pytest.importorskip("pyarrow")
+    estimator, rows, beside = FITS[name]
+    frame = pd.DataFrame(rows, columns=["lon", "lat"]).assign(**beside)
+    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "rows")
+    model = clone(estimator).fit(tmp_path / "rows", **{key: key for key in beside})
+    assert model.feature_names_in_.tolist() == ["lon", "lat"]
+    delattr(model, "feature_names_in_")
+    assert released(model) == released(fitted(name))
+
+
+def test_nothing_is_persisted(one_thread, monkeypatch):
+    def refuse(*args, **options):
+        raise AssertionError("persisted")
+
+    for place in ("dask.persist", "dask.base.persist", "dask.base.DaskMethodsMixin.persist"):
+        monkeypatch.setattr(place, refuse)
+    fitted("measure, bounds bought", chunks=400)
+    fitted("heatmap of persons", chunks=400)
+
+
+def test_a_bar_shows_progress(one_thread, capsys):
+    from dask.diagnostics import ProgressBar
+
+    with ProgressBar(dt=0.01):
+        fitted("measure", chunks=100)
+    assert "100% Completed" in capsys.readouterr().out
+
+
+def test_a_worker_that_fails_charges_nothing_before_the_first_release(one_thread):
+    """Nothing was drawn then; later the charge stays."""
+    bad = X.copy()
+    bad[1400] = np.nan
+    budget = BudgetAccountant(1.0)
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=N, accountant=budget)
+    with pytest.raises(ValueError, match="NaN"):
+        measure.fit(da.from_array(bad, chunks=(100, 2)))
+    assert budget.entries == () and not hasattr(measure, "privacy_")
+
+
+def test_a_failure_in_a_later_step_stays_charged(one_thread):
+    calls = []
+
+    def make(rows):
+        calls.append(1)
+        if len(calls) > 6:
+            raise OSError("the disk of a worker is gone")
+        return rows
+
+    chunks = [dask.delayed(make, pure=False)(part) for part in np.split(X, [500])]
+    budget = BudgetAccountant(1.0)
+    kmeans = PrivateKMeans(2, bounds=(0, 1), n_init=1, accountant=budget)
+    with pytest.raises(OSError, match="is gone"):
+        kmeans.fit(chunks)
+    assert len(budget.entries) == 1 and not hasattr(kmeans, "cluster_centers_")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_processes_of_a_cluster(n_workers):
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster):
+        found = {name: released(fitted(name, chunks=137)) for name in FITS}
+    assert found == {name: released(fitted(name)) for name in FITS}
+
+
+@pytest.mark.slow
+def test_progress_of_a_cluster(capsys):
+    """The graph of a fit is that of Dask, so its own bar follows it."""
+    distributed = pytest.importorskip("distributed")
+    delayed = pytest.importorskip("dask.delayed").Delayed
+    seen = []
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+
+        def watched(self, **options):
+            future = client.compute(self)
+            distributed.progress(future, notebook=False)
+            seen.append(future.result())
+            return seen[-1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delayed, "compute", watched)
+            fitted("measure", chunks=100)
+    assert seen and "Completed" in capsys.readouterr().out

@@ -1,0 +1,291 @@
+"""The estimators inside scikit-learn's own tools, and frames of every library going in and out."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    DPSlicedWasserstein,
+    JLTransformer,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+    check_private,
+)
+from skdp_bary.geometry import Ball
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+N = 600
+SPOTS = np.array([[0.2, 0.2], [0.8, 0.3], [0.5, 0.8]])
+RNG = np.random.default_rng(0)
+X = SPOTS[RNG.integers(3, size=N)] + RNG.normal(scale=0.02, size=(N, 2))
+PEOPLE = np.arange(N) // 10
+
+TRANSFORMERS = [
+    DomainScaler((0, 1)),
+    JLTransformer(1, bounds=(0, 1)),
+    PrivateKMeans(3, n_init=1, bounds=(0, 1), n_hint=N),
+    PrivateWassersteinBarycenter(3, n_init=1, bounds=(0, 1), n_hint=N),
+    PrivateEMDHeatmap(bounds=(0, 1), resolution=8, n_hint=N),
+    DPSlicedWasserstein(4, bounds=(0, 1), n_min=100),
+]
+OTHERS = [PrivateMeasure(bounds=(0, 1), depth=4, n_hint=N)]
+CLASSES = {"ids": lambda estimator: type(estimator).__name__}
+
+
+def kmeans(**settings):
+    return PrivateKMeans(3, n_init=1, bounds=(0, 1), n_hint=N, **settings)
+
+
+def frame(kind, values=X):
+    """Rows as a frame of one library, with names."""
+    if kind == "numpy":
+        return values
+    if kind == "dask":
+        dask = pytest.importorskip("dask.dataframe")
+        pandas = pytest.importorskip("pandas")
+        return dask.from_pandas(pandas.DataFrame(values, columns=["lon", "lat"]), npartitions=2)
+    library = pytest.importorskip(kind)
+    return library.DataFrame({"lon": values[:, 0], "lat": values[:, 1]})
+
+
+def library_of(table):
+    return type(table).__module__.split(".")[0]
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("given", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize("estimator", TRANSFORMERS, **CLASSES)
+def test_frames_go_in_and_out(estimator, given, output):
+    pytest.importorskip(output)
+    rows = frame(given)
+    estimator = clone(estimator).fit(rows)
+    plain = estimator.transform(rows)
+    names = list(estimator.get_feature_names_out())
+    table = estimator.set_output(transform=output).transform(rows)
+    assert library_of(plain) == "numpy" and library_of(table) == output
+    assert list(table.columns) == names and table.shape == plain.shape
+    np.testing.assert_array_equal(table.to_numpy(), plain)
+    one_to_one = isinstance(estimator, DomainScaler)
+    if given != "numpy":
+        assert estimator.feature_names_in_.tolist() == ["lon", "lat"]
+        assert not one_to_one or names == ["lon", "lat"]
+    assert one_to_one or names == [
+        f"{type(estimator).__name__.lower()}{i}" for i in range(len(names))
+    ]
+
+
+@pytest.mark.parametrize("given", ["pandas", "polars", "dask", "chunks"])
+@pytest.mark.parametrize("estimator", TRANSFORMERS[2:] + OTHERS, **CLASSES)
+def test_every_kind_of_rows_gives_the_same_release(estimator, given):
+    """The same seed, the same integers: only the names differ."""
+    estimator = clone(estimator).set_params(random_state=0)
+    from_array = clone(estimator).fit(X)
+    if given == "chunks":
+        polars = pytest.importorskip("polars")
+        rows = [polars.DataFrame({"a": part[:, 0], "b": part[:, 1]}) for part in (X[:250], X[250:])]
+    else:
+        rows = frame(given)
+    estimator.fit(rows)
+    for name in ("support_", "cluster_centers_", "heatmap_", "quantiles_"):
+        if hasattr(from_array, name):
+            np.testing.assert_array_equal(getattr(estimator, name), getattr(from_array, name))
+    assert estimator.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_columns_of_labels_persons_and_weights(kind):
+    library = pytest.importorskip(kind)
+    labels = np.where(np.arange(N) % 2, "east", "west")
+    groups, y = library.Series(PEOPLE.astype(str)), library.Series(labels)
+    weights = library.Series(np.full(N, 0.5))
+    measure = PrivateMeasure(epsilon=50.0, bounds=(0, 1), depth=2, n_hint=N)
+    assert measure.fit(frame(kind), groups=groups).total_ == pytest.approx(60, abs=2)
+    assert measure.fit(frame(kind), sample_weight=weights).total_ == pytest.approx(N / 2, abs=2)
+    barycenter = PrivateWassersteinBarycenter(3, classes=["east", "west"], bounds=(0, 1), n_hint=N)
+    assert barycenter.fit(frame(kind), y).classes_.tolist() == ["east", "west"]
+
+
+def test_missing_values_of_frames_are_refused_before_a_charge():
+    polars = pytest.importorskip("polars")
+    accountant = BudgetAccountant(1.0)
+    rows = polars.DataFrame({"a": [0.1, None], "b": [0.2, 0.3]})
+    with pytest.raises(ValueError, match="NaN"):
+        kmeans(accountant=accountant).fit(rows)
+    assert accountant.entries == ()
+
+
+def chain(accountant):
+    """A pipeline in which each step is told what the one before hands on."""
+    return make_pipeline(
+        DomainScaler((0, 100), target="ball"),
+        JLTransformer(3, bounds=Ball(np.zeros(8), 1.0)),
+        PrivateKMeans(3, bounds=Ball(np.zeros(3), 1.0), n_hint=N, accountant=accountant),
+    )
+
+
+def test_scaler_projection_and_clusters():
+    accountant = BudgetAccountant(epsilon=9.0)
+    pipeline = chain(accountant).set_params(privatekmeans__epsilon=8.0)
+    report = check_private(pipeline, strict=True)
+    assert [step.verdict for step in report.steps] == ["public", "public", "private"]
+    assert [step.mend for step in report.steps] == ["", "", ""]
+    centers = RNG.uniform(0, 100, size=(3, 8))
+    labels = np.arange(N) % 3
+    rows = centers[labels] + RNG.normal(size=(N, 8))
+    found = pipeline.fit(rows).predict(rows)
+    assert [entry.epsilon for entry in accountant.entries] == [8.0]
+    pairs = {(a, b) for a, b in zip(labels.tolist(), found.tolist(), strict=True)}
+    assert len(pairs) == 3  # every cluster is found
+    back = pipeline[:-1].inverse_transform(pipeline[-1].cluster_centers_)
+    assert back.shape == (3, 8)
+
+
+def test_a_pipeline_of_frames():
+    polars = pytest.importorskip("polars")
+    rows = polars.DataFrame(RNG.uniform(0, 100, size=(N, 8)), schema=list("abcdefgh"))
+    pipeline = chain(None).set_output(transform="polars").fit(rows)
+    assert pipeline[1].feature_names_in_.tolist() == list("abcdefgh")
+    assert pipeline[-1].feature_names_in_.tolist() == [f"jltransformer{i}" for i in range(3)]
+    table = pipeline.transform(rows)
+    assert table.columns == list(pipeline.get_feature_names_out())
+
+
+@pytest.mark.parametrize("duplicate", [clone, lambda p: pickle.loads(pickle.dumps(p))])
+def test_pipelines_are_copied_with_their_budget(duplicate, tmp_path):
+    accountant = BudgetAccountant(epsilon=5.0, ledger=tmp_path / "budget.db")
+    rows = RNG.uniform(0, 100, size=(N, 8))
+    pipeline = chain(accountant).fit(rows)
+    copied = duplicate(pipeline)
+    copied.fit(rows)
+    assert len(accountant.entries) == len(copied[-1].accountant.entries) == 2
+
+
+def test_a_pickled_pipeline_answers_as_before():
+    pipeline = make_pipeline(DomainScaler((0, 1)), kmeans()).fit(X)
+    copied = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(copied.predict(X), pipeline.predict(X))
+    np.testing.assert_array_equal(copied.transform(X), pipeline.transform(X))
+
+
+def test_columns_have_steps_of_their_own():
+    pandas = pytest.importorskip("pandas")
+    accountant = BudgetAccountant(epsilon=4.0)
+    table = pandas.DataFrame(X, columns=["lon", "lat"]).assign(age=RNG.uniform(0, 90, size=N))
+    columns = ColumnTransformer(
+        [
+            ("places", kmeans(accountant=accountant), ["lon", "lat"]),
+            ("map", clone(TRANSFORMERS[4]).set_params(accountant=accountant), ["lon", "lat"]),
+            ("age", DomainScaler((0, 100)), ["age"]),
+        ],
+        verbose_feature_names_out=True,
+    ).set_output(transform="pandas")
+    assert check_private(columns, strict=True).ok
+    out = columns.fit_transform(table)
+    assert len(accountant.entries) == 2
+    assert out.shape[0] == N and list(out.columns) == list(columns.get_feature_names_out())
+    assert {name.split("__")[0] for name in out.columns} == {"places", "map", "age"}
+    assert out["age__age"].between(0, 1).all()
+    assert columns.transform(table).equals(out)
+    assert len(accountant.entries) == 2  # transform asks nothing of the budget
+
+
+def test_a_union_of_private_features_shares_a_budget():
+    accountant = BudgetAccountant(epsilon=2.0)
+    union = FeatureUnion(
+        [("near", kmeans(accountant=accountant)),
+         ("scaled", DomainScaler((0, 1))),
+         ("ranks", clone(TRANSFORMERS[3]).set_params(accountant=accountant))]
+    )  # fmt: skip
+    assert check_private(union, strict=True).ok
+    assert union.fit(X).transform(X).shape == (N, 3 + 2 + 3)
+    assert accountant.total() == (2.0, 0.0)
+    assert len(union.get_feature_names_out()) == 8
+    with pytest.raises(ValueError, match="Nothing was charged"):
+        union.fit(X)
+
+
+def test_a_grid_over_a_pipeline_pays_for_every_fit():
+    accountant = BudgetAccountant(epsilon=10.0)
+    pipeline = Pipeline([("scale", DomainScaler((0, 1))), ("end", kmeans(accountant=accountant))])
+    grid = {"end__n_clusters": [1, 3], "end__max_iter": [0, "auto"]}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X)
+    assert len(accountant.entries) == 4 * 2 + 1
+    assert search.best_params_["end__n_clusters"] == 3
+    assert search.best_estimator_[-1].accountant is accountant
+
+
+def test_cross_validation_keeps_what_was_paid_for():
+    accountant = BudgetAccountant(epsilon=3.0)
+    pipeline = make_pipeline(DomainScaler((0, 1)), kmeans(accountant=accountant))
+    results = cross_validate(pipeline, X, cv=3, return_estimator=True, error_score="raise")
+    assert np.isfinite(results["test_score"]).all() and len(results["estimator"]) == 3
+    assert accountant.remaining() == (0.0, 0.0)
+
+
+def test_groups_reach_the_private_step_by_its_name():
+    measure = PrivateMeasure(epsilon=50.0, bounds=(0, 1), depth=2, n_hint=N)
+    pipeline = make_pipeline(DomainScaler((0, 1)), measure)
+    pipeline.fit(X, privatemeasure__groups=PEOPLE)
+    assert pipeline[-1].total_ == pytest.approx(len(set(PEOPLE)), abs=2)
+
+
+def routed(estimator):
+    """The estimator asking for groups, as far as routing of metadata goes."""
+    return estimator.set_fit_request(groups=True)
+
+
+def persons_of(fitted):
+    return fitted.cluster_weights_.sum()
+
+
+def test_groups_are_routed_through_pipelines_searches_and_columns():
+    """One array of person ids: folds keep persons together, and noise protects persons."""
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(DomainScaler((0, 1)), routed(kmeans(epsilon=50.0)))
+        assert persons_of(pipeline.fit(X, groups=PEOPLE)[-1]) == pytest.approx(60, abs=5)
+        results = cross_validate(
+            pipeline,
+            X,
+            params={"groups": PEOPLE},
+            cv=GroupKFold(3),
+            return_estimator=True,
+            error_score="raise",
+        )
+        for fitted in results["estimator"]:
+            assert persons_of(fitted[-1]) == pytest.approx(40, abs=5)
+        grid = {"privatekmeans__n_clusters": [1, 2]}
+        search = GridSearchCV(pipeline, grid, cv=GroupKFold(2), error_score="raise")
+        best = search.fit(X, groups=PEOPLE).best_estimator_
+        assert persons_of(best[-1]) == pytest.approx(60, abs=5)
+        union = FeatureUnion([("k", routed(kmeans(epsilon=50.0))), ("s", DomainScaler((0, 1)))])
+        union.fit(X, groups=PEOPLE)
+        assert persons_of(union["k"]) == pytest.approx(60, abs=5)
+        columns = ColumnTransformer([("k", routed(kmeans(epsilon=50.0)), [0, 1])])
+        columns.fit(X, groups=PEOPLE)
+        assert persons_of(columns.named_transformers_["k"]) == pytest.approx(60, abs=5)
+
+
+def test_without_routing_groups_reach_the_folds_alone():
+    """The guide says so: every row is then a person."""
+    search = GridSearchCV(kmeans(epsilon=50.0), {"n_clusters": [2]}, cv=GroupKFold(2))
+    best = search.fit(X, groups=PEOPLE).best_estimator_
+    assert persons_of(best) == pytest.approx(N, abs=5)
+
+
+def test_groups_that_nobody_asked_for_are_an_error():
+    """Dropped ids would protect rows where persons were meant."""
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(DomainScaler((0, 1)), kmeans())
+        with pytest.raises(Exception, match="groups"):
+            pipeline.fit(X, groups=PEOPLE)

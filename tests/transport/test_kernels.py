@@ -1,0 +1,153 @@
+"""The compiled loops do what the plain ones do."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from skdp_bary.transport import _kernels as kernels
+from skdp_bary.transport._kernels import PLAIN
+from skdp_bary.transport._points import OrderedPoints
+from skdp_bary.transport._semidual import SemidualProblem, smooth
+
+
+@pytest.fixture
+def compiled():
+    pytest.importorskip("numba")
+    from skdp_bary.transport._compiled import CompiledKernel
+
+    return CompiledKernel()
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def small_worth_it(request, monkeypatch):
+    """Run problems of any size on one of the kernels."""
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+        monkeypatch.setattr(kernels, "_WORTH_IT", 0)
+    else:
+        monkeypatch.setattr(kernels, "_WORTH_IT", np.inf)
+    return request.param
+
+
+def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
+    rng = np.random.default_rng(3)
+    points, weights = rng.random((n_points, n_features)), rng.random(n_points) + 0.5
+    cloud = OrderedPoints.along_curve(points, weights / weights.sum(), kernel)
+    return SemidualProblem(
+        cloud, rng.random((n_atoms, n_features)), np.full(n_atoms, 1 / n_atoms), 2
+    )
+
+
+@pytest.mark.parametrize("temperature", [1e-4, 0.01, 0.3], ids=["cold", "warm", "hot"])
+@pytest.mark.parametrize("n_features", [1, 2, 7])
+def test_both_kernels_smooth_alike(compiled, n_features, temperature):
+    temperatures = np.full(3000, temperature)
+    potentials = 0.05 * np.random.default_rng(4).standard_normal(12)
+    ours, theirs = (
+        smooth(_problem(kernel, n_features), potentials, temperatures)
+        for kernel in (compiled, PLAIN)
+    )
+    np.testing.assert_array_equal(ours.labels, theirs.labels)
+    np.testing.assert_array_equal(ours.soft, theirs.soft)
+    for name in ("gradient", "hessian", "soft_counts", "soft_sums"):
+        expected = getattr(theirs, name)
+        np.testing.assert_allclose(
+            getattr(ours, name), expected, rtol=1e-9, atol=1e-9 * abs(expected).max()
+        )
+    for name in ("value", "dual", "shared", "blur", "misplaced"):
+        assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-10)
+
+
+def test_hot_blocks_are_left_to_matrix_products(compiled, monkeypatch):
+    folded = []
+    fold = type(PLAIN).fold
+    monkeypatch.setattr(
+        type(PLAIN), "fold", lambda self, *rest: folded.append(self) or fold(self, *rest)
+    )
+    smooth(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
+    assert folded == []
+    smooth(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
+    assert set(folded) == {PLAIN}
+
+
+def test_both_kernels_predict_the_same_drift(compiled):
+    rng = np.random.default_rng(5)
+    entries, rises = rng.random((9, 500)), rng.standard_normal((9, 500))
+    weights, temperatures = rng.random(500), 10.0 ** rng.uniform(-4, 0, 500)
+    ours, theirs = (
+        kernel.drift(entries.copy(), rises.copy(), weights, temperatures)
+        for kernel in (compiled, PLAIN)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert abs(ours.sum()) < 1e-9 * abs(ours).max()  # what one atom loses others gain
+
+
+def test_both_kernels_link_alike(compiled):
+    rng = np.random.default_rng(6)
+    costs = rng.random((7, 200))
+    flow = np.zeros((7, 200), dtype=np.int64)
+    flow[rng.integers(0, 6, 200), np.arange(200)] = 5  # the last atom holds nothing
+    found = []
+    for kernel in (compiled, PLAIN):
+        gap, via = np.full((7, 7), np.inf), np.zeros((7, 7), dtype=np.intp)
+        kernel.link(range(7), costs, flow, gap, via)
+        found.append((gap, via))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    apart = ~np.eye(7, dtype=bool)
+    np.testing.assert_array_equal(found[0][1][apart], found[1][1][apart])
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
+    rng = np.random.default_rng(7)
+    points = DiscreteMeasure(rng.standard_normal((6000, n_features)))
+    atoms = DiscreteMeasure(rng.standard_normal((20, n_features)), rng.random(20) + 0.2)
+    result = solve_semidiscrete(points, atoms)
+    assert abs(result.gap) <= 1e-9 * result.cost
+    # Written down from a run of POT's network simplex.
+    assert result.cost == pytest.approx(
+        {2: 0.5720810432721776, 6: 4.756346227925156}[n_features], rel=1e-10
+    )
+
+
+def test_rows_in_another_order_give_the_same_optimum(small_worth_it):
+    rng = np.random.default_rng(8)
+    points = np.repeat(rng.standard_normal((1500, 2)).round(1), 2, axis=0)
+    atoms = DiscreteMeasure(rng.standard_normal((15, 2)))
+    costs = [
+        solve_semidiscrete(DiscreteMeasure(points[order]), atoms).cost
+        for order in (np.arange(3000), rng.permutation(3000))
+    ]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+
+
+def test_few_points_do_not_load_numba(monkeypatch):
+    def fail():
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(kernels, "_compiled", fail)
+    assert kernels.kernel_for(100) is PLAIN
+    with pytest.raises(AssertionError, match="loaded"):
+        kernels.kernel_for(10**6)
+
+
+def test_without_numba_the_plain_kernel_serves(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.delitem(sys.modules, "skdp_bary.transport._compiled", raising=False)
+    kernels._compiled.cache_clear()
+    try:
+        assert kernels.kernel_for(10**6) is PLAIN
+    finally:
+        kernels._compiled.cache_clear()
+
+
+def test_both_kernels_find_the_same_barycenter(compiled, monkeypatch):
+    rng = np.random.default_rng(9)
+    measure = DiscreteMeasure(np.concatenate([rng.normal(c, 0.3, (2000, 2)) for c in (0, 2)]))
+    costs = []
+    for worth_it in (0, np.inf):
+        monkeypatch.setattr(kernels, "_WORTH_IT", worth_it)
+        costs.append(free_support_barycenter([measure], 10, random_state=0).cost)
+    assert costs[0] == pytest.approx(costs[1], rel=1e-6)

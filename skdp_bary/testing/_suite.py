@@ -1,5 +1,7 @@
 """The list of checks, run by pytest or by hand."""
 
+import re
+
 from . import _budget_checks, _document_checks, _fit_checks, _replay_checks
 
 CHECKS = (
@@ -29,6 +31,7 @@ CHECKS = (
     _fit_checks.check_seeded_noise_is_marked,
     _fit_checks.check_parameters_are_not_written,
 )
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 
 
 def check_private_estimator(estimator):
@@ -99,6 +102,7 @@ def parametrize_with_privacy_checks(estimators, *, expected_failed_checks=None):
         for check in CHECKS:
             reason = expected.get(check.__name__)
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-            label = f"{' '.join(repr(estimator).split())}-{check.__name__}"
+            settings = _ADDRESS.sub("", " ".join(repr(estimator).split()))
+            label = f"{settings}-{check.__name__}"
             cases.append(pytest.param(estimator, check, marks=marks, id=label))
     return pytest.mark.parametrize("estimator, check", cases)

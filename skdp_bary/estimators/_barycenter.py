@@ -22,13 +22,14 @@ from ._tree_methods import BlockCountsMethod, CountsMethod, HaarMethod
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
 _SUBSPACE = SubspaceMethod()
 _PERTURBATION = PerturbationMethod()
+_PROJECTED = ProjectedMethod()
 METHODS = {
-    "auto": AutoMethod(_CORESET, _SUBSPACE, _PERTURBATION),
+    "auto": AutoMethod(_CORESET, _SUBSPACE, _PERTURBATION, _PROJECTED),
     "coreset": _CORESET,
     "subspace": _SUBSPACE,
     "pmm": CoresetMethod(CountsMethod(exponent=0.5, least_squares=False)),
     "perturbation": _PERTURBATION,
-    "projected": ProjectedMethod(),
+    "projected": _PROJECTED,
 }
 
 
@@ -100,7 +101,8 @@ default="auto"
 
     distortion : float or None, default=None
         For "projected" without `n_components`: the relative change of costs for which the dimension
-        is chosen, with the constants of a bound that asks for many dimensions.
+        is chosen, with the constants of a bound that asks for many dimensions. With it, "auto" is
+        "projected".
 
     epsilon : float, default=1.0
         Privacy loss of one fit.

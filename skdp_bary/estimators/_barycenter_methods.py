@@ -110,21 +110,25 @@ class AutoMethod(BarycenterMethod):
     Trees give the shape of a distribution where cells are many for its dimension. From
     `_MANY_FEATURES` on, sums over released cells say more, which needs means (p = 2); with Gaussian
     noise moments in a few released axes say most. Either needs a mean that noise does not move far;
-    where `n_hint` says that there is none, trees lose less.
+    where `n_hint` says that there is none, trees lose less. Who names a `distortion` asks for a
+    random projection.
 
     Parameters
     ----------
-    low, high, high_pure : BarycenterMethod
-        For few features, and for many with and without a delta.
+    low, high, high_pure, projected : BarycenterMethod
+        For few features, for many with and without a delta, and for a given distortion.
     """
 
-    def __init__(self, low, high, high_pure):
+    def __init__(self, low, high, high_pure, projected):
         self.low = low
         self.high = high
         self.high_pure = high_pure
+        self.projected = projected
 
     def choose(self, estimator, n_features):
         """Return the method for rows with `n_features` features."""
+        if estimator.distortion is not None:
+            return self.projected
         if estimator.p != 2 or n_features < _MANY_FEATURES or _is_drowned(estimator, n_features):
             return self.low
         return self.high if estimator.delta > 0 else self.high_pure

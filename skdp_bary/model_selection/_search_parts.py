@@ -84,10 +84,10 @@ def _check_private(estimator):
             "estimator must be one of this package, or a pipeline that ends in one, got "
             f"{estimator!r}."
         )
-    if not hasattr(estimator, "predict"):
+    if not (hasattr(estimator, "predict") and hasattr(estimator, "transform")):
         raise TypeError(
-            "estimator must represent rows by points (have predict), so that trials can be "
-            f"scored, got {estimator!r}."
+            "estimator must represent rows by points (have predict, and distances from them as "
+            f"transform), so that trials can be scored, got {estimator!r}."
         )
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")

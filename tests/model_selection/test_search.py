@@ -13,6 +13,7 @@ from skdp_bary import (
     BudgetAccountant,
     DomainScaler,
     JLTransformer,
+    PrivateDomainAdapter,
     PrivateEMDHeatmap,
     PrivateWassersteinBarycenter,
 )
@@ -104,6 +105,7 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
         (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
         (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
         (PrivateEMDHeatmap(bounds=(0, 1)), {}, TypeError, "predict"),
+        (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
         ("kmeans", {}, TypeError, "one of this package"),
         (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError, "must not vary"),
         (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),

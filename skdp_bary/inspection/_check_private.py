@@ -12,9 +12,12 @@ from ..model_selection._public_steps import (
     chooses_columns_itself,
     is_public,
     join_names,
+    may_be_sparse,
+    rounds_rows_together,
     sklearn_name,
     walk_steps,
 )
+from ..privacy._selection_plan import SelectionPlan
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
@@ -77,6 +80,14 @@ def _judge(name, estimator):
     if is_public(estimator):
         reason = "what it learns does not depend on the rows"
         return _verdict(name, estimator, PUBLIC, reason), None
+    if rounds_rows_together(estimator):
+        reason = "it learns nothing, but the last bits of a row depend on the rows beside it"
+        return _verdict(
+            name, estimator, UNKNOWN, reason, "use JLTransformer or DomainScaler, which do not"
+        ), None
+    if may_be_sparse(estimator):
+        reason = "whether it returns sparse rows, which are refused, depends on all rows"
+        return _verdict(name, estimator, UNKNOWN, reason, "set sparse_threshold=0"), None
     if sklearn_name(estimator) == "FunctionTransformer" or chooses_columns_itself(estimator):
         return _verdict(
             name, estimator, UNKNOWN, "it calls a function of yours",
@@ -99,6 +110,9 @@ def _private_verdict(name, estimator):
         reason = "random_state is given, so whoever knows it can subtract the noise"
         return _verdict(name, estimator, LEAKS, reason, "leave random_state=None"), budget
     cost = f"epsilon={estimator.epsilon:g}, delta={estimator.delta:g}"
+    plan = getattr(estimator, "privacy_", None)
+    if isinstance(plan, SelectionPlan):  # its own epsilon is what one trial had
+        cost = f"epsilon={plan.epsilon:g}, delta={plan.delta:g} for the whole search, {plan.scope}"
     kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
     advice = "give all private steps one accountant, so that repeated fits add up"
     return _verdict(
@@ -166,7 +180,7 @@ _MENDS = {
     "MiniBatchKMeans": "use PrivateKMeans",
     "OneHotEncoder": "name the public categories in its parameter categories",
     "OrdinalEncoder": "name the public categories in its parameter categories",
-    "GaussianRandomProjection": "give n_components as a number, or use JLTransformer",
+    "GaussianRandomProjection": "use JLTransformer",
     "SparseRandomProjection": "give n_components as a number, or use JLTransformer",
     "SimpleImputer": "fill with a public value beforehand",
 }

@@ -132,12 +132,22 @@ class ClippedSum(Query):
         return float(1 << _BITS) * math.sqrt(self.n_features), 0.33 * self.units
 
     def center(self, released):
-        """Return the noisy mean, or the origin where noise is most of the count."""
+        """Return the noisy mean, or the origin where noise is most of it.
+
+        The mean of clipped rows is no longer than they are, and what is left of it is shrunk by
+        the positive part of James and Stein's factor.
+        """
         total, mass = released.values
         if mass[0] <= 4 * released.noise_sd[1]:
             return np.zeros(self.n_features)
-        mean = total / (float(mass[0]) / self.units) * (self.radius * 2.0**-_BITS)
-        return np.clip(mean, -self.radius, self.radius)
+        unit = self.radius * 2.0**-_BITS / (float(mass[0]) / self.units)
+        mean = total * unit
+        length = float(np.linalg.norm(mean))
+        if length == 0.0:
+            return mean
+        surplus = max(self.n_features - 2, 0) * (released.noise_sd[0] * unit) ** 2
+        factor = max(1.0 - surplus / length**2, 0.0)
+        return mean * min(factor, self.radius / length)
 
 
 def row_distances(X, center):

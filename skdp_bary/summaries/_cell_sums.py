@@ -137,7 +137,7 @@ class CellSums(Query):
     def _check_size(self, mass):
         """Refuse what 64-bit integers cannot add up exactly."""
         if mass * (int(self.integer_factors().max()) << self._digits[0]) >= _LARGEST:
-            raise OverflowError(f"The sums of {mass} units of mass do not fit 64-bit integers.")
+            raise OverflowError("The rows are too many for 64-bit sums.")
 
     def _assemble(self, cases):
         u = self.units

@@ -45,8 +45,14 @@ def named_columns(X, y, groups, sample_weight):
     if isinstance(X, (str, os.PathLike)):
         X = _read_parquet(os.fspath(X))
     names = {part: name for part, name in given.items() if isinstance(name, str)}
-    if not names or not _is_frame(X):
+    if not names:
         return X, *given.values()
+    if not _is_frame(X):
+        part, name = next(iter(names.items()))
+        raise ValueError(
+            f"{part}={name!r} names a column, which works for Dask dataframes and Parquet paths. "
+            f"Pass the values, such as frame[{name!r}], and leave that column out of X."
+        )
     columns = {}
     for part, name in names.items():
         if name in X.columns:

@@ -93,7 +93,7 @@ class Moments(Query):
                 line = code if self.second == "classes" else 0
                 state[2][line] += second_moment(rows, masses)
         if int(state[0].sum()) << (2 * self._bits) >= _LARGEST:
-            raise OverflowError(f"{state[0].sum()} units of mass do not fit 64-bit sums.")
+            raise OverflowError("The rows are too many for 64-bit sums.")
 
     def blocks(self, state):
         """Return masses, sums, and diagonals and upper triangles of the second moments."""

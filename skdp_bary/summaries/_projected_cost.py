@@ -59,7 +59,7 @@ class ProjectedCost(ProjectedHistogram):
     def _answer(self, histogram, mass):
         """Return the cost in units of the product of the two masses."""
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
-            raise OverflowError(f"The cost of {mass} units of mass does not fit 64-bit integers.")
+            raise OverflowError("The rows are too many for 64-bit costs.")
         theirs = int(self.reference[0].sum())
         total = sum(
             coupling_cost(ours, mass, other, theirs, self.p)

@@ -162,7 +162,7 @@ class ProjectedHistogram(Query):
     def _padded(self, histogram, size, code):
         """Return the histogram and mass after padding, and the persons that answers count."""
         if size * self.lattice.n_levels >= _LARGEST:
-            raise OverflowError(f"The sums of {size} units of mass do not fit 64-bit integers.")
+            raise OverflowError("The rows are too many for 64-bit sums.")
         if self.n_min is None:
             return histogram, size, Fraction(size, self.units)
         missing = self.units * self.n_min[code] - size

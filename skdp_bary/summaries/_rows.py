@@ -55,6 +55,11 @@ class Rows:
         return WEIGHT_UNITS if self.source.weighted else 1
 
     @property
+    def person(self):
+        """What one person is, in the words of a ledger."""
+        return "persons by groups" if self.source.grouped else "rows"
+
+    @property
     def weights_move_classes(self):
         """Whether other weights would move a person from one class to another; to be asked only
         where the relation makes labels public."""

@@ -14,6 +14,7 @@ from skdp_bary import (
     BudgetAccountant,
     DomainScaler,
     JLTransformer,
+    PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
     check_private,
@@ -21,6 +22,7 @@ from skdp_bary import (
 from skdp_bary.exceptions import LeakError
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection._search_parts import search_parts
 
 
 def verdicts(estimator):
@@ -61,12 +63,10 @@ def test_steps_that_learn_from_rows_leak(step):
     [
         DomainScaler(bounds=(0, 1)),
         JLTransformer(n_components=2),
-        preprocessing.Normalizer(),
         preprocessing.FunctionTransformer(),
         preprocessing.PolynomialFeatures(),
         preprocessing.OneHotEncoder(categories=[[0, 1]]),
         random_projection.SparseRandomProjection(n_components=3),
-        RBFSampler(),
         "passthrough",
     ],
 )
@@ -80,22 +80,73 @@ def test_public_steps_learn_the_same_from_any_rows():
     rng = np.random.default_rng(0)
     few, many = rng.integers(2, size=(5, 2)), rng.integers(2, size=(50, 2))
     for step in (
-        preprocessing.Normalizer(),
         preprocessing.PolynomialFeatures(),
         preprocessing.OneHotEncoder(categories=[[0, 1]] * 2),
         preprocessing.OrdinalEncoder(categories=[[0, 1]] * 2),
-        random_projection.GaussianRandomProjection(n_components=2, random_state=0),
-        RBFSampler(random_state=0),
+        random_projection.SparseRandomProjection(n_components=2, random_state=0),
     ):
         first, second = vars(step.fit(few)).copy(), vars(step.fit(many))
         assert repr(first) == repr(second)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        random_projection.GaussianRandomProjection(n_components=3),
+        preprocessing.Normalizer(),
+        RBFSampler(),
+    ],
+)
+def test_products_of_whole_matrices_are_not_called_public(step):
+    """The last bits of a row depend on the rows beside it there; not so in JLTransformer."""
+    (found, _) = check_private(make_pipeline(step, measure())).steps
+    assert found.verdict == "unknown"
+    assert "JLTransformer" in found.mend
+
+
+def encoder_and_rest(**settings):
+    encoder = preprocessing.OneHotEncoder(
+        categories=[list("abcdef")], handle_unknown="ignore", **settings.pop("encoder", {})
+    )
+    return ColumnTransformer([("kind", encoder, [0]), ("rest", "passthrough", [1])], **settings)
+
+
+def test_the_number_of_zeros_decides_nothing():
+    """Sparse rows are refused before the charge, so their density must not make them sparse."""
+    assert verdicts(make_pipeline(encoder_and_rest(), measure()))["columntransformer"] == "unknown"
+    for safe in (
+        encoder_and_rest(sparse_threshold=0),
+        encoder_and_rest(encoder={"sparse_output": False}),
+    ):
+        assert check_private(make_pipeline(safe, measure())).ok
+    with pytest.raises(ValueError, match="must learn nothing"):
+        search_parts(make_pipeline(encoder_and_rest(), PrivateKMeans(2, bounds=(0, 1))))
+
+
+def test_encoders_that_warn_of_rows_are_not_public():
+    loud = preprocessing.OneHotEncoder(
+        categories=[["a", "b"]], drop="first", handle_unknown="ignore", sparse_output=False
+    )
+    assert not check_private(make_pipeline(loud, measure())).ok
+
+
+@pytest.mark.parametrize(
+    ("selector", "verdict"),
+    [
+        (make_column_selector(pattern="x"), "public"),
+        (make_column_selector(dtype_include=float), "unknown"),
+    ],
+)
+def test_types_of_columns_are_private(selector, verdict):
+    pipeline = make_pipeline(ColumnTransformer([("a", DomainScaler((0, 1)), selector)]), measure())
+    assert (verdict == "public") == check_private(pipeline).ok
 
 
 def test_what_is_not_known_is_said_so():
     found = verdicts(make_pipeline(preprocessing.FunctionTransformer(np.log1p), measure()))
     assert found == {"functiontransformer": "unknown", "privatemeasure": "private"}
 
-    class OwnScaler(preprocessing.Normalizer):
+    class OwnScaler(preprocessing.PolynomialFeatures):
         """A subclass may learn anything."""
 
     assert verdicts(OwnScaler()) == {"ownscaler": "unknown"}
@@ -127,6 +178,19 @@ def test_searches():
     grid = {"n_atoms": [2, 4]}
     assert verdicts(GridSearchCV(inner, grid)) == {"search": "leaks", "estimator": "private"}
     assert verdicts(PrivateSearchCV(inner, grid)) == {"privatesearchcv": "private"}
+
+
+def test_the_best_of_a_search_costs_the_search():
+    inner = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=100)
+    accountant = BudgetAccountant(1.0)
+    X = np.random.default_rng(0).random((100, 2))
+    search = PrivateSearchCV(inner, {"n_init": [1]}, mean_trials=2, accountant=accountant).fit(X)
+    (found,) = check_private(search.best_estimator_).steps
+    assert found.verdict == "private" and found.mend == ""
+    assert "epsilon=1, delta=0 for the whole search, best of a random number" in found.reason
+    assert found.reason == check_private(search).steps[0].reason
+    union = FeatureUnion([("a", search.best_estimator_), ("b", measure(accountant=accountant))])
+    assert verdicts(union) == {"a": "private", "b": "private"}  # one budget pays for both
 
 
 def test_columns_are_walked():
@@ -179,9 +243,9 @@ def test_functions_that_choose_columns_are_not_known():
         (DomainScaler((0, 9), clip=False), (0, 9), None),
         (JLTransformer(2, bounds=([0] * 5, [1] * 5)), (-2, 2), "Ball"),
         (JLTransformer(2, bounds=Ball([0] * 5, 1)), Ball([0, 0], 1), None),
-        (JLTransformer(2, bounds=(0, 1)), (-2, 2), None),  # how many features is not known yet
+        (JLTransformer(2, bounds=(0, 1)), (-2, 2), "unknown until it has been fitted"),
         (JLTransformer(n_hint=9), (-2, 2), None),
-        (preprocessing.Normalizer(), (-1, 1), None),
+        (preprocessing.PolynomialFeatures(), (-1, 1), None),
     ],
 )
 def test_bounds_that_differ_from_those_handed_on_are_named(before, bounds, advised):

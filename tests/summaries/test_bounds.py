@@ -228,6 +228,18 @@ def test_center_is_the_mean_or_the_origin_when_there_is_too_little():
         assert query.center(released) == pytest.approx(expected, abs=0.02)
 
 
+def test_a_center_that_is_mostly_noise_stays_near_the_origin():
+    """Noise of hundreds of features adds up to a length that no row has."""
+    rows = np.random.default_rng(0).uniform(0, 0.1, size=(2000, 200))
+    query = ClippedSum(2.0, 200)
+    sketch = Sketch(query).update(Chunk(rows, None, None))
+    step = Step("center", DiscreteLaplace(0.1))
+    released = release(sketch, step, "add_remove", noise_generator(0))
+    center = query.center(released)
+    assert np.linalg.norm(center) <= 2.0
+    assert np.linalg.norm(center - rows.mean(axis=0)) < 1.5 * np.linalg.norm(rows.mean(axis=0))
+
+
 def test_weighted_rows_pull_the_center_by_their_weight():
     X = np.array([[1.0], [-1.0]]).repeat(5000, axis=0)
     masses = np.array([PERSON_UNITS, PERSON_UNITS // 2]).repeat(5000)

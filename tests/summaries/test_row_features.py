@@ -39,6 +39,25 @@ def test_maps_come_in_order():
     np.testing.assert_allclose(maps.lattice.restore(maps.integers(X, view=1)), expected, atol=2e-5)
 
 
+def test_features_do_not_tell_where_a_row_lay():
+    """Kernels round otherwise at other addresses, and a removed row moves all later ones."""
+
+    def by_address(*arrays):
+        return arrays[0] + [float(array.ctypes.data % 64 != 0) for array in arrays][-1]
+
+    moved = np.empty(X.size + 3)[3:].reshape(X.shape)
+    moved[...] = X
+    for maps in (
+        features(row_map=by_address),
+        features(extract=by_address),
+        features(views=by_address, block_rows=4),
+    ):
+        np.testing.assert_array_equal(maps.integers(X, view=0), maps.integers(moved, view=0))
+        view = int(maps.views is not None)
+        found = maps.lattice.restore(maps.integers(moved, view))
+        np.testing.assert_allclose(found, X, atol=2e-5)
+
+
 @pytest.mark.parametrize("block_rows", [1, 7])
 def test_views_follow_their_rows(block_rows):
     maps = features(views=jittered, block_rows=block_rows)

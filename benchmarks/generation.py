@@ -20,6 +20,7 @@ import argparse
 import json
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -217,11 +218,12 @@ def main():
     results = []
     if RESULTS.exists() and not options.held_out:
         results = json.loads(RESULTS.read_text())
-    for name in options.sets:
-        data = load(options.data, name, options.held_out)
-        runs = [(epsilon, seed) for seed in range(options.seeds) for epsilon in options.epsilons]
-        for epsilon, seed in (runs + [(None, 0)]) if options.real else runs:
-            run_cell(results, name, data, epsilon, seed, options)
+    data = {name: load(options.data, name, options.held_out) for name in options.sets}
+    runs = product(range(options.seeds), options.sets, options.epsilons)  # stopped early: balanced
+    for seed, name, epsilon in runs:
+        run_cell(results, name, data[name], epsilon, seed, options)
+    for name in options.sets if options.real else ():
+        run_cell(results, name, data[name], None, 0, options)
     report(results, options.sets, options.epsilons)
 
 

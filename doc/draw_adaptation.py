@@ -10,9 +10,10 @@ HEADER = (
 
 def main():
     """Write one line for every setting: means over seeds, and pairs where there are many."""
-    groups = {}
-    for line in read("adaptation"):
-        pair = "mean of 12 pairs" if line["rows"] == "office" else line["pair"]
+    groups, results = {}, read("adaptation")
+    office = len({line["pair"] for line in results if line["rows"] == "office"})
+    for line in results:
+        pair = f"mean of {office} pairs" if line["rows"] == "office" else line["pair"]
         place = line["rows"], pair, line["method"], -line["epsilon"]
         groups.setdefault(place, []).append(line)
     rows = []

@@ -16,7 +16,7 @@ def add_audit(commands):
     audit.add_argument(
         "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
     )
-    audit.set_defaults(run=_run)
+    audit.set_defaults(run=_run, parser=audit)
 
 
 def _run(given):
@@ -30,9 +30,12 @@ def _load(place):
         raise ValueError(f"The pipeline must be named as module:name, got {place!r}.")
     sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        imported = importlib.import_module(module)
     finally:
         sys.path.pop(0)
+    if not hasattr(imported, name):
+        raise ValueError(f"The module {module!r} has nothing named {name!r}.")
+    found = getattr(imported, name)
     if not isinstance(found, BaseEstimator):
         raise ValueError(f"{place} is no estimator, but {found!r}.")
     return found

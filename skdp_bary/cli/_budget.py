@@ -9,9 +9,9 @@ from pathlib import Path
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._chain import Receipt
 from ..privacy._filters import COMPOSITIONS
-from ..privacy._ledger import FIELDS
+from ..privacy._ledger import FIELDS, RAISE
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
-from ._pages import Page
+from ._pages import BUDGET_STATUS, Page
 
 _LEDGER = "ledger file, or postgresql://user@host/database#budget"
 _BUDGET = Page(
@@ -26,7 +26,9 @@ when it does not fit.""",
   skdp-bary budget receipt budget.db > receipt.json
   skdp-bary budget verify budget.db --receipt receipt.json
 """,
+    BUDGET_STATUS,
 )
+_CEILINGS = ("ceiling_epsilon", "ceiling_delta")
 
 
 def add_budget(commands):
@@ -66,10 +68,10 @@ def _add_raise(actions):
 
 def _add(actions, name, run, text, options=""):
     example = f"  skdp-bary budget {name} budget.db {options}".rstrip() + "\n"
-    page = Page(text, f"{text[0].upper()}{text[1:]}.", example)
+    page = Page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
     action = actions.add_parser(name, **page.options())
     action.add_argument("ledger", help=_LEDGER)
-    action.set_defaults(run=run)
+    action.set_defaults(run=run, parser=action)
     return action
 
 
@@ -112,12 +114,21 @@ def _verify(given):
 
 
 def _export(given):
-    entries = [asdict(entry) for entry in BudgetAccountant.open(given.ledger).entries]
+    entries = [_exported(entry) for entry in BudgetAccountant.open(given.ledger).entries]
     if given.format == "json":
         json.dump(entries, sys.stdout, indent=1)
         print()
         return 0
-    table = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
+    table = csv.DictWriter(sys.stdout, (*FIELDS, *_CEILINGS), lineterminator="\n")
     table.writeheader()
     table.writerows(entries)
     return 0
+
+
+def _exported(entry):
+    """Return an entry as a record whose ceilings, raised, are not in the columns of the spends."""
+    record = asdict(entry) | dict.fromkeys(_CEILINGS)
+    if entry.kind == RAISE:
+        ceiling = zip(_CEILINGS, (entry.epsilon, entry.delta), strict=True)
+        record |= {"epsilon": None, "delta": None} | dict(ceiling)
+    return record

@@ -4,17 +4,18 @@ import argparse
 import re
 import sys
 import warnings
+from functools import partial
 
 from .. import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
 from ._audit import add_audit
 from ._budget import add_budget
-from ._pages import EVERYTHING
+from ._pages import ERROR, EVERYTHING, REFUSED
 from ._release import add_releases
 
-ERROR, REFUSED = 2, 3
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
 
+_FEATURE = re.compile(r"\bfeature (\d+)\b")
 _NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
 
 
@@ -29,14 +30,18 @@ def main(arguments=None):
     Returns
     -------
     status : int
-        0 for success, 2 for an error, 3 for a release that the budget refused.
+        0 for success, 2 for an error, 3 for a release that the budget refused or, in a dry run,
+        would refuse.
     """
     parser = _parser()
-    given = parser.parse_args(_shielded(sys.argv[1:] if arguments is None else arguments))
+    asked = _shielded(sys.argv[1:] if arguments is None else arguments)
+    given, unknown = parser.parse_known_args(asked)
+    if unknown:  # the usage to show is that of the command, not that of all commands
+        given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", PrivacyWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = partial(_show_warning, given)
             return given.run(given)
     except BudgetError as error:
         return _fail(error, REFUSED)
@@ -70,5 +75,8 @@ def _fail(error, status):
     return status
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    print(f"skdp-bary: note: {' '.join(str(message).split())}", file=sys.stderr)
+def _show_warning(given, message, category, filename, lineno, file=None, line=None):
+    text = " ".join(str(message).split())
+    if columns := getattr(given, "columns", None):  # estimators are given arrays without names
+        text = _FEATURE.sub(lambda found: f"column {columns[int(found[1])]!r}", text)
+    print(f"skdp-bary: note: {text}", file=sys.stderr)

@@ -11,8 +11,7 @@ from ..plotting import HeatmapDisplay
 
 def write_points(estimator, columns, path):
     """Write weighted points: a table, an archive, GeoJSON or a picture."""
-    points, weights = _points_of(estimator)
-    _WRITERS[_ending(path)](points, weights, columns, path)
+    _WRITERS[_ending(path)](*_points_of(estimator), columns, path)
 
 
 def write_heatmap(estimator, columns, path):
@@ -31,55 +30,61 @@ def write_heatmap(estimator, columns, path):
         )
     else:
         measure = estimator.to_measure()
-        _write_csv(measure.support, measure.weights, columns, path)
+        _write_csv(measure.support, measure.weights, "weight", columns, path)
 
 
-def check_output(path):
-    """Raise unless a release can be written to `path`."""
+def check_output(path, overwrite):
+    """Raise unless a release can be written to `path`, where none may be replaced unasked."""
     _ending(path)
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise ValueError(f"--out {path}: there is no folder {folder}.")
+    if not overwrite and Path(path).exists():
+        raise ValueError(
+            f"--out {path}: the file exists, and may be a release that was paid for. Name another, "
+            "or give --overwrite."
+        )
 
 
 def _points_of(estimator):
+    """Return points, their weights, and what these are: persons, or shares that add up to one."""
     if hasattr(estimator, "cluster_centers_"):
-        return estimator.cluster_centers_, estimator.cluster_weights_
+        return estimator.cluster_centers_, estimator.cluster_weights_, "persons"
     measure = estimator.to_measure()
-    return measure.support, measure.weights
+    return measure.support, measure.weights, "weight"
 
 
-def _write_csv(points, weights, columns, path):
+def _write_csv(points, weights, name, columns, path):
     table = np.column_stack([points, weights])
-    header = ",".join([*columns, "weight"])
+    header = ",".join([*columns, name])
     np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.10g")
 
 
-def _write_npz(points, weights, columns, path):
-    np.savez_compressed(path, points=points, weights=weights, columns=np.array(columns))
+def _write_npz(points, weights, name, columns, path):
+    np.savez_compressed(path, points=points, columns=np.array(columns), **{name: weights})
 
 
-def _write_geojson(points, weights, columns, path):
+def _write_geojson(points, weights, name, columns, path):
     if points.shape[1] != 2:
         raise ValueError(f"GeoJSON needs two columns (longitude, latitude), got {list(columns)}.")
     features = [
         {
             "type": "Feature",
             "geometry": {"type": "Point", "coordinates": point},
-            "properties": {"weight": weight},
+            "properties": {name: weight},
         }
         for point, weight in zip(points.tolist(), weights.tolist(), strict=True)
     ]
     Path(path).write_text(json.dumps({"type": "FeatureCollection", "features": features}))
 
 
-def _write_png(points, weights, columns, path):
+def _write_png(points, weights, name, columns, path):
     axes = _axes()
     x, y = points[:, 0], points[:, 1] if points.shape[1] > 1 else np.zeros(len(points))
     axes.scatter(x, y, s=300.0 * weights / weights.max(), alpha=0.6, edgecolors="none")
     axes.set_xlabel(columns[0])
     axes.set_ylabel(columns[1] if len(columns) > 1 else "")
-    axes.set_title("release; areas show weights")
+    axes.set_title(f"release; areas show {name}")
     axes.figure.savefig(path, dpi=150, bbox_inches="tight")
 
 

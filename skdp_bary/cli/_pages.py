@@ -3,11 +3,26 @@
 import argparse
 from dataclasses import dataclass
 
-STATUS = """\
-exit status:
-  0  done; with --out, the release was written
+ERROR, REFUSED = 2, 3
+
+RELEASE_STATUS = """\
+  0  done; the release was written to --out, or printed
   2  something was wrong with the command, the file or the ledger; nothing was written
-  3  the budget refused the release; nothing was charged or written
+  3  the budget refused the release, or would (--dry-run); nothing was charged or written
+"""
+BUDGET_STATUS = """\
+  0  done
+  2  something was wrong with the command or the ledger
+  3  the budget refused, as it does a ceiling below the present one
+"""
+_AUDIT_STATUS = """\
+  0  every step keeps the guarantee, or learns nothing from the rows
+  2  a step leaks, or nothing is known about it; or there is no such pipeline
+"""
+_ANY_STATUS = """\
+  0  done
+  2  something was wrong with the command, a file or the ledger, or a step that was audited leaks
+  3  the budget refused, or would (--dry-run)
 """
 ENVIRONMENT = """\
 environment:
@@ -16,10 +31,10 @@ environment:
   COLUMNS           width of this text
 """
 _TABLES = """\
-Rows are read in chunks. Rows outside of --bounds {outside}. Bounds, sizes,
-groups and columns must be known without looking at the rows: what is chosen by looking is not
-covered by epsilon. With --groups all rows of one person count as one person; without, every row
-is a person.
+Rows outside of --bounds {outside}. Bounds, sizes, groups and columns must be known
+without looking at the rows: what is chosen by looking is not covered by epsilon. With --groups all
+rows of one person count as one person, and the table is read as a whole; without, every row is a
+person, and rows are read in chunks.
 """
 
 
@@ -34,18 +49,21 @@ class Page:
     description : str
     examples : str
         Lines to type.
+    status : str
+        What the exit status means.
     """
 
     brief: str
     description: str
     examples: str
+    status: str = RELEASE_STATUS
 
     def options(self):
         """Return what argparse makes a parser of."""
         return {
             "help": self.brief,
             "description": self.description,
-            "epilog": f"examples:\n{self.examples}\n{STATUS}\n{ENVIRONMENT}",
+            "epilog": f"examples:\n{self.examples}\nexit status:\n{self.status}\n{ENVIRONMENT}",
             "formatter_class": argparse.RawDescriptionHelpFormatter,
         }
 
@@ -57,7 +75,8 @@ def _release(first, examples, brief, outside="are moved to their border"):
 MEASURE = _release(
     """\
 Release a private set of weighted points that is close to the rows in Wasserstein distance: a
-stand-in for the table, from which any number of synthetic rows can be drawn.""",
+stand-in for the table, from which any number of synthetic rows can be drawn. Weights are shares of
+the persons and add up to one.""",
     """\
   skdp-bary measure rows.csv --columns age income --bounds 18,0 100,200000 --out rows_private.csv
   skdp-bary measure rows.parquet --bounds 0 1 --n-hint 50000 --ledger budget.db --dry-run
@@ -68,7 +87,7 @@ BARYCENTER = _release(
     """\
 Release the Wasserstein barycenter of the rows, or of several groups of them: the points that are
 on average closest to all groups. --label names the column of the group, --classes the groups; they
-are public, and labels that are not among them are an error.""",
+are public, and labels that are not among them are an error. Weights add up to one.""",
     """\
   skdp-bary barycenter visits.csv --columns lon lat --label town --classes east west \\
       --bounds 139.5,35.5 139.9,35.9 --atoms 12 --ledger budget.db --out towns.geojson
@@ -78,9 +97,10 @@ are public, and labels that are not among them are an error.""",
 HEATMAP = _release(
     """\
 Release a heatmap of places: two columns, longitude and latitude or any other two. --bounds is the
-map and must be given.""",
+map and must be given. The weights of a .csv are shares of the persons on the map; about how many
+these are is printed.""",
     """\
-  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
+  skdp-bary heatmap checkins.csv --columns lon lat --groups user --n-hint 3000 \\
       --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
   skdp-bary heatmap checkins.csv --columns lon lat --bounds -97.95,30.1 -97.55,30.5 --out a.geojson
 """,
@@ -89,8 +109,8 @@ map and must be given.""",
 )
 KMEANS = _release(
     """\
-Release the centers of clusters and about how many persons each has. A dry run with --n-hint says
-how much noise there would be.""",
+Release the centers of clusters and, in a column of its own, about how many persons each has. A dry
+run with --n-hint says how much noise there would be.""",
     """\
   skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --n-hint 20000 --dry-run
   skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --ledger budget.db \\
@@ -106,7 +126,7 @@ positive --delta a sketch is released, noisy quantiles on many directions, and t
 computed from it; the sketch has less noise when there are many columns. The public table is not
 protected.""",
     """\
-  skdp-bary distance checkins.csv --reference public.csv --columns lon lat \\
+  skdp-bary distance checkins.csv --reference public.csv --columns lon lat --groups user \\
       --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db
   skdp-bary distance wide.csv --reference public.csv --bounds 0 1 --delta 1e-6
 """,
@@ -117,24 +137,25 @@ AUDIT = Page(
     """\
 Import an estimator or a pipeline and say of every step whether fitting it is private, learns
 nothing from the rows, or leaks, and what to do about it. No row is read. The module is looked for
-in the working directory first. Exits with status 2 when a step leaks or nothing is known about it.
+in the working directory first.
 """,
     """\
   skdp-bary audit mypackage.models:pipe
 """,
+    _AUDIT_STATUS,
 )
 EVERYTHING = Page(
     "",
     """\
 Differentially private releases of a table: the rows stay where they are, what is written to --out
-may be published. Rows are read in chunks. Give public bounds, and a ledger that all releases of
-the same people share.
+may be published. Give public bounds, and a ledger that all releases of the same people share.
 """,
     """\
   skdp-bary budget create budget.db --epsilon 2
-  skdp-bary heatmap checkins.csv --columns lon lat --groups user \\
+  skdp-bary heatmap checkins.csv --columns lon lat --groups user --n-hint 3000 \\
       --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
   skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --dry-run
   skdp-bary budget show budget.db
 """,
+    _ANY_STATUS,
 )

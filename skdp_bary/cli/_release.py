@@ -14,18 +14,18 @@ from ..geometry import Box
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
 from ._outputs import check_output, write_heatmap, write_points
-from ._pages import BARYCENTER, DISTANCE, HEATMAP, KMEANS, MEASURE
+from ._pages import BARYCENTER, DISTANCE, HEATMAP, KMEANS, MEASURE, REFUSED
 from ._tables import Table
 
 
 def add_releases(commands):
     """Add the commands that release something to the subparsers `commands`."""
-    for name, page, options, build, write in (
-        ("measure", MEASURE, _no_options, _measure, write_points),
-        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, write_points),
-        ("heatmap", HEATMAP, _heatmap_options, _heatmap, write_heatmap),
-        ("kmeans", KMEANS, _kmeans_options, _kmeans, write_points),
-        ("distance", DISTANCE, _distance_options, _distance, None),
+    for name, page, options, build, write, said in (
+        ("measure", MEASURE, _no_options, _measure, write_points, _written),
+        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, write_points, _written),
+        ("heatmap", HEATMAP, _heatmap_options, _heatmap, write_heatmap, _written_map),
+        ("kmeans", KMEANS, _kmeans_options, _kmeans, write_points, _written),
+        ("distance", DISTANCE, _distance_options, _distance, None, _distance_of),
     ):
         command = commands.add_parser(name, **page.options())
         _add_rows(command.add_argument_group("rows"))
@@ -37,42 +37,48 @@ def add_releases(commands):
                 metavar="FILE",
                 help="where the release goes: .csv, .npz, .geojson or .png",
             )
-        _add_privacy(command.add_argument_group("privacy"))
-        command.set_defaults(run=_run, build=build, write=write)
+            release.add_argument(
+                "--overwrite", action="store_true", help="replace a file that is there already"
+            )
+        _add_privacy(command.add_argument_group("privacy"), pure=page is HEATMAP)
+        command.set_defaults(run=_run, build=build, write=write, said=said, parser=command)
 
 
 def _run(given):
     table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
+    bounds = _bounds(given.bounds, table.columns, named=given.columns is not None)
+    given.columns = table.columns
     estimator = given.build(given, table.columns).set_params(
         epsilon=given.epsilon,
         delta=given.delta,
-        bounds=_bounds(given.bounds, len(table.columns)),
+        bounds=bounds,
         n_hint=given.n_hint,
         accountant=_accountant(given),
     )
     accountant = estimator.accountant
     print(_persons_in_words(table.columns, given))
     if given.dry_run:
-        print(_quote_in_words(accountant.quote(estimator, len(table.columns))))
-        return 0
+        quote = accountant.quote(estimator, len(table.columns))
+        print(_quote_in_words(quote, accountant.ledger))
+        return 0 if quote.fits else REFUSED
     if given.write is not None:
         if given.out is None:
             raise ValueError("--out is needed: the file that the release is written to.")
-        check_output(given.out)
+        check_output(given.out, given.overwrite)
     accountant.check(estimator.privacy_plan(len(table.columns)))
+    _fit(estimator, table, given)
+    if given.write is not None:
+        given.write(estimator, table.columns, given.out)
+    print(f"{given.said(estimator, given)}; {_left(accountant)}")
+    return 0
+
+
+def _fit(estimator, table, given):
     if given.groups is None:
         estimator.fit(table.chunks)
     else:
         X, y, groups = table.whole()
         estimator.fit(X, y, groups=groups)
-    if given.write is None:
-        distance, error = _distance_of(estimator, given)
-        done = f"distance={distance:.6g}, standard error={error:.2g}"
-    else:
-        given.write(estimator, table.columns, given.out)
-        done = f"wrote {given.out}"
-    print(f"{done}; {_left(accountant)}")
-    return 0
 
 
 def _persons_in_words(columns, given):
@@ -80,17 +86,27 @@ def _persons_in_words(columns, given):
     return f"a row is ({', '.join(columns)}); a person is {person}"
 
 
+def _written(estimator, given):
+    return f"wrote {given.out}"
+
+
+def _written_map(estimator, given):
+    return f"wrote {given.out}, with about {estimator.total_:,.0f} persons on the map"
+
+
 def _distance_of(estimator, given):
-    """Say which distance it is, and return it with its standard error."""
+    """Return which distance it is, its value and its standard error."""
     if estimator.mechanism == "scalar":
-        print("sliced Wasserstein distance of order 2, released as one number")
-        return estimator.distance(return_std=True)
-    directions = len(estimator.directions_)
-    print(
-        f"sliced Wasserstein distance of order 2, from a sketch: {estimator.quantiles_.shape[-1]} "
-        f"quantiles on {directions} directions were released"
+        how = "released as one number"
+        distance, error = estimator.distance(return_std=True)
+    else:
+        _, n_directions, n_quantiles = estimator.quantiles_.shape
+        how = f"from a sketch: {n_quantiles} quantiles on {n_directions} directions were released"
+        distance, error = estimator.distance(given.public_rows, return_std=True)
+    return (
+        f"sliced Wasserstein distance of order 2, {how}\n"
+        f"distance={distance:.6g}, standard error={error:.2g}"
     )
-    return estimator.distance(given.public_rows, return_std=True)
 
 
 def _left(accountant):
@@ -119,28 +135,35 @@ def _accountant(given):
     return accountant
 
 
-def _bounds(given, n_features):
+def _bounds(given, columns, named):
     """Read two numbers, or two lists of numbers, one for each column."""
     if given is None:
         return None
+    n_features = len(columns)
     low, high = ([float(number) for number in text.split(",")] for text in given)
     for corner in (low, high):
         if len(corner) not in (1, n_features):
             raise ValueError(
-                f"--bounds must be two numbers or two lists of {n_features}, got {given}."
+                f"--bounds must be two numbers, or two lists of {n_features}, one for each of the "
+                f"columns {', '.join(columns)}; got {' '.join(given)}."
+                + ("" if named else " Without --columns all columns of the table make a row.")
             )
     widen = [corner * (n_features if len(corner) == 1 else 1) for corner in (low, high)]
     return Box(*widen)
 
 
-def _quote_in_words(quote):
-    steps = "\n".join(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps)
+def _quote_in_words(quote, ledger):
     fits = "fits" if quote.fits else "DOES NOT FIT"
-    return (
-        f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; {fits}\n"
-        f"{steps}\nleft afterwards: epsilon={quote.remaining[0]:g}, delta={quote.remaining[1]:g}"
-        + (f"\n{quote.advice}" if quote.advice else "")
-    )
+    epsilon, delta = quote.remaining
+    lines = [
+        f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; "
+        + ("no --ledger to charge" if ledger is None else fits),
+        *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
+    ]
+    if ledger is not None:
+        when = "afterwards" if quote.fits else "now"
+        lines.append(f"left {when}: epsilon={epsilon:g}, delta={delta:g}")
+    return "\n".join([*lines, quote.advice] if quote.advice else lines)
 
 
 def _add_rows(group):
@@ -153,10 +176,14 @@ def _add_rows(group):
     add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
 
 
-def _add_privacy(group):
+def _add_privacy(group, pure):
+    """Add the options of the guarantee; `pure` releases have no delta to choose."""
     add = group.add_argument
     add("--epsilon", type=float, default=1.0, help="privacy loss (default: 1)")
-    add("--delta", type=float, default=0.0, help="failure probability (default: 0)")
+    if pure:
+        group.set_defaults(delta=0.0)
+    else:
+        add("--delta", type=float, default=0.0, help="failure probability (default: 0)")
     add("--neighbors", choices=RELATIONS, default=None,
         help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")

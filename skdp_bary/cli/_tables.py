@@ -72,12 +72,22 @@ class Table:
         )
 
     def _rows(self, frame):
+        return np.column_stack([self._numbers(frame, name) for name in self.columns])
+
+    def _numbers(self, frame, name):
         try:
-            return frame[self.columns].to_numpy(dtype=np.float64)
-        except ValueError:
+            numbers = frame[name].to_numpy(dtype=np.float64)
+        except (ValueError, TypeError):
             raise ValueError(
-                f"The columns {self.columns} of {self._path} must hold numbers."
+                f"The column {name!r} of {self._path} must hold numbers. Name the columns that "
+                "make a row with --columns."
             ) from None
+        if not np.isfinite(numbers).all():
+            raise ValueError(
+                f"The column {name!r} of {self._path} has missing values or infinities. Leave out "
+                "their rows, or put a public value in their place, and ask again."
+            )
+        return numbers
 
 
 def _say(text):

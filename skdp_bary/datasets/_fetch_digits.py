@@ -1,9 +1,12 @@
 """Images of digits and of clothes, downloaded from OpenML by scikit-learn."""
 
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
-from sklearn.datasets import fetch_openml
+from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
 from ..privacy._checks import check_option
@@ -31,7 +34,7 @@ def fetch_digits_images(
     name="mnist",
     *,
     data_home=None,
-    cache=True,
+    download_if_missing=True,
     return_X_y=False,
     as_frame=False,
     n_retries=3,
@@ -50,8 +53,8 @@ def fetch_digits_images(
         28.
     data_home : str or path-like, default=None
         Folder for downloads, as in ``sklearn.datasets``.
-    cache : bool, default=True
-        Whether to keep the files there.
+    download_if_missing : bool, default=True
+        Whether to download what is not there; if False an OSError is raised.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -83,15 +86,18 @@ def fetch_digits_images(
     """
     check_option(name, "name", _SETS)
     meaning = _SETS[name]
-    found = fetch_openml(
-        data_id=meaning.data_id,
-        data_home=data_home,
-        cache=cache,
-        as_frame=as_frame,
-        n_retries=n_retries,
-        delay=delay,
-        parser="auto",
-    )
+    kept = Path(get_data_home(data_home)) / "openml"
+    if not download_if_missing and not any(kept.rglob(f"data/{meaning.data_id}.gz")):
+        raise OSError(f"{name} is not in {kept} and download_if_missing is False.")
+    asked = {
+        "data_id": meaning.data_id,
+        "data_home": data_home,
+        "as_frame": as_frame,
+        "n_retries": n_retries if download_if_missing else 0,
+        "delay": delay,
+        "parser": "auto",
+    }
+    found = _fetched(name, kept, asked)
     data = _scaled(found.data, meaning, name)
     target = found.target.astype(np.int64) - meaning.first_label
     if target.min() < 0 or target.max() > 9:
@@ -99,6 +105,19 @@ def fetch_digits_images(
     if return_X_y:
         return data, target
     return Bunch(data=data, target=target, image_shape=meaning.shape, bounds=(0.0, 1.0))
+
+
+def _fetched(name, kept, asked):
+    """Return what scikit-learn fetches; without a network, say what to do about it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
+            return fetch_openml(**asked)
+    except (URLError, TimeoutError, ConnectionError) as error:
+        raise OSError(
+            f"{name} could not be downloaded from OpenML ({error}). Without a network, call this "
+            f"function elsewhere and copy the folder openml of that data home to {kept}."
+        ) from None
 
 
 def _scaled(data, meaning, name):

@@ -1,6 +1,7 @@
 """Check-in files of the Stanford network analysis project."""
 
 import gzip
+import warnings
 from itertools import islice
 
 import numpy as np
@@ -23,7 +24,8 @@ def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
     path : str or path-like
         The file, as text or, where its name ends in ``.gz``, compressed.
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Keep the check-ins inside: longitude first, then latitude.
+        Keep the check-ins inside: longitude first, then latitude. A warning says when none of the
+        file is.
     start, stop : str, datetime or datetime64, default=None
         Keep check-ins from `start` on and before `stop`, both UTC.
 
@@ -54,6 +56,7 @@ def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
     domain = None if bounds is None else check_domain(bounds, 2)
     start, stop = _check_time(start, "start"), _check_time(stop, "stop")
     users, times, places = [], [], []
+    found = domain is None
     for lines, number in _read_blocks(path):
         user, time, place = _parse(lines, number, path)
         keep = place.any(axis=1)
@@ -62,12 +65,19 @@ def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
         if stop is not None:
             keep &= time < stop
         if domain is not None:
-            keep &= domain.contains(place)
+            inside = domain.contains(place)
+            found |= bool(inside.any())
+            keep &= inside
         users.append(user[keep])
         times.append(time[keep])
         places.append(place[keep])
     if not users:
         raise ValueError(f"{path} holds no check-ins.")
+    if not found:
+        warnings.warn(
+            f"No check-in of {path} lies inside bounds: longitude comes first, then latitude.",
+            stacklevel=2,
+        )
     return Bunch(
         data=np.concatenate(places), groups=np.concatenate(users), times=np.concatenate(times)
     )

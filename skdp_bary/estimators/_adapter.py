@@ -12,7 +12,7 @@ from ._adapter_head import RowClassifier
 from ._adapter_marginals import MomentsMethod, SketchMethod
 from ._adapter_means import ClassMeans
 from ._adapter_methods import MeanShift
-from ._adapter_source import read_source
+from ._adapter_source import check_views_signature, read_source
 from ._adapter_training import SelfTraining
 from ._base import BasePrivateEstimator
 
@@ -47,9 +47,10 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         nothing.
 
     views : callable or None, default=None
-        ``views(rows, draws)`` returns rows altered in a way that does not change their class. Each
-        line of `draws` has 8 uniform numbers in [0, 1) that are a public function of its row. It is
-        called after `row_map`. ``method="self_training"`` needs it.
+        ``views(rows, draws)`` returns rows altered in a way that does not change their class, as
+        many as it was given. `draws` has shape (n_rows, 8): uniform numbers in [0, 1) that are a
+        public function of their row, in place of a random generator. It is called after `row_map`.
+        ``method="self_training"`` needs it.
 
     method : {"self_training", "class_means", "moments", "sketch", "none"}, default="self_training"
         What is asked of the private rows:
@@ -76,10 +77,11 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         reads the private rows once. None: 150 steps or 6 rounds.
 
     block_rows : int, default=1
-        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 no row can
-        influence the features of another, whatever these do. A larger number is faster and relies
-        on them: what they return for a row must be the same, to the last bit, beside any other
-        rows.
+        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 they see one
+        row at a time, always at an address of one kind, so no row can influence the features of
+        another through what they are given; they must keep nothing between calls and draw nothing.
+        A larger number is faster and relies on them further: what they return for a row must be
+        the same, to the last bit, beside any other rows.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -111,9 +113,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Attributes
     ----------
     model_ : RowClassifier
-        The adapted classifier, with ``predict`` and ``predict_proba``.
+        The adapted classifier, with ``predict``, ``predict_proba`` and ``score``.
     source_model_ : RowClassifier
-        The classifier of the source alone.
+        The classifier of the source alone, with ``score`` too.
     source_score_ : float
         Accuracy of the source model on views (on rows, without `views`) of source rows that it was
         not trained on. Below 0.9 a fit warns.
@@ -292,6 +294,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise ValueError(f"{name} must be a callable or None, got {value!r}.")
+        if self.views is not None:
+            check_views_signature(self.views)
 
     def _method(self):
         if self.method == "self_training" and self.views is None:

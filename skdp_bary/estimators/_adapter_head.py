@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from ..summaries._row_features import RowFeatures
 
@@ -86,6 +87,20 @@ class RowClassifier:
         labels : ndarray of shape (n_rows,)
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def score(self, X, y):
+        """Return the accuracy, an exact function of the rows and labels given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        score : float
+        """
+        return float(accuracy_score(y, self.predict(X)))
 
 
 def softmax(scores):

@@ -1,7 +1,8 @@
 """What the adapter knows before it asks about a private row: all of it from the public source."""
 
+import inspect
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
 from ..geometry._domains import check_domain
-from ..summaries._row_features import RowFeatures, raw_features
+from ..summaries._row_features import N_DRAWS, RowFeatures, raw_features
 from ._adapter_head import Head, new_head, train_head
 
 N_VIEWS = 2  # of a private row; the source has as many more
@@ -21,6 +22,10 @@ _REACH = 2.0  # of the ball of features, in units of the longest source row
 _HELD_OUT = 10  # one source row in so many tells how good the source model is
 _PROBED = 8
 _BLOCK = 1 << 10
+_VIEWS = (
+    "views is called as views(rows, draws) and returns altered rows: draws has shape (n_rows, "
+    f"{N_DRAWS}), uniform numbers in [0, 1) for every row, and is no random generator"
+)
 
 
 class EstimatorFeatures:
@@ -158,6 +163,8 @@ def _scaled_features(estimator, X, y):
         1.0,
         estimator.block_rows,
     )
+    if bare.views is not None:
+        _try_views(bare, X[:_PROBED])
     _require_rowwise(bare, X[:_PROBED])
     blocks = range(0, len(X), _BLOCK)
     raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])
@@ -198,6 +205,28 @@ def feature_function(estimator, X, y):
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
     return EstimatorFeatures(estimator, method)
+
+
+def check_views_signature(views):
+    """Raise unless a function of rows can be called with rows and draws."""
+    try:
+        signature = inspect.signature(views)
+    except (TypeError, ValueError):
+        return  # some callables of other languages have none
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ValueError(f"{_VIEWS}; got {views!r} ({error}).") from None
+
+
+def _try_views(maps, X):
+    """Call views on a few public rows, so that what is wrong with it is said in its own words."""
+    mapped = replace(maps, extract=None)
+    raw_features(mapped, X)
+    try:
+        raw_features(mapped, X, 1)
+    except Exception as error:
+        raise ValueError(f"{_VIEWS}. On rows of X_source it failed: {error}") from error
 
 
 def _require_rowwise(maps, X):

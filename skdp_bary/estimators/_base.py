@@ -14,6 +14,7 @@ from ..geometry._domains import check_domain
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer
 from ..privacy._filters import SumFilter
+from ..privacy._ledger import note_of
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
@@ -132,7 +133,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
                 require_noise(query, step, plan.relation)
             sketch = collect(query, rows)
             if not facts.released:
-                note = "seeded, not private" if noise.seeded else ""
+                note = note_of(rows.person, noise.seeded)
                 accountant.charge(charged, type(self).__name__, note=note)
             facts = self._learn(facts, release(sketch, step, plan.relation, noise))
             del sketch  # exact counts, as large as the answer
@@ -258,8 +259,9 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             if accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
                 warnings.warn(
-                    "A fit was refused by its budget. Searches and cross-validation turn refusals "
-                    'into NaN scores unless they are given error_score="raise".',
+                    "A fit was refused by its budget, and released nothing. (Only where this fit "
+                    "is part of a search or cross-validation of scikit-learn: those turn refusals "
+                    'into NaN scores unless they are given error_score="raise".)',
                     PrivacyWarning,
                     stacklevel=3,
                 )

@@ -1,5 +1,7 @@
 """PrivateGenerator: synthetic rows of every class from one private release."""
 
+import math
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -7,11 +9,15 @@ from ..privacy._checks import check_integer, check_option, check_real
 from ..privacy._neighbors import REPLACE_ONE
 from ..privacy._noise import public_generator
 from ._base import BasePrivateEstimator
+from ._frame_output import as_dataframe
 from ._generator_mixture import MixtureReader
 from ._generator_plan import Route, number_of_cells, shares
+from ._kmeans_methods import public_mu
 from ._shrinkage import positive_part
 
 _MOST_CELLS = 256
+_MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
+_NOISY = 0.1
 
 
 class PrivateGenerator(BasePrivateEstimator):
@@ -168,7 +174,7 @@ class PrivateGenerator(BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def sample(self, n_samples=1, y=None, random_state=None):
+    def sample(self, n_samples=1, y=None, random_state=None, *, as_frame=False):
         """Draw synthetic rows and their labels.
 
         The draws are post-processing of the release: they cost nothing, whatever their number. The
@@ -180,10 +186,12 @@ class PrivateGenerator(BasePrivateEstimator):
         y : label or None, default=None
             Class of all rows. None draws the labels by the probabilities of the classes.
         random_state : None, int or RandomState, default=None
+        as_frame : bool, default=False
+            Return `X` as a pandas DataFrame with the names of the features, where there are some.
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
@@ -195,7 +203,37 @@ class PrivateGenerator(BasePrivateEstimator):
             if not probabilities.any():
                 raise ValueError(f"y must be one of {self.classes_.tolist()!r}, got {y!r}.")
         codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
-        return self._mixture.draw(codes, rng), self.classes_[codes]
+        X = self._mixture.draw(codes, rng)
+        return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
+
+    def privacy_advice(self, n_features):
+        """Return how large the noise of a class is, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return (
+                "Give n_hint, the public number of persons, to see how much noise there would be."
+            )
+        n_classes = 1 if self.classes is None else np.size(self.classes)
+        persons = self.n_hint / n_classes
+        moved = _MEAN_NOISE * math.sqrt(n_features) / (public_mu(self) * persons)
+        text = (
+            f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
+            "radius of the domain. "
+        )
+        if moved <= _NOISY:
+            return text + f"Up to {_NOISY} classes are mostly signal."
+        return text + (
+            f"Above {_NOISY} classes can be mostly noise: that takes more rows, fewer classes or a "
+            "larger epsilon."
+        )
 
     @property
     def covariances_(self):

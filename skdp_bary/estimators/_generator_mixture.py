@@ -13,7 +13,9 @@ _LEAST_MASS = 1.0 / 6.0  # of a cell, relative to the mean one
 _MOST_AXES = 256  # along which cells have covariances of their own
 _LEAST_SHARE = 1e-4  # of the variance, of an axis that is one
 _LARGEST_RATIO = 4.0  # of the variance of a pixel in a class to that in all
-_DARK = 0.02  # mean, relative to the bounds, below which a pixel is dark in all images
+# Mean, relative to the bounds, below which a pixel is dark in all images. Dark pixels are constant,
+# and classifiers would tell classes by the noise in the means of constant ones, so they are few.
+_DARK = 0.005
 _LARGEST_SHARE = 0.6  # of the variance of a black or white pixel with this mean
 
 

@@ -39,6 +39,8 @@ class Guarantee:
         Whether the noise can be drawn again, so that nothing is promised.
     condition : str, default=""
         When this holds: "" for a fit that was made.
+    scope : str, default=""
+        What epsilon and delta are the price of, where it is more than one fit.
     """
 
     relation: str
@@ -47,12 +49,14 @@ class Guarantee:
     steps: tuple
     seeded: bool
     condition: str = ""
+    scope: str = ""
 
     @classmethod
     def of_plan(cls, plan, *, seeded, condition=""):
         """Return what a plan promises."""
         steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
-        return cls(plan.relation, plan.epsilon, plan.delta, steps, seeded, condition)
+        terms = plan.relation, plan.epsilon, plan.delta
+        return cls(*terms, steps, seeded, condition, plan.scope)
 
     @property
     def mechanisms(self):
@@ -93,11 +97,12 @@ def _caption(estimator):
         return _SEEDED
     words = [
         f"epsilon={guarantee.epsilon}, delta={guarantee.delta}, {guarantee.relation}",
+        guarantee.scope,
         guarantee.mechanisms,
     ]
     if estimator.accountant is not None:
         words.append(f"left: {_left(estimator.accountant)}")
-    return "; ".join(words)
+    return "; ".join(filter(None, words))
 
 
 def _table(estimator):
@@ -116,6 +121,8 @@ def _table(estimator):
 
 def _lines(guarantee):
     promise = f"epsilon={guarantee.epsilon}, delta={guarantee.delta}"
+    if guarantee.scope:
+        promise += f" for the whole search; {guarantee.scope}"
     if guarantee.seeded:
         promise = f"{_SEEDED}. It would be {promise} with random_state=None."
     return [

@@ -243,7 +243,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
             fit.level, fit.code, *self.grid_.corners(fit.level, fit.code), mass
         )
         self.total_ = float(fit.mass.sum())
-        warn_of_missing(self.total_, facts, self.epsilon)
+        warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)
 
 
 def _measurements(facts):

@@ -28,6 +28,10 @@ METHODS = {  # with at most three features, and with more
     "max_cover": (LowCoverMethod(), HighCoverMethod()),
 }
 _FROM_CENTERS = LloydMethod()
+_NOT_RELEASED = {  # of scikit-learn's KMeans
+    "labels_": "it would be an exact answer about every row. predict gives labels of rows you see",
+    "inertia_": "it would be an exact sum over the rows. -score(X) gives it for rows you see",
+}
 
 
 class PrivateKMeans(
@@ -293,6 +297,13 @@ class PrivateKMeans(
         plan = super().privacy_plan(n_features)
         return self._method(n_features).priced(plan)
 
+    def __getattr__(self, name):
+        """Say of what KMeans has and a private release must not have why it is not there."""
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _NOT_RELEASED:
+            text += f": {_NOT_RELEASED[name]}."
+        raise AttributeError(text, name=name, obj=self)
+
     @property
     def _n_features_out(self):
         return len(self.cluster_centers_)
@@ -309,12 +320,22 @@ class PrivateKMeans(
 
     def _shares(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=_MOST_CLUSTERS)
+        if isinstance(self.n_init, str):
+            raise ValueError(
+                "n_init must be an integer of at least 1: starts are made on the release and cost "
+                f"no privacy, so leave it out for 10 of them. Got {self.n_init!r}."
+            )
         check_integer(self.n_init, "n_init", low=1)
         if isinstance(self.max_iter, str):
             check_option(self.max_iter, "max_iter", ("auto",))
         else:
             check_integer(self.max_iter, "max_iter", low=0)
         if isinstance(self.init, str):
+            if self.init in ("k-means++", "random"):
+                raise ValueError(
+                    f"init={self.init!r} picks rows, which are private. Leave init out: "
+                    'init="grid" runs k-means++ on noisy counts.'
+                )
             check_option(self.init, "init", METHODS)
         else:
             public_centers(self, n_features)

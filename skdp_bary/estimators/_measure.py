@@ -13,6 +13,7 @@ from ..privacy._noise import public_generator
 from ..transport._haar import prune
 from ..transport._measures import DiscreteMeasure
 from ._base import BasePrivateEstimator
+from ._frame_output import as_dataframe
 from ._misplaced import warn_of_border
 from ._tree_methods import METHODS, by_level, cell_support
 
@@ -159,7 +160,7 @@ class PrivateMeasure(BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, as_frame=False):
         """Draw synthetic rows: a cell by its weight, then a point uniformly inside it.
 
         The draws are post-processing of the release: they cost nothing, whatever their number.
@@ -168,10 +169,12 @@ class PrivateMeasure(BasePrivateEstimator):
         ----------
         n_samples : int, default=1
         random_state : None, int or RandomState, default=None
+        as_frame : bool, default=False
+            Return `X` as a pandas DataFrame with the names of the features, where there are some.
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
         """
         check_is_fitted(self)
         n_samples = check_integer(n_samples, "n_samples", low=1)
@@ -181,7 +184,8 @@ class PrivateMeasure(BasePrivateEstimator):
         for level, rows, index in by_level(self.cells_.level[drawn], self.cells_.index[drawn]):
             places = self.tree_.positions(index, level)
             X[rows] = self.domain_.sample_in_cells(places, self.tree_.full_shape(level), rng)
-        return rng.permutation(X)
+        X = rng.permutation(X)
+        return as_dataframe(self, X) if as_frame else X
 
     def score_samples(self, X):
         """Return the logarithm of the density of the released measure at each row.

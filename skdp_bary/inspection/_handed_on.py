@@ -24,7 +24,12 @@ def bounds_advice(name, estimator):
             continue
         if hasattr(step, "bounds") and before is not None:
             handed = handed_on(before, width_of(step.bounds, 1))
-            if handed is not None and not _same(step.bounds, handed):
+            if handed is None and _will_hand_on(before):
+                advice[path] = (
+                    f"bounds after {type(before).__name__} are unknown until it has been fitted: "
+                    "fit it on np.zeros((1, n_features)) and give this step its output_bounds_"
+                )
+            elif handed is not None and not _same(step.bounds, handed):
                 advice[path] = (
                     f"give it the bounds that {type(before).__name__} hands on, "
                     f"{_in_words(handed)}, and not {step.bounds!r}"
@@ -50,6 +55,12 @@ def handed_on(step, width):
     if step.target == "ball":
         return Ball([0.0] * width, 1.0)
     return Box([0.0] * width, [1.0] * width)
+
+
+def _will_hand_on(step):
+    """Whether a step has public bounds of its output as soon as it is fitted, and not before."""
+    waits = isinstance(step, JLTransformer) and not hasattr(step, "output_bounds_")
+    return waits and step.bounds is not None
 
 
 def _projected(step):

@@ -3,7 +3,6 @@
 import math
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -14,22 +13,27 @@ from ..estimators._guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import check_accountant
-from ..privacy._calibration import gaussian_epsilon, gaussian_mu
-from ..privacy._checks import check_delta, check_epsilon, check_real, exact
-from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
+from ..privacy._checks import check_delta, check_epsilon, check_integer, check_real
+from ..privacy._ledger import note_of
 from ..privacy._noise import noise_generator
-from ..privacy._plan import Step, split_epsilon
-from ..privacy._private_selection import make_trials, selection_mu
-from ..summaries._losses import NearestLoss
+from ..privacy._plan import Step
+from ..privacy._private_selection import make_trials
 from ..summaries._reduce import collect
 from ..summaries._release import release
 from ._search_parts import search_parts
+from ._trial import make_trial
 
 _FAILED = (
     "A trial of the search failed; the search was charged. Which one and why is not told, because "
     "the budget covers the best trial alone. Fit the candidates one by one, each for its own "
     "budget, to find out."
 )
+_MORE_IS_BETTER = (
+    "param_grid varies {}: a score is better with more points whatever the rows, so the search "
+    "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
+    "what is known in public, or read a whole curve off one release with choose_n_clusters."
+)
+_NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
 _SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
@@ -42,6 +46,21 @@ def _silence():
             yield
         except Exception:
             raise RuntimeError(_FAILED) from None
+
+
+def _best_of(law, attempt, noise):
+    """Make a secret number of attempts and return the first of those with the largest score."""
+    best = None
+    for _ in range(law.draw(noise)):
+        made = attempt()
+        if best is None or made[0] > best[0]:
+            best = made
+    if best is None:
+        raise RuntimeError(
+            "The number of trials came out as zero, which has probability "
+            f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
+        )
+    return best
 
 
 def _best_has(name):
@@ -91,13 +110,23 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : estimator
-        The fitted estimator, or pipeline, of the best trial.
+        The fitted estimator, or pipeline, of the best trial. Its ``privacy_`` is that of the
+        search, because that it was the best tells about the rows too; its `epsilon` is what one
+        trial had for a fit, and its `accountant` is that of the search: it pays when the estimator
+        is fitted again.
     best_params_ : dict
         Its candidate.
     best_score_ : float
         Its noisy score: minus the sum over rows of the squared distance to the nearest of its
         points, each distance clipped to twice the radius of the domain. The noise may make it
-        positive. More points always score better, so do not search over their number.
+        positive. More points always score better, so do not search over their number: a fit
+        warns.
+    best_score_stderr_ : float
+        Standard deviation of the noise of every score; public. Candidates whose scores are closer
+        than this are chosen among by chance.
+    privacy_ : SelectionPlan
+        What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
+        number of `trials`, and as ``steps`` what one trial spends.
     n_features_in_ : int
         Number of features.
 
@@ -115,7 +144,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
         trials the Renyi bounds of Papernot and Steinke (2022) are converted.
     Released
-        best_estimator_, best_params_, best_score_, n_features_in_
+        best_estimator_, best_params_, best_score_, best_score_stderr_, privacy_, n_features_in_
     Not covered
         predict, transform, score: exact functions of the rows they are given. The time a fit takes
         tells how many trials were made: do not publish it.
@@ -138,6 +167,8 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
     ... ).fit(X)
     >>> sorted(search.best_params_)
     ['method']
+    >>> search.best_estimator_.privacy_.epsilon
+    1.0
     """
 
     def __init__(
@@ -192,31 +223,70 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
                 "A search reads the rows in every trial, and an iterator of chunks is spent after "
                 "one reading; pass a list of chunks or a function that returns a new iterator."
             )
-        for params in candidates:
-            candidate = self._candidate(payer, parts.own_params(params), trial, None)
-            trial.check(candidate.privacy_plan(rows.n_features), params)
+        plan = self.privacy_plan(rows.n_features)
         noise = noise_generator(self.random_state)
-        self._charge(payer, noise.seeded)
-        best = None
-        for _ in range(trial.law.draw(noise)):
+        accountant = payer._budget()
+        accountant.check(plan)
+        self._warn(parts, noise.seeded)
+        accountant.charge(plan, type(self).__name__, note=note_of(rows.person, noise.seeded))
+
+        def attempt():
             params = candidates[noise.uniform_integer(len(candidates))]
             seed = noise.uniform_integer(1 << 31) if noise.seeded else None
             fitted = self._candidate(payer, parts.own_params(params), trial, seed)
             with _silence():
                 fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-                score = self._score(fitted, rows, trial, noise)
-            if best is None or score > best[0]:
-                best = (score, params, fitted)
-        if best is None:
-            raise RuntimeError(
-                "The number of trials came out as zero, which has probability "
-                f"{math.exp(-trial.law.mean):.2g}; the search was charged. Raise mean_trials."
-            )
-        self.best_score_, self.best_params_, fitted = best
-        self.best_estimator_ = parts.whole(public, fitted)
+                return self._score(fitted, rows, trial, noise), params, fitted
+
+        self.best_score_, self.best_params_, fitted = _best_of(trial.law, attempt, noise)
+        fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
+        self._seeded = noise.seeded
+        domain = check_domain(payer.bounds, rows.n_features)
+        self.best_score_stderr_ = trial.score_stderr(plan.relation, domain)
+        self.best_estimator_ = parts.whole(public, fitted.set_params(accountant=self.accountant))
         self.n_features_in_ = (names if public is None else public).n_features_in_
-        self._promised = self._promise(payer, trial, noise.seeded)
         return self
+
+    def privacy_plan(self, n_features):
+        """Return what a fit will charge: the price of all trials and of the choice.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features; of the last step, where the estimator is a pipeline.
+
+        Returns
+        -------
+        plan : SelectionPlan
+        """
+        n_features = check_integer(n_features, "n_features", low=1)
+        parts = search_parts(self.estimator)
+        payer, trial = self._payer(parts), self._trial()
+        for params in self._candidates(parts):
+            candidate = self._candidate(payer, parts.own_params(params), trial, None)
+            trial.check(candidate.privacy_plan(n_features), params)
+        return trial.plan(payer._relation(), self.epsilon, self.delta)
+
+    def privacy_advice(self, n_features):
+        """Return how large the noise of a score is, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+            As for ``privacy_plan``.
+
+        Returns
+        -------
+        advice : str
+        """
+        payer = self._payer(search_parts(self.estimator))
+        domain = check_domain(payer.bounds, n_features)
+        stderr = self._trial().score_stderr(payer._relation(), domain)
+        return (
+            f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
+            f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
+            "the nearest point; the others are chosen among by chance."
+        )
 
     @_best_has("predict")
     def predict(self, X):
@@ -244,6 +314,20 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
                 f"param_grid must not vary {sorted(names & _SET_HERE)}: trials must be comparable."
             )
         return candidates
+
+    def _warn(self, parts, seeded):
+        """Say what should be heard before the charge."""
+        own = [parts.own_params(params) for params in ParameterGrid(self.param_grid)]
+        for name in sorted(_NUMBERS_OF_POINTS):
+            if len({params[name] for params in own if name in params}) > 1:
+                warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
+        if seeded:
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the search is seeded, "
+                "not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
 
     def _trial(self):
         """Return what one trial may spend, from public parameters."""
@@ -275,89 +359,19 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
             epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
         )
 
-    def _promise(self, payer, trial, seeded, condition=""):
-        steps = (("every trial", type(trial.score_mechanism).__name__),)
-        terms = payer._relation(), self.epsilon, self.delta
-        return Guarantee(*terms, steps, seeded, condition)
-
     def _guarantee(self):
         if hasattr(self, "best_estimator_"):
-            return self._promised
+            return Guarantee.of_plan(self.privacy_, seeded=self._seeded)
         payer = self._payer(search_parts(self.estimator))
+        plan = self._trial().plan(payer._relation(), self.epsilon, self.delta)
         seeded = self.random_state is not None
-        return self._promise(payer, self._trial(), seeded, ", once fitted")
-
-    def _charge(self, payer, seeded):
-        relation, accountant = payer._relation(), payer._budget()
-        note = "seeded, not private" if seeded else ""
-        if accountant.neighbors != relation:
-            raise ValueError(
-                f"estimator speaks about neighbors={relation!r}, accountant about "
-                f"{accountant.neighbors!r}. Nothing was charged."
-            )
-        accountant.spend(self.epsilon, self.delta, who=type(self).__name__, note=note)
-        if seeded:
-            warnings.warn(
-                "random_state is given, so the noise can be reproduced and the search is seeded, "
-                "not private. Leave random_state=None for anything that is published.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+        return Guarantee.of_plan(plan, seeded=seeded, condition=", once fitted")
 
     def _score(self, fitted, rows, trial, noise):
         """Return minus the noisy loss of a fitted candidate."""
         domain = check_domain(fitted.bounds, rows.n_features)
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        query = NearestLoss(points, 2.0 * domain.radius, rows.person_units)
+        query = trial.score_query(points, domain, rows.person_units)
         step = Step("score", trial.score_mechanism)
         released = release(collect(query, rows), step, fitted.privacy_.relation, noise)
         return -float(released.values[0][0]) * query.unit
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What one trial of a search may spend.
-
-    Attributes
-    ----------
-    law : NegativeBinomialTrials or PoissonTrials
-    fit_epsilon, fit_delta : float
-        Parameters of the fit.
-    fit_mu : float
-        What the Gaussian steps of a fit may cost; 0 for a pure trial.
-    score_mechanism : DiscreteLaplace or RoundedGaussian
-    """
-
-    law: object
-    fit_epsilon: float
-    fit_delta: float
-    fit_mu: float
-    score_mechanism: object
-
-    def check(self, plan, params):
-        """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
-        pure = plan.pure_epsilon <= (0 if self.fit_mu else exact(self.fit_epsilon))
-        if not pure or plan.mu > self.fit_mu or plan.race is not None:
-            raise ValueError(
-                f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
-                "is known for trials with one kind. Nothing was charged."
-            )
-
-
-def make_trial(law, epsilon, delta, score_share):
-    """Split what one trial may spend between its fit and its score."""
-    if delta == 0.0:
-        base = law.pure_base(epsilon)
-        parts = split_epsilon(base, {"fit": 1.0 - score_share, "score": score_share})
-        return Trial(law, parts["fit"], 0.0, 0.0, DiscreteLaplace(parts["score"]))
-    mu = selection_mu(law, epsilon, delta) * (1.0 - 2.0**-40)  # room for the rounding of squares
-    fit_mu, score_mu = mu * math.sqrt(1.0 - score_share), mu * math.sqrt(score_share)
-    fit_epsilon = gaussian_epsilon(fit_mu, delta)
-    while fit_epsilon > 0.0 and gaussian_mu(fit_epsilon, delta) > fit_mu:
-        fit_epsilon *= 1.0 - 2.0**-30
-    if fit_epsilon <= 0.0:
-        raise ValueError(
-            f"epsilon={epsilon}, delta={delta} leave less to a trial than its delta alone allows. "
-            "Lower mean_trials or raise epsilon."
-        )
-    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu))

@@ -58,7 +58,8 @@ class BudgetAccountant(SharedBudget):
     times into 0.3, but 1 / 3, which counts as 0.333334, fits only twice into 1.0.
 
     **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
-    fit was given ``groups``, a single row where it was not.
+    fit was given ``groups``, a single row where it was not. The note of an entry says which. Where
+    a ledger holds both, people with several rows are promised less than its total.
 
     **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
     the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens

@@ -46,7 +46,8 @@ class Entry:
     part : str
         The part of the data it was charged on; empty for the whole data.
     note : str
-        Free text, such as "seeded, not private".
+        Free text. Fits write what one person is to them, "rows" or "persons by groups", and
+        "seeded, not private" where it is so.
     kind : {"spend", "raise"}
     """
 
@@ -58,6 +59,11 @@ class Entry:
     part: str
     note: str
     kind: str = SPEND
+
+
+def note_of(person, seeded):
+    """Return the note of a fit: what one person is to it, and whether its noise is seeded."""
+    return f"{person}; seeded, not private" if seeded else person
 
 
 def open_ledger(path, terms):

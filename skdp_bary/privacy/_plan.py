@@ -42,6 +42,8 @@ class Plan:
     delta: float
     steps: tuple
 
+    scope = ""  # what (epsilon, delta) are the price of, where it is more than these steps
+
     def __post_init__(self):
         check_neighbors(self.relation, "relation")
         check_epsilon(self.epsilon)

@@ -45,7 +45,8 @@ CREATE OR REPLACE FUNCTION skdp_bary.refuse() RETURNS trigger LANGUAGE plpgsql A
     $$ BEGIN RAISE EXCEPTION 'entries of a budget are never changed'; END $$;
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE
     ON skdp_bary.entries FOR EACH STATEMENT EXECUTE FUNCTION skdp_bary.refuse();
-CREATE OR REPLACE FUNCTION skdp_bary.ask_owner() RETURNS trigger LANGUAGE plpgsql AS
+CREATE OR REPLACE FUNCTION skdp_bary.ask_owner() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog AS
     $$ BEGIN
         IF NOT pg_has_role(session_user,
                 (SELECT owner FROM skdp_bary.budgets WHERE id = NEW.budget), 'MEMBER') THEN

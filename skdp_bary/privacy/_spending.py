@@ -131,7 +131,7 @@ class SharedBudget:
         Parameters
         ----------
         plan_or_estimator : Plan or estimator
-            A plan, or an unfitted estimator of this package.
+            A plan, or an unfitted estimator of this package, or a search over one.
         n_features : int, default=None
             Number of columns the estimator would be fitted on; not used for a plan.
 
@@ -196,9 +196,13 @@ class SharedBudget:
         asked = self._in_words(epsilon, delta, cost)
         available = self._in_words(*self._filter.room(left), left)
         where = f" for part {self._part!r}" if self._part else ""
+        mend = ""
+        if delta > 0.0 and not self._filter.delta:
+            mend = " This budget has delta=0: make one with delta > 0 for releases that need it."
         raise BudgetError(
             f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
             f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."
+            f"{mend}"
         )
 
     def _in_words(self, epsilon, delta, cost):

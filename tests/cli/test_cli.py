@@ -1,6 +1,7 @@
 """The command line: what is written, what is charged, and which status ends it."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -31,9 +32,10 @@ def folder(tmp_path, monkeypatch):
 PLACES = ["places.csv", "--columns", "lon", "lat", "--bounds", "0", "1"]
 
 
-def test_it_runs_as_a_process(folder):
+@pytest.mark.parametrize("module", ["skdp_bary", "skdp_bary.cli"])
+def test_it_runs_as_a_process(folder, module):
     done = subprocess.run(
-        [sys.executable, "-m", "skdp_bary.cli", "measure", *PLACES, "--out", "measure.csv"],
+        [sys.executable, "-m", module, "measure", *PLACES, "--out", "measure.csv"],
         capture_output=True,
         text=True,
         check=False,
@@ -79,8 +81,9 @@ def test_labels_persons_and_parquet(folder, capsys):
     options = ["--columns", "lon", "lat", "--bounds", "0,0", "1,1", "--label", "town"]
     options += ["--classes", "east", "west", "--n-hint", "1000", "--atoms", "3"]
     for path in ("places.csv", "places.parquet"):
-        assert main(["barycenter", path, *options, "--out", "plain.csv"]) == 0
-        assert main(["barycenter", path, *options, "--groups", "user", "--out", "p.csv"]) == 0
+        options_now = [*options, "--overwrite", "--out"]
+        assert main(["barycenter", path, *options_now, "plain.csv"]) == 0
+        assert main(["barycenter", path, "--groups", "user", *options_now, "p.csv"]) == 0
     assert np.loadtxt("p.csv", delimiter=",", skiprows=1).shape == (3, 3)
 
 
@@ -168,12 +171,15 @@ def test_the_owner_reads_the_ledger(folder, capsys):
         (["measure", *PLACES, "--out", "no/m.csv"], "no folder"),
         (["measure", *PLACES, "--epsilon", "-1", "--out", "m.csv"], "epsilon"),
         (["measure", "places.csv", "--columns", "town", "--bounds", "0", "1", "--out", "m.csv"],
-         "must hold numbers"),
+         "'town' of places.csv must hold numbers"),
         (["measure", "places.csv", "--columns", "lon", "--bounds", "0,0", "1,1", "--out", "m.csv"],
-         "--bounds"),
+         "two lists of 1, one for each of the columns lon; got 0,0 1,1."),
+        (["measure", "places.csv", "--bounds", "0,0", "1,1", "--groups", "user", "--out", "m.csv"],
+         "columns lon, lat, town; got 0,0 1,1. Without --columns all columns of the table"),
         (["budget", "show", "nowhere.db"], "missing"),
         (["audit", "nowhere:pipe"], "nowhere"),
         (["audit", "json"], "module:name"),
+        (["audit", "json:nope"], "The module 'json' has nothing named 'nope'."),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_status_two(folder, capsys, arguments, text):
@@ -235,7 +241,8 @@ def test_examples_are_understood(arguments):
 
 @pytest.mark.parametrize("dry", [True, False])
 def test_it_says_which_columns_are_used_and_who_is_protected(folder, capsys, dry):
-    options = ["--bounds", "0", "1", *(["--dry-run"] if dry else ["--out", "m.csv"])]
+    ending = ["--dry-run"] if dry else ["--overwrite", "--out", "m.csv"]
+    options = ["--bounds", "0", "1", *ending]
     assert main(["measure", "places.csv", "--columns", "lat", "lon", *options]) == 0
     assert "a row is (lat, lon); a person is a row\n" in capsys.readouterr().out
     assert main(["measure", *PLACES, "--groups", "user", *options]) == 0
@@ -262,3 +269,101 @@ def test_pictures_name_the_columns(folder, capsys, command, monkeypatch):
     extra = ["--resolution", "16"] if command == "heatmap" else []
     assert main([command, *PLACES, *extra, "--n-hint", "3000", "--out", "a.png"]) == 0
     assert drawn == [("lon", "lat")]
+
+
+def test_a_release_is_not_overwritten_unasked(folder, capsys):
+    BudgetAccountant.create("budget.db", 3.0)
+    options = [*PLACES, "--ledger", "budget.db", "--out", "m.csv"]
+    assert main(["measure", *options]) == 0
+    paid_for = (folder / "m.csv").read_bytes()
+    assert main(["measure", *options]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert (folder / "m.csv").read_bytes() == paid_for
+    assert len(BudgetAccountant.open("budget.db").entries) == 1
+    assert main(["measure", *options, "--overwrite"]) == 0
+    assert (folder / "m.csv").read_bytes() != paid_for
+
+
+def test_a_dry_run_that_does_not_fit_ends_like_a_refusal(folder, capsys):
+    BudgetAccountant.create("budget.db", 0.5)
+    assert main(["measure", *PLACES, "--ledger", "budget.db", "--dry-run"]) == 3
+    out = capsys.readouterr().out
+    assert "DOES NOT FIT" in out and "left now: epsilon=0.5" in out
+    assert main(["measure", *PLACES, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "no --ledger to charge" in out and "fits" not in out and "left" not in out
+
+
+def usage_of(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_an_unknown_option_shows_the_usage_of_the_command(capsys):
+    text = usage_of(["measure", "rows.csv", "--clusters", "3"], capsys)
+    assert text.startswith("usage: skdp-bary measure") and "arguments: --clusters 3" in text
+    assert usage_of(["budget", "show", "b.db", "--all"], capsys).startswith(
+        "usage: skdp-bary budget show"
+    )
+
+
+def test_a_heatmap_has_no_delta_to_choose(folder, capsys):
+    assert "--delta" in usage_of(["heatmap", *PLACES, "--delta", "1e-6"], capsys)
+    assert main(["heatmap", *PLACES, "--resolution", "16", "--out", "m.csv"]) == 0
+
+
+@pytest.mark.parametrize("groups", [[], ["--groups", "user"]])
+def test_a_heatmap_says_how_many_persons_are_on_it(folder, capsys, groups):
+    options = ["places.csv", "--columns", "lon", "lat", *groups, "--resolution", "16"]
+    assert main(["heatmap", *options, "--bounds", "0", "1", "--out", "in.csv"]) == 0
+    captured = capsys.readouterr()
+    (number,) = re.findall("about ([0-9,]+) persons on the map", captured.out)
+    assert int(number.replace(",", "")) == pytest.approx(1000 if groups else 3000, abs=200)
+    assert "note" not in captured.err
+    options += ["--bounds", "40", "41", "--n-hint", "1000", "--out", "beside.csv"]
+    assert main(["heatmap", *options]) == 0
+    assert "of 1000 expected" in capsys.readouterr().err
+
+
+def test_notes_name_columns(folder, capsys):
+    """The estimators are given arrays without names."""
+    options = ["places.csv", "--columns", "lat", "lon", "--n-hint", "3000", "--out", "m.csv"]
+    assert main(["measure", *options, "--bounds", "0,5", "1,9"]) == 0
+    assert "at the low end of column 'lon'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_missing_values_are_named_and_cost_nothing(folder, capsys, ending):
+    table = pandas.read_csv("places.csv")
+    table.loc[7, "lat"] = np.nan
+    (table.to_csv if ending == "csv" else table.to_parquet)(f"holes.{ending}", index=False)
+    BudgetAccountant.create("budget.db", 1.0)
+    options = ["--columns", "lon", "lat", "--bounds", "0", "1", "--ledger", "budget.db"]
+    assert main(["measure", f"holes.{ending}", *options, "--out", "m.csv"]) == 2
+    assert f"The column 'lat' of holes.{ending} has missing values" in capsys.readouterr().err
+    assert BudgetAccountant.open("budget.db").entries == ()
+
+
+def test_persons_and_shares_have_different_names(folder, capsys):
+    for command, name in (("kmeans", "persons"), ("measure", "weight")):
+        for ending in ("csv", "npz", "geojson"):
+            out = f"{command}.{ending}"
+            assert main([command, *PLACES, "--n-hint", "3000", "--out", out]) == 0
+        assert (folder / f"{command}.csv").read_text().startswith(f"lon,lat,{name}\n")
+        assert name in np.load(f"{command}.npz")
+        feature, *_ = json.loads((folder / f"{command}.geojson").read_text())["features"]
+        assert list(feature["properties"]) == [name]
+
+
+def test_pages_say_what_is_true_of_their_command(capsys):
+    pages = {}
+    for command in ("heatmap", "measure", "audit", "budget"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        pages[command] = capsys.readouterr().out
+    assert "--delta" in pages["measure"] and "--delta" not in pages["heatmap"].split("examples")[0]
+    assert "--out" not in pages["audit"] + pages["budget"]
+    assert "a step leaks" in pages["audit"] and "a step leaks" not in pages["budget"]
+    assert "read as a whole" in pages["measure"]

@@ -3,9 +3,11 @@
 import gzip
 import json
 import threading
+import warnings
 import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -273,6 +275,8 @@ def openml(monkeypatch):
 @pytest.mark.parametrize(("name", "shape"), [("mnist", (28, 28)), ("usps", (16, 16)),
                                              ("fashion", (28, 28))])  # fmt: skip
 def test_images_come_in_public_bounds(openml, tmp_path, name, shape):
+    with pytest.raises(OSError, match=f"{name} is not in .* download_if_missing is False"):
+        fetch_digits_images(name, data_home=tmp_path, download_if_missing=False)
     images = fetch_digits_images(name, data_home=tmp_path)
     assert images.image_shape == shape and images.data.shape == (10, shape[0] * shape[1])
     assert images.bounds == (0.0, 1.0)
@@ -296,3 +300,32 @@ def test_images_with_other_pixels_are_refused(openml, monkeypatch):
         fetch_digits_images("mnist")
     with pytest.raises(ValueError, match="name"):
         fetch_digits_images("cifar")
+
+
+def test_images_offline_say_where_the_files_would_go(monkeypatch, tmp_path):
+    def refuse(**asked):
+        warnings.warn(
+            "A network error occurred while downloading data/554. Retrying...", stacklevel=1
+        )
+        raise URLError("no network")
+
+    monkeypatch.setattr(_fetch_digits, "fetch_openml", refuse)
+    with (
+        warnings.catch_warnings(record=True) as said,
+        pytest.raises(OSError, match="Without a network") as caught,
+    ):
+        warnings.simplefilter("always")
+        fetch_digits_images("mnist", data_home=tmp_path)
+    assert not said
+    assert str(tmp_path / "openml") in str(caught.value) and caught.type is OSError
+
+
+def test_images_that_are_kept_are_not_asked_of_the_network(openml, tmp_path):
+    """The description of a data set is what scikit-learn keeps first."""
+    kept = tmp_path / "openml" / "openml.org" / "api" / "v1" / "json" / "data" / "41082.gz"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    fetch_digits_images("usps", data_home=tmp_path, download_if_missing=False)
+    assert openml[0]["n_retries"] == 0
+    with pytest.raises(OSError, match="mnist is not in"):
+        fetch_digits_images("mnist", data_home=tmp_path, download_if_missing=False)

@@ -1,6 +1,7 @@
 """Check-in files in the format of SNAP, written here line by line."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -51,6 +52,18 @@ def test_nothing_left_is_an_empty_answer(path):
     assert checkins.data.shape == (0, 2) and not len(checkins.groups) and not len(checkins.times)
 
 
+def test_bounds_that_hold_nothing_are_told(path):
+    """Latitude before longitude is the likely reason; an empty month is none."""
+    swapped = ((24, -125), (50, -66))
+    with pytest.warns(UserWarning, match="longitude comes first") as caught:
+        checkins = load_snap_checkins(path, bounds=swapped, start="2010-01-01")
+    assert checkins.data.shape == (0, 2) and caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_snap_checkins(path, bounds=((-125, 24), (-66, 50)), start="2020-01-01")
+        load_snap_checkins(path, start="2020-01-01")
+
+
 def test_blocks_of_lines_make_no_difference(path, monkeypatch):
     whole = load_snap_checkins(path)
     monkeypatch.setattr(_snap, "_BLOCK", 2)
@@ -78,6 +91,7 @@ def test_bad_arguments_and_empty_files(path, tmp_path):
         load_snap_checkins(tmp_path / "empty.txt")
 
 
+@pytest.mark.filterwarnings("ignore:The release holds about")  # few, and noise drowns them
 def test_heatmap_of_a_file(path):
     """From the file to a private heatmap, users as persons."""
     from skdp_bary import PrivateEMDHeatmap

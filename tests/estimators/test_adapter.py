@@ -60,7 +60,6 @@ class TestAccuracy:
             ({"method": "sketch", "neighbors": "add_remove"}, 0.02),
             ({"method": "moments", "neighbors": "add_remove", "n_hint": 4000}, 0.02),
         ],
-        ids=str,
     )
     def test_a_shifted_target_is_classified_better_than_by_the_source(self, parameters, gain):
         fitted = adapter(**parameters).fit(*SOURCE, TARGET)
@@ -130,6 +129,28 @@ class TestMaps:
     def test_views_that_mix_rows_are_refused_on_the_source(self):
         with pytest.raises(ValueError, match="must treat every row by itself"):
             adapter(views=lambda rows, draws: rows + draws.mean()).fit(*SOURCE, TARGET)
+
+    @pytest.mark.parametrize(
+        "views",
+        [lambda rows: rows, lambda rows, draws, rng: rows, lambda rows, rng: rng.normal(rows)],
+        ids=["one argument", "three", "a generator"],
+    )
+    def test_views_of_another_signature_are_told_the_right_one(self, views):
+        budget = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
+        with pytest.raises(ValueError, match=r"views\(rows, draws\).*shape \(n_rows, 8\)"):
+            adapter(views=views, accountant=budget).fit(*SOURCE, TARGET)
+        assert budget.entries == ()
+
+    def test_views_that_lose_rows_say_so(self):
+        with pytest.raises(ValueError, match=r"views\(rows, draws\).*one row for every row"):
+            adapter(views=lambda rows, draws: rows[:1]).fit(*SOURCE, TARGET)
+
+    def test_models_have_a_score(self):
+        fitted = adapter(method="moments").fit(*SOURCE, TARGET)
+        y = fitted.predict(SOURCE[0])
+        assert fitted.model_.score(SOURCE[0], y) == fitted.score(SOURCE[0], y) == 1.0
+        of_source = fitted.source_model_.score(*SOURCE)
+        assert of_source == (fitted.source_model_.predict(SOURCE[0]) == SOURCE[1]).mean() > 0.5
 
     def test_private_rows_are_handed_over_one_by_one(self):
         sizes = []
@@ -201,6 +222,7 @@ class TestRefusals:
             ({"max_iter": 0}, "max_iter must be"),
             ({"block_rows": 0}, "block_rows must be"),
             ({"views": 3}, "views must be a callable"),
+            ({"views": lambda rows: rows}, r"views\(rows, draws\).*too many positional"),
         ],
     )
     def test_parameters(self, parameters, message):

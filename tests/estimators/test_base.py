@@ -210,7 +210,21 @@ def test_seeded_fits_say_so():
     with pytest.warns(PrivacyWarning, match="seeded, not private"):
         measure(accountant=accountant, random_state=0).fit(X)
     measure(accountant=accountant).fit(X)
-    assert [entry.note for entry in accountant.entries] == ["seeded, not private", ""]
+    assert [entry.note for entry in accountant.entries] == ["rows; seeded, not private", "rows"]
+
+
+def test_the_ledger_says_what_a_person_was():
+    accountant = BudgetAccountant(3.0)
+    measure(accountant=accountant).fit(X)
+    measure(accountant=accountant).fit(X, groups=np.arange(len(X)) // 2)
+    assert [entry.note for entry in accountant.entries] == ["rows", "persons by groups"]
+    table = accountant.summary()
+    assert "persons by groups" in table and "  rows" in table
+
+
+def test_names_of_columns_are_for_frames_that_know_them():
+    with pytest.raises(ValueError, match=r"groups='user' names a column.*frame\['user'\]"):
+        measure().fit(X, groups="user")
 
 
 def test_unseeded_fits_differ_whatever_numpy_is_told():

@@ -179,8 +179,22 @@ def test_images_are_smooth_and_dark_pixels_stay_dark():
             np.corrcoef(Z[:, [19 + 3 * label, 27 + 3 * label]].T) for Z in (rows, X[y == label])
         )
         assert near[0, 1] == pytest.approx(wanted[0, 1], abs=0.2)
-    dark = fit.means_[0, 0] < 0.02
+    dark = fit.means_[0, 0] < 0.005
     assert dark.any() and fit.sample(500, y=0)[0][:, dark].std(axis=0).max() < 1e-3
+
+
+def test_pixels_that_are_seldom_bright_vary():
+    """Were they constant, classifiers would tell classes by the noise of their means."""
+    X, y = blobs()
+    corner, lit = np.array([0, 1, 8, 9]), np.random.default_rng(1).random(len(y)) < 0.015
+    X[:, corner] = lit[:, None]
+    fit = make(n_components=1, image_shape=(8, 8), epsilon=1e3, n_hint=3000, random_state=0).fit(
+        X, y
+    )
+    for label in (0, 1):
+        assert (fit.means_[label, 0, corner] < 0.02).all()
+        rows, _ = fit.sample(4000, y=label, random_state=0)
+        assert rows[:, corner].std(axis=0).min() > 0.3 * np.std(lit)
 
 
 def test_smoothing_helps_images():
@@ -241,7 +255,8 @@ def test_labels_and_sizes_follow_the_relation(data):
     """Sizes are exact where they are public, and noisy where they are not."""
     X, y = data
     for relation in RELATIONS:
-        record = record_fit(make(neighbors=relation, n_components=1), {"X": X, "y": y})
+        candidate = make(neighbors=relation, n_components=1, random_state=0)
+        record = record_fit(candidate, {"X": X, "y": y})
         means = next(r for r in record.records if r.released.name == "means")
         exact = np.array_equal(means.exact[0], means.released.values[0])
         assert exact == (relation == "replace_one")
@@ -309,3 +324,37 @@ def test_classes_that_are_read_under_replace_one_settle_the_cells():
     y = np.arange(600) % 100
     fit = make(classes=None, neighbors="replace_one", n_hint=None, epsilon=100.0).fit(X, y)
     assert fit.n_components_ == 1 and len(fit.privacy_.steps) == 3
+
+
+def test_samples_have_the_names_of_the_columns(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    named = make(n_components=1).fit(pandas.DataFrame(X, columns=list("abcd")), y)
+    frame, labels = named.sample(20, random_state=0, as_frame=True)
+    assert list(frame.columns) == list("abcd") and labels.shape == (20,)
+    np.testing.assert_array_equal(frame.to_numpy(), named.sample(20, random_state=0)[0])
+    bare, _ = make(n_components=1).fit(X, y).sample(2, as_frame=True)
+    assert list(bare.columns) == [0, 1, 2, 3]
+
+
+def test_advice_says_when_classes_are_too_small():
+    def advice(**settings):
+        return make(**({"epsilon": 1.0} | settings)).privacy_advice(30)
+
+    assert "Give n_hint" in advice(n_hint=None)
+    assert "can be mostly noise" in advice(n_hint=300)
+    assert "mostly signal" in advice(n_hint=30_000)
+    assert "class of 15000 persons" in advice(n_hint=30_000)
+    assert "can be mostly noise" in advice(n_hint=30_000, classes=range(300))
+
+
+def test_advice_is_right_about_the_means():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1000)
+    X = np.clip(np.where(y == 0, 0.35, 0.65)[:, None] + 0.1 * rng.normal(size=(1000, 30)), 0, 1)
+    exact = np.array([X[y == label].mean(axis=0) for label in (0, 1)])
+    generator = make(n_components=1, epsilon=1.0, n_hint=1000)
+    errors = [((generator.fit(X, y).means_[:, 0] - exact) ** 2).sum(axis=1) for _ in range(5)]
+    said = float(generator.privacy_advice(30).split("about ")[1].split(" ")[0])
+    measured = np.sqrt(np.mean(errors)) / generator.domain_.radius
+    assert 0.3 * said < measured < 2.0 * said

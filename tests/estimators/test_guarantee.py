@@ -120,11 +120,17 @@ def test_searches_show_what_the_search_costs():
     search = PrivateSearchCV(
         inner, {"n_atoms": [1]}, epsilon=0.5, mean_trials=2, accountant=accountant
     )
-    promise = "epsilon=0.5, delta=0.0, add_remove; DiscreteLaplace; left: epsilon={}, delta=0.0"
+    promise = (
+        "epsilon=0.5, delta=0.0, add_remove; best of a random number of trials; DiscreteLaplace; "
+        "left: epsilon={}, delta=0.0"
+    )
     assert captions(search) == [promise.format(2.0)]
+    assert table(search)["Guarantee"].endswith("random number of trials, once fitted")
     search.fit(X).set_params(epsilon=9.0)
-    assert captions(search) == [promise.format(1.5)]
-    assert table(search)["Mechanisms"] == "every trial: DiscreteLaplace"
+    assert captions(search) == captions(search.best_estimator_) == [promise.format(1.5)]
+    whole = "epsilon=0.5, delta=0.0 for the whole search; best of a random number of trials"
+    assert table(search)["Guarantee"] == table(search.best_estimator_)["Guarantee"] == whole
+    assert table(search)["Mechanisms"] == "fit: DiscreteLaplace; score: DiscreteLaplace"
 
 
 def test_the_protocols_of_notebooks():

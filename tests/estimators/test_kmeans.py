@@ -1,5 +1,6 @@
 """PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -77,13 +78,29 @@ def test_public_centers_are_moved_by_plain_rounds():
         ({"n_init": 0}, "n_init"),
         ({"max_iter": -1}, "max_iter"),
         ({"max_iter": "many"}, "max_iter"),
-        ({"init": "k-means++"}, "init"),
+        ({"init": "k-means++"}, 'picks rows.*init="grid" runs k-means'),
+        ({"init": "random"}, "picks rows"),
+        ({"init": "tree"}, "init must be one of"),
+        ({"n_init": "auto"}, "leave it out"),
         ({"init": np.zeros((2, 2))}, "init"),
     ],
 )
 def test_parameters_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         PrivateKMeans(**({"n_clusters": 3} | settings)).privacy_plan(2)
+
+
+def test_what_kmeans_has_and_a_release_must_not_have_says_why():
+    X, _ = blobs(300)
+    for kmeans in (PrivateKMeans(3, bounds=(-1, 1), n_hint=300).fit(X), PrivateKMeans()):
+        with pytest.raises(AttributeError, match="labels_.*predict"):
+            kmeans.labels_  # noqa: B018
+        with pytest.raises(AttributeError, match=r"inertia_.*-score\(X\)"):
+            kmeans.inertia_  # noqa: B018
+        with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+            kmeans.nothing  # noqa: B018
+        assert not hasattr(kmeans, "labels_") and "labels_" not in dir(kmeans)
+        assert vars(pickle.loads(pickle.dumps(kmeans))).keys() == vars(kmeans).keys()
 
 
 @pytest.mark.parametrize("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])

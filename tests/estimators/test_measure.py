@@ -229,6 +229,14 @@ def test_the_sample_follows_the_weights():
     assert len(np.unique(X, axis=0)) == 40_000
 
 
+def test_samples_have_the_names_of_the_columns():
+    pandas = pytest.importorskip("pandas")
+    model = fit(pandas.DataFrame(cluster(200), columns=["lon", "lat"]), depth=3)
+    frame = model.sample(20, random_state=0, as_frame=True)
+    assert list(frame.columns) == ["lon", "lat"]
+    assert (frame.to_numpy() == model.sample(20, random_state=0)).all()
+
+
 def test_samples_repeat_by_seed_and_are_shuffled():
     model = fit(cluster(), 1.0)
     first, again, other = (model.sample(500, random_state=s) for s in (1, 1, 2))

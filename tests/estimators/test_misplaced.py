@@ -11,6 +11,8 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
+from skdp_bary.estimators._heatmap_fit import Measurement
+from skdp_bary.estimators._misplaced import _noisy_total
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 
@@ -30,7 +32,8 @@ def said(estimator, X):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(X)
-    return [str(w.message) for w in caught if w.category is PrivacyWarning]
+    texts = [str(w.message) for w in caught if w.category is PrivacyWarning]
+    return [text for text in texts if "random_state" not in text]
 
 
 @pytest.mark.parametrize("estimator", CLIPPING, **NAMES)
@@ -66,6 +69,39 @@ def test_a_map_beside_the_rows_is_told(method):
     assert any("carry no mass" in text for text in said(heatmap, DEGREES))
     assert said(heatmap, FITTING) == []
     assert said(heatmap.set_params(n_hint=None), FITTING) == []
+
+
+@pytest.mark.parametrize("method", ["adaptive", "one_shot", "paper", "dense", "laplace"])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+def test_a_map_beside_the_rows_is_told_without_a_hint(method, epsilon):
+    """Nothing says how many to expect; the release is no larger than its noise."""
+    heatmap = PrivateEMDHeatmap(
+        epsilon, bounds=(0, 1), resolution=16, method=method, random_state=0
+    )
+    (text,) = said(heatmap, DEGREES)
+    assert "The release holds about" in text and "carry no mass" in text
+    assert said(heatmap, np.repeat(FITTING, 5, axis=0)) == []
+
+
+def test_the_noise_of_a_total_counts_what_covers_the_map():
+    """A precise look at one cell is no total, and noisy looks at the whole map are averaged."""
+    quarters = np.ones(4, dtype=int), np.arange(4)
+    looks = [
+        Measurement(*quarters, np.array([10.0, -4.0, 3.0, 1.0]), rate=1.0),
+        Measurement(*quarters, np.array([5.0, 1.0, 0.0, 0.0]), rate=2.0),
+        Measurement(np.array([1]), np.array([2]), np.array([900.0]), rate=50.0),
+    ]
+    total, deviation = _noisy_total(looks)
+    assert total == pytest.approx((10.0 + 4.0 * 6.0) / 5.0)
+    assert deviation == pytest.approx((1.0 / 8.0 + 4.0 / 8.0) ** -0.5)
+
+
+def test_a_map_of_the_few_is_told_where_noise_drowns_them():
+    """Few persons are not reported as long as they stand out."""
+    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, n_hint=100, random_state=0)
+    assert said(heatmap, FITTING[:150]) == []
+    (text,) = said(heatmap.set_params(epsilon=0.02), FITTING[:5])
+    assert "no more than its noise" in text
 
 
 def test_one_call_of_fit_is_named_as_the_place():

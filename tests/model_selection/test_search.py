@@ -1,5 +1,7 @@
 """PrivateSearchCV: what it charges, what it shows, and that its choice is sensible."""
 
+import copy
+import pickle
 import traceback
 import warnings
 
@@ -17,14 +19,17 @@ from skdp_bary import (
     PrivateEMDHeatmap,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.exceptions import BudgetError, PrivacyWarning
+from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.model_selection._search import make_trial
+from skdp_bary.model_selection._trial import make_trial
 from skdp_bary.privacy._calibration import gaussian_mu
 from skdp_bary.privacy._checks import exact
 from skdp_bary.privacy._plan import race_plan
 from skdp_bary.privacy._private_selection import make_trials, selection_mu
+from skdp_bary.summaries._release import release
 
+pytestmark = pytest.mark.filterwarnings("ignore:param_grid varies")
+# The number of atoms shows at once whether the better candidate was chosen.
 GRID = {"n_atoms": [1, 4]}
 
 
@@ -77,7 +82,96 @@ def test_a_search_of_its_own_affords_any_epsilon():
 def test_nothing_tells_how_many_trials_were_made():
     search = PrivateSearchCV(barycenter(), GRID, mean_trials=4).fit(corners(300))
     fitted = {name for name in vars(search) if name.endswith("_")}
-    assert fitted == {"best_score_", "best_params_", "best_estimator_", "n_features_in_"}
+    assert fitted == {
+        "best_estimator_", "best_params_", "best_score_", "best_score_stderr_", "n_features_in_",
+        "privacy_",
+    }  # fmt: skip
+    assert set(vars(search)) - fitted - set(search.get_params(deep=False)) == {"_seeded"}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_best_estimator_states_what_the_search_cost(delta):
+    accountant = BudgetAccountant(epsilon=2.0, delta=1e-5)
+    estimator, grid = pipeline()
+    for inner, candidates in ((barycenter(), {"n_init": [1, 2]}), (estimator, grid)):
+        search = PrivateSearchCV(
+            inner, candidates, mean_trials=3, delta=delta, trials="geometric", accountant=accountant
+        ).fit(corners(300))
+        best = search.best_estimator_
+        for shown in (best, copy.deepcopy(best), pickle.loads(pickle.dumps(best))):
+            last = shown[-1] if isinstance(shown, Pipeline) else shown
+            assert last.privacy_ == search.privacy_
+            assert (last.privacy_.epsilon, last.privacy_.delta) == (1.0, delta)
+            assert last.privacy_.scope == "best of a random number of trials"
+    assert [(e.epsilon, e.delta) for e in accountant.entries] == [(1.0, delta)] * 2
+
+
+def test_the_best_estimator_pays_when_it_is_fitted_again():
+    accountant = BudgetAccountant(epsilon=1.2)
+    search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, accountant=accountant)
+    best = search.fit(corners(100)).best_estimator_
+    with (
+        pytest.warns(PrivacyWarning, match="refused by its budget"),
+        pytest.raises(BudgetError),
+    ):
+        best.fit(corners(100))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_budget_quotes_a_search(delta):
+    accountant = BudgetAccountant(epsilon=1.0, delta=1e-6)
+    search = PrivateSearchCV(barycenter(), GRID, mean_trials=4, delta=delta, accountant=accountant)
+    quote = accountant.quote(search, n_features=2)
+    assert (quote.epsilon, quote.delta, quote.fits) == (1.0, delta, True)
+    search.fit(corners(300))
+    assert quote.plan == search.privacy_
+    assert f"deviation {search.best_score_stderr_:.3g}." in quote.advice
+    assert not accountant.quote(search, n_features=2).fits
+
+
+def test_a_part_under_replace_any_pays_for_no_search():
+    accountant = BudgetAccountant(1.0, neighbors="replace_any")
+    search = PrivateSearchCV(barycenter(), GRID, accountant=accountant.part("north"))
+    with pytest.raises(RelationError, match="size of part"):
+        search.fit(corners(100))
+    assert accountant.entries == ()
+
+
+def test_the_ledger_says_what_a_person_was():
+    accountant = BudgetAccountant(epsilon=2.0)
+    search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, accountant=accountant)
+    search.fit(corners(100)).fit(corners(100), groups=np.arange(100) // 4)
+    assert [entry.note for entry in accountant.entries] == ["rows", "persons by groups"]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_noise_of_scores_is_what_is_published(delta, monkeypatch):
+    seen = []
+
+    def noted(*arguments):
+        seen.append(release(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr("skdp_bary.model_selection._search.release", noted)
+    search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, delta=delta)
+    search.fit(corners(300), groups=np.arange(300) // 3)
+    for released in seen:
+        sd = released.noise_sd[0] * released.query.unit
+        assert sd == pytest.approx(search.best_score_stderr_)
+    if delta == 0.0:  # the formula of the documentation
+        radius, share = np.sqrt(0.5), search.score_share * search.epsilon / 2
+        assert search.best_score_stderr_ == pytest.approx(np.sqrt(2) * 4 * radius**2 / share, 1e-3)
+
+
+def test_numbers_of_points_are_warned_of_before_the_charge():
+    accountant = BudgetAccountant(epsilon=1.0)
+    search = PrivateSearchCV(barycenter(), GRID, mean_trials=2, accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning, match="varies n_atoms.*choose_n_clusters"):
+            search.fit(corners(100))
+        assert accountant.entries == ()
+        search.set_params(param_grid={"n_atoms": [4], "n_init": [1, 2]}).fit(corners(100))
 
 
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
@@ -140,7 +234,7 @@ def test_nothing_is_heard_of_trials_that_lost(monkeypatch):
         raise ValueError("the release of this trial is 42")
 
     monkeypatch.setattr(PrivateWassersteinBarycenter, "fit", noisy)
-    search = PrivateSearchCV(barycenter(), GRID, mean_trials=4)
+    search = PrivateSearchCV(barycenter(), {"n_init": [1, 2]}, mean_trials=4)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         with pytest.raises(RuntimeError, match="A trial of the search failed") as caught:

@@ -406,3 +406,13 @@ def test_under_replace_any_no_plan_is_charged_to_a_part():
         accountant.part("women").charge(plan, "fit")
     assert accountant.total() == (0.0, 0.0)
     accountant.charge(plan, "fit")
+
+
+def test_a_refusal_for_want_of_delta_names_the_remedy():
+    pure, gauss = BudgetAccountant(1.0), BudgetAccountant(1.0, 1e-9)
+    with pytest.raises(BudgetError, match=r"has delta=0: make one with delta > 0"):
+        pure.spend(0.5, 1e-6)
+    for accountant, epsilon, delta in ((pure, 2.0, 0.0), (gauss, 0.5, 1e-6)):
+        with pytest.raises(BudgetError) as caught:
+            accountant.spend(epsilon, delta)
+        assert "make one" not in str(caught.value)

@@ -270,6 +270,21 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         check_is_fitted(self)
         return self.model_.predict_proba(validate_data(self, X, dtype=np.float64, reset=False))
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy, an exact function of the rows and labels given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        return super().score(X, y, sample_weight)
+
     def predict(self, X):
         """Return the most probable class of each row.
 

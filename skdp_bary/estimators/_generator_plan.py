@@ -288,7 +288,7 @@ def _spiked(matrix, sd):
     edge = 2.0 * sd * math.sqrt(len(values))
     kept = max(int((values > _DETECTED * edge).sum()), min(_FEW, len(values)))
     top, axes = np.maximum(values[-kept:], edge + 1e-300), vectors[:, -kept:]
-    clean = (top + np.sqrt(top**2 - edge**2)) / 2.0
+    clean = (top + np.sqrt(np.maximum(top**2 - edge**2, 0.0))) / 2.0  # rounding at the edge
     clean *= np.maximum(1.0 - edge**2 / (4.0 * clean**2), 0.0)
     inside = (axes * clean) @ axes.T
     across = np.maximum(np.diagonal(matrix) - np.diagonal((axes * top) @ axes.T), 0.0)

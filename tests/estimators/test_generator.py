@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator_plan import Route, number_of_cells, shares
+from skdp_bary.estimators._generator_plan import Route, _spiked, number_of_cells, shares
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay, replay_after
@@ -358,3 +358,9 @@ def test_advice_is_right_about_the_means():
     said = float(generator.privacy_advice(30).split("about ")[1].split(" ")[0])
     measured = np.sqrt(np.mean(errors)) / generator.domain_.radius
     assert 0.3 * said < measured < 2.0 * said
+
+
+def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
+    """The square of the edge and that of an eigenvalue there may round to different numbers."""
+    for sd in np.random.default_rng(0).uniform(0.1, 1.0, size=2000):
+        assert np.isfinite(_spiked(np.zeros((2, 2)), float(sd))).all()

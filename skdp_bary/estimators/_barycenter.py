@@ -6,9 +6,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy._checks import check_integer, check_option, check_real
-from ..privacy._neighbors import REPLACE_ONE
 from ..privacy._noise import public_generator
-from ..summaries._dask import distinct_labels
 from ..summaries._rows import encode_labels
 from ..transport import DiscreteMeasure
 from ._barycenter_methods import AutoMethod, CoresetMethod, advise, transport_cost
@@ -16,6 +14,7 @@ from ._barycenter_perturbation import PerturbationMethod
 from ._barycenter_projected import ProjectedMethod
 from ._barycenter_subspace import SubspaceMethod
 from ._base import BasePrivateEstimator
+from ._classes import named_or_found_classes
 from ._misplaced import warn_of_border
 from ._tree_methods import BlockCountsMethod, CountsMethod, HaarMethod
 
@@ -364,19 +363,7 @@ default="auto"
         return len(self.support_)
 
     def _public_classes(self, y):
-        if self.classes is not None:
-            classes = np.asarray(self.classes)
-            if classes.ndim != 1 or classes.size == 0 or len(np.unique(classes)) != classes.size:
-                raise ValueError(f"classes must be distinct labels, got {self.classes!r}.")
-            return classes
-        if y is None:
-            return None
-        if self._relation() == REPLACE_ONE:
-            return distinct_labels(y)
-        raise ValueError(
-            "y is given, so classes must name the public set of labels: under "
-            f"neighbors={self._relation()!r} the labels that occur are private."
-        )
+        return named_or_found_classes(self.classes, y, self._relation())
 
     def _sampling_rate(self):
         return self.subsample

@@ -14,7 +14,7 @@ from ..summaries._mapped import Mapped
 from ..summaries._moments import Moments, symmetric
 from ..transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ._barycenter_methods import BarycenterMethod, PrivateBarycenter, starts
-from ._shrinkage import shrink_steps
+from ._shrinkage import shrink_steps, unlengthened
 from ._subspace_models import CorrectedModels, GaussianModels
 
 # Chosen on Fashion-MNIST and USPS.
@@ -369,9 +369,7 @@ def _bounded(rows, noise, reach):
 
 def _without_noise(values, edge):
     """Eigenvalues that a noisy symmetric matrix shows as `values`; 0 where noise shows as much."""
-    above = np.maximum(values, edge)
-    known = (above + np.sqrt(above**2 - edge**2)) / 2.0
-    return np.where(values > edge, known, 0.0)
+    return np.where(values > edge, unlengthened(values, edge), 0.0)
 
 
 def _at_least(masses):

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy._checks import check_integer, check_option, check_real
-from ..privacy._neighbors import REPLACE_ONE
 from ..privacy._noise import public_generator
 from ._base import BasePrivateEstimator
+from ._classes import named_or_found_classes
 from ._frame_output import as_dataframe
 from ._generator_mixture import MixtureReader
 from ._generator_plan import Route, number_of_cells, shares
@@ -248,19 +248,7 @@ class PrivateGenerator(BasePrivateEstimator):
         )
 
     def _public_classes(self, y):
-        if self.classes is not None:
-            classes = np.asarray(self.classes)
-            if classes.ndim != 1 or classes.size == 0 or len(np.unique(classes)) != classes.size:
-                raise ValueError(f"classes must be distinct labels, got {self.classes!r}.")
-            return classes
-        if y is None:
-            return None
-        if self._relation() == REPLACE_ONE:
-            return np.unique(np.asarray(y))
-        raise ValueError(
-            "y is given, so classes must name the public set of labels: under "
-            f"neighbors={self._relation()!r} the labels that occur are private."
-        )
+        return named_or_found_classes(self.classes, y, self._relation())
 
     def _shares(self, n_features):
         if not self.delta > 0:

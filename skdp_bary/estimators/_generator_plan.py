@@ -14,7 +14,7 @@ from ..summaries._frames import Axes
 from ..summaries._moments import Moments, symmetric
 from ._generator_images import image_basis, largest_variances, smooth_covariance
 from ._kmeans_methods import public_mu
-from ._shrinkage import positive_part, shrink_steps
+from ._shrinkage import positive_part, shrink_steps, unlengthened
 from ._weighted_kmeans import weighted_kmeans
 
 # Shares of mu**2, radii and the rule for the number of cells were chosen on 50,000 training rows
@@ -288,7 +288,7 @@ def _spiked(matrix, sd):
     edge = 2.0 * sd * math.sqrt(len(values))
     kept = max(int((values > _DETECTED * edge).sum()), min(_FEW, len(values)))
     top, axes = np.maximum(values[-kept:], edge + 1e-300), vectors[:, -kept:]
-    clean = (top + np.sqrt(np.maximum(top**2 - edge**2, 0.0))) / 2.0  # rounding at the edge
+    clean = unlengthened(top, edge)
     clean *= np.maximum(1.0 - edge**2 / (4.0 * clean**2), 0.0)
     inside = (axes * clean) @ axes.T
     across = np.maximum(np.diagonal(matrix) - np.diagonal((axes * top) @ axes.T), 0.0)

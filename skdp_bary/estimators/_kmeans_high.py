@@ -15,7 +15,7 @@ from ..summaries._moments import symmetric
 from ._kmeans_methods import CoarseData, KMeansMethod, PrivateClusters, is_gaussian, rescaled
 from ._kmeans_plan import PURE_MOMENTS, cluster_plan
 from ._kmeans_rounds import LloydState, ambient_round, low_round
-from ._shrinkage import shrink_steps
+from ._shrinkage import shrink_steps, unlengthened
 from ._weighted_kmeans import nearest, weighted_kmeans
 
 _GAUSSIAN_SHARES = {"mass": 0.3, "spread": 0.4}  # of the noise's precision, where sums get 1
@@ -310,8 +310,7 @@ class Route:
         kept = int(np.clip((values > _DETECTED * edge).sum(), min(2, d), most))
         top = values[:kept]
         count, rms = self.count(), self._mean_and_spread()[1]
-        root = np.sqrt(np.maximum(top**2 - edge**2, 0.0))
-        variances = (np.maximum(top, 0.0) + root) / (2.0 * count)
+        variances = unlengthened(top, edge) / count
         trace = max(float(values.sum()), 1e-300)
         variances *= float(np.clip(count * rms**2 / trace, 1.0, 4.0))
         return Axes(vectors, np.maximum(variances, 1e-9 * rms**2))

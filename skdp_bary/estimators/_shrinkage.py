@@ -67,6 +67,15 @@ def positive_part(matrices):
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
+def unlengthened(values, edge):
+    """Return eigenvalues as they were before symmetric noise, which alone reaches `edge`.
+
+    An eigenvalue there has half its length left.
+    """
+    root = np.sqrt(np.maximum(values**2 - edge**2, 0.0))  # at the edge rounding may go below zero
+    return (np.maximum(values, 0.0) + root) / 2.0
+
+
 def _blocks(width):
     """Yield blocks of axes that grow."""
     start, size = 0, _FIRST_BLOCK

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..privacy._checks import check_option
 from ._base import BasePrivateEstimator
+from ._classes import named_classes
 from ._sliced_directions import DIRECTIONS, public_directions
 from ._sliced_rows import RowsMechanism
 from ._sliced_scalar import ScalarMechanism
@@ -190,12 +191,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         self.random_state = random_state
 
     def _public_classes(self, y):
-        if self.classes is None:
-            return None
-        classes = np.asarray(self.classes)
-        if classes.ndim != 1 or classes.size == 0 or len(np.unique(classes)) != classes.size:
-            raise ValueError(f"classes must be distinct labels, got {self.classes!r}.")
-        return classes
+        return None if self.classes is None else named_classes(self.classes)
 
     def _prelude_shares(self):
         # sizes are bought class by class, by the mechanism

@@ -89,21 +89,21 @@ class ArraySource:
         self._n_rows, self.n_features = X.shape
         self.weighted = sample_weight is not None
         self.grouped = groups is not None
-        self._n_persons = self._n_rows
+        self._n_persons = self._n_kept = self._n_rows
         self._persons = self._kept = None
         self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
         self._masses = encode_weights(sample_weight, self._n_rows)
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
-            self._n_persons = int(persons.max()) + 1
+            self._n_persons = self._n_kept = int(persons.max()) + 1
             self._persons = persons
             self._masses = shared_masses(
                 check_floats(X), self._codes, persons, self._masses, mass_bounds
             )
 
     def count_persons(self):
-        """Number of persons."""
-        return self._n_persons
+        """Number of persons that are read."""
+        return self._n_kept
 
     def keep_persons(self, draw):
         """From now on read the rows of some persons only.
@@ -114,7 +114,7 @@ class ArraySource:
             Returns which persons to keep, from the class of each (zeros without classes).
         """
         kept = draw(self._classes_of_persons())
-        self._n_persons = int(kept.sum())
+        self._n_kept = int(kept.sum())
         self._kept = kept if self._persons is None else kept[self._persons]
         self._views, self._memos = {}, {}
 

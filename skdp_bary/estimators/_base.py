@@ -13,8 +13,8 @@ from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer
+from ..privacy._entries import note_of
 from ..privacy._filters import SumFilter
-from ..privacy._ledger import note_of
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
@@ -134,7 +134,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             sketch = collect(query, rows)
             if not facts.released:
                 note = note_of(rows.person, noise.seeded)
-                accountant.charge(charged, type(self).__name__, note=note)
+                accountant.charge(charged, type(self).__name__, note=note, rows=X)
             facts = self._learn(facts, release(sketch, step, plan.relation, noise))
             del sketch  # exact counts, as large as the answer
         self._finish(facts)

@@ -13,7 +13,7 @@ from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import check_accountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer, check_real
-from ..privacy._ledger import note_of
+from ..privacy._entries import note_of
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Step
 from ..privacy._private_selection import make_trials
@@ -213,7 +213,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         candidates, trial = self._candidates(parts), self._trial()
         names = BaseEstimator()
         payer = self._payer(parts)
-        public, X = parts.before(X)
+        given, (public, X) = X, parts.before(X)
         rows = payer._open(names, X, y, groups, sample_weight)
         if not rows.rereadable:
             raise ValueError(
@@ -225,7 +225,8 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         accountant = payer._budget()
         accountant.check(plan)
         self._warn(parts, noise.seeded)
-        accountant.charge(plan, type(self).__name__, note=note_of(rows.person, noise.seeded))
+        note = note_of(rows.person, noise.seeded)
+        accountant.charge(plan, type(self).__name__, note=note, rows=given)
 
         def attempt():
             params = candidates[noise.uniform_integer(len(candidates))]

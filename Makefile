@@ -65,11 +65,12 @@ docs: $(VENV)/.installed ## Build the documentation into doc/_build/html; a warn
 examples: $(VENV)/.installed ## Run every example of the gallery
 	for script in examples/plot_*.py; do echo "$$script"; $(VENV)/bin/python $$script; done
 
-bench: $(VENV)/.installed ## Run the benchmarks; results are kept in benchmarks/results/
-	for script in benchmarks/*.py; do echo "$$script"; $(VENV)/bin/python $$script; done
+bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; results are kept in benchmarks/results/
+	for script in benchmarks/$(or $(FAMILY),*)/*.py; do \
+		module=$${script%.py}; echo "$$script"; $(VENV)/bin/python -m $${module//\//.}; done
 
 image: $(VENV)/.installed ## Draw the picture of the README again
-	$(VENV)/bin/python doc/draw_readme_image.py
+	$(VENV)/bin/python doc/figures/draw_readme_image.py
 
 release-check: $(RELEASE)/.installed ## Build sdist and wheel into dist/, and try the wheel alone
 	rm -rf build dist

@@ -15,7 +15,7 @@ EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
     "script", ["draw_results", "draw_kmeans_evidence", "draw_speed", "draw_adaptation"]
 )
 def test_tables_are_up_to_date(script, monkeypatch):
-    monkeypatch.syspath_prepend(str(DOC))
+    monkeypatch.syspath_prepend(str(DOC / "figures"))
     module = importlib.import_module(script)
     stale = []
 
@@ -27,7 +27,7 @@ def test_tables_are_up_to_date(script, monkeypatch):
 
     monkeypatch.setattr(module, "write_table", compare)
     module.main()
-    assert not stale, f"python doc/{script}.py makes these tables anew: {stale}"
+    assert not stale, f"python doc/figures/{script}.py makes these tables anew: {stale}"
 
 
 def test_every_table_is_shown_and_every_picture_exists():

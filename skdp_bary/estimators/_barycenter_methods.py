@@ -17,7 +17,7 @@ from ._tree_methods import cell_support
 
 _PRUNE = 0.5  # cells below this many noise standard deviations are not split
 _DEEPEST = 20
-_MANY_FEATURES = 4  # by benchmarks/barycenter_methods.py
+_MANY_FEATURES = 4  # by benchmarks/barycenter/methods.py
 _GAUSSIAN_SIGNAL = 16.0  # least persons times mu, for each root of a feature
 _PURE_SIGNAL = 500.0  # least persons times epsilon
 _GAUSSIAN_RATE = 6.0  # epsilon of Laplace noise that allows the same depth, relative to mu

@@ -1,0 +1,166 @@
+"""Make the tables and pictures of barycenter_evidence.rst from the results of the benchmarks.
+
+``python doc/figures/draw_barycenter_evidence.py [--data DIR]``; the map of the US and the digits
+need the folder with the population tables and MNIST, and are left as they are without it.
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from evidence import read, write_table
+
+from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Mask
+from skdp_bary.plotting import BarycenterDisplay
+
+DOC = Path(__file__).parents[1]
+PANELS = {"k1": ("everybody",), "k4": ("white", "black", "asian", "hispanic")}
+SHADES = {"paper": "firebrick", "coreset": "C0", "subspace": "C2"}
+
+
+def with_interval(pair, digits=3):
+    """Return a mean and half an interval as text."""
+    mean, half = pair
+    return f"{mean:.{digits}f}" if half is None else f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def tabulate_us():
+    """Write the table of the US population."""
+    rows = sorted(
+        read("barycenter_us"),
+        key=lambda row: (row["case"], row["neighbors"], row["method"], -row["epsilon"]),
+    )
+    lines = [
+        [
+            row["case"],
+            row["neighbors"],
+            row["method"],
+            f"{row['epsilon']:g}",
+            with_interval(row["end_to_end"]),
+            with_interval(row["local"]),
+            f"{row['median_time']:.2f}",
+            row["seeds"],
+        ]
+        for row in rows
+    ]
+    header = ["people", "neighbors", "method", "epsilon", "end to end", "local", "time", "seeds"]
+    write_table("barycenter_us", header, lines)
+
+
+def tabulate_trees():
+    """Write the table of the two forms of trees."""
+    lines = []
+    for population, found in (read("barycenter_trees") or {}).items():
+        for case in (key.partition(", ")[2] for key in found if key.startswith("counts")):
+            pairs = [with_interval(found[f"{tree}, {case}"]) for tree in ("differences", "counts")]
+            lines.append([population, case, *pairs, found["seeds"]])
+    header = ["people", "budget", "differences", "counts", "seeds"]
+    write_table("barycenter_trees", header, lines)
+
+
+def tabulate_scale():
+    """Write the table of ten million rows."""
+    result = read("barycenter_scale")
+    lines = [
+        [way, result[way]["seconds"], result[way]["peak_mb"], result[way].get("peak_worker_mb", "")]
+        for way in ("array", "chunks", "dask")
+    ]
+    header = ["rows come as", "seconds", "peak MB, process", "peak MB, worker"]
+    write_table("barycenter_scale", header, lines)
+
+
+def draw_synthetic():
+    """Draw the cost against the size, epsilon and the dimension of the projection."""
+    rows = read("barycenter_synthetic")
+    figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
+    for axes, varied in zip(panels, ("n", "epsilon", "dimension"), strict=True):
+        chosen = [row for row in rows if row["varied"] == varied]
+        for name, color in SHADES.items():
+            known = [row for row in chosen if name in row["cost_ratio"]]
+            mean, half = np.reshape([row["cost_ratio"][name] for row in known], (-1, 2)).T
+            axes.errorbar([row[varied] for row in known], mean, half, color=color, label=name)
+        axes.set_xscale("log" if varied != "dimension" else "linear")
+        axes.set_yscale("log")
+        axes.set_xlabel(varied)
+    panels[0].set_ylabel("cost / cost of the rows' own")
+    panels[-1].legend()
+    figure.savefig(DOC / "images" / "barycenter_synthetic.png", dpi=70)
+
+
+def tabulate_digits():
+    """Write the table of handwritten digits."""
+    found = read("barycenter_mnist")
+    rows = found["rows"] if found else []
+    lines = [
+        [
+            row["epsilon"],
+            row["relation"],
+            with_interval((row["mean"], 1.96 * row["standard_error"]), digits=4)
+            if row["standard_error"] is not None
+            else f"{row['mean']:.4f}",
+            len(row["ratios"]),
+        ]
+        for row in rows
+    ]
+    write_table("barycenter_mnist", ["epsilon", "neighbors", "cost ratio", "seeds"], lines)
+
+
+def draw_digits(folder):
+    """Draw 40 private atoms of handwritten digits."""
+    sys.path.insert(0, str(DOC.parent))
+    from benchmarks.barycenter.mnist import fit, load_rows
+
+    X, y = load_rows(folder)
+    atoms = fit(X, y, 1.0, "replace_one", seed=0)[0]
+    order = np.argsort(atoms @ np.linalg.svd(atoms - atoms.mean(axis=0))[2][0])
+    figure, panels = plt.subplots(4, 10, figsize=(8, 3.4), layout="constrained")
+    for axes, atom in zip(panels.flat, atoms[order], strict=True):
+        axes.imshow(atom.reshape(28, 28), cmap="gray_r", vmin=0, vmax=1)
+        axes.set_axis_off()
+    figure.savefig(DOC / "images" / "barycenter_mnist.png", dpi=80)
+
+
+def draw_us(folder):
+    """Draw 48 private atoms over the private measures of one and of four groups."""
+    sys.path.insert(0, str(DOC.parent))
+    from benchmarks.barycenter.us import N_ATOMS, load_people
+
+    bounds = Mask.from_geojson(folder / "us_border.geojson.gz")
+    figure, panels = plt.subplots(2, 1, figsize=(7.5, 8), layout="constrained")
+    for axes, (case, groups) in zip(panels, PANELS.items(), strict=True):
+        X, codes = load_people(case, folder, seed=0)
+        y = np.asarray(groups)[codes]
+        model = PrivateWassersteinBarycenter(
+            N_ATOMS, classes=np.unique(y), n_init=1, bounds=bounds, n_hint=len(X), random_state=0
+        ).fit(X, y)
+        BarycenterDisplay.from_estimator(model, ax=axes)
+        axes.set(xlabel="longitude", ylabel="latitude")
+    figure.savefig(DOC / "images" / "barycenter_us.png", dpi=65)
+
+
+def main():
+    """Parse the command line and make everything whose results are there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with population tables, MNIST")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", PrivacyWarning)
+    tabulate_us()
+    tabulate_trees()
+    tabulate_scale()
+    tabulate_digits()
+    draw_synthetic()
+    if arguments.data is not None:
+        draw_us(arguments.data)
+        draw_digits(arguments.data)
+
+
+if __name__ == "__main__":
+    main()

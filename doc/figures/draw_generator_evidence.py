@@ -1,0 +1,62 @@
+"""Make the table of generator.rst from the results of the benchmark, and its picture.
+
+``python doc/figures/draw_generator_evidence.py``
+"""
+
+import runpy
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from evidence import read, write_table
+
+DOC = Path(__file__).parents[1]
+SETS = ("mnist", "fashion")
+CLASSIFIERS = ("logreg", "mlp", "cnn")
+PAPER = {  # logistic regression, MLP; the paper's Table 2
+    "SWD, no privacy": ("82", "87", "", "76", "77", ""),
+    "GS-WGAN": ("79", "79", "", "68", "65", ""),
+    "DP-MERF": ("75", "76", "", "71", "72", ""),
+    "DP-SWD": ("78", "77", "", "66", "67", ""),
+}
+
+
+def tabulate(results):
+    """Write the table."""
+    lines = []
+    for label, epsilon in (("10", 10.0), ("1", 1.0), ("real rows", None)):
+        cells = []
+        for name in SETS:
+            rows = [r for r in results if (r["set"], r["epsilon"]) == (name, epsilon)]
+            cells += [with_spread([r[c] for r in rows if c in r]) for c in CLASSIFIERS]
+        if any(cells):
+            lines.append(["PrivateGenerator" if epsilon else "", label, *cells])
+    lines += [[name, "" if "no" in name else "10", *cells] for name, cells in PAPER.items()]
+    heads = [f"{name} {c}" for name in ("MNIST", "Fashion") for c in ("LogReg", "MLP", "CNN")]
+    write_table("generator", ["made by", "epsilon", *heads], lines)
+
+
+def with_spread(values):
+    """Return a mean, and a standard deviation where there are several values."""
+    if not values:
+        return ""
+    return f"{np.mean(values):.1f}" + (f" ± {np.std(values):.1f}" if len(values) > 1 else "")
+
+
+def draw():
+    """Keep the picture of the example."""
+    show, plt.show = plt.show, lambda: None
+    try:
+        runpy.run_path(str(DOC.parent / "examples" / "plot_generate_digits.py"))
+    finally:
+        plt.show = show
+    plt.savefig(DOC / "images" / "generator.png", dpi=80)
+
+
+if __name__ == "__main__":
+    tabulate(read("generation"))
+    draw()

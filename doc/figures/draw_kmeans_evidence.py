@@ -1,0 +1,122 @@
+"""Make the tables of kmeans.rst from the results of the benchmarks.
+
+``python doc/figures/draw_kmeans_evidence.py``
+"""
+
+import numpy as np
+from evidence import read, write_table
+
+SETS = ("tracts", "people", "blobs2", "mixture", "blobs100", "overlapping")
+IMAGES = ("mnist", "fashion", "usps")
+EPSILONS = ("0.1", "0.5", "1.0", "2.0")
+
+
+def ratios(kept, name, k, epsilon, noise, relation="add_remove", bounds=True, method="grid"):
+    """Return the ratios of a cell, one a seed, or None where it was not measured."""
+    key = f"{name} {k} {epsilon} {noise} {relation} {bounds} {method}"
+    found = kept["cells"].get(key)
+    return None if found is None else np.array(found) / kept["baselines"][f"{name} {k}"]
+
+
+def median(*cell, **other):
+    """Return the median over seeds as text."""
+    found = ratios(*cell, **other)
+    if found is None:
+        return ""
+    middle = float(np.median(found))
+    return f"{middle:.3f}" if middle < 2 else f"{middle:.3g}"
+
+
+def clusterings(kept):
+    """Return name and number of clusters of all that was measured, in order."""
+    pairs = [key.split(" ") for key in kept["baselines"]]
+    return sorted(
+        ((name, int(k)) for name, k in pairs), key=lambda pair: (_place(pair[0]), pair[1])
+    )
+
+
+def _place(name):
+    return (*SETS, *IMAGES).index(name)
+
+
+def tabulate_quality(kept):
+    """Write the ratios by epsilon, and at epsilon 1 beside the comparators."""
+    lines = []
+    for name, k in clusterings(kept):
+        for noise in ("gaussian", "laplace"):
+            own = [median(kept, name, k, epsilon, noise) for epsilon in EPSILONS]
+            others = [
+                median(kept, name, k, "1.0", noise, **other)
+                for other in (
+                    {"relation": "replace_one"},
+                    {"bounds": False},
+                    {"method": "lloyd"},
+                    {"method": "one mean"},
+                )
+            ]
+            if any(own):
+                lines.append([name, k, noise, *own, *others])
+    header = ["rows", "k", "noise", "0.1", "0.5", "1", "2"]
+    header += ["replace_one", "no bounds", "plain rounds", "one mean"]
+    write_table("kmeans_quality", header, lines)
+
+
+def tabulate_peers(kept):
+    """Write diffprivlib's ratios, and what it draws noise for beside what it charges."""
+    lines = []
+    for name, k in clusterings(kept):
+        for epsilon in EPSILONS:
+            cell = (kept, name, k, epsilon, "declared")
+            peer = median(*cell, method="diffprivlib")
+            if peer:
+                drawn = kept["drawn"][f"{name} {k} {epsilon} declared add_remove True diffprivlib"]
+                own = [median(kept, name, k, epsilon, n) for n in ("laplace", "gaussian")]
+                lines.append([name, k, f"{float(epsilon):g}", f"{drawn:.3g}", peer, *own])
+    header = ["rows", "k", "declared epsilon", "drawn epsilon", "diffprivlib"]
+    write_table("kmeans_peers", [*header, "Laplace", "Gaussian"], lines)
+
+
+def tabulate_speed():
+    """Write times relative to scikit-learn, and peak memory relative to the input."""
+    lines = [
+        [
+            line["features"],
+            f"{line['sklearn']:.2f}",
+            f"{line['laplace_ratio']:.2f}",
+            f"{line['gaussian_ratio']:.2f}",
+            f"{line['peak']:.2f}",
+        ]
+        for line in read("kmeans_speed")
+    ]
+    header = ["features", "scikit-learn, s", "Laplace", "Gaussian", "peak memory"]
+    write_table("kmeans_speed", header, lines)
+
+
+def tabulate_audit():
+    """Write the lower bounds of epsilon beside the claim."""
+    lines = [
+        [
+            line["case"],
+            line["neighbors"],
+            line["features"],
+            line["noise"],
+            f"{line['lower_bound']:.2f}",
+            f"{line['claim']:g}",
+        ]
+        for line in read("kmeans_audit")
+    ]
+    header = ["neighbors differ in", "relation", "features", "noise", "at least", "claim"]
+    write_table("kmeans_audit", header, lines)
+
+
+def main():
+    """Make every table."""
+    kept = read("kmeans_quality")
+    tabulate_quality(kept)
+    tabulate_peers(kept)
+    tabulate_speed()
+    tabulate_audit()
+
+
+if __name__ == "__main__":
+    main()

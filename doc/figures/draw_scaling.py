@@ -1,0 +1,104 @@
+"""Make the tables of scaling.rst from the results of the benchmarks.
+
+``python doc/figures/draw_scaling.py``
+"""
+
+from evidence import read, write_table
+
+WAYS = ("array_s", "chunks_s", "delayed_s", "persisted_s")
+
+
+def tabulate_model(kept):
+    """Write what a reading costs, for each estimator."""
+    lines = [
+        [
+            name,
+            found["passes"],
+            found["bytes_per_row"],
+            f"{found['ns_per_row']:.0f}",
+            f"{found['ms_per_task']:.1f}",
+            f"{found['ms_per_reading']:.0f}",
+            f"{found['integers']:,}",
+            f"{found['bytes_of_a_partition']:,}",
+        ]
+        for name, found in kept.items()
+    ]
+    header = ["estimator", "passes", "bytes a row", "ns a row", "ms a task", "ms a reading"]
+    header += ["integers", "bytes"]
+    write_table("scaling_model", header, lines)
+
+
+def tabulate_runs(kept):
+    """Write how far measured runs are from the model."""
+    lines = [
+        [
+            name,
+            f"{int(n_rows):,}",
+            f"{run['predicted_cpu_s']:.2f}",
+            f"{run['measured_cpu_s']:.2f}",
+            f"{run['ratio']:.2f}",
+            f"{run['client_peak_mb']:.0f}",
+            found["load"],
+        ]
+        for name, found in kept.items()
+        for n_rows, run in found["runs"].items()
+    ]
+    header = ["estimator", "rows", "predicted s", "measured s", "ratio", "client MB"]
+    write_table("scaling_runs", [*header, "load"], lines)
+
+
+def tabulate_plan(kept):
+    """Write what the planned size costs."""
+    lines = [
+        [
+            name,
+            f"{found['planned']['cpu_hours']:.2f}",
+            f"{found['planned']['busy_s_per_worker']:.1f}",
+            f"{found['planned']['tasks']:,}",
+            found["planned"]["messages_per_worker"],
+            f"{found['planned']['mb_sent_per_worker']:.2f}",
+        ]
+        for name, found in kept.items()
+    ]
+    header = ["estimator", "core hours", "s a worker", "tasks", "messages a worker", "MB a worker"]
+    write_table("scaling_plan", header, lines)
+
+
+def tabulate_speed(kept):
+    """Write seconds of the ways rows come, and the ratios."""
+    lines = [
+        [
+            name,
+            f"{kept['rows']:,}",
+            *(f"{found[way]:.2f}" for way in WAYS),
+            f"{found['speedup_making_rows']:.2f}",
+            f"{found['speedup_holding_rows']:.2f}",
+            found["load"],
+        ]
+        for name, found in kept["speed"].items()
+    ]
+    header = [
+        "sketch",
+        "rows",
+        "array",
+        "chunks",
+        "workers make",
+        "workers hold",
+        "making",
+        "holding",
+    ]
+    write_table("scaling_speed", [*header, "load"], lines)
+
+
+def main():
+    """Write all tables for which there are results."""
+    if scaling := read("scaling"):
+        tabulate_model(scaling)
+        tabulate_runs(scaling)
+        tabulate_plan(scaling)
+    if speed := read("dask_speed"):
+        tabulate_speed(speed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Make the tables of time and memory in results.rst from the results of the benchmarks.
+
+``python doc/figures/draw_speed.py``
+"""
+
+from evidence import read, write_table
+
+MEGABYTE = 1e6
+
+
+def limit(value, sign):
+    """Return a goal as text; the empty text when there is none."""
+    return "" if value is None else f"{sign} {value:g}"
+
+
+def sliced():
+    """Return lines about fits of sliced distances beside POT."""
+    found = read("sliced_speed")
+    goals, large = found["goals"], found["large"]
+    for setting in found["settings"]:
+        size = f"{setting['rows']:,} rows, {setting['features']} features"
+        for part, name in (("fit", "fit"), ("fit_and_distance", "fit and one distance")):
+            what = f"{name}, {size}: times faster than a distance by POT"
+            ours = f"{setting['times_faster'][part]:.0f}"
+            yield what, ours, limit(goals[part], "≥"), "sliced/speed"
+    what = f"peak memory of {large['rows']:,} rows on {large['directions']} directions, MB"
+    goal = limit(goals["peak_bytes"] / MEGABYTE, "≤")
+    yield what, f"{large['peak_bytes'] / MEGABYTE:.0f}", goal, "sliced/speed"
+
+
+def heatmaps():
+    """Return lines about fits of heatmaps and the program on trees."""
+    found = read("heatmap_speed")
+    for key, what, goal in (
+        ("fit_over_naive_program", "heatmap fit, over the paper's linear program", 0.15),
+        ("fit_at_2**20_over_2**8", "fit at resolution 2**20, over one at 2**8", 5),
+        ("million_rows_over_pandas", "counting a million check-ins, over pandas", 3),
+    ):
+        yield what, f"{found[key]:.2f}", limit(goal, "≤"), "heatmap/speed"
+    for line in read("tree_speed"):
+        if "highs_ms" in line:
+            what = f"linear program on the tree, {line['name']}: times faster than HiGHS"
+            yield what, f"{line['ratio']:.0f}", limit(line["goal"], "≥"), "transport/trees"
+
+
+def measures():
+    """Return lines about private measures."""
+    found = read("measure_speed")
+    ratios, goals = found["ratios"], found["goals"]
+    for key, what in (
+        ("fit", "fit of a measure, over numpy.histogram2d"),
+        ("peak_fit", "its peak memory, over the rows"),
+    ):
+        name = f"{what}, {found['rows']:,} rows"
+        yield name, f"{ratios[key]:.2f}", limit(goals[key], "≤"), "measure/speed"
+
+
+def noise():
+    """Return lines about draws of exact noise."""
+    found = read("noise_speed")
+    for law in dict.fromkeys(row["law"] for row in found["rows"]):
+        ratios = [row["ratios"] for row in found["rows"] if row["law"] == law]
+        name = law.replace("_", " ")
+        slowest = max(ratio["of_numpy"] for ratio in ratios)
+        goal = limit(found["goals"]["numpy"], "≤")
+        yield (
+            f"{name}, over numpy's floating-point noise",
+            f"{slowest:.1f}",
+            goal,
+            "privacy/noise_speed",
+        )
+        least = min(ratio["opendp_is"] for ratio in ratios)
+        goal = limit(found["goals"]["opendp"], "≥")
+        yield f"{name}, times faster than OpenDP's", f"{least:.0f}", goal, "privacy/noise_speed"
+
+
+def imports():
+    """Return lines about imports."""
+    found = read("import_time")
+    for key, what, goal in (
+        ("package", "importing the package", found["goal"]),
+        ("estimator", "importing an estimator", None),
+    ):
+        name = f"{what}, over scikit-learn's base and scipy.special"
+        yield name, f"{found['ratios'][key]:.2g}", limit(goal, "≤"), "package/import_time"
+
+
+def main():
+    """Make the table."""
+    lines = [
+        [what, ours, goal, f"benchmarks/{script}.py"]
+        for part in (sliced, heatmaps, measures, noise, imports)
+        for what, ours, goal, script in part()
+    ]
+    write_table("results_speed", ["what", "measured", "aimed at", "from"], lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,11 @@ class RelationError(ValueError):
 
 
 class LeakError(ValueError):
-    """Rows would be learned from without noise, or without paying for all of it."""
+    """A step would learn from rows without noise, or nothing is known about it."""
+
+
+class PlanError(RuntimeError):
+    """A fit asked something else than its plan names: a mistake of the author of an estimator."""
 
 
 class PrivacyWarning(UserWarning):

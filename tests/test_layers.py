@@ -15,7 +15,6 @@ LEVELS = {
     "exceptions": 0,
     "_optional": 0,
     "_sklearn": 0,
-    "_values": 0,
     "privacy": 1,
     "geometry": 1,
     "transport": 1,

@@ -13,20 +13,20 @@ from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer
-from ..privacy._entries import note_of
 from ..privacy._filters import SumFilter
+from ..privacy._ledger import note_of
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
-from ..privacy._plan import Plan, Step, divided_anew, split_epsilon, split_mu
+from ..privacy._plan import Plan, Step, split_epsilon, split_mu
 from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
 from ..summaries._dask import named_columns
-from ..summaries._reduce import collect
-from ..summaries._release import release, require_noise
+from ..summaries._desk import Desk
 from ..summaries._rows import Rows
 from ..summaries._sources import open_source
+from ._bridge import asks_by_step, step_by_step
 from ._guarantee import Guarantee, GuaranteeRepr, width_of
-from ._prelude import PRELUDE_SHARES, ask_prelude, read_prelude
+from ._prelude import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
@@ -44,7 +44,7 @@ _WARNED_ACCOUNTANTS = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Facts:
-    """What a fit may know when it asks its next question: public facts and earlier releases.
+    """What a conversation knows when it begins: public facts, given or bought.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Facts:
     mechanisms : dict
         Mechanism of each step, by name.
     released : dict
-        Releases so far, by step name.
+        Releases so far, by step name, of an estimator that answers step by step.
     """
 
     relation: str
@@ -85,7 +85,7 @@ class Facts:
 class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
     """Base of all private estimators: charge, ask, add noise, post-process.
 
-    A subclass writes ``_shares``, ``_query`` and ``_finish``, and none of them sees a row. Its
+    A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
     constructor stores ``epsilon``, ``delta``, ``bounds``, ``n_hint``, ``neighbors``,
     ``accountant`` and ``random_state`` beside its own parameters.
     """
@@ -124,22 +124,19 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             rows.sample_persons(plan.rate, plan.sampling, noise)
         facts = self._public_facts(plan, rows)
         self._before_charge(accountant, plan, noise.seeded)
-        charged = plan
-        while len(facts.released) < len(plan.steps):
-            plan, facts = self._settle(plan, facts)
-            step = plan.steps[len(facts.released)]
-            query = self._ask(step.name, facts)
-            if not facts.released:
-                require_noise(query, step, plan.relation)
-            sketch = collect(query, rows)
-            if not facts.released:
-                note = note_of(rows.person, noise.seeded)
-                accountant.charge(charged, type(self).__name__, note=note, rows=X)
-            facts = self._learn(facts, release(sketch, step, plan.relation, noise))
-            del sketch  # exact counts, as large as the answer
-        self._finish(facts)
+        note = note_of(rows.person, noise.seeded)
+        desk = Desk(
+            rows, plan, noise, lambda: accountant.charge(plan, type(self).__name__, note=note)
+        )
+        facts = self._settle(desk, desk.answer(self._prelude(facts)))
+        result = desk.answer(self._questions(facts))
+        desk.close()
+        if asks_by_step(self):
+            self._finish(result)
+        else:
+            self._finish(facts, result)
         self.domain_ = facts.domain
-        self.privacy_ = plan
+        self.privacy_ = desk.plan
         self._seeded = noise.seeded
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
         vars(self).update(vars(names))
@@ -179,13 +176,17 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
     def _shares(self, n_features):
         """Return the estimator's own steps, in order, and the share of the budget of each."""
 
-    @abstractmethod
-    def _query(self, step_name, facts):
-        """Return the query of one of the estimator's own steps."""
+    def _questions(self, facts):
+        """Ask the estimator's own steps, and return what follows from the releases.
+
+        A generator: ``released = yield name, query`` asks the next step and gets a Release. Later
+        questions may depend on earlier releases, and on `facts`.
+        """
+        return (yield from step_by_step(self, facts))
 
     @abstractmethod
-    def _finish(self, facts):
-        """Set the fitted attributes from the releases."""
+    def _finish(self, facts, result):
+        """Set the fitted attributes; `result` is what the conversation returned."""
 
     def _public_classes(self, y):
         """Return the public labels by which the answers are divided, or None.
@@ -281,31 +282,31 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _settle(self, plan, facts):
+    def _prelude(self, facts):
+        """Ask for what was not given, and return the facts with it."""
+        wanted = self._prelude_shares()
+        if "count" in wanted:
+            facts = yield from buy_size(facts)
+        if "scale" in wanted:
+            facts = yield from buy_domain(facts)
+        return facts
+
+    def _settle(self, desk, facts):
         """Before the first step of its own, let the estimator divide anew what the plan costs."""
-        if len(facts.released) != len(self._prelude_shares()):
-            return plan, facts
         shares = self._settled_shares(facts)
         if shares is None:
-            return plan, facts
-        plan = divided_anew(plan, len(facts.released), shares)
-        return plan, replace(facts, mechanisms={s.name: s.mechanism for s in plan.steps})
-
-    def _ask(self, name, facts):
-        return ask_prelude(name, facts) if name in PRELUDE_SHARES else self._query(name, facts)
-
-    def _learn(self, facts, released):
-        facts = replace(facts, released=facts.released | {released.name: released})
-        if released.name in PRELUDE_SHARES:
-            facts = replace(facts, **read_prelude(released.name, facts))
-        return facts
+            return facts
+        desk.divide_anew(shares)
+        return replace(facts, mechanisms={s.name: s.mechanism for s in desk.plan.steps})
 
     def _prelude_shares(self):
         """Shares of the steps that buy what was not given: the size, the domain."""
-        wanted = [] if self.bounds is not None else ["scale", "center", "radius"]
+        wanted = {}
         if self.n_hint is None and self._relation() == ADD_REMOVE:
-            wanted.insert(0, "count")
-        return {name: PRELUDE_SHARES[name] for name in wanted}
+            wanted |= SIZE_SHARES
+        if self.bounds is None:
+            wanted |= DOMAIN_SHARES
+        return wanted
 
     def _relation(self):
         if self.neighbors is not None:

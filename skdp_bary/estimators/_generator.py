@@ -281,8 +281,8 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def _settled_shares(self, facts):
         settled = shares(number_of_cells(self, facts.n_features, facts.n_classes, facts.size))
-        announced = set(facts.mechanisms) - set(facts.released)
-        return None if announced == set(settled) else settled
+        announced = self._shares(facts.n_features)
+        return None if announced.keys() == settled.keys() else settled
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)

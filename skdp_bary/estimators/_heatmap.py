@@ -7,9 +7,9 @@ import numpy as np
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_delta, check_integer, check_option, check_real
 from ..privacy._neighbors import ADD_REMOVE
-from ..summaries._partition import MAX_GRID_DEPTH, PartitionCounts, QuadGrid
+from ..summaries._partition import MAX_GRID_DEPTH, QuadGrid
 from ._base import BasePrivateEstimator
-from ._heatmap_fit import HeatmapCells, Measurement
+from ._heatmap_fit import HeatmapCells
 from ._heatmap_methods import HEATMAP_METHODS, HeatmapSetting
 from ._heatmap_views import HeatmapViews, check_power
 from ._misplaced import warn_of_missing
@@ -220,21 +220,16 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
             reach=1 if self._relation() == ADD_REMOVE else 2,
         )
 
-    def _query(self, step_name, facts):
-        setting = self._setting(facts.size, facts.units)
-        rate = facts.mechanisms[step_name].epsilon / setting.reach
-        partitions = HEATMAP_METHODS[self.method].partitions(
-            step_name, setting, _measurements(facts), rate
-        )
-        return PartitionCounts(QuadGrid(facts.domain, setting.depth), partitions, facts.units)
-
-    def _finish(self, facts):
+    def _questions(self, facts):
         setting = self._setting(facts.size, facts.units)
         method = HEATMAP_METHODS[self.method]
+        measurements = yield from method.questions(setting, facts)
         how = self.reconstruction if self.reconstruction != "auto" else method.reconstruction
-        self.grid_ = QuadGrid(facts.domain, setting.depth)
-        self.measurements_ = _measurements(facts)
-        fit = method.rebuild(how, setting, self.measurements_)
+        return measurements, method.rebuild(how, setting, measurements)
+
+    def _finish(self, facts, result):
+        self.measurements_, fit = result
+        self.grid_ = QuadGrid(facts.domain, self._setting(facts.size, facts.units).depth)
         self._posterior = fit.posterior
         mass = fit.mass
         if not mass.sum() > 0:  # noise outweighs the data: the uniform map is what is left
@@ -244,17 +239,3 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         )
         self.total_ = float(fit.mass.sum())
         warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)
-
-
-def _measurements(facts):
-    """Return what the method's own steps have released so far, in persons."""
-    found = []
-    for released in facts.released.values():
-        if not isinstance(released.query, PartitionCounts):
-            continue  # a bought number of persons
-        for partition, values, scale in zip(
-            released.query.partitions, released.values, released.scales, strict=True
-        ):
-            mass, rate = values / facts.units, facts.units / scale
-            found.append(Measurement(partition.levels, partition.codes, mass, rate))
-    return found

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..summaries._partition import Partition
-from ..transport._tree import Tree, top_cells
+from ..summaries._partition import Partition, PartitionCounts, QuadGrid
+from ..transport._tree import Tree, child_codes, top_cells
 from ..transport._tree_l1 import minimize_l1
 from ._heatmap_fit import (
     HeatmapFit,
+    Measurement,
     covering_tree,
     fit_l1,
     fit_posterior,
@@ -64,18 +65,8 @@ class HeatmapMethod(ABC):
         """Return the share of the budget of each step, by name and in order."""
 
     @abstractmethod
-    def partitions(self, name, setting, measurements, rate):
-        """Return the partitions to count in one step.
-
-        Parameters
-        ----------
-        name : str
-        setting : HeatmapSetting
-        measurements : list of Measurement
-            What earlier steps released.
-        rate : float
-            Rate of the noise that this step will have if it counts a single partition.
-        """
+    def questions(self, setting, facts):
+        """Ask for masses of cells, and return the list of Measurement."""
 
     def rebuild(self, reconstruction, setting, measurements):
         """Return the :class:`HeatmapFit` of the measurements.
@@ -117,16 +108,22 @@ class AdaptiveMethod(HeatmapMethod):
         """Return a third for the coarse look, two thirds for the fine one."""
         return {"coarse": 1.0, "fine": 2.0}
 
-    def partitions(self, name, setting, measurements, rate):
-        """Return a full level, then a partition refined where mass is expected."""
-        if name == "coarse":
-            return (Partition.complete(setting.depth, self.first_level(setting)),)
-        fit = fit_posterior(measurements, whole=setting.whole)
+    def questions(self, setting, facts):
+        """Ask for a full level, then for cells refined where it shows mass."""
+        level = Partition.complete(setting.depth, self.first_level(setting))
+        coarse = yield from measure(setting, facts, "coarse", level)
+        rate = facts.mechanisms["fine"].epsilon / setting.reach
+        fine = yield from measure(setting, facts, "fine", self.fine_cells(setting, coarse, rate))
+        return coarse + fine
+
+    def fine_cells(self, setting, coarse, rate):
+        """Return cells as fine as the masses of a coarse look, for noise of a rate."""
+        fit = fit_posterior(coarse, whole=setting.whole)
         tree = refine(
-            covering_tree(measurements), fit.posterior.mean, rate, self.threshold, setting.finest
+            covering_tree(coarse), fit.posterior.mean, rate, self.threshold, setting.finest
         )
         levels, codes, _ = tree.leaves([np.zeros(n) for n in tree.sizes])
-        return (Partition(setting.depth, levels, codes),)
+        return Partition(setting.depth, levels, codes)
 
     def first_level(self, setting):
         """Return the level of the first look, from public numbers alone."""
@@ -147,12 +144,13 @@ class OneShotMethod(HeatmapMethod):
         """Return the one step."""
         return {"levels": 1.0}
 
-    def partitions(self, name, setting, measurements, rate):
-        """Return two levels, two apart."""
+    def questions(self, setting, facts):
+        """Ask for two levels, two apart."""
         fine = self.fine_level(setting)
         # not level 0: where a person is replaced, noise on the total would protect nothing
         levels = sorted({max(fine - 2, 1), fine})
-        return tuple(Partition.complete(setting.depth, level) for level in levels)
+        whole = [Partition.complete(setting.depth, level) for level in levels]
+        return (yield from measure(setting, facts, "levels", *whole))
 
     def fine_level(self, setting):
         """Return the level of the finer partition, from the public size."""
@@ -191,14 +189,17 @@ class PaperMethod(HeatmapMethod):
         """Return the lowest level that has at most as many cells as are kept."""
         return min(int(math.log2(setting.n_kept) / 2.0 + 1e-12), setting.depth)
 
-    def partitions(self, name, setting, measurements, rate):
-        """Return the children of the cells kept on the level above."""
-        if not measurements:
-            return (Partition.complete(setting.depth, self.first_level(setting)),)
-        tree, _ = self._selected(setting, measurements)
-        below = tree.grow(tree.chosen[-1])
-        codes = below.codes[-1]
-        return (Partition(setting.depth, np.full(len(codes), below.top + below.depth), codes),)
+    def questions(self, setting, facts):
+        """Ask for the children of the cells kept on the level above."""
+        first = self.first_level(setting)
+        cells, measurements = Partition.complete(setting.depth, first), []
+        for level in range(first, setting.depth + 1):
+            (here,) = yield from measure(setting, facts, f"level_{level}", cells)
+            measurements.append(here)
+            if level < setting.depth:
+                codes = child_codes(here.code[top_cells(here.mass, setting.n_kept)])
+                cells = Partition(setting.depth, np.full(len(codes), level + 1), codes)
+        return measurements
 
     def rebuild(self, reconstruction, setting, measurements):
         """Return the fit; "l1" takes the kept cells alone, as the paper does."""
@@ -231,11 +232,12 @@ class DenseMethod(HeatmapMethod):
         """Return the one step."""
         return {"cells": 1.0}
 
-    def partitions(self, name, setting, measurements, rate):
-        """Return one full level."""
+    def questions(self, setting, facts):
+        """Ask for one full level."""
         level = math.log2(max(setting.size * setting.epsilon / setting.reach, 1.0)) / 2.0
         level = min(round(level), setting.depth, _MAX_DENSE_DEPTH)
-        return (Partition.complete(setting.depth, level),)
+        whole = Partition.complete(setting.depth, level)
+        return (yield from measure(setting, facts, "cells", whole))
 
 
 @dataclass(frozen=True)
@@ -249,9 +251,10 @@ class LaplaceMethod(HeatmapMethod):
         """Return the one step."""
         return {"cells": 1.0}
 
-    def partitions(self, name, setting, measurements, rate):
-        """Return all cells of the grid."""
-        return (Partition.complete(setting.depth, setting.depth),)
+    def questions(self, setting, facts):
+        """Ask for all cells of the grid."""
+        whole = Partition.complete(setting.depth, setting.depth)
+        return (yield from measure(setting, facts, "cells", whole))
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,16 @@ class TopMethod(LaplaceMethod):
         (last,) = measurements
         kept = top_cells(last.mass, max(1, math.ceil(setting.top_share * len(last.mass))))
         return HeatmapFit(last.level[kept], last.code[kept], np.maximum(last.mass[kept], 0.0))
+
+
+def measure(setting, facts, name, *partitions):
+    """Ask for the masses of partitions in one step, and return a Measurement of each."""
+    query = PartitionCounts(QuadGrid(facts.domain, setting.depth), partitions, facts.units)
+    released = yield name, query
+    return [
+        Measurement(cells.levels, cells.codes, values / facts.units, facts.units / scale)
+        for cells, values, scale in zip(partitions, released.values, released.scales, strict=True)
+    ]
 
 
 HEATMAP_METHODS = {

@@ -352,13 +352,13 @@ class PrivateKMeans(
     def _query(self, step_name, facts):
         return self._method(facts.n_features).query(self, step_name, facts)
 
-    def _learn(self, facts, released):
-        facts = super()._learn(facts, released)
-        if released.name == "radius" and facts.n_features > _LOW_FEATURES:
+    def _prelude(self, facts):
+        bought = yield from super()._prelude(facts)
+        box = bought.domain
+        if facts.domain is None and facts.n_features > _LOW_FEATURES:
             # the corners of the bought box are sqrt(d) times as far as any row
-            box = facts.domain
-            facts = replace(facts, domain=Ball(box.center, box.high[0] - box.center[0]))
-        return facts
+            bought = replace(bought, domain=Ball(box.center, box.high[0] - box.center[0]))
+        return bought
 
     def _finish(self, facts):
         clusters = self._method(facts.n_features).finish(self, facts)

@@ -252,22 +252,21 @@ class PrivateMeasure(BasePrivateEstimator):
             check_integer(self.depth, "depth", low=0, high=MAX_DEPTH if is_box else _GRID_DEPTH)
         return {"tree": 1.0}
 
-    def _query(self, step_name, facts):
+    def _questions(self, facts):
+        method = METHODS[self.method]
         tree = CellTree(facts.domain, self._depth(facts))
-        return METHODS[self.method].query(tree, facts.n_classes, facts.units, facts.total_public)
-
-    def _finish(self, facts):
-        released = facts.released["tree"]
-        self.tree_ = self._query("tree", facts).tree
+        query = method.query(tree, facts.n_classes, facts.units, facts.total_public)
+        released = yield "tree", query
         blocks = [b[0] if facts.units == 1 else b[0] / facts.units for b in released.values]
         noise_sd = [sd / facts.units for sd in released.noise_sd]
-        levels = METHODS[self.method].masses(self.tree_, blocks, noise_sd)
+        levels = method.masses(tree, blocks, noise_sd)
         if not levels[0][0] > 0:  # noise outweighs the data: the public prior is what is left
-            levels = [self.tree_.share(level) for level in range(self.tree_.depth + 1)]
-        least = [_PRUNE * sd for sd in noise_sd[1:]]
-        self.cells_ = prune(self.tree_, levels, least)
-        del levels  # twice as large as the leaves
-        self.total_ = max(float(blocks[0][0]), 0.0)
+            levels = [tree.share(level) for level in range(tree.depth + 1)]
+        cells = prune(tree, levels, [_PRUNE * sd for sd in noise_sd[1:]])
+        return tree, cells, max(float(blocks[0][0]), 0.0)
+
+    def _finish(self, facts, result):
+        self.tree_, self.cells_, self.total_ = result
         self.support_ = cell_support(self.tree_, self.cells_)
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()

@@ -129,7 +129,7 @@ def check_failed_fit_stays_charged(estimator):
     """A fit that fails after its charge stays charged, and is not fitted."""
     charged, accountant = with_budget(default_setting(estimator))
 
-    def fail(self, facts):
+    def fail(self, *_):
         raise RuntimeError("planted failure")
 
     with quiet(), mock.patch.object(type(charged), "_finish", fail):

@@ -91,7 +91,7 @@ def test_the_charge_comes_before_the_first_draw(monkeypatch):
 
 
 def test_a_fit_that_fails_after_its_charge_stays_charged(monkeypatch):
-    monkeypatch.setattr(PrivateMeasure, "_finish", lambda self, facts: 1 / 0)
+    monkeypatch.setattr(PrivateMeasure, "_finish", lambda self, *_: 1 / 0)
     accountant = BudgetAccountant(1.0)
     with pytest.raises(ZeroDivisionError):
         measure(accountant=accountant).fit(X)
@@ -243,11 +243,11 @@ def test_unseeded_fits_differ_whatever_numpy_is_told():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatch):
     seen = []
-    query = PrivateMeasure._query
+    questions = PrivateMeasure._questions
     monkeypatch.setattr(
         PrivateMeasure,
-        "_query",
-        lambda self, name, facts: seen.append(facts) or query(self, name, facts),
+        "_questions",
+        lambda self, facts: seen.append(facts) or questions(self, facts),
     )
     weights = np.ones(400) if weighted else None
     measure(n_hint=None, neighbors=relation, random_state=0).fit(X, sample_weight=weights)
@@ -256,7 +256,7 @@ def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatc
     assert facts.units == (1 << 16 if weighted else 1)
     if relation == "add_remove":
         assert facts.size != 400
-        assert "count" in facts.released
+        assert "count" in facts.mechanisms
     else:
         assert facts.size == 400
     assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})

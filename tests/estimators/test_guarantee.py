@@ -154,7 +154,7 @@ def test_pictures_come_without_warnings():
 def test_no_row_is_asked_for(monkeypatch):
     """A diagram calls nothing that opens rows or charges."""
     fitted = PrivateMeasure(bounds=(0, 1), depth=2, accountant=BudgetAccountant(5.0)).fit(X)
-    for name in ("_open", "_ask", "_finish", "_before_charge"):
+    for name in ("_open", "_questions", "_finish", "_before_charge"):
         monkeypatch.setattr(BasePrivateEstimator, name, None)
     assert captions(fitted)
     assert len(fitted.accountant.entries) == 1

@@ -8,6 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
+from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.privacy._mechanisms import Sensitivity
 from skdp_bary.summaries._hierarchy import CellCounts
@@ -25,12 +26,18 @@ class Asking(PrivateMeasure):
 
     query_class = CellCounts
 
-    def _query(self, step_name, facts):
-        query = super()._query(step_name, facts)
-        return self.query_class(query.tree, 1, query.units, query.total_public)
+    def _questions(self, facts):
+        releases = []
+        for name in self._shares(facts.n_features):
+            releases.append((yield name, self._query_of(facts)))
+        return releases[0]
 
-    def _finish(self, facts):
-        self.released_ = facts.released["tree"]
+    def _query_of(self, facts):
+        tree = CellTree(facts.domain, self.depth)
+        return self.query_class(tree, 1, facts.units, facts.total_public)
+
+    def _finish(self, facts, result):
+        self.released_ = result
 
 
 def asking(query):
@@ -161,9 +168,9 @@ class AsksBySize(Asking):
         self._size = len(X)
         return super()._open(names, X, y, groups, sample_weight)
 
-    def _query(self, step_name, facts):
-        query = super()._query(step_name, facts)
-        return SecretQuestion(query.tree, 1, query.units, False, None, (self._size,))
+    def _query_of(self, facts):
+        tree = CellTree(facts.domain, self.depth)
+        return SecretQuestion(tree, 1, facts.units, False, None, (self._size,))
 
 
 class MoreStepsForMoreRows(Asking):

@@ -75,17 +75,24 @@ class ClassMasses(BasePrivateEstimator):
         noise = self.noise()
         facts = self._public_facts(plan, rows)
         self._before_charge(accountant, plan, noise.seeded)
+        questions, released, releases = self.conversation(facts), None, {}
         for step in self.steps(plan):
-            sketch = collect(self._ask(step.name, facts), rows)
-            if not facts.released:
+            _, query = questions.send(released)
+            sketch = collect(query, rows)
+            if not releases:
                 self.charge(accountant, plan, noise)
-            facts = self._learn(facts, self.release(sketch, step, plan.relation, noise))
-        self._finish(facts)
+            released = self.release(sketch, step, plan.relation, noise)
+            releases[step.name] = released
+        self._finish(facts, releases)
         self.charge_late(accountant, plan)
         self.domain_ = facts.domain
         self.privacy_ = plan
         vars(self).update(vars(names))
         return self
+
+    def conversation(self, facts):
+        facts = yield from self._prelude(facts)
+        yield from self._questions(facts)
 
     def noise(self):
         return noise_generator(self.random_state)
@@ -109,12 +116,13 @@ class ClassMasses(BasePrivateEstimator):
     def _public_classes(self, y):
         return np.asarray(self.classes)
 
-    def _query(self, step_name, facts):
+    def _questions(self, facts):
         tree = CellTree(facts.domain, 2)
-        return self.query_class(tree, facts.n_classes, facts.units, facts.total_public)
+        for name in self._shares(facts.n_features):
+            yield name, self.query_class(tree, facts.n_classes, facts.units, facts.total_public)
 
-    def _finish(self, facts):
-        self.masses_ = facts.released["tree"].values[-1] / facts.units
+    def _finish(self, facts, result):
+        self.masses_ = result["tree"].values[-1] / facts.units
 
 
 MUTANTS = []
@@ -463,8 +471,8 @@ class FreeOnceUnpickled(ClassMasses):
 
 @caught(check_parameters_are_not_written="n_hint")
 class ParameterWritten(ClassMasses):
-    def _finish(self, facts):
-        super()._finish(facts)
+    def _finish(self, facts, result):
+        super()._finish(facts, result)
         self.n_hint = 100
 
 

@@ -1,13 +1,19 @@
-"""Tables on disk, read in chunks."""
+"""Tables on disk, read in batches."""
 
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from .._optional import import_optional
+from ..summaries._csv import CsvFile
+from ..summaries._parquet import ParquetFile
 
-_CHUNK_ROWS = 500_000
+_SHOWN_PERCENT = 5
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ID_ENDINGS = {"id", "ids", "uid", "uuid", "guid", "ssn"}
+_ID_NAMES = {"", "index", "key", "user", "userid", "person", "patient", "customer", "name"}
 
 
 class Table:
@@ -24,70 +30,112 @@ class Table:
     """
 
     def __init__(self, path, columns=None, label=None, groups=None):
-        self._path = path
-        self._pandas = import_optional("pandas", "cli", "skdp-bary")
-        self._is_parquet = Path(path).suffix == ".parquet"
-        present = self._names()
-        extra = [name for name in (label, groups) if name is not None]
-        self.columns = columns or [name for name in present if name not in extra]
-        missing = [name for name in (*self.columns, *extra) if name not in present]
-        if missing:
-            raise ValueError(f"{path} has no column {missing[0]!r}; it has {present}.")
-        self._label, self._groups = label, groups
+        if Path(path).exists() and not Path(path).is_file():
+            raise ValueError(f"{path} is no regular file, and a table is read more than once.")
+        self._file = (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path)
+        self._path, self._label, self._groups = path, label, groups
+        self._texts = [name for name in (label, groups) if name is not None]
+        present = self._file.names
+        _refuse_doubles(f"the first line of {path}", present)
+        self.columns = columns or [name for name in present if name not in self._texts]
+        if not self.columns:
+            raise ValueError(f"{path} has no column left to make a row of.")
+        _refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
+        for name in (*self.columns, *self._texts):
+            if name not in present:
+                raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
+        if columns is None:
+            _refuse_what_is_no_feature(self.columns, path)
 
     def chunks(self):
         """Yield ``X`` or ``(X, y)``, saying on a terminal how far it is."""
-        rows = 0
-        for frame in self._frames():
-            rows += len(frame)
-            _say(f"\rread {rows:,} rows")
-            X = self._rows(frame)
-            yield X if self._label is None else (X, frame[self._label].to_numpy())
-        _say("\n")
+        for batch in self._batches():
+            yield batch.X if self._label is None else (batch.X, _labels(batch.texts[0]))
 
     def whole(self):
-        """Return rows, labels and person ids of the whole table."""
-        frame = self._pandas.concat(list(self._frames()), ignore_index=True)
-        y = None if self._label is None else frame[self._label].to_numpy()
-        return self._rows(frame), y, frame[self._groups].to_numpy()
+        """Return rows, labels and person ids of the whole table.
 
-    def _names(self):
-        if self._is_parquet:
-            parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary")
-            return parquet.ParquetFile(self._path).schema_arrow.names
-        return list(self._pandas.read_csv(self._path, nrows=0).columns)
+        Ids are numbered by their first appearance: equal numbers stand for equal texts.
+        """
+        arrow = import_optional("pyarrow", "cli", "skdp-bary")
+        batches = list(self._batches())
+        X = np.concatenate([np.empty((0, len(self.columns))), *(batch.X for batch in batches)])
+        y = None
+        if self._label is not None:
+            y = np.concatenate([np.empty(0, dtype=object), *(_labels(b.texts[0]) for b in batches)])
+        ids = arrow.chunked_array([batch.texts[-1] for batch in batches], arrow.string())
+        return X, y, ids.combine_chunks().dictionary_encode().indices.to_numpy()
 
-    def _frames(self):
-        wanted = [*self.columns, *(n for n in (self._label, self._groups) if n is not None)]
-        if self._is_parquet:
-            parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary")
-            with parquet.ParquetFile(self._path) as file:
-                for batch in file.iter_batches(batch_size=_CHUNK_ROWS, columns=wanted):
-                    yield batch.to_pandas()
-            return
-        # labels and ids stay text: how one is read must not depend on the others
-        kinds = {name: str for name in wanted if name not in self.columns}
-        yield from self._pandas.read_csv(
-            self._path, usecols=wanted, dtype=kinds, chunksize=_CHUNK_ROWS
+    def _batches(self):
+        shown = None
+        for batch in self._file.batches(self.columns, self._texts):
+            for name, texts in zip(self._texts, batch.texts, strict=True):
+                self._refuse_empty(name, texts)
+            percent = int(100 * batch.share) // _SHOWN_PERCENT * _SHOWN_PERCENT
+            if percent != shown:
+                _say(f"\rread {percent} % of the file")
+                shown = percent
+            yield batch
+        _say("\n")
+
+    def _refuse_empty(self, name, texts):
+        compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
+        if compute.any(compute.equal(texts, "")).as_py():
+            raise ValueError(
+                f"The column {name!r} of {self._path} has empty cells. Ids and labels must be "
+                "there in every row."
+            )
+
+
+def _refuse_doubles(where, names):
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise ValueError(f"The column {doubled!r} is named twice in {where}.")
+
+
+def _listed(names):
+    """Return the names, unless they look like values: then the line may be somebody's row."""
+    if any(map(_is_number, names)):
+        return ": the first line must hold the names of the columns."
+    return f"; it has {names}."
+
+
+def _refuse_what_is_no_feature(names, path):
+    """Refuse to take all columns for features where a name says that one is none."""
+    for name in names:
+        if _names_somebody(name):
+            raise ValueError(
+                f"The column {name!r} of {path} looks like an id, and would be used as a feature. "
+                "Name the columns that make a row with --columns."
+            )
+    counted = [str(place) for place in range(len(names))]
+    if any(map(_is_number, names)) and names != counted:
+        raise ValueError(
+            f"The first line of {path} must hold the names of the columns, and has a number. If it "
+            "is a name, name the columns that make a row with --columns."
         )
 
-    def _rows(self, frame):
-        return np.column_stack([self._numbers(frame, name) for name in self.columns])
 
-    def _numbers(self, frame, name):
-        try:
-            numbers = frame[name].to_numpy(dtype=np.float64)
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"The column {name!r} of {self._path} must hold numbers. Name the columns that "
-                "make a row with --columns."
-            ) from None
-        if not np.isfinite(numbers).all():
-            raise ValueError(
-                f"The column {name!r} of {self._path} has missing values or infinities. Leave out "
-                "their rows, or put a public value in their place, and ask again."
-            )
-        return numbers
+def _names_somebody(name):
+    """Whether a name is one that people give to ids, or pandas to a column without a name."""
+    last_word = (_WORDS.findall(name) or [""])[-1].lower()
+    plain = name.strip().lower()
+    return plain in _ID_NAMES or last_word in _ID_ENDINGS or plain.startswith("unnamed: ")
+
+
+def _is_number(name):
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _labels(texts):
+    """Return labels as an array of str."""
+    encoded = texts.dictionary_encode()
+    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    return names[encoded.indices.to_numpy()]
 
 
 def _say(text):

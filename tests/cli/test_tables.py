@@ -1,0 +1,154 @@
+"""Tables: what one line may do to others (nothing), and which columns make a row."""
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+
+from skdp_bary.cli._tables import Table
+
+pytest.importorskip("pyarrow")
+
+GOOD = "user,town,lon,lat\nann,east,0.5,0.25\nbob,west,0.75,0.5\ncy,east,1.5,2.5\n"
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A function that writes a table and returns its path."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text, name="rows.csv"):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return name
+
+    return write
+
+
+def whole(path, **given):
+    X, y, ids = Table(path, **({"columns": ["lon", "lat"], "groups": "user"} | given)).whole()
+    return X.tolist(), y, ids.tolist()
+
+
+def test_a_longer_first_line_moves_no_column(written):
+    """Readers that guess take the first cell for the name of the row, in all rows."""
+    with pytest.raises(ValueError, match="more or fewer cells"):
+        list(Table(written(GOOD.replace("0.25\n", "0.25,7\n")), ["lon", "lat"]).chunks())
+
+
+def test_a_stray_quote_swallows_no_line(written):
+    text = GOOD.replace("ann,east", 'ann,"east').replace("cy,east", 'cy,east"')
+    with pytest.raises(ValueError, match="a quote that is not closed"):
+        list(Table(written(text), ["lon", "lat"]).chunks())
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_words_for_missing_values_are_persons(written, ending):
+    words = ["NA", "null", "None", "nan", "NULL", "N/A", "-", "0", "00", " "]
+    text = "user,lon,lat\n" + "".join(f"{word},1,2\n" for word in [*words, "NA"])
+    content = gzip.compress(text.encode()) if ending.endswith("gz") else text
+    _, _, ids = whole(written(content, f"rows.{ending}"))
+    assert len(set(ids)) == len(words) and ids[0] == ids[-1]
+
+
+def test_ids_that_are_empty_are_refused(written):
+    with pytest.raises(ValueError, match="column 'user' of rows.csv has empty cells"):
+        whole(written(GOOD.replace("bob", "")))
+
+
+def test_labels_are_text(written):
+    _, y, _ = whole(written(GOOD.replace("east", "01").replace("west", "1")), label="town")
+    assert y.tolist() == ["01", "1", "01"]
+    table = Table(written(GOOD), ["lat"], label="town")
+    ((X, labels),) = table.chunks()
+    assert X.tolist() == [[0.25], [0.5], [2.5]] and labels.tolist() == ["east", "west", "east"]
+
+
+def test_parquet_ids_with_a_gap_are_refused_and_integers_stay_exact(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    columns = {"lon": [1.0, 2.0, 3.0], "lat": [1.0, 2.0, 3.0], "user": [2**60, 2**60 + 1, 2**60]}
+    parquet.write_table(pyarrow.table(columns), "rows.parquet")
+    assert whole("rows.parquet")[2] == [0, 1, 0]
+    for ids in ([2**60, None, 2], ["a", None, "b"]):
+        parquet.write_table(pyarrow.table(columns | {"user": ids}), "rows.parquet")
+        with pytest.raises(ValueError, match="'user' of rows.parquet has missing values"):
+            whole("rows.parquet")
+
+
+def test_an_index_that_pandas_keeps_is_a_column(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    frame = pandas.DataFrame({"user": ["a", "b"], "lon": [1.0, 2.0], "lat": [3.0, 4.0]})
+    frame.set_index("user").to_parquet("rows.parquet")
+    assert whole("rows.parquet") == ([[1.0, 3.0], [2.0, 4.0]], None, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("header", "given", "text"),
+    [
+        ("lon,lat,lon", {"columns": ["lat"]}, "'lon' is named twice in the first line of rows.csv"),
+        ("user,lon,lat", {"columns": ["lon", "lon"]}, "'lon' is named twice in --columns"),
+        (
+            "user,lon,lat",
+            {"columns": ["lon", "user"], "groups": "user"},
+            "'user' is named twice in",
+        ),
+        ("user,lon,lat", {"columns": ["lon"], "label": "user", "groups": "user"}, "named twice"),
+        ("user,lon,lat", {"columns": ["height"]}, r"no column 'height'; it has \['user', 'lon'"),
+        ("ann,0.5,7", {"columns": ["lon"]}, "no column 'lon': the first line must hold the names"),
+        ("ann,0.5,7", {}, "first line of rows.csv must hold the names of the columns, and has a"),
+        ("0,2,1", {}, "must hold the names of the columns"),
+        ("user", {"groups": "user"}, "no column left to make a row"),
+        (",lon,lat", {}, "column '' of rows.csv looks like an id, .* with --columns"),
+        ("user_id,lon,lat", {}, "column 'user_id' of rows.csv looks like an id"),
+        ("patientID,lon,lat", {"groups": "lon"}, "column 'patientID' of rows.csv looks like an id"),
+        ("Unnamed: 0,lon,lat", {}, "column 'Unnamed: 0' of rows.csv looks like an id"),
+    ],
+)
+def test_what_may_not_be_a_column(written, header, given, text):
+    with pytest.raises(ValueError, match=text) as caught:
+        Table(written(f"{header}\n1,2,3\n"), **given)
+    assert "0.5" not in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["0,1,2", "age,humid,2020s", "lon,lat,heat_index"])
+def test_all_columns_make_a_row_where_names_allow_it(written, header):
+    table = Table(written(f"{header}\n1,2,3\n"))
+    assert np.concatenate(list(table.chunks())).tolist() == [[1, 2, 3]]
+
+
+def test_a_table_that_can_be_read_once_only_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(ValueError, match="no regular file"):
+        Table(str(tmp_path / "rows.csv"), ["lon"])
+
+
+class Terminal:
+    """Keeps what is printed on it."""
+
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_the_number_of_rows_is_not_shown(tmp_path, monkeypatch, ending):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((1237, 2)), columns=["lon", "lat"])
+    path = str(tmp_path / f"rows.{ending}")
+    (frame.to_parquet if ending == "parquet" else frame.to_csv)(path, index=False)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    list(Table(path, ["lon"]).chunks())
+    assert "100 % of the file" in terminal.text
+    assert "1237" not in terminal.text.replace(",", "")

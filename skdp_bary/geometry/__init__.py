@@ -2,7 +2,7 @@
 
 from ._ball import Ball
 from ._domains import Box, Domain, check_domain
-from ._lattice import CentredLattice, Lattice
+from ._lattice import CentredLattice
 from ._mask import Mask
 from ._projections import haar_frame, jl_matrix, tight_frame
 
@@ -11,7 +11,6 @@ __all__ = [
     "Box",
     "CentredLattice",
     "Domain",
-    "Lattice",
     "Mask",
     "check_domain",
     "haar_frame",

@@ -12,74 +12,10 @@ from numbers import Integral
 import numpy as np
 
 from ._domains import Domain, check_vector
-from ._grid import cell_indices
 from ._rowwise import as_table, row_blocks
 
 MAX_CELL_BITS = 52
 MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds integers exactly
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """Cells of a regular grid over the bounding box of a domain: for counting.
-
-    Coordinate ``x`` becomes ``floor((x - low) / (high - low) * 2**bits)``, at most
-    ``2**bits - 1``. Rows are clipped to the domain first. Grids nest: the index at `b` bits is the
-    index at `b + 1` bits shifted right by one.
-
-    Sensitivity: a row lies in exactly one cell, so adding or removing a row changes one count by
-    one, and replacing a row changes at most two counts by one.
-
-    Parameters
-    ----------
-    domain : Domain
-        Public domain of the rows.
-    bits : int or sequence of int
-        Binary digits of a coordinate, 0 to 52, one number or one per feature.
-
-    Examples
-    --------
-    >>> from skdp_bary.geometry import Box, Lattice
-    >>> lattice = Lattice(Box([0, 0], [1, 1]), bits=2)
-    >>> lattice.quantise([[0.3, 1.0]])
-    array([[1, 3]])
-    >>> lattice.restore([[1, 3]])
-    array([[0.375, 0.875]])
-    """
-
-    domain: Domain
-    bits: int | tuple
-
-    def __post_init__(self):
-        bits = self.bits
-        d = self.domain.n_features
-        each = tuple(bits) if isinstance(bits, (tuple, list, np.ndarray)) else (bits,) * d
-        whole = all(isinstance(b, Integral) and 0 <= b <= MAX_CELL_BITS for b in each)
-        if not whole or len(each) != d:
-            raise ValueError(
-                f"bits must be an integer in [0, {MAX_CELL_BITS}] or {d} of them, got {bits!r}."
-            )
-        object.__setattr__(self, "bits", tuple(int(b) for b in each))
-
-    @property
-    def shape(self):
-        """Number of cells along each feature."""
-        return tuple(2**b for b in self.bits)
-
-    def quantise(self, X):
-        """Return the cell indices of each row as int64, a function of that row alone."""
-        domain = self.domain
-        X = as_table(X, domain.n_features)
-        cells = np.empty(X.shape, dtype=np.int64)
-        for rows in row_blocks(*X.shape):
-            cells[rows] = cell_indices(domain.clip(X[rows]), domain.low, domain.high, self.shape)
-        return cells
-
-    def restore(self, cells):
-        """Return the middle of each cell, not moved into the domain where that is no box."""
-        cells = np.asarray(cells, dtype=np.int64)
-        width = self.domain.high - self.domain.low
-        return self.domain.low + width * ((cells + 0.5) / np.array(self.shape, dtype=float))
 
 
 @dataclass(frozen=True)

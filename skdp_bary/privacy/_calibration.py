@@ -1,4 +1,4 @@
-"""Smallest noise for a target (epsilon, delta): Gaussian profiles, Renyi conversions, zCDP.
+"""Smallest noise for a target (epsilon, delta): Gaussian profiles, Renyi conversions.
 
 ``mu`` is the Gaussian privacy parameter (Dong, Roth and Su, 2022): L2 sensitivity divided by the
 standard deviation. The profile is the one of Balle and Wang (2018, Theorem 8), valid at every
@@ -21,7 +21,6 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtri_exp
 
 from ._checks import check_delta, check_epsilon, check_real
-from ._curves import gaussian_renyi
 
 # Floating point leaves a relative error below 2**-39 (the tests compare with 60 digits). Results
 # are raised by the margin; inverses aim below their target by the slack, which exceeds the
@@ -160,35 +159,6 @@ def renyi_budget(order, epsilon, delta):
     return _order_budget(order, check_epsilon(epsilon), _check_positive_delta(delta))
 
 
-def zcdp_delta(rho, epsilon):
-    """Return the delta at `epsilon` of a release with rho-zCDP, rounded up."""
-    mu = _zcdp_mu(rho)
-    return renyi_delta(lambda order: gaussian_renyi(mu, order), epsilon)
-
-
-def zcdp_epsilon(rho, delta):
-    """Return the smallest epsilon, rounded up, of a release with rho-zCDP."""
-    mu = _zcdp_mu(rho)
-    return renyi_epsilon(lambda order: gaussian_renyi(mu, order), _check_positive_delta(delta))
-
-
-def zcdp_rho(epsilon, delta):
-    """Return the largest rho, rounded down, such that rho-zCDP implies (epsilon, delta)."""
-    order, budget = renyi_order(epsilon, delta)
-    return budget / order * (1.0 - _RELATIVE)
-
-
-def pure_zcdp(epsilon):
-    """Return the smallest rho, rounded up, such that pure epsilon implies rho-zCDP.
-
-    ``(a - 1) D_a = log cosh((a - 1/2) epsilon) - log cosh(epsilon / 2)`` for randomized response;
-    ``log cosh(epsilon sqrt(s))`` is concave in s, so with ``s = (a - 1/2)**2`` the tangent at order
-    one gives ``D_a <= a epsilon tanh(epsilon / 2)``, an equality at order one.
-    """
-    epsilon = check_real(epsilon, "epsilon", low=0.0)
-    return epsilon * math.tanh(epsilon / 2.0) * (1.0 + _RELATIVE)
-
-
 def _order_log_delta(divergence, order, epsilon):
     excess = order - 1.0
     log_ratio = -math.log1p(1.0 / excess)
@@ -229,10 +199,6 @@ def _best_order(objective):
         options={"xatol": 1e-6},
     )
     return 1.0 + math.exp(found.x)
-
-
-def _zcdp_mu(rho):
-    return math.nextafter(math.sqrt(2.0 * check_real(rho, "rho", low=0.0)), math.inf)
 
 
 def _profile(mu, epsilon):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ._checks import check_epsilon, check_integer, check_real, exact, float_above
+from ._checks import check_epsilon, check_real, exact, float_above
 
 
 @dataclass(frozen=True)
@@ -118,55 +118,6 @@ class RoundedGaussian:
     def draw(self, scale, shape, noise):
         """Draw an integer array of noise."""
         return noise.rounded_gaussian(scale, shape)
-
-
-@dataclass(frozen=True)
-class ExponentialChoice:
-    """The exponential mechanism: an index with probability proportional to ``exp(rate * utility)``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure privacy loss of one choice.
-    monotone : bool, default=False
-        Whether one person can only raise all utilities, or only lower all of them. Then the weights
-        and their sum move the same way and the rate may be twice as large.
-    """
-
-    epsilon: float
-    monotone: bool = False
-
-    def __post_init__(self):
-        check_epsilon(self.epsilon)
-        if not isinstance(self.monotone, bool):
-            raise TypeError(f"monotone must be True or False, got {self.monotone!r}.")
-
-    def rate(self, sensitivity):
-        """Largest float rate whose loss is at most ``epsilon``.
-
-        Parameters
-        ----------
-        sensitivity : int
-            How far one person can move any of the utilities.
-        """
-        sensitivity = check_integer(sensitivity, "The sensitivity of utilities", low=1)
-        limit = exact(self.epsilon) / (self._sides * sensitivity)
-        rate = float(limit)
-        while Fraction(rate) > limit:
-            rate = math.nextafter(rate, 0.0)
-        return rate
-
-    def loss(self, sensitivity, rate):
-        """Exact pure loss of a choice made with this rate."""
-        return self._sides * sensitivity * Fraction(rate)
-
-    def choose(self, utilities, sensitivity, noise):
-        """Draw an index of an integer array of utilities, by their exact probabilities."""
-        return noise.choose(utilities, self.rate(sensitivity))
-
-    @property
-    def _sides(self):
-        return 1 if self.monotone else 2
 
 
 def _worst(cases, factors):

@@ -28,7 +28,6 @@ import numpy as np
 from scipy.special import betainc, betaincc, ndtri
 
 from ._checks import check_integer, check_option, check_real
-from ._curves import check_order, gaussian_renyi
 from ._hypergeometric import log_kummer
 
 DIRECTIONS = ("tight", "iid")
@@ -242,35 +241,6 @@ def operator_law(directions):
     # products and eigenvalues have errors of a few (n + k) 2**-53 of the trace
     error = sum(U.shape) * 2.0**-48 * float(np.trace(gram))
     return FixedLaw(float(np.linalg.eigvalsh(gram)[-1]) + error)
-
-
-def projection_renyi(law, sigma, order):
-    """Return the Renyi divergence of `order` of one release, rounded up.
-
-    Parameters
-    ----------
-    law : FixedLaw, FrameLaw or IndependentLaw
-    sigma : float
-        Standard deviation of the noise, divided by the largest distance between two rows.
-    order : float
-        From one to infinity.
-
-    Notes
-    -----
-    ``log E exp(order (order - 1) H / (2 sigma**2)) / (order - 1)``. For spread laws this grows
-    faster than linearly in the order, so an average release has no useful zCDP parameter: keep the
-    curve.
-    """
-    sigma = check_real(sigma, "sigma", low=0.0, open_low=True)
-    order = check_order(order)
-    if isinstance(law, FixedLaw):
-        return gaussian_renyi(math.sqrt(law.value) / sigma * (1.0 + _MARGIN), order)
-    if order == 1.0:
-        return law.mean / (2.0 * sigma**2) * (1.0 + _MARGIN)
-    if order == math.inf:
-        return math.inf
-    t = order / sigma * (order - 1.0) / sigma / 2.0 * (1.0 + _MARGIN)
-    return law.log_mgf(t) / (order - 1.0) * (1.0 + _MARGIN)
 
 
 def bernstein_bound(n_features, n_projections, failure):

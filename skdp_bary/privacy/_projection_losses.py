@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._optional import import_optional
-from ._pld import _MODULE
 
+_LIBRARY = "dp_accounting.pld.privacy_loss_distribution"
 _CUT = 1e-13  # probability, over all steps, of losses that count as infinite
 _MARGIN = 2.0**-40
 _CANCELLATION = 2.0**-20  # above the relative error of the upper share of a cell (tests measure it)
@@ -46,7 +46,7 @@ class StepLosses:
 
     def compose(self, n_steps, caller):
         """Return the composition with itself, a privacy loss distribution of dp_accounting."""
-        library = import_optional(_MODULE, "accounting", caller)
+        library = import_optional(_LIBRARY, "accounting", caller)
         lowest = -(self.masses.size // 2)
         single = library.pld_pmf.DensePLDPmf(self.step, lowest, self.masses, self.infinite, True)
         return library.PrivacyLossDistribution(single).self_compose(n_steps)

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ..privacy._neighbors import ADD_REMOVE, check_neighbors
 from ._packed import pack, unpack_into
 
 
@@ -73,22 +72,3 @@ class Sketch:
         """Return the picks of a query that makes them, whatever the numpy settings of the user."""
         with np.errstate(all="ignore"):
             return self.query.race(self._state, rate, noise, recorded, audit)
-
-
-def person_cases(relation, joined, left, moved=None):
-    """Return the cases of a change of one person, from those of joining and of moving.
-
-    Parameters
-    ----------
-    relation : str
-    joined : tuple
-        Cases of one person joining or leaving.
-    left : tuple
-        Cases of one person's rows being replaced under the same label.
-    moved : tuple or None
-        Cases of one person's rows being replaced under another label; None where labels do not
-        divide the answer.
-    """
-    if check_neighbors(relation) == ADD_REMOVE:
-        return joined
-    return left + moved if relation == "replace_any" and moved else left

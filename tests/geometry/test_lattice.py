@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skdp_bary.geometry import Ball, Box, CentredLattice, Lattice, Mask
+from skdp_bary.geometry import Ball, Box, CentredLattice, Mask
 
 DOMAINS = [
     Box([-1.0, 0.0], [1.0, 3.0]),
@@ -19,7 +19,6 @@ by_domain = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tables = arrays(np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=finite)
 LATTICES = [
-    lambda domain: Lattice(domain, (5, 9)),
     lambda domain: CentredLattice(domain, 20),
     lambda domain: CentredLattice(domain, 7, center=domain.low),
 ]
@@ -54,33 +53,6 @@ def test_rows_that_are_no_numbers_are_refused(make):
         make(DOMAINS[0]).quantise([[0.0, np.nan]])
     with pytest.raises(ValueError, match="shape"):
         make(DOMAINS[0]).quantise([0.0, 1.0])
-
-
-def test_cells_are_half_open_and_the_last_takes_its_upper_edge():
-    lattice = Lattice(Box([0, -1], [1, 1]), (2, 1))
-    X = [[0, -1], [0.25, 0], [0.2499, -1e-9], [1, 1], [5, -5]]
-    np.testing.assert_array_equal(lattice.quantise(X), [[0, 0], [1, 1], [0, 0], [3, 1], [3, 0]])
-    assert lattice.shape == (4, 2)
-
-
-@settings(max_examples=60, deadline=None)
-@given(X=tables, bits=st.integers(0, 51))
-def test_grids_nest(X, bits):
-    for domain in DOMAINS[:3]:
-        coarse, fine = Lattice(domain, bits), Lattice(domain, bits + 1)
-        np.testing.assert_array_equal(coarse.quantise(X), fine.quantise(X) >> 1)
-
-
-def test_middles_of_cells_come_back():
-    lattice = Lattice(Box([-3, 1e3], [4, 1e3 + 1]), 25)
-    cells = np.random.default_rng(0).integers(0, 2**25, (1000, 2))
-    np.testing.assert_array_equal(lattice.quantise(lattice.restore(cells)), cells)
-
-
-@pytest.mark.parametrize("bits", [-1, 53, 2.5, (1, 2, 3), (1, 2.0)])
-def test_wrong_bits_are_refused(bits):
-    with pytest.raises(ValueError, match="bits"):
-        Lattice(DOMAINS[0], bits)
 
 
 @pytest.mark.parametrize("bits", [0, 27, 2.5])
@@ -163,5 +135,5 @@ def test_lattices_are_values():
     assert lattice.row_l1 > 0
     assert pickle.loads(pickle.dumps(lattice)) == lattice
     assert lattice == CentredLattice(DOMAINS[0], 8, center=[0.0, 1.5])
-    assert hash(Lattice(DOMAINS[0], 3)) == hash(Lattice(DOMAINS[0], (3, 3)))
-    assert Lattice(DOMAINS[0], 3) != Lattice(DOMAINS[0], 4)
+    assert hash(lattice) == hash(CentredLattice(DOMAINS[0], 8))
+    assert lattice != CentredLattice(DOMAINS[0], 9)

@@ -14,13 +14,9 @@ from skdp_bary.privacy._calibration import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
-    pure_zcdp,
     renyi_delta,
     renyi_epsilon,
     renyi_order,
-    zcdp_delta,
-    zcdp_epsilon,
-    zcdp_rho,
 )
 from skdp_bary.privacy._curves import gaussian_renyi, pure_renyi
 
@@ -130,7 +126,7 @@ def test_known_standard_deviations():
     assert 1 / gaussian_mu(10.0, 1e-5) == pytest.approx(0.499888, rel=1e-5)
 
 
-@pytest.mark.parametrize("function", [gaussian_mu, gaussian_epsilon, zcdp_rho, zcdp_epsilon])
+@pytest.mark.parametrize("function", [gaussian_mu, gaussian_epsilon])
 def test_gaussian_noise_has_no_pure_guarantee(function):
     with pytest.raises(ValueError, match="delta must be in .* Gaussian noise, .* got 0.0"):
         function(1.0, 0.0)
@@ -288,32 +284,5 @@ def test_renyi_order_beats_the_first_conversion():
     first = max(
         (1.0 + math.log(1e-6) / (order - 1)) / order for order in 1 + np.geomspace(1, 300, 3000)
     )
-    assert zcdp_rho(1.0, 1e-6) > 1.1 * first
-
-
-# Concentrated privacy
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(epsilons, deltas)
-def test_zcdp_conversions_are_inverse_and_cover_the_gaussian(epsilon, delta):
-    rho = zcdp_rho(epsilon, delta)
-    assert delta * (1 - 1e-4) <= zcdp_delta(rho, epsilon) <= delta * (1 + 1e-6)
-    assert zcdp_epsilon(rho, delta) <= epsilon * (1 + 1e-9)
-    assert math.sqrt(2 * rho) <= gaussian_mu(epsilon, delta) * (1 + 1e-9)
-
-
-def test_zcdp_is_not_read_as_pure():
-    assert zcdp_delta(0.5, 0.5) > 0.1
-    assert zcdp_epsilon(0.0, 1e-6) == 0.0
-    with pytest.raises(ValueError, match="rho"):
-        zcdp_delta(-1.0, 1.0)
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 50.0])
-def test_pure_zcdp_is_the_smallest_slope(epsilon):
-    rho = pure_zcdp(epsilon)
-    for order in 1 + np.geomspace(1e-6, 1e6, 200):
-        assert pure_renyi(epsilon, order) <= order * rho * (1 + 1e-11)
-    assert pure_renyi(epsilon, 1.0) == pytest.approx(rho, rel=1e-11)
-    assert rho <= epsilon * min(epsilon / 2, 1.0) * (1 + 1e-12)
+    order, budget = renyi_order(1.0, 1e-6)
+    assert budget / order > 1.1 * first

@@ -14,7 +14,6 @@ from skdp_bary.privacy._checks import exact
 from skdp_bary.privacy._curves import gaussian_renyi, pure_renyi
 from skdp_bary.privacy._mechanisms import (
     DiscreteLaplace,
-    ExponentialChoice,
     RoundedGaussian,
     Sensitivity,
 )
@@ -120,45 +119,6 @@ def test_standard_deviations_are_those_of_the_drawn_laws(scale):
         assert known == pytest.approx(math.sqrt((k**2 * rounded).sum()), rel=2e-3)
     assert DiscreteLaplace(1.0).standard_deviation(0.0) == 0.0
     assert RoundedGaussian(1.0).standard_deviation(0.0) == 0.0
-
-
-def choice_law(rate, utilities):
-    weights = np.exp(rate * np.asarray(utilities, dtype=float))
-    return weights / weights.sum()
-
-
-@pytest.mark.parametrize(
-    ("monotone", "moves"), [(True, [0, 3]), (False, [-3, 0, 3])], ids=["monotone", "any"]
-)
-def test_exponential_choice_loses_what_it_says(monotone, moves):
-    """All neighbours of one utility vector, each utility moved by at most three."""
-    mechanism = ExponentialChoice(0.8, monotone)
-    rate = mechanism.rate(3)
-    assert mechanism.loss(3, rate) <= exact(0.8)
-    worst = 0.0
-    utilities = np.array([40, 0, -7, 12])
-    for move in np.array(np.meshgrid(*[moves] * 4)).reshape(4, -1).T:
-        ratio = np.log(choice_law(rate, utilities + move) / choice_law(rate, utilities))
-        worst = max(worst, np.abs(ratio).max())
-    assert 0.9 * 0.8 < worst <= 0.8
-    assert ExponentialChoice(0.8, True).rate(3) == pytest.approx(
-        2 * ExponentialChoice(0.8).rate(3), rel=1e-15
-    )
-
-
-@settings(deadline=None, derandomize=True)
-@given(amounts, st.integers(1, 2**40), st.booleans())
-def test_rates_are_rounded_down(epsilon, sensitivity, monotone):
-    mechanism = ExponentialChoice(epsilon, monotone)
-    rate = mechanism.rate(sensitivity)
-    assert mechanism.loss(sensitivity, rate) <= exact(epsilon)
-    assert mechanism.loss(sensitivity, math.nextafter(rate, math.inf)) > exact(epsilon)
-
-
-@pytest.mark.parametrize("monotone", [None, 1, "yes"])
-def test_monotone_is_a_truth_value(monotone):
-    with pytest.raises(TypeError, match="monotone must be True or False"):
-        ExponentialChoice(1.0, monotone)
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])

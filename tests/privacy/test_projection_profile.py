@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from skdp_bary.geometry._projections import haar_frame, tight_frame
 from skdp_bary.privacy import calibrate_sigma
-from skdp_bary.privacy._calibration import gaussian_delta, gaussian_mu, renyi_epsilon
+from skdp_bary.privacy._calibration import gaussian_delta, gaussian_mu
 from skdp_bary.privacy._mechanisms import RoundedGaussian
 from skdp_bary.privacy._noise import noise_generator
 from skdp_bary.privacy._projection_curves import (
@@ -19,7 +19,6 @@ from skdp_bary.privacy._projection_curves import (
     IndependentLaw,
     operator_law,
     projection_law,
-    projection_renyi,
 )
 from skdp_bary.privacy._projection_profile import projection_delta, projection_epsilon
 
@@ -145,14 +144,6 @@ def test_steps_compose_as_more_independent_directions():
         exact = projection_delta(together, sigma, epsilon)
         found = projection_delta(apart, sigma, epsilon, n_steps=4)
         assert found == pytest.approx(exact, rel=0.02)
-
-
-@needs_library
-def test_renyi_bound_is_above_and_near():
-    law, n_steps = FrameLaw(50, 20), 10
-    bound = renyi_epsilon(lambda order: n_steps * projection_renyi(law, 2.0, order), 1e-5)
-    exact = projection_epsilon(law, 2.0, 1e-5, n_steps=n_steps)
-    assert exact < bound < 1.1 * exact
 
 
 @needs_library

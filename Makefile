@@ -5,13 +5,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # The first interpreter that really is Python 3.11 or newer; PYTHON=... chooses another one.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
 	&& { echo $$python; break; }; done)
 
 VENV := .venv
 PEERS := .venv-peers
 TORCH := .venv-torch
+RELEASE := .venv-release
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
 PYTEST := python -m pytest -n $(WORKERS)
@@ -22,7 +23,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench image clean
+.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench image release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -71,6 +72,11 @@ bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; result
 image: $(VENV)/.installed ## Draw the picture of the README again
 	$(VENV)/bin/python doc/figures/draw_readme_image.py
 
+release-check: $(RELEASE)/.installed ## Build sdist and wheel into dist/, and try the wheel alone
+	rm -rf build dist
+	$(RELEASE)/bin/python -m build --quiet --outdir dist .
+	$(call try_wheel,$(abspath dist),$(CURDIR))
+
 clean: ## Remove what was built; the environments stay
 	rm -rf doc/_build doc/auto_examples doc/sg_execution_times.rst demo_output
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage htmlcov
@@ -94,6 +100,21 @@ $(TORCH)/.installed: setup.cfg pyproject.toml
 		|| echo "No torch at $(TORCH_INDEX): taking the one of the package index."
 	$(TORCH)/bin/python -m pip install --quiet --editable ".[accounting,images,plot,test,torch]"
 	touch $@
+
+$(RELEASE)/.installed: pyproject.toml
+	$(call make_environment,$(RELEASE))
+	$(RELEASE)/bin/python -m pip install --quiet "build>=1.2"
+	touch $@
+
+# In a fresh folder with an environment that holds the wheel and what the wheel asks for.
+define try_wheel
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" \
+		&& $(2)/$(RELEASE)/bin/python -m venv alone \
+		&& alone/bin/python -m pip install --quiet $(1)/*.whl \
+		&& alone/bin/python -m pip check \
+		&& alone/bin/skdp-bary --version \
+		&& alone/bin/python -I $(2)/.ci/check-wheel $(2)
+endef
 
 define make_environment
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and was not found." \

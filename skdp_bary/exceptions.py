@@ -18,7 +18,7 @@ class RelationError(ValueError):
 
 
 class LeakError(ValueError):
-    """A step would learn from rows without noise, or nothing is known about it."""
+    """Rows would be learned from without noise, or without paying for all of it."""
 
 
 class PlanError(RuntimeError):

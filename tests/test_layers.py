@@ -15,6 +15,7 @@ LEVELS = {
     "exceptions": 0,
     "_optional": 0,
     "_sklearn": 0,
+    "_values": 0,
     "privacy": 1,
     "geometry": 1,
     "transport": 1,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._chain import Receipt
+from ..privacy._entries import FIELDS, RAISE
 from ..privacy._filters import COMPOSITIONS
-from ..privacy._ledger import FIELDS, RAISE
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
 from ._pages import BUDGET_STATUS, Page
 

@@ -13,8 +13,8 @@ from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer
+from ..privacy._entries import note_of
 from ..privacy._filters import SumFilter
-from ..privacy._ledger import note_of
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
@@ -126,7 +126,10 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         self._before_charge(accountant, plan, noise.seeded)
         note = note_of(rows.person, noise.seeded)
         desk = Desk(
-            rows, plan, noise, lambda: accountant.charge(plan, type(self).__name__, note=note)
+            rows,
+            plan,
+            noise,
+            lambda: accountant.charge(plan, type(self).__name__, note=note, rows=X),
         )
         facts = self._settle(desk, desk.answer(self._prelude(facts)))
         result = desk.answer(self._questions(facts))

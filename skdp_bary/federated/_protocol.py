@@ -1,7 +1,8 @@
 """The shuffle protocol: a public plan, clients who send shares, an analyzer who adds them up."""
 
 import math
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 
 import numpy as np
@@ -10,17 +11,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._heatmap_fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap_views import HeatmapViews
+from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_epsilon, check_integer, check_option, check_real, exact
-from ..privacy._noise import noise_generator, public_generator
+from ..privacy._noise import noise_generator
 from ..summaries._partition import Partition, QuadGrid
 from ..summaries._rows import check_floats, encode_weights, person_masses
+from ..summaries._sampling import random_order
 from ._bounds import shuffle_distance
 from ._polya import polya_sampler
 
 MAX_DEPTH = 10
 _LARGEST_MODULUS = 62
 _TAIL = 60.0  # scales of the noise within which sums stay, for the modulus; not for privacy
+_MANY_SHARES = 100  # of which none has a bit set with probability 2**-100
+_SEEDED = (
+    "random_state is given, so what is sent can be reproduced and protects nobody. Leave "
+    "random_state=None for rows of people."
+)
+
+
+def rebuilt(plan):
+    """Return what a pickle holds of a public plan: its parameters, from which all else follows.
+
+    Who sent it may not say how few messages are enough.
+    """
+    return type(plan), tuple(getattr(plan, part.name) for part in fields(plan) if part.init)
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,9 @@ class ShufflePlan:
         object.__setattr__(self, "modulus", self._find_modulus())
         object.__setattr__(self, "n_messages", self._find_messages())
 
+    def __reduce__(self):
+        return rebuilt(self)
+
     @property
     def n_cells(self):
         """Number of cells of all partitions."""
@@ -183,8 +202,11 @@ class ShuffleClient:
         messages : ndarray of int64 of shape (n_cells * n_messages, 2)
             Cell and share of each message.
         """
-        plan = self.plan
-        noise = noise_generator(self.random_state)
+        warn_if_seeded(self.random_state)
+        return self._messages(X, sample_weight)
+
+    def _messages(self, X, sample_weight=None):
+        plan, noise = self.plan, noise_generator(self.random_state)
         counts = self._counts(np.reshape(np.asarray(X, dtype=float), (-1, 2)), sample_weight)
         sampler = polya_sampler(Fraction(1, plan.n_guaranteed), plan.rate)
         counts += sampler.draw(counts.shape, noise) - sampler.draw(counts.shape, noise)
@@ -225,13 +247,27 @@ def shuffle_messages(batches, random_state=None):
     batches : iterable of ndarray
         What the clients send.
     random_state : None, int or RandomState, default=None
+        None draws the order from the operating system, as the guarantee needs: an order that can
+        be guessed hides nobody. Anything else makes it reproducible, for tests and simulations.
 
     Returns
     -------
     messages : ndarray of int64 of shape (n_messages, 2)
     """
+    warn_if_seeded(random_state)
+    return mixed(batches, noise_generator(random_state))
+
+
+def mixed(batches, noise):
+    """Return the messages of all in an order that nobody can guess."""
     messages = np.concatenate(list(batches))
-    return messages[public_generator(random_state).permutation(len(messages))]
+    return messages[random_order(len(messages), noise)]
+
+
+def warn_if_seeded(random_state):
+    """Say that what is drawn from a seed protects nobody."""
+    if random_state is not None:
+        warnings.warn(_SEEDED, PrivacyWarning, stacklevel=3)
 
 
 class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
@@ -315,6 +351,7 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
         plan = self.plan
         if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
             raise ValueError("messages must be integers of shape (n_messages, 2).")
+        self._require_whole_shares(messages[:, 1])
         received = np.bincount(messages[:, 0], minlength=plan.n_cells)
         people, rest = divmod(len(messages), plan.n_cells * plan.n_messages)
         if rest or len(received) != plan.n_cells or (received != people * plan.n_messages).any():
@@ -330,6 +367,21 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
         if people > plan.n_max:
             raise ValueError(f"{people} took part, but the plan has room for {plan.n_max}.")
         return people
+
+    def _require_whole_shares(self, shares):
+        """Raise where shares lost bits on their way: their sums would mean nothing.
+
+        Whole shares are uniform below the modulus, so every bit is set in some of many.
+        """
+        modulus = self.plan.modulus
+        whole = len(shares) == 0 or (shares.min() >= 0 and shares.max() < modulus)
+        if whole and len(shares) >= _MANY_SHARES:
+            whole = int(np.bitwise_or.reduce(shares)) == modulus - 1
+        if not whole:
+            raise ValueError(
+                f"messages must hold whole shares, integers in [0, {modulus}): these were cut to "
+                "fewer bits, or belong to another plan."
+            )
 
     def _add_up(self, messages):
         """Return the noisy sum of each cell, between plus and minus half the modulus."""

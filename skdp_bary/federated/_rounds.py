@@ -9,10 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._heatmap_methods import AdaptiveMethod, HeatmapSetting
 from ..privacy._checks import check_real, exact, float_below
-from ..privacy._noise import public_generator
+from ..privacy._noise import noise_generator, public_generator
 from ..privacy._plan import split_epsilon
 from ..summaries._rows import encode_persons
-from ._protocol import MAX_DEPTH, ShuffleAnalyzer, ShuffleClient, ShufflePlan, shuffle_messages
+from ._protocol import (
+    MAX_DEPTH,
+    ShuffleAnalyzer,
+    ShuffleClient,
+    ShufflePlan,
+    mixed,
+    rebuilt,
+    warn_if_seeded,
+)
 
 _METHOD = AdaptiveMethod()
 
@@ -69,6 +77,9 @@ class ShuffleRounds:
     def __post_init__(self):
         check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
         check_real(self.delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+
+    def __reduce__(self):
+        return rebuilt(self)
 
     @cached_property
     def first(self):
@@ -141,6 +152,7 @@ def simulate_shuffle(plan, X, groups=None, *, random_state=None):
     analyzer : ShuffleAnalyzer
         Fitted to the messages of the last round.
     """
+    warn_if_seeded(random_state)
     X = np.asarray(X, dtype=float)
     persons = np.arange(len(X)) if groups is None else encode_persons(groups, len(X))
     order = np.argsort(persons, kind="stable")
@@ -157,8 +169,8 @@ def _one_round(plan, rows, rng, bandwidth=1 / 32, earlier=None):
     if rng is not None:
         seeds = rng.integers(2**31, size=len(rows) + 1).tolist()
     batches = [
-        ShuffleClient(plan, random_state=seed).messages(own)
+        ShuffleClient(plan, random_state=seed)._messages(own)
         for own, seed in zip(rows, seeds[1:], strict=True)
     ]
-    messages = shuffle_messages(batches, random_state=seeds[0])
+    messages = mixed(batches, noise_generator(seeds[0]))
     return ShuffleAnalyzer(plan, bandwidth=bandwidth, earlier=earlier).fit(messages)

@@ -9,12 +9,14 @@ memory layout and process.
 
 import numpy as np
 
+from .._values import as_floats
+
 _BLOCK_VALUES = 2**16  # half a megabyte of float64: temporaries stay in cache
 
 
 def as_table(X, n_features):
     """Return `X` as a float64 array of shape (n_rows, n_features), or raise."""
-    X = np.asarray(X, dtype=np.float64)
+    X = as_floats(X)
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(f"X must have shape (n_rows, {n_features}), got {X.shape}.")
     return X

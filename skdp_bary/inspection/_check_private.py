@@ -137,28 +137,43 @@ def _search_verdict(name, search):
 
 
 def _with_shared_budget(steps, advice):
-    """Return the verdicts; private steps that do not share one budget are said to leak.
+    """Return the verdicts; private steps whose costs are not added up are said to leak.
 
     `advice` about bounds, by path, is added to steps that have nothing worse to mend.
     """
-    budgets = [budget for verdict, budget in steps if verdict.verdict == PRIVATE]
-    ledgers = {id(getattr(budget, "_ledger", None)) for budget in budgets}
-    shared = len(budgets) < 2 or (len(ledgers) == 1 and budgets[0] is not None)
+    apart = _not_added_up([budget for verdict, budget in steps if verdict.verdict == PRIVATE])
     for verdict, _ in steps:
-        if not shared and verdict.verdict == PRIVATE:
+        if apart and verdict.verdict == PRIVATE:
+            reason, mend = apart
             yield StepVerdict(
-                verdict.name,
-                verdict.estimator,
-                LEAKS,
-                f"{verdict.reason}; the private steps do not share one budget, so what they cost "
-                "together is nowhere written",
-                "give all private steps the same BudgetAccountant",
+                verdict.name, verdict.estimator, LEAKS, f"{verdict.reason}; {reason}", mend
             )
         elif verdict.name in advice and verdict.verdict in (PRIVATE, PUBLIC):
             mends = [text for text in (verdict.mend, advice[verdict.name]) if text]
             yield replace(verdict, mend="; ".join(mends))
         else:
             yield verdict
+
+
+def _not_added_up(budgets):
+    """Return why the budgets of private steps do not add up and what mends it, or None."""
+    if len(budgets) < 2:
+        return None
+    ledgers = {id(getattr(budget, "_ledger", None)) for budget in budgets}
+    if len(ledgers) > 1 or budgets[0] is None:
+        return (
+            "the private steps do not share one budget, so what they cost together is nowhere "
+            "written",
+            "give all private steps the same BudgetAccountant",
+        )
+    parts = {getattr(budget, "_part", "") for budget in budgets} - {""}
+    if len(parts) > 1:
+        return (
+            f"the private steps see the same rows and are charged to different parts, "
+            f"{', '.join(map(repr, sorted(parts)))}, of which the budget counts the dearest only",
+            "give all private steps the same part, or the whole budget",
+        )
+    return None
 
 
 def _verdict(name, estimator, verdict, reason, mend=""):

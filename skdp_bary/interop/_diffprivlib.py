@@ -11,11 +11,12 @@ import threading
 import warnings
 
 from .._optional import import_optional
-from ..exceptions import PrivacyWarning
+from ..exceptions import PrivacyWarning, RelationError
 from ..privacy._accountant import check_accountant
 from ..privacy._checks import check_integer, exact, float_below
-from ..privacy._ledger import SPEND
-from ..privacy._neighbors import ADD_REMOVE
+from ..privacy._entries import SPEND
+from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy._spending import BudgetPart
 
 _LIBRARY = import_optional("diffprivlib", "peers", "DiffprivlibAccountant")
 _NOTE = "as stated by diffprivlib"
@@ -42,6 +43,12 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         Ceiling of the budget.
     spent_budget : list of tuple
         The (epsilon, delta) of every entry of the budget, whoever spent it.
+
+    Raises
+    ------
+    RelationError
+        When `accountant` is a part of a budget under "replace_any": the number of rows of a part
+        is private there, and models of diffprivlib use it.
 
     Warns
     -----
@@ -70,7 +77,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     """
 
     def __init__(self, accountant):
-        self.accountant = check_accountant(accountant)
+        self.accountant = _check_sizes_public(check_accountant(accountant))
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
             warnings.warn(
@@ -196,3 +203,12 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
 
     def __repr__(self, n_budget_max=5):
         return f"DiffprivlibAccountant({self.accountant!r})"
+
+
+def _check_sizes_public(budget):
+    if isinstance(budget, BudgetPart) and budget.neighbors == REPLACE_ANY:
+        raise RelationError(
+            "Under neighbors='replace_any' the models of diffprivlib take the number of rows as "
+            f"public, and the size of a part is not, got {budget!r}. Give the whole budget."
+        )
+    return budget

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from contextlib import contextmanager
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -14,7 +13,7 @@ from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import check_accountant
 from ..privacy._checks import check_delta, check_epsilon, check_integer, check_real
-from ..privacy._ledger import note_of
+from ..privacy._entries import note_of
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Step
 from ..privacy._private_selection import make_trials
@@ -37,24 +36,22 @@ _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
 _SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
-@contextmanager
-def _silence():
-    """Let nothing be heard of a trial: warnings would count trials, errors tell of lost ones."""
+def _best_of(law, attempt, noise):
+    """Make a secret number of attempts and return the first of those with the largest score.
+
+    Return None where one failed. Nothing is heard of a trial: warnings would count trials, and an
+    error that knows another one, or a frame of a trial, would tell which was lost.
+    """
+    best = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            yield
-        except Exception:
-            raise RuntimeError(_FAILED) from None
-
-
-def _best_of(law, attempt, noise):
-    """Make a secret number of attempts and return the first of those with the largest score."""
-    best = None
-    for _ in range(law.draw(noise)):
-        made = attempt()
-        if best is None or made[0] > best[0]:
-            best = made
+        for _ in range(law.draw(noise)):
+            try:
+                made = attempt()
+            except Exception:
+                return None
+            if best is None or made[0] > best[0]:
+                best = made
     if best is None:
         raise RuntimeError(
             "The number of trials came out as zero, which has probability "
@@ -216,7 +213,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         candidates, trial = self._candidates(parts), self._trial()
         names = BaseEstimator()
         payer = self._payer(parts)
-        public, X = parts.before(X)
+        given, (public, X) = X, parts.before(X)
         rows = payer._open(names, X, y, groups, sample_weight)
         if not rows.rereadable:
             raise ValueError(
@@ -228,17 +225,20 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         accountant = payer._budget()
         accountant.check(plan)
         self._warn(parts, noise.seeded)
-        accountant.charge(plan, type(self).__name__, note=note_of(rows.person, noise.seeded))
+        note = note_of(rows.person, noise.seeded)
+        accountant.charge(plan, type(self).__name__, note=note, rows=given)
 
         def attempt():
             params = candidates[noise.uniform_integer(len(candidates))]
             seed = noise.uniform_integer(1 << 31) if noise.seeded else None
             fitted = self._candidate(payer, parts.own_params(params), trial, seed)
-            with _silence():
-                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-                return self._score(fitted, rows, trial, noise), params, fitted
+            fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
+            return self._score(fitted, rows, trial, noise), params, fitted
 
-        self.best_score_, self.best_params_, fitted = _best_of(trial.law, attempt, noise)
+        best = _best_of(trial.law, attempt, noise)
+        if best is None:
+            raise RuntimeError(_FAILED)
+        self.best_score_, self.best_params_, fitted = best
         fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
         self._seeded = noise.seeded
         domain = check_domain(payer.bounds, rows.n_features)

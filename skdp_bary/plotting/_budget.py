@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..privacy._ledger import SPEND
+from ..privacy._entries import SPEND
 from ..privacy._neighbors import compose_parts
 from ._axes import open_axes
 

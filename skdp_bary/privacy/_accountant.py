@@ -3,8 +3,9 @@
 from ..exceptions import BudgetError
 from ._budget_table import html_table, text_table
 from ._chain import check_receipt, check_records
+from ._entries import RAISE
 from ._filters import Cost, make_filter
-from ._ledger import RAISE, open_ledger, read_terms, refuse_existing
+from ._ledger import open_ledger, read_terms, refuse_existing
 from ._neighbors import ADD_REMOVE, check_neighbors
 from ._spending import BudgetPart, SharedBudget, check_text
 
@@ -216,12 +217,12 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             If an entry was altered or removed, if the running sums are not those of the entries,
             or if the ledger does not hold what the receipt speaks of.
         """
-        entries, costs, links, totals = self._ledger.records()
+        rows, totals = self._ledger.records()
         first = self._ledger.first_link()
-        check_records(self.ledger, first, entries, costs, links, totals)
+        check_records(self.ledger, first, rows, totals)
         if receipt is not None:
-            check_receipt(self.ledger, first, self._ledger.receipt(), links, receipt)
-        return len(entries)
+            check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
+        return len(rows)
 
     def part(self, name):
         """Return the budget of one of several disjoint parts of the data.

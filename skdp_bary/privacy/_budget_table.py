@@ -2,7 +2,7 @@
 
 from html import escape
 
-from ._ledger import RAISE, SPEND
+from ._entries import RAISE, SPEND
 
 _COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
 _WIDEST = 40

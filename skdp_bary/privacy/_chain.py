@@ -8,16 +8,20 @@ older copy in its place, or an entry altered behind the ledger's back, has other
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
+from json.encoder import encode_basestring_ascii as quoted
 
 from ..exceptions import LedgerError
+from ._checks import check_integer
+from ._entries import RAISE
+from ._running_sums import RunningSums
 
 
 @dataclass(frozen=True)
 class Receipt:
     """The state of a ledger after an entry; keep it apart from the ledger.
 
-    Attributes
+    Parameters
     ----------
     ledger : str
         Identity of the ledger.
@@ -31,6 +35,13 @@ class Receipt:
     number: int
     link: str
 
+    def __post_init__(self):
+        for name in ("ledger", "link"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
+        check_integer(self.number, "number of a receipt", low=0)
+
     def to_json(self):
         """Return the receipt as a line of JSON."""
         return json.dumps(asdict(self))
@@ -43,7 +54,17 @@ class Receipt:
         ----------
         text : str
         """
-        return cls(**json.loads(text))
+        try:
+            held = json.loads(text)
+        except ValueError:
+            held = None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(held, dict) or sorted(held) != sorted(names):
+            raise ValueError(
+                f"A receipt must be a line of JSON with {', '.join(names)} and nothing else, as "
+                "to_json writes it."
+            )
+        return cls(**held)
 
 
 def first_link(ledger, terms):
@@ -53,40 +74,69 @@ def first_link(ledger, terms):
 
 def next_link(previous, entry, cost):
     """Return the link of an entry, given the one before it."""
-    return _hash([previous, asdict(entry), cost.loss, cost.delta])
+    return _link(previous, astuple(entry), cost.loss, cost.delta)
 
 
-def check_records(name, first, entries, costs, links, totals):
-    """Raise unless the links are those of the entries, and the sums by part those of the costs."""
-    previous, summed = first, {}
-    for number, (entry, cost, link) in enumerate(zip(entries, costs, links, strict=True), start=1):
-        previous = next_link(previous, entry, cost)
-        if previous != link:
+def take_in(name, sums, rows):
+    """Add rows of a ledger to running sums, and raise at the first one whose link is wrong.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ledger.
+    sums : RunningSums
+        Sums of the entries before the rows.
+    rows : iterable of tuple
+        The fields of an entry in their order, its loss and delta in units, and its link.
+    """
+    for *entry, loss, delta, link in rows:
+        try:
+            right = link == _link(sums.head[1], entry, loss, delta)
+        except (TypeError, ValueError):  # a field of another type
+            right = False
+        if not right:
             raise LedgerError(
-                f"The ledger {name!r} cannot be trusted: entry {number} was altered, or one before "
-                "it was altered or removed."
+                f"The ledger {name!r} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
+                "one before it was altered or removed. Nothing was released."
             )
-        before = summed.get(entry.part)
-        summed[entry.part] = cost if before is None else before + cost
-    if summed != totals:
+        _, _, _, epsilon, ceiling_delta, part, _, kind = entry
+        sums.add(part, loss, delta, link, (epsilon, ceiling_delta) if kind == RAISE else None)
+
+
+def check_records(name, first, rows, totals):
+    """Raise unless the links are those of the entries, and the sums by part those of the costs."""
+    sums = RunningSums(first)
+    take_in(name, sums, rows)
+    if sums.totals != totals:
         raise LedgerError(
             f"The ledger {name!r} cannot be trusted: its running totals differ from the sum of its "
             "entries."
         )
 
 
-def check_receipt(name, first, now, links, receipt):
+def check_receipt(name, first, now, rows, receipt):
     """Raise unless a ledger still holds everything up to a receipt."""
     if not isinstance(receipt, Receipt):
         raise TypeError(f"receipt must be a Receipt, got {receipt!r}.")
     if receipt.ledger != now.ledger:
         raise LedgerError(f"The receipt is of another ledger than {name!r}.")
-    held = [first, *links]
+    held = [first, *(row[-1] for row in rows)]
     if receipt.number >= len(held) or held[receipt.number] != receipt.link:
         raise LedgerError(
             f"The ledger {name!r} cannot be trusted: it does not hold the {receipt.number} entries "
             "of the receipt. An older copy may have been put in its place."
         )
+
+
+def _link(previous, entry, loss, delta_units):
+    # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
+    time, who, relation, epsilon, delta, part, note, kind = entry
+    text = (
+        f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
+        f'"note": {quoted(note)}, "part": {quoted(part)}, "relation": {quoted(relation)}, '
+        f'"time": {quoted(time)}, "who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _hash(record):

@@ -169,7 +169,7 @@ class RenyiFilter:
         loss = plan.renyi(self.order)
         if loss == math.inf:
             return self.price(plan.epsilon, plan.delta)
-        return Cost(math.ceil(Fraction(loss) * LOSS_UNIT), 0)
+        return Cost(_loss_units(loss), 0)
 
     def price(self, epsilon, delta):
         """Return the cost of any (epsilon, delta) private release.
@@ -177,8 +177,8 @@ class RenyiFilter:
         Outside a bad case of probability `delta` it is a pure `epsilon` release (Kairouz, Oh and
         Viswanath, 2015).
         """
-        loss = Fraction(pure_renyi(epsilon, self.order))
-        return Cost(math.ceil(loss * LOSS_UNIT), math.ceil(exact(delta) * DELTA_UNIT))
+        loss = _loss_units(pure_renyi(epsilon, self.order)) if epsilon else 0
+        return Cost(loss, math.ceil(exact(delta) * DELTA_UNIT))
 
     def total(self, spent):
         """Return `spent` as (epsilon, delta), rounded up; at most the ceiling."""
@@ -227,6 +227,11 @@ def make_filter(composition, epsilon, delta, order=None):
     if composition == "sum":
         return SumFilter(epsilon, delta)
     return RenyiFilter(epsilon, delta, order)
+
+
+def _loss_units(loss):
+    """Return a Renyi loss in units: at least one, also where its float came out as zero."""
+    return max(1, math.ceil(Fraction(loss) * LOSS_UNIT))
 
 
 def _float_down(units, unit):

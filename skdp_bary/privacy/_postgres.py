@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from .._optional import import_optional
 from ..exceptions import LedgerError, ReadOnlyLedgerError
 from ._chain import Receipt, first_link, next_link
+from ._entries import FIELDS, Entry, differing_terms, terms_now
 from ._filters import Cost, Tally
-from ._ledger import FIELDS, Entry, differing_terms, read_records, terms_now
 
 _FORMAT = 2
 _LOCK = 0x736B6470  # first half of the advisory lock; the second names the budget
@@ -192,12 +192,17 @@ class PostgresLedger:
         with self._reading() as (_, head):
             return Receipt(self._id, *head[:2])
 
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
     def first_link(self):
         """Return the link before the first entry."""
         return first_link(self._id, self.terms)
 
     def records(self):
-        """Return entries, costs and links, oldest first, and the running sums by part."""
+        """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""
         with self._reading() as (db, _):
             rows = db.execute(
                 f"SELECT {_COLUMNS}, loss_units, delta_units, link FROM skdp_bary.entries "
@@ -208,7 +213,7 @@ class PostgresLedger:
                 "SELECT part, loss_units, delta_units FROM skdp_bary.totals WHERE budget = %s",
                 (self._id,),
             ).fetchall()
-        return read_records(rows, sums)
+        return rows, {part: Cost(loss, delta) for part, loss, delta in sums}
 
     def refuse_copy(self):
         """Raise when the role that is connected may only read."""

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 
 from ..exceptions import BudgetError, RelationError
 from ._checks import check_delta, check_integer, check_real
+from ._entries import SPEND, Entry
 from ._filters import exposure, make_filter
-from ._ledger import SPEND, Entry
 from ._neighbors import REPLACE_ANY
 from ._plan import Plan
+from ._same_rows import under_one_part
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class SharedBudget:
         """Ceiling of the failure probability."""
         return self._filter.delta
 
-    def charge(self, plan, who, *, note=""):
+    def charge(self, plan, who, *, note="", rows=None):
         """Charge a plan in one atomic step, before its first draw.
 
         Parameters
@@ -73,18 +74,24 @@ class SharedBudget:
             Who asks, as it will appear in the entries.
         note : str, default=""
             Free text kept with the entry.
+        rows : object, default=None
+            What holds the rows, as given to ``fit``. The same object, or the same memory, is
+            refused under two parts of one budget; nothing is read from it.
 
         Raises
         ------
         BudgetError
             If the plan does not fit into what is left; nothing is charged.
+        LeakError
+            If the rows were charged under another part of this budget; nothing is charged.
         RelationError
             If the plan speaks about another neighbouring relation.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """
         self._check_plan(plan)
-        self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
+        with under_one_part(self._ledger.identity, self._part, rows):
+            self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
     def check(self, plan):
         """Raise what :meth:`charge` would raise, without charging.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ..exceptions import LedgerError
 from ._chain import Receipt, first_link, next_link
+from ._entries import FIELDS, Entry, differing_terms, terms_now
 from ._filters import Cost, Tally
-from ._ledger import FIELDS, LOCK, Entry, differing_terms, read_records, terms_now
+from ._lock import LOCK
 
 _APPLICATION_ID = 0x736B6470  # marks the file as a ledger
 _FORMAT = 3
@@ -121,19 +122,24 @@ class SqliteLedger:
             self._check_identity(db)
             return Receipt(self._id, *self._last(db))
 
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
     def first_link(self):
         """Return the link before the first entry."""
         return first_link(self._id, self.terms)
 
     def records(self):
-        """Return entries, costs and links, oldest first, and the running sums by part."""
+        """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""
         with self._session("DEFERRED") as db:
             self._check_identity(db)
             rows = db.execute(
                 f"SELECT {_COLUMNS}, loss_units, delta_units, link FROM entries ORDER BY number"
             ).fetchall()
             sums = db.execute("SELECT part, loss_units, delta_units FROM totals").fetchall()
-        return read_records(rows, sums)
+        return rows, {part: Cost(loss, delta) for part, loss, delta in sums}
 
     def refuse_copy(self):
         """Do nothing: a copy of this object reads and writes the same file."""

@@ -1,7 +1,5 @@
 """Releases about random batches of the same rows, a new batch for each."""
 
-import numpy as np
-
 from ..exceptions import BudgetError
 from ._reduce import collect
 from ._release import release, require_noise
@@ -24,7 +22,7 @@ class BatchReleases:
     """
 
     def __init__(self, X, plan, noise):
-        self._X = check_floats(np.asarray(X))
+        self._X = check_floats(X)
         if len(self._X) != plan.n_persons:
             raise ValueError(
                 f"The plan is for {plan.n_persons} rows, and X has {len(self._X)}: sampling gains "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._optional import import_optional
+from .._values import column_names, columns_like
 from ._rows import (
     Chunk,
     check_floats,
@@ -98,13 +99,16 @@ class DaskSource:
         blocks = _blocks(joined)
         together = _are_together(X, groups, len(blocks))
         if isinstance(X, (list, tuple)):
-            self.n_features, self.weighted = _first_look(blocks[0])
+            self.n_features, self.weighted, names = _first_look(blocks[0])
         else:
             if len(X.shape) != 2:
                 raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
             self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
+            names = None if self.named is None else column_names(self.named)
         limits = _limits(groups.divisions) if together else [None] * len(blocks)
-        self.reader = PartReader(self.n_features, classes, self.weighted, self.grouped, mass_bounds)
+        self.reader = PartReader(
+            self.n_features, classes, self.weighted, self.grouped, mass_bounds, names
+        )
         columns = (_blocks_like(values, name, blocks) for name, values in beside.items())
         self.parts = list(zip(blocks, *columns, limits, strict=True))
         if self.grouped and not together:
@@ -149,6 +153,8 @@ class PartReader:
         Whether there are weights and person ids.
     mass_bounds : (low, high), Box, Ball, Mask or None
         Public domain outside of which rows carry no mass of a person.
+    names : list or None
+        Of the columns, in order; None where rows have no names.
     """
 
     n_features: int
@@ -156,6 +162,7 @@ class PartReader:
     weighted: bool
     grouped: bool
     mass_bounds: object
+    names: list | None
 
     def chunk(self, *part):
         """Return the rows of one partition, checked."""
@@ -190,7 +197,7 @@ class PartReader:
             X, y, weights, ids = _apart(X, y, weights, ids)
         elif isinstance(X, tuple):
             X, y, weights = split_chunk(X)
-        X = check_floats(X)
+        X = check_floats(columns_like(X, self.names, "A partition"))
         if X.shape[1] != self.n_features:
             raise ValueError(f"A partition has {X.shape[1]} features, but X has {self.n_features}.")
         if (weights is not None) != self.weighted:
@@ -237,14 +244,14 @@ def _read_parquet(path):
 
 
 def _first_look(block):
-    """Return the number of features and whether there are weights, of the first delayed chunk."""
+    """Return the number of features, whether there are weights, and the names of columns."""
     delayed = import_optional("dask", "dask", "rows on a cluster").delayed
     return delayed(_look, pure=False)(block).compute()
 
 
 def _look(chunk):
     X, _, weights = split_chunk(chunk)
-    return check_floats(X).shape[1], weights is not None
+    return check_floats(X).shape[1], weights is not None, column_names(X)
 
 
 def _blocks(X):
@@ -310,13 +317,15 @@ def _beside(X, given):
         _check_cut(name, values.npartitions, X.npartitions)
     names = tuple(series)
     columns = [v.to_series() if type(v).__name__ == "Index" else v for v in series.values()]
-    meta = _join(X._meta, *(column._meta for column in columns), names=names)
-    joined = X.map_partitions(_join, *columns, names=names, meta=meta, align_dataframes=False)
+    names = {"names": names, "features": column_names(X._meta)}
+    meta = _join(X._meta, *(column._meta for column in columns), **names)
+    joined = X.map_partitions(_join, *columns, **names, meta=meta, align_dataframes=False)
     return joined, {name: None if name in series else values for name, values in given.items()}
 
 
-def _join(frame, *columns, names):
+def _join(frame, *columns, names, features):
     """Return a partition with columns joined to it, row by row, whatever its index."""
+    frame = columns_like(frame, features, "A partition")
     arrays = [column(values, name, len(frame)) for name, values in zip(names, columns, strict=True)]
     return frame.assign(**{_BESIDE + n: a for n, a in zip(names, arrays, strict=True)})
 

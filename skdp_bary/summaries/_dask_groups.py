@@ -1,14 +1,15 @@
 """All rows of a person in one partition: a shuffle by Dask, and keys that agree on every worker."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
 
 from .._optional import import_optional
+from .._values import is_missing
 from ._dask import PartReader
-from ._rows import as_objects, column, is_missing
+from ._rows import as_objects, column
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
 _MISSING, _HASHED = 2, 1  # second words of keys; integers that fit have 0 there
@@ -33,9 +34,7 @@ def gathered(reader, parts):
     """
     dask = import_optional("dask", "dask", "groups on a cluster")
     frames = import_optional("dask.dataframe", "dask", "groups on a cluster")
-    shuffled = GatheredReader(
-        reader.n_features, reader.classes, reader.weighted, reader.grouped, reader.mass_bounds
-    )
+    shuffled = GatheredReader(**vars(reader))
     frame_of = dask.delayed(_frame, pure=False)
     of_all = dask.delayed(reader, pure=False, traverse=False)
     frame = frames.from_delayed(
@@ -105,6 +104,7 @@ def _feature_names(n_features):
 
 
 def _meta(reader):
+    reader = replace(reader, names=None)
     empty = np.zeros((0, reader.n_features))
     labels = None if reader.classes is None else np.asarray(reader.classes)[:0]
     weights = np.zeros(0) if reader.weighted else None

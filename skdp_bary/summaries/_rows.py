@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._values import as_floats, is_missing, refuse_masked
 from ..geometry._domains import check_domain
 from ._sampling import draw_batch
 
@@ -97,12 +98,9 @@ def check_floats(X):
 
     The check is made here and not by scikit-learn because ``assume_finite`` must not disable it.
     """
-    X = np.asarray(X)
+    X = as_floats(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got an array of shape {X.shape}.")
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
-    X = X.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         total_is_finite = np.isfinite(X.sum())
     if not total_is_finite and not np.isfinite(X).all():
@@ -162,7 +160,7 @@ def encode_weights(sample_weight, n_rows):
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(column(sample_weight, "sample_weight", n_rows), dtype=np.float64)
+    weights = as_floats(column(sample_weight, "sample_weight", n_rows), "sample_weight")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must hold finite non-negative numbers.")
     return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
@@ -267,6 +265,7 @@ def split_chunk(item):
 
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
+    refuse_masked(values, "y or groups")
     if hasattr(values, "__array__"):
         return np.asarray(values, dtype=object)
     values = list(values)
@@ -277,17 +276,10 @@ def as_objects(values):
 
 def column(values, name, n_rows):
     """Return a 1-d array of `n_rows` values."""
+    refuse_masked(values, name)
     values = np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n_rows,):
         raise ValueError(f"{name} must have one value a row ({n_rows}), got shape {values.shape}.")
     return values
-
-
-def is_missing(value):
-    """Whether an id is None, NaN, NaT or pandas' NA, none of which equals itself."""
-    if value is None:
-        return True
-    same = value == value
-    return not isinstance(same, (bool, np.bool_)) or not same

@@ -45,16 +45,18 @@ def _without_replacement(strata, rate, noise):
     for stratum in range(int(strata.max(initial=0)) + 1):
         members = np.flatnonzero(strata == stratum)
         size = int(exact(rate) * len(members))
-        kept[members[_uniform_subset(len(members), size, noise)]] = True
+        kept[members[random_order(len(members), noise)[:size]]] = True
     return kept
 
 
-def _uniform_subset(count, size, noise):
-    """Return `size` of `count` places, every choice equally likely.
+def random_order(count, noise):
+    """Return the numbers below `count` in a uniformly random order.
 
     Random words in order of size are a uniform permutation given that no two are equal.
     """
     while True:
         words = noise.words(count)
-        if len(np.unique(words)) == count:
-            return np.argsort(words, kind="stable")[:size]
+        order = np.argsort(words, kind="stable")
+        words = words[order]
+        if not (words[1:] == words[:-1]).any():
+            return order

@@ -3,8 +3,10 @@
 from itertools import chain
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from .._values import as_numbers, column_names, columns_like
 from ._dask import DaskSource, is_dask
 from ._rows import (
     Chunk,
@@ -81,7 +83,8 @@ class ArraySource:
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         self.named = X[:0] if hasattr(X, "columns") else None
         if not hasattr(X, "iloc"):
-            X = check_array(X, dtype="numeric", ensure_all_finite=False)
+            numbers = X if issparse(X) else as_numbers(X)
+            X = check_array(numbers, dtype=None, ensure_all_finite=False)
         elif X.shape[0] == 0:
             raise ValueError("Found a dataframe with 0 sample(s): at least one row is required.")
         self._X = X
@@ -89,21 +92,21 @@ class ArraySource:
         self._n_rows, self.n_features = X.shape
         self.weighted = sample_weight is not None
         self.grouped = groups is not None
-        self._n_persons = self._n_rows
+        self._n_persons = self._n_kept = self._n_rows
         self._persons = self._kept = None
         self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
         self._masses = encode_weights(sample_weight, self._n_rows)
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
-            self._n_persons = int(persons.max()) + 1
+            self._n_persons = self._n_kept = int(persons.max()) + 1
             self._persons = persons
             self._masses = shared_masses(
                 check_floats(X), self._codes, persons, self._masses, mass_bounds
             )
 
     def count_persons(self):
-        """Number of persons."""
-        return self._n_persons
+        """Number of persons that are read."""
+        return self._n_kept
 
     def keep_persons(self, draw):
         """From now on read the rows of some persons only.
@@ -114,7 +117,7 @@ class ArraySource:
             Returns which persons to keep, from the class of each (zeros without classes).
         """
         kept = draw(self._classes_of_persons())
-        self._n_persons = int(kept.sum())
+        self._n_kept = int(kept.sum())
         self._kept = kept if self._persons is None else kept[self._persons]
         self._views, self._memos = {}, {}
 
@@ -168,7 +171,6 @@ class ChunkSource:
     """Rows that come in chunks, from an iterator or from something that can be read again."""
 
     grouped = False
-    named = None
     n_parts = 1
 
     def __init__(self, chunks, classes):
@@ -185,6 +187,8 @@ class ChunkSource:
         if not self.rereadable:
             self._chunks = chain([first], iterator)
         X, _, weights = split_chunk(first)
+        self._names = column_names(X)
+        self.named = None if self._names is None else X[:0]
         self.n_features = check_floats(X).shape[1]
         self.weighted = weights is not None
 
@@ -212,7 +216,7 @@ class ChunkSource:
 
     def _check(self, item):
         X, y, weights = split_chunk(item)
-        X = check_floats(X)
+        X = check_floats(columns_like(X, self._names, "A chunk"))
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."

@@ -16,7 +16,7 @@ from ..geometry import Ball
 from ..geometry._projections import haar_frame, tight_frame
 from ..geometry._slices import SliceLattice
 from ..privacy._batched_plan import batched_plan
-from ..privacy._ledger import note_of
+from ..privacy._entries import note_of
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy._noise import noise_generator
 from ..summaries._batches import BatchReleases
@@ -181,7 +181,8 @@ class BatchAdaptation(Adaptation):
         estimator._warn_if_seeded()
         if estimator.accountant is not None:
             note = note_of("rows", noise.seeded)
-            estimator.accountant.charge(plan, type(estimator).__name__, note=note)
+            who = type(estimator).__name__
+            estimator.accountant.charge(plan, who, note=note, rows=X_target)
         network = copy.deepcopy(source.network)
         training = Training(network, estimator.learning_rate, source.seed)
         count = min(estimator.batch_size, len(source.X))

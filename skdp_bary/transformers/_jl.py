@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
@@ -13,6 +13,7 @@ from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
 from ..privacy._checks import check_integer, check_option, check_real
+from ._reading import read_rows
 
 _METHODS = ("gaussian", "sparse", "hadamard")
 # What the dimension depends on under each rule: a parameter of the transformer, its smallest value,
@@ -136,7 +137,7 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self : object
             The fitted transformer.
         """
-        validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        read_rows(self, X, reset=True, accept_sparse="csr")
         check_option(self.method, "method", _METHODS)
         d = self.n_features_in_
         self._domain = None if self.bounds is None else check_domain(self.bounds, d)
@@ -161,7 +162,7 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Projected rows, within `output_bounds_` where `bounds` was given.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = read_rows(self, X, reset=False, accept_sparse="csr")
         projected = np.empty((X.shape[0], self.n_components_))
         for rows in row_blocks(*X.shape):
             block = X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()

@@ -3,12 +3,13 @@
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
 from ..privacy._checks import check_option
+from ._reading import read_rows
 
 
 class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -77,7 +78,7 @@ class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        validate_data(self, X, dtype=np.float64)
+        read_rows(self, X, reset=True)
         check_option(self.target, "target", ("box", "ball"))
         d = self.n_features_in_
         self._domain = check_domain(self.bounds, d)
@@ -106,7 +107,7 @@ class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Scaled rows, within `output_bounds_` unless ``clip=False``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_rows(self, X, reset=False)
         if self.output_bounds_ is None:
             return (X - self.offset_) / self.scale_
         return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)

@@ -60,6 +60,16 @@ def test_the_size_of_the_batch_replaces_that_of_the_data():
     assert sum(sizes) < 60
 
 
+def test_weights_of_persons_in_one_class_each():
+    X, y = data()
+    persons, weights = np.repeat(np.arange(20), 3), np.linspace(0.0, 1.0, 60)
+    settings = {"neighbors": "replace_one", "classes": [0, 1]}
+    model = make(**settings).fit(X, np.repeat(y[:20], 3), groups=persons, sample_weight=weights)
+    assert model.privacy_.sampling == "without_replacement"
+    with pytest.raises(ValueError, match="rows of one class"):
+        make(**settings).fit(X, y, groups=persons, sample_weight=weights)
+
+
 @pytest.mark.parametrize(
     ("settings", "rows", "error"),
     [

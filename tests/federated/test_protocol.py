@@ -1,18 +1,26 @@
 """The shuffle protocol with real messages, in one process."""
 
+import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.federated import (
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,
+    ShuffleRounds,
     shuffle_distance,
     shuffle_messages,
+    simulate_shuffle,
 )
+from skdp_bary.privacy import _noise
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 PLAN = ShufflePlan(
     ((0.0, 0.0), (1.0, 1.0)), 1.0, 1e-6, n_guaranteed=30, n_max=60, levels=(1, 2), units=64
@@ -136,3 +144,75 @@ def test_bad_plans_are_refused(name, value):
     arguments = {"epsilon": 1.0, "delta": 1e-6, "n_guaranteed": 30, "n_max": 60} | {name: value}
     with pytest.raises(ValueError, match=name):
         ShufflePlan((0, 1), **arguments)
+
+
+def test_a_pickled_plan_counts_its_messages_anew():
+    """Who sends a plan says what it promises, and not how few messages keep it."""
+    weak = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=30, n_max=60, levels=(1,))
+    needed = weak.n_messages
+    object.__setattr__(weak, "n_messages", 1)
+    object.__setattr__(weak, "modulus", 2)
+    for read in (pickle.loads(pickle.dumps(weak)), copy.deepcopy(weak)):
+        assert read.n_messages == needed and read.modulus > 2
+    object.__setattr__(weak, "delta", 2.0)
+    with pytest.raises(ValueError, match="delta"):
+        pickle.loads(pickle.dumps(weak))
+    rounds = ShuffleRounds((0, 1), 1.0, 1e-6, n_guaranteed=30, n_max=60)
+    object.__setattr__(rounds.first, "n_messages", 1)
+    assert pickle.loads(pickle.dumps(rounds)).first.n_messages > 1
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: ShuffleClient(PLAN, random_state=seed).messages(places(1)),
+        lambda seed: shuffle_messages([np.zeros((3, 2), dtype=np.int64)], random_state=seed),
+        lambda seed: simulate_shuffle(PLAN, places(30), random_state=seed),
+    ],
+)
+def test_what_is_drawn_from_a_seed_warns_once(draw):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        draw(None)
+        assert not heard
+        draw(0)
+    assert [w.category for w in heard] == [PrivacyWarning]
+    assert heard[0].filename == __file__
+
+
+def test_messages_are_shuffled_by_the_generator_of_the_noise(monkeypatch):
+    """Not by numpy's, whose next order follows from those that were seen."""
+    messages = np.column_stack([np.zeros(50, dtype=np.int64), np.arange(50)])
+    first = shuffle_messages([messages])
+    assert sorted(first[:, 1]) == list(range(50)) and (first != messages).any()
+    drawn = []
+    monkeypatch.setattr(
+        _noise, "_system_words", lambda n: drawn.append(n) or np.arange(n, 0, -1, dtype=np.uint64)
+    )
+    assert (shuffle_messages([messages])[:, 1] == np.arange(49, -1, -1)).all()
+    assert drawn == [50]
+
+
+def test_every_order_of_messages_is_equally_likely():
+    messages = np.column_stack([np.zeros(4, dtype=np.int64), np.arange(4)])
+    orders = [tuple(shuffle_messages([messages])[:, 1]) for _ in range(24 * 200)]
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 24
+    assert ((counts - 200) ** 2 / 200).sum() < 75  # chi squared with 23 degrees: 1 in 10**6
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda shares: shares & 0xFF,
+        lambda shares: shares & ~0xFF,
+        lambda shares: shares.astype(np.int16),
+        lambda shares: shares + PLAN.modulus,
+        lambda shares: -shares,
+    ],
+)
+def test_truncated_shares_are_refused(cut):
+    messages = np.concatenate(send(list(places(31))))
+    messages[:, 1] = cut(messages[:, 1])
+    with pytest.raises(ValueError, match="whole shares"):
+        ShuffleAnalyzer(PLAN).fit(messages)

@@ -17,6 +17,8 @@ from skdp_bary.federated import (
 )
 from skdp_bary.privacy._checks import exact
 
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
 SQUARE = ((0.0, 0.0), (1.0, 1.0))
 ROUNDS = ShuffleRounds(SQUARE, 4.0, 1e-6, n_guaranteed=40, n_max=60, bandwidth=1 / 8, units=64)
 
@@ -116,13 +118,13 @@ def test_bad_rounds_are_refused(name, value):
 @pytest.mark.parametrize("plan", [ROUNDS, ROUNDS.first])
 def test_simulation_sends_the_messages_of_every_person_in_every_round(plan, monkeypatch):
     sent = []
-    send_one = ShuffleClient.messages
+    send_one = ShuffleClient._messages
 
     def record(client, X, sample_weight=None):
         sent.append((client.plan.n_cells, np.sort(X, axis=0).tolist()))
         return send_one(client, X, sample_weight)
 
-    monkeypatch.setattr(ShuffleClient, "messages", record)
+    monkeypatch.setattr(ShuffleClient, "_messages", record)
     X = places(100)
     people = np.random.default_rng(0).permutation(np.arange(100) % 50)
     analyzer = simulate_shuffle(plan, X, people, random_state=0)

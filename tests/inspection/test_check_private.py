@@ -169,6 +169,21 @@ def test_private_steps_must_share_one_budget():
     assert verdicts(alone) == {"a": "leaks", "b": "leaks"}
 
 
+def test_steps_under_different_parts_leak():
+    shared = BudgetAccountant(epsilon=2.0)
+    one, other = shared.part("a"), shared.part("b")
+    same = FeatureUnion([("a", measure(accountant=one)), ("b", measure(accountant=one))])
+    assert verdicts(same) == {"a": "private", "b": "private"}
+    apart = FeatureUnion([("a", measure(accountant=one)), ("b", measure(accountant=other))])
+    assert verdicts(apart) == {"a": "leaks", "b": "leaks"}
+    nested = make_pipeline(
+        FeatureUnion([("a", measure(accountant=one))]), measure(accountant=other)
+    )
+    assert "private" not in verdicts(nested).values()
+    with pytest.raises(LeakError, match="different parts, 'a', 'b', of which the budget counts"):
+        check_private(apart, strict=True)
+
+
 def test_seeded_noise_leaks():
     assert verdicts(measure(random_state=0)) == {"privatemeasure": "leaks"}
 

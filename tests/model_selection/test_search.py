@@ -241,6 +241,9 @@ def test_nothing_is_heard_of_trials_that_lost(monkeypatch):
             search.fit(corners(50))
     assert heard == []
     assert "42" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+    names = {frame.name for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert names <= {"test_nothing_is_heard_of_trials_that_lost", "fit"}
 
 
 def test_an_iterator_of_chunks_is_refused():

@@ -19,7 +19,7 @@ from skdp_bary import (
     PrivateMeasure,
     check_private,
 )
-from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
+from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, RelationError
 
 diffprivlib = pytest.importorskip(
     "diffprivlib", reason='diffprivlib is not installed: "make test-peers" runs this file'
@@ -60,6 +60,16 @@ def standard_scaler(accountant, epsilon=0.5):
 def naive_bayes(accountant, epsilon=1.0, bounds=((-3, -3), (3, 3))):
     bounds = tuple(np.array(side, dtype=float) for side in bounds)
     return diffprivlib.models.GaussianNB(epsilon=epsilon, bounds=bounds, accountant=accountant)
+
+
+def test_a_part_of_private_size_is_refused():
+    from skdp_bary.interop import DiffprivlibAccountant
+
+    budget = BudgetAccountant(epsilon=3.0, neighbors="replace_any")
+    with pytest.raises(RelationError, match="the size of a part is not"):
+        DiffprivlibAccountant(budget.part("north"))
+    DiffprivlibAccountant(budget)
+    DiffprivlibAccountant(BudgetAccountant(1.0, neighbors="replace_one").part("north"))
 
 
 def test_private_clusters_behind_a_private_projection(rows, budget, shared):

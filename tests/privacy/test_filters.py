@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.privacy._accountant import BudgetAccountant
 from skdp_bary.privacy._calibration import gaussian_delta, gaussian_mu, renyi_order
 from skdp_bary.privacy._curves import pure_renyi
+from skdp_bary.privacy._filters import COMPOSITIONS, make_filter
 from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.privacy._plan import Plan, Step
 
@@ -18,6 +21,25 @@ def pure_plan(epsilon):
 def gaussian_plan(epsilon, delta):
     mu = gaussian_mu(epsilon, delta) * (1.0 - 1e-9)
     return Plan("add_remove", epsilon, delta, (Step("sums", RoundedGaussian(mu)),))
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("ceiling", [1e-6, 1.0, 1e3])
+@given(st.floats(min_value=5e-324, max_value=1e3))
+@example(5e-324)
+@example(1e-170)
+@example(1e-9)
+def test_every_positive_epsilon_costs_something(composition, ceiling, epsilon):
+    prices = make_filter(composition, ceiling, 1e-6)
+    assert prices.price(epsilon, 0.0).loss >= 1
+    assert prices.price(0.0, min(epsilon, 0.5)).delta >= 1
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-9, 1e-3])
+def test_every_plan_costs_something(composition, epsilon):
+    prices = make_filter(composition, 1.0, 1e-6)
+    assert prices.price_plan(pure_plan(epsilon)).loss >= 1
 
 
 class TestSumFilter:

@@ -1,13 +1,17 @@
 """From rows to integers: checks that cannot be switched off, labels, weights, masses of persons."""
 
+import datetime
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skdp_bary._values import as_floats
 from skdp_bary.summaries._rows import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -18,6 +22,7 @@ from skdp_bary.summaries._rows import (
     person_masses,
     person_order,
 )
+from skdp_bary.summaries._sources import open_source
 
 # Values
 
@@ -56,10 +61,68 @@ def test_two_dimensions(X):
         check_floats(X)
 
 
-@pytest.mark.parametrize("X", [[["a"]], [[1j]], [[None]], np.array([["2020"]], "datetime64[Y]")])
-def test_real_numbers(X):
-    with pytest.raises(ValueError, match="must hold real numbers, got dtype"):
-        check_floats(X)
+def masked(mask):
+    return np.ma.array([[0.0, 5.0]], mask=[mask])
+
+
+REFUSED = {
+    "text": ([["a"]], "must hold real numbers, got dtype str"),
+    "complex": ([[1j]], "Complex data not supported"),
+    "missing": ([[None]], "contains NaN"),
+    "date": (np.array([["2020"]], "datetime64[Y]"), "dates and durations"),
+    "duration": (np.array([[5]], "timedelta64[s]"), "dates and durations"),
+    "masked": (masked([False, True]), "X has masked entries"),
+    "masked rows": ([masked([True, False])[0]], "X has masked entries"),
+    "complex objects": (np.array([[1.0, np.complex128(2j)]], dtype=object), "Complex data"),
+    "durations as objects": (np.array([[np.timedelta64(5, "s")]], dtype=object), "dates and"),
+    "dates in a frame": (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), "column 'day'"),
+    "dates with a zone": (
+        pd.DataFrame({"day": pd.to_datetime(["2020-01-01"], utc=True)}),
+        "column 'day'",
+    ),
+    "durations in a frame": (pd.DataFrame({"t": pd.to_timedelta([5])}), "column 't'"),
+    "complex in a frame": (pd.DataFrame({"z": [1j], "a": [1]}), "column 'z'"),
+    "dates in polars": (pl.DataFrame({"day": [datetime.date(2020, 1, 1)]}), "column 'day'"),
+    "too large for a float": (np.array([[10**400]], dtype=object), "infinity"),
+}
+
+
+@pytest.mark.parametrize(("X", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_number_is_refused(X, message):
+    """Before anything is read of the rows, in arrays, frames and chunks."""
+    for call in (check_floats, open_source, lambda X: open_source([X])):
+        with pytest.raises((ValueError, TypeError), match=message):
+            list(call(X).read(0))
+
+
+def test_values_are_named_by_no_message():
+    with pytest.raises(TypeError, match="no string, date or other object, but a number") as caught:
+        check_floats(np.array([[1, "Mallory"]], dtype=object))
+    assert "Mallory" not in str(caught.value)
+
+
+def test_a_mask_that_hides_nothing_is_no_matter():
+    assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]
+
+
+@pytest.mark.parametrize("name", ["y", "groups", "sample_weight"])
+def test_masked_labels_persons_and_weights_are_refused(name):
+    given = {name: np.ma.array([1, 0], mask=[True, False])}
+    with pytest.raises(ValueError, match="masked entries"):
+        open_source(np.zeros((2, 1)), classes=np.array([0, 1]) if name == "y" else None, **given)
+
+
+def test_a_column_of_a_frame_is_read_by_its_own_type():
+    """What one row holds in one column changes no bit of what others hold elsewhere."""
+    large = 2**60 + 1
+    rows = {"a": [large, 3], "b": [0.1, 0.2], "c": [True, False]}
+    expected = [[float(large), 0.1, 1.0], [3.0, 0.2, 0.0]]
+    for frame in (pd.DataFrame(rows), pl.DataFrame(rows), pd.DataFrame(rows, dtype=object)):
+        assert check_floats(frame).tolist() == expected
+    nullable = pd.DataFrame(rows).convert_dtypes()
+    assert check_floats(nullable).tolist() == expected
+    nullable.loc[2] = [None, 0.5, True]
+    assert as_floats(nullable)[:2].tolist() == expected
 
 
 # Labels

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from skdp_bary.summaries._rows import PERSON_UNITS, WEIGHT_UNITS, Rows
@@ -139,6 +140,36 @@ def test_a_generator_is_read_no_further_than_needed():
 def test_bad_chunks(chunks, message):
     with pytest.raises(ValueError, match=message):
         read_all(open_source(chunks))
+
+
+FRAME = pd.DataFrame(X, columns=["u", "v"])
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, lambda f: pl.from_pandas(f)], ids=["pandas", "pl"])
+def test_chunks_of_frames_are_matched_by_name(kind):
+    parts = [kind(FRAME[:3]), kind(FRAME[3:][["v", "u"]])]
+    for chunks in (parts, iter(parts), lambda: iter(parts)):
+        source = open_source(chunks)
+        assert list(source.named.columns) == ["u", "v"]
+        assert np.concatenate([chunk.X for chunk in read_all(source)]).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (FRAME.rename(columns={"v": "w"}), r"missing \['v'\], not known \['w'\]"),
+        (FRAME.assign(w=1), r"not known \['w'\]"),
+        (FRAME[["u"]], r"missing \['v'\]"),
+        (X, "no names of columns"),
+        (pd.concat([FRAME, FRAME], axis=1), "several columns of one name"),
+    ],
+)
+def test_chunks_with_other_columns_are_refused(second, message):
+    with pytest.raises(ValueError, match=message):
+        read_all(open_source([FRAME, second]))
+    if isinstance(second, np.ndarray):
+        with pytest.raises(ValueError, match="names of columns"):
+            read_all(open_source([second, FRAME]))
 
 
 def test_bad_labels_in_chunks():

@@ -203,6 +203,23 @@ def test_unfitted_transformers_say_so():
         _ = JLTransformer(3).components_
 
 
+def test_sparse_entries_at_one_place_are_added_alike_beside_any_other_rows():
+    """scipy sorts all rows, and not stably, as soon as one of them is out of order."""
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(50, size=(40, 60)), axis=1)
+    values = rng.standard_normal(columns.shape) * 10.0 ** rng.integers(-8, 8, columns.shape)
+    jl = JLTransformer(3, random_state=0).fit(np.zeros((1, 50)))
+
+    def image(columns):
+        rows = np.repeat(np.arange(len(columns)), columns.shape[1])
+        entries = (values[: len(columns)].ravel(), (rows, columns.ravel()))
+        return jl.transform(sparse.coo_array(entries, shape=(len(columns), 50)))
+
+    unsorted = np.vstack([columns[:-1], columns[-1:, ::-1]])
+    assert image(columns)[:-1].tobytes() == image(unsorted)[:-1].tobytes()
+    assert image(columns)[:-1].tobytes() == image(columns[:-1]).tobytes()
+
+
 def test_frames_in_and_out():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(rows(10, 3), columns=["a", "b", "c"])

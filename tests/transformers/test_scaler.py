@@ -9,7 +9,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.transformers import DomainScaler
+from skdp_bary.transformers import DomainScaler, JLTransformer
 
 DOMAINS = [
     (-2, 5),
@@ -118,6 +118,30 @@ def test_wrong_rows_are_refused():
         scaler.inverse_transform(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="NaN"):
         scaler.transform([[0.0, np.nan, 0.0]])
+
+
+@pytest.mark.parametrize("step", [DomainScaler(), JLTransformer(1)])
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ma.array([[0.0, 5.0]], mask=[[False, True]]), "masked entries"),
+        (np.array([[1.0, 2j]]), "Complex data not supported"),
+        (np.array([["2020", "2021"]], dtype="datetime64[Y]"), "dates and durations"),
+        (np.array([[1, 2]], dtype="timedelta64[s]"), "dates and durations"),
+        (np.array([[1.0, np.complex128(2j)]], dtype=object), "Complex data not supported"),
+    ],
+)
+def test_what_is_no_number_is_refused(step, X, message):
+    with pytest.raises(ValueError, match=message):
+        step.fit(X)
+    with pytest.raises(ValueError, match=message):
+        step.fit(np.zeros((1, 2))).transform(X)
+
+
+def test_text_is_refused_without_naming_it():
+    with pytest.raises(TypeError, match="must hold real numbers") as caught:
+        DomainScaler().fit(np.array([[1.0, "Mallory"]], dtype=object))
+    assert "Mallory" not in str(caught.value)
 
 
 def test_names_pass_through():

@@ -1,0 +1,211 @@
+"""Values as they were given: column by column, each value read by itself.
+
+The common type of a table depends on all of its rows: one fraction, one string or one missing
+value makes another type of a column, and libraries then read, compare and round every other row in
+another way. What is here reads a column by its own type, and where that type is "any object", one
+value at a time, so that no row changes how another one is read. No message names a value of a row.
+"""
+
+from decimal import Decimal
+from numbers import Complex, Real
+
+import numpy as np
+from scipy.sparse import csr_array, get_index_dtype
+
+_NO_DATES = "dates and durations are no numbers: count days or seconds from a public day"
+
+
+def is_missing(value):
+    """Whether a value is None, NaN, NaT or pandas' NA, none of which equals itself."""
+    if value is None or value is np.ma.masked:
+        return True
+    same = value == value
+    return not isinstance(same, (bool, np.bool_)) or not same
+
+
+def refuse_masked(values, name):
+    """Raise where a masked array hides entries: arrays made of it would show what lies beneath."""
+    parts = values if isinstance(values, (list, tuple)) else (values,)
+    for part in parts:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(f"{name} has masked entries: fill them, or leave those rows out.")
+
+
+def column_names(X):
+    """Return the names of the columns of a dataframe or Arrow table, or None where it has none."""
+    if hasattr(X, "column_names"):  # Arrow: its columns are the values themselves
+        return list(X.column_names)
+    return list(X.columns) if hasattr(X, "columns") else None
+
+
+def columns_like(X, names, what):
+    """Return `X` with its columns in the order of `names`, matched by name.
+
+    Parameters
+    ----------
+    X : object
+        Rows.
+    names : list or None
+        What the columns must be called; None: they have no names.
+    what : str
+        What `X` is, for the error.
+    """
+    own = column_names(X)
+    if own == names:
+        return X
+    if own is None or names is None:
+        has, others = ("names", "none") if names is None else ("no names", "some")
+        raise ValueError(
+            f"{what} has {has} of columns, and the rows before it had {others}: columns could only "
+            "be matched by position. Give all of them as dataframes, or all as arrays."
+        )
+    return select_columns(X, names, what)
+
+
+def select_columns(X, names, what):
+    """Return a frame with exactly the columns `names`, in that order, or raise naming columns."""
+    own = column_names(X)
+    twice = sorted({str(name) for name in own if own.count(name) > 1})
+    if twice:
+        raise ValueError(f"{what} has several columns of one name: {twice}.")
+    missing = [name for name in names if name not in own]
+    unknown = [name for name in own if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}."
+        )
+    if own == list(names):
+        return X
+    return X.select(names) if hasattr(X, "select") else X[list(names)]
+
+
+def column_values(X, place):
+    """Return one column of an array, dataframe or Arrow table, by position, as a 1-d array.
+
+    Where entries are masked, or cannot be held by a plain type, it is an array of objects.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        column = X[:, place]
+        return column.astype(object).filled(None) if np.ma.is_masked(column) else column.data
+    if hasattr(X, "column_names"):
+        return np.asarray(X.column(place))
+    if hasattr(X, "iloc"):
+        series = X.iloc[:, place]
+        return np.asarray(series) if isinstance(series.dtype, np.dtype) else _extension(series)
+    if hasattr(X, "columns"):
+        return np.asarray(X[:, place])
+    return np.asarray(X)[:, place]
+
+
+def _extension(series):
+    """Values of one of pandas' own types; missing ones make objects of all of them."""
+    values = np.asarray(series if hasattr(series, "cat") else series.to_numpy())
+    return values if values.dtype.kind in "biufmMO" else values.astype(object)
+
+
+def as_numbers(X, name="X"):
+    """Return values as an array of a real type that holds them, or raise; no value is changed.
+
+    Parameters
+    ----------
+    X : array-like, dataframe or Arrow table
+        Missing entries become NaN.
+    name : str
+        What the values are called in errors.
+    """
+    refuse_masked(X, name)
+    if column_names(X) is not None:
+        return _numbers_of_frame(X, name)
+    return _numbers(np.asarray(X), name)
+
+
+def as_floats(X, name="X"):
+    """Return values as float64, each rounded by itself, or raise; see :func:`as_numbers`."""
+    with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
+        return as_numbers(X, name).astype(np.float64, copy=False)
+
+
+def _numbers_of_frame(X, name):
+    if hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes):
+        return X.to_numpy(dtype=np.float64)
+    names = column_names(X)
+    if not names:
+        return np.empty((len(X), 0))
+    columns = [
+        _numbers(column_values(X, place), f"column {column!r} of {name}")
+        for place, column in enumerate(names)
+    ]
+    rows = np.empty((len(columns[0]), len(columns)))
+    with np.errstate(over="ignore"):
+        for place, values in enumerate(columns):
+            rows[:, place] = values
+    return rows
+
+
+def _is_plain(dtype):
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _numbers(values, what):
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return values
+    if kind == "O":
+        floats = (_float_of(value, what) for value in values.ravel())
+        return np.fromiter(floats, np.float64, values.size).reshape(values.shape)
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+    if kind in "mM":
+        raise ValueError(f"{what} must hold real numbers; {_NO_DATES}.")
+    raise ValueError(f"{what} must hold real numbers, got dtype {_word(kind)}.")
+
+
+def _word(kind):
+    return {"U": "str", "S": "bytes"}.get(kind, "with fields")
+
+
+def _float_of(value, what):
+    """Return one object as a float: NaN for what is missing, infinity beyond all floats."""
+    if isinstance(value, (float, int)) or value is None:
+        return _rounded(value)
+    if isinstance(value, np.timedelta64) or type(value).__name__ in ("Timestamp", "Timedelta"):
+        raise ValueError(f"{what} must hold real numbers; {_NO_DATES}.")
+    if isinstance(value, (Real, Decimal, np.bool_)) or is_missing(value):
+        return _rounded(value)
+    if isinstance(value, Complex):
+        raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+    raise TypeError(
+        f"{what} must hold real numbers: an argument must be no string, date or other object, but "
+        "a number."
+    )
+
+
+def _rounded(value):
+    if value is None or is_missing(value):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def canonical_csr(X, name="X"):
+    """Return sparse rows as CSR in float64: sorted, without duplicates, each row by itself.
+
+    Entries at one place are added in the order in which they are given. scipy sorts only if some
+    row is out of order, by a sort that does not keep that order: there, one row changes how the
+    entries of others are added.
+    """
+    entries = X.tocoo()
+    order = np.lexsort((entries.col, entries.row))  # stable
+    rows, columns = entries.row[order], entries.col[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    values = as_floats(entries.data, name)[order]
+    sums = np.bincount(np.cumsum(first) - 1, weights=values)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=X.shape[0]))])
+    index = get_index_dtype(maxval=max(*X.shape, len(sums)))
+    parts = (sums.astype(np.float64), columns[first].astype(index), starts.astype(index))
+    matrix = csr_array(parts, shape=X.shape)
+    matrix.has_canonical_format = True
+    return matrix

@@ -1,0 +1,61 @@
+"""What a ledger holds: entries, and the terms that they are measured against."""
+
+from dataclasses import dataclass
+
+SPEND, RAISE = "spend", "raise"
+FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One spend of a budget, or one raise of its ceiling.
+
+    Parameters
+    ----------
+    time : str
+        When it was charged, in UTC.
+    who : str
+        Who asked for it.
+    relation : str
+        Neighbouring relation of the release.
+    epsilon, delta : float
+        What was asked for; the new ceiling of a raise.
+    part : str
+        The part of the data it was charged on; empty for the whole data.
+    note : str
+        Free text. Fits write what one person is to them, "rows" or "persons by groups", and
+        "seeded, not private" where it is so.
+    kind : {"spend", "raise"}
+    """
+
+    time: str
+    who: str
+    relation: str
+    epsilon: float
+    delta: float
+    part: str
+    note: str
+    kind: str = SPEND
+
+
+def note_of(person, seeded):
+    """Return the note of a fit: what one person is to it, and whether its noise is seeded."""
+    return f"{person}; seeded, not private" if seeded else person
+
+
+def terms_now(terms, raised):
+    """Return the terms of a ledger with the ceiling that it was last raised to."""
+    return terms if raised is None else terms | {"epsilon": raised[0], "delta": raised[1]}
+
+
+def differing_terms(stored, raised, terms, where):
+    """Return in words which terms differ from those that a ledger holds; empty when none does.
+
+    The order of a raised ceiling is that of the first one, and follows from nothing else.
+    """
+    stored = terms_now(stored, raised)
+    return "; ".join(
+        f"{name} is {stored[name]!r} {where} and {given!r} here"
+        for name, given in terms.items()
+        if stored[name] != given and not (raised and name == "renyi_order")
+    )

@@ -1,0 +1,25 @@
+"""Rows as the public transformers read them: float64, whatever the types of the columns are."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from .._values import as_floats, canonical_csr
+
+
+def read_rows(transformer, X, *, reset, accept_sparse=False):
+    """Return rows as a float64 array or canonical CSR, each a function of its row alone, or raise.
+
+    Names and number of the features are recorded, or compared with those recorded.
+    """
+    rows = X
+    if not issparse(X):
+        rows = as_floats(X)
+    elif accept_sparse:
+        rows = canonical_csr(X)
+    rows = check_array(
+        rows, accept_sparse=accept_sparse, dtype=np.float64, estimator=transformer, input_name="X"
+    )
+    validate_data(transformer, X, skip_check_array=True, reset=reset)
+    return rows

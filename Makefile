@@ -15,6 +15,7 @@ TORCH := .venv-torch
 RELEASE := .venv-release
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
+MINUTES ?= 10
 PYTEST := python -m pytest -n $(WORKERS)
 DOCTESTS := --doctest-glob='*.rst' README.rst $(wildcard doc/*.rst)
 
@@ -23,7 +24,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench image release-check clean
+.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench attack image release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -68,6 +69,9 @@ examples: $(VENV)/.installed ## Run every example of the gallery
 bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; results are kept in benchmarks/results/
 	for script in benchmarks/$(or $(FAMILY),*)/*.py; do \
 		module=$${script%.py}; echo "$$script"; $(VENV)/bin/python -m $${module//\//.}; done
+
+attack: $(VENV)/.installed ## Attack what the package promises for MINUTES=10, and print what was found
+	$(VENV)/bin/python -m tests.attack --minutes $(MINUTES) --workers $(WORKERS)
 
 image: $(VENV)/.installed ## Draw the picture of the README again
 	$(VENV)/bin/python doc/figures/draw_readme_image.py

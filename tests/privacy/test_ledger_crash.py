@@ -27,22 +27,14 @@ def path(tmp_path):
 @pytest.mark.parametrize("n_kills", KILLS)
 def test_what_was_released_was_charged(path, n_kills):
     chance, pace = random.Random(n_kills), pace_of(path.parent)
-    released = os.open(path.parent / "released", os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    for kill in range(n_kills):
-        size = os.fstat(released).st_size
-        pid = start(lambda kill=kill: charge_and_release(path, released, kill))
-        if kill % 3 == 0:  # on a busy machine too, some come far enough to release something
-            wait_until(lambda size=size: os.fstat(released).st_size > size)
-        time.sleep(chance.uniform(0.0, 4.0) * pace)
-        stop(pid)
-        charged = [entry.who for entry in BudgetAccountant(1000.0, ledger=path).entries]
-        names = (path.parent / "released").read_text().split()
-        assert set(names) <= set(charged)
-        assert len(charged) - len(names) <= kill + 1
-    os.close(released)
-    assert len(names) >= n_kills / 3
+    with Killings(path) as killings:
+        for kill in range(n_kills):
+            # on a busy machine too, some come far enough to release something
+            killings.kill_one(chance.uniform(0.0, 4.0) * pace, after_a_release=kill % 3 == 0)
+    assert len(killings.names()) >= n_kills / 3
     accountant = BudgetAccountant(1000.0, ledger=path)
-    assert accountant.total()[0] == pytest.approx(0.001 * len(charged), rel=1e-12)
+    n_charged = len(accountant.entries)
+    assert accountant.total()[0] == pytest.approx(0.001 * n_charged, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_kills", KILLS)
@@ -98,6 +90,39 @@ def test_two_processes_spend_exactly_the_ceiling(path):
     accountant = BudgetAccountant(1.0, ledger=path)
     assert sum(successes) == 100 == len(accountant.entries)
     assert accountant.total() == (1.0, 0.0)
+
+
+class Killings:
+    """Processes that charge one ledger and write a name after each charge, until killed."""
+
+    def __init__(self, path):
+        self._path, self._names = path, path.parent / "released"
+        self._kills = 0
+
+    def __enter__(self):
+        self._released = os.open(self._names, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._released)
+
+    def names(self):
+        """Names of all releases."""
+        return self._names.read_text().split()
+
+    def kill_one(self, seconds, after_a_release=False):
+        """Start a process and kill it after some time; whatever it released has to be charged."""
+        size = os.fstat(self._released).st_size
+        pid = start(lambda: charge_and_release(self._path, self._released, self._kills))
+        if after_a_release:
+            wait_until(lambda: os.fstat(self._released).st_size > size)
+        time.sleep(seconds)
+        stop(pid)
+        self._kills += 1
+        charged = [entry.who for entry in BudgetAccountant(1000.0, ledger=self._path).entries]
+        names = self.names()
+        assert set(names) <= set(charged), "a release without its charge"
+        assert len(charged) - len(names) <= self._kills, "charges without their releases"
 
 
 def wait_until(condition):

@@ -30,27 +30,24 @@ DTYPES = ["float64", "float32", "float16", "int8", "int64", "uint8", "bool", "ob
 
 @st.composite
 def tables(draw):
-    """Draw rows: their values, their kind, their place in memory."""
-    n_rows = draw(st.sampled_from([0, 1, 2, 3, 7, 40, 90]))
-    n_features = draw(st.sampled_from([0, 1, 2, 2, 2, 3, 5]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    style = draw(
-        st.sampled_from(["uniform", "odd", "constant column", "one row many times", "far"])
-    )
-    X = rng.random((n_rows, n_features))
-    if style == "odd":
-        X = rng.choice(ODD_VALUES, size=X.shape)
-    elif style == "constant column" and n_features:
-        X[:, 0] = draw(st.sampled_from(ODD_VALUES))
-    elif style == "one row many times" and n_rows:
-        X = np.repeat(X[:1], n_rows, axis=0)
-    elif style == "far":
-        X = rng.normal(size=X.shape) * draw(st.sampled_from([1e-300, 1e-8, 1e8, 1e300]))
-    if X.size and draw(st.integers(0, 9)) == 0:
-        X[rng.integers(n_rows), rng.integers(n_features)] = draw(st.sampled_from(NOT_NUMBERS))
+    """Draw rows, see :func:`odd_table`."""
+    return odd_table(lambda options: draw(st.sampled_from(options)))
+
+
+def odd_table(pick):
+    """Return rows of odd values, of an odd kind, in an odd place in memory.
+
+    ``pick(options)`` chooses one of a sequence.
+    """
+    n_rows = pick([0, 1, 2, 3, 7, 40, 90])
+    n_features = pick([0, 1, 2, 2, 2, 3, 5])
+    rng = np.random.default_rng(pick(range(2**32)))
+    X = _odd_values(pick, rng, n_rows, n_features)
+    if X.size and pick(range(10)) == 0:
+        X[rng.integers(n_rows), rng.integers(n_features)] = pick(NOT_NUMBERS)
     with np.errstate(all="ignore"):
-        X = X.astype(draw(st.sampled_from(DTYPES + ["float64"] * 6)))
-    form = draw(st.sampled_from(["plain", "plain", "fortran", "read-only", "strided", "list"]))
+        X = X.astype(pick(DTYPES + ["float64"] * 6))
+    form = pick(["plain", "plain", "fortran", "read-only", "strided", "list"])
     if form == "fortran":
         X = np.asfortranarray(X)
     elif form == "read-only":
@@ -60,11 +57,25 @@ def tables(draw):
     return X.tolist() if form == "list" else X
 
 
-def quick(cls, n_features, relation, delta):
-    """Return an estimator with public bounds that is quick to fit."""
+def _odd_values(pick, rng, n_rows, n_features):
+    X = rng.random((n_rows, n_features))
+    style = pick(["uniform", "odd", "constant column", "one row many times", "far"])
+    if style == "odd":
+        return rng.choice(ODD_VALUES, size=X.shape)
+    if style == "constant column" and n_features:
+        X[:, 0] = pick(ODD_VALUES)
+    elif style == "one row many times" and n_rows:
+        X = np.repeat(X[:1], n_rows, axis=0)
+    elif style == "far":
+        X = rng.normal(size=X.shape) * pick([1e-300, 1e-8, 1e8, 1e300])
+    return X
+
+
+def quick(cls, relation, delta, bounded):
+    """Return an estimator that is quick to fit, with public bounds or without."""
     names = cls().get_params()
     wanted = {name: value for name, value in QUICK.items() if name in names}
-    wanted |= {"bounds": (0, 1), "neighbors": relation, "delta": delta}
+    wanted |= {"bounds": (0, 1) if bounded else None, "neighbors": relation, "delta": delta}
     return cls().set_params(**wanted)
 
 
@@ -93,11 +104,9 @@ def test_odd_rows(name):
     )
     def run(X, relation, delta, bounded):
         width = np.shape(X)[1] if np.ndim(X) == 2 else 1
-        estimator = quick(cls, width, relation, delta)
-        if not bounded:
-            estimator.set_params(bounds=None)
+        estimator = quick(cls, relation, delta, bounded)
         assume(accepted(estimator, width))
-        seen["fitted" if _check(estimator, X, relation) else "refused"] += 1
+        seen["fitted" if fits_or_refuses(estimator, X, relation) else "refused"] += 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
@@ -105,8 +114,8 @@ def test_odd_rows(name):
     assert seen["fitted"] > CASES / 10 and seen["refused"] > CASES / 50, seen
 
 
-def _check(estimator, X, relation):
-    """Fit, and return whether it was not refused."""
+def fits_or_refuses(estimator, X, relation):
+    """Fit, and return whether it was not refused; fail where it was charged and refused."""
     accountant = BudgetAccountant(10.0, 1e-3, neighbors=relation)
     paying = clone(estimator).set_params(accountant=accountant)
     try:

@@ -1,0 +1,93 @@
+"""Run estimators many times on their worst neighbors: the loss that shows stays below epsilon."""
+
+import time
+from functools import cache
+
+from sklearn.base import clone
+
+from skdp_bary.inspection import epsilon_lower_bound
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay
+from skdp_bary.testing._hostile import hostile_pairs, make_arguments
+from skdp_bary.testing._settings import settings
+from tests.statistical.test_audit import ESTIMATORS
+
+from .promises import Promise, Trial
+
+_SECONDS = 6.0  # of one audit
+_EPSILONS = (1.0, 2.0, 4.0)  # few runs show most of a loss that is neither small nor large
+_FEWEST, _MOST = 300, 4000  # runs on each of the two data sets
+_CONFIDENCE = 1.0 - 1e-6  # hundreds of audits without a false alarm
+
+
+def audits(rng, estimators=ESTIMATORS):
+    """Yield audits of random settings, each on the pair whose replay loses most.
+
+    Settings whose fits are too slow for an audit that could show something are left to the tests.
+    """
+    candidates = [candidate for each in estimators for candidate in settings(each)]
+    while candidates:
+        place = rng.integers(len(candidates))
+        n_runs = int(min(_SECONDS / (2 * _fit_time(_Shown(candidates[place]))), _MOST))
+        if n_runs < _FEWEST:
+            del candidates[place]
+            continue
+        candidate = clone(candidates[place]).set_params(epsilon=float(rng.choice(_EPSILONS)))
+        yield _audit(candidate, n_runs, int(rng.integers(2**31)))
+
+
+def _audit(candidate, n_runs, seed):
+    pair = _worst_pair(_Shown(candidate))
+    report = epsilon_lower_bound(
+        candidate,
+        pair.data,
+        pair.neighbor,
+        n_runs=n_runs,
+        delta=candidate.delta,
+        confidence=_CONFIDENCE,
+        random_state=seed,
+    )
+    found = ""
+    if report.epsilon > candidate.epsilon:
+        found = (
+            f"{candidate!r}: {n_runs} runs show a loss of at least {report.epsilon:.3f} when "
+            f"{pair.name} ({report.event})"
+        )
+    return Trial("", report.epsilon / candidate.epsilon, found)
+
+
+class _Shown:
+    """An estimator that is equal to others with the same parameters, to remember answers by."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def __hash__(self):
+        return hash(repr(self.estimator))
+
+    def __eq__(self, other):
+        return repr(self.estimator) == repr(other.estimator)
+
+
+@cache
+def _fit_time(shown):
+    """Return how long one fit takes, the second one."""
+    arguments = make_arguments(shown.estimator)
+    record_fit(shown.estimator, arguments)
+    begin = time.process_time()
+    record_fit(shown.estimator, arguments)
+    return max(time.process_time() - begin, 1e-4)
+
+
+@cache
+def _worst_pair(shown):
+    """Return the hostile pair with the largest replayed loss."""
+    seeded = clone(shown.estimator).set_params(random_state=0)
+
+    def loss(pair):
+        return sum(step.realised for step in replay(seeded, pair.data, pair.neighbor).steps)
+
+    return max(hostile_pairs(seeded, "rows"), key=loss)
+
+
+PROMISE = Promise("black box", "Many runs show no more loss than epsilon", audits)

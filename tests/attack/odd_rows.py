@@ -1,0 +1,32 @@
+"""Odd rows: every fit is charged and finite and stays within what it states, or is refused free."""
+
+import numpy as np
+
+from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.testing._discovery import private_estimators
+from tests.statistical.test_fuzz import CALLED_AS, accepted, fits_or_refuses, odd_table, quick
+
+from .promises import Promise, repeated
+
+_CLASSES = [CALLED_AS.get(name, cls) for name, cls in private_estimators().items()]
+
+
+def fit_odd_rows(rng, classes=_CLASSES):
+    """Fit some estimator to some odd rows."""
+
+    def pick(options):
+        return options[int(rng.integers(len(options)))]
+
+    X = odd_table(pick)
+    width = np.shape(X)[1] if np.ndim(X) == 2 else 1
+    relation = pick(RELATIONS)
+    estimator = quick(pick(classes), relation, pick((0.0, 1e-6)), pick((True, False)))
+    if accepted(estimator, width):
+        fits_or_refuses(estimator, X, relation)
+
+
+PROMISE = Promise(
+    "odd rows",
+    "Odd rows are fitted within the guarantee, or refused before a charge",
+    repeated(fit_odd_rows),
+)

@@ -1,0 +1,73 @@
+"""What an attack is: a promise of the package, and an endless supply of trials to break it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The outcome of one attempt.
+
+    Attributes
+    ----------
+    subject : str
+        What was attacked, where a promise is about several things.
+    ratio : float or None
+        What was realised relative to what is stated; None where there is nothing to measure.
+    violation : str
+        What contradicts the promise, in words; empty when nothing does.
+    """
+
+    subject: str = ""
+    ratio: float | None = None
+    violation: str = ""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise and the attack on it.
+
+    Attributes
+    ----------
+    name : str
+        One word or two, to choose it by.
+    text : str
+        The promise, as the table shows it.
+    attack : callable
+        Takes a numpy generator and yields trials, each bounded to a few seconds, until nothing is
+        left to try or the caller stops asking.
+    """
+
+    name: str
+    text: str
+    attack: Callable
+
+
+def repeated(attempt):
+    """Return an attack that makes one attempt after the other.
+
+    ``attempt(rng)`` returns a Trial, or None for a trial without a violation; an AssertionError is
+    a violation.
+    """
+
+    def attack(rng):
+        while True:
+            try:
+                trial = attempt(rng)
+            except AssertionError as failure:
+                trial = Trial(violation=first_line(failure))
+            yield Trial() if trial is None else trial
+
+    return attack
+
+
+def first_line(error):
+    """Return the first line of what an error says, or its kind where it says nothing."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def spawn(rng):
+    """Return a generator of its own for one trial, so that trials do not depend on each other."""
+    return np.random.default_rng(rng.integers(2**63))

@@ -1,0 +1,87 @@
+"""Threads and processes that spend one budget at once: together never more than the ceiling."""
+
+import os
+import tempfile
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+from skdp_bary import BudgetAccountant
+from skdp_bary.exceptions import BudgetError
+from tests.privacy.test_ledger_crash import start, wait
+
+from .promises import Promise, Trial, repeated
+
+_MOST_PROCESSES, _MOST_THREADS, _MOST_SPENDS = 4, 6, 12
+
+
+def race(rng):
+    """Let some threads, of one process or of several, spend random amounts until one is refused."""
+    amounts = [Fraction(int(n), 100) for n in rng.integers(1, 60, size=_MOST_SPENDS)]
+    n_threads = int(rng.integers(2, _MOST_THREADS + 1))
+    if rng.random() < 0.5:
+        accountant = BudgetAccountant(1.0)
+        granted = _spend_in_threads(accountant, amounts, n_threads)
+        return _judged(accountant, granted)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "budget.db"
+        BudgetAccountant(1.0, ledger=path)
+        n_processes = int(rng.integers(1, _MOST_PROCESSES + 1))
+        granted = _spend_in_processes(path, amounts, n_threads, n_processes)
+        return _judged(BudgetAccountant(1.0, ledger=path), granted)
+
+
+def _judged(accountant, granted):
+    """Return a trial: how much of the ceiling was granted, and what is wrong with it."""
+    held = sorted(Fraction(str(entry.epsilon)) for entry in accountant.entries)
+    total, problems = sum(granted, Fraction(0)), []
+    if total > 1:
+        problems.append(f"{float(total)} was granted under a ceiling of 1.0")
+    if held != sorted(granted):
+        problems.append(f"{len(granted)} charges were granted, the ledger holds {len(held)}")
+    if Fraction(str(accountant.total()[0])) != sum(held, Fraction(0)):
+        problems.append("the total is not the sum of the entries")
+    accountant.verify()
+    return Trial("", float(total), "; ".join(problems))
+
+
+def _spend_in_threads(accountant, amounts, n_threads):
+    barrier, granted = threading.Barrier(n_threads), []
+
+    def spend_all(first):
+        barrier.wait()
+        for amount in amounts[first:] + amounts[:first]:
+            try:
+                accountant.spend(float(amount))
+            except BudgetError:
+                continue
+            granted.append(amount)
+
+    threads = [threading.Thread(target=spend_all, args=(number,)) for number in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return granted
+
+
+def _spend_in_processes(path, amounts, n_threads, n_processes):
+    def spend_all(number):
+        shift = number % len(amounts)
+        own = amounts[shift:] + amounts[:shift]
+        granted = _spend_in_threads(BudgetAccountant(1.0, ledger=path), own, n_threads)
+        path.with_suffix(f".{number}").write_text(" ".join(map(str, granted)))
+        os._exit(0)
+
+    pids = [start(lambda number=number: spend_all(number)) for number in range(n_processes)]
+    failed = [pid for pid in pids if wait(pid)]
+    assert not failed, "a process that was spending failed"
+    texts = [path.with_suffix(f".{number}").read_text() for number in range(n_processes)]
+    return [Fraction(amount) for text in texts for amount in text.split()]
+
+
+PROMISE = Promise(
+    "races",
+    "Threads and processes at once are granted no more than the ceiling",
+    repeated(race),
+)

@@ -1,0 +1,91 @@
+"""Share time among attacks and count what they found."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .promises import Trial
+
+_MOST_CRASHES = 3  # of one attack; after that it is given up
+_MOST_TEXTS = 20  # violations of one line that are kept in words
+
+
+@dataclass
+class Line:
+    """What was found about one promise, or about one thing that it is made for."""
+
+    promise: str
+    subject: str = ""
+    trials: int = 0
+    worst: float | None = None
+    violations: int = 0
+    texts: list = field(default_factory=list)
+
+    def add(self, trial):
+        """Count one more trial."""
+        texts = [trial.violation] if trial.violation else []
+        self.merge(Line(self.promise, self.subject, 1, trial.ratio, len(texts), texts))
+
+    def merge(self, other):
+        """Add what another run found about the same."""
+        self.trials += other.trials
+        self.violations += other.violations
+        self.texts = [*self.texts, *other.texts][:_MOST_TEXTS]
+        if other.worst is not None:
+            self.worst = other.worst if self.worst is None else max(self.worst, other.worst)
+
+
+@dataclass
+class _Running:
+    promise: object
+    rng: np.random.Generator
+    trials: Iterator
+    spent: float = 0.0
+    crashes: int = 0
+
+    def next(self):
+        """Return the next trial; None at the end of what there is to try."""
+        begin = time.perf_counter()
+        try:
+            return next(self.trials, None)
+        except Exception as error:  # whatever breaks an attack has to be looked at
+            self.crashes += 1
+            self.trials = self.promise.attack(self.rng)
+            return Trial(violation=f"the attack broke: {type(error).__name__}: {error}")
+        finally:
+            self.spent += time.perf_counter() - begin
+
+
+def run_attacks(promises, minutes, seed):
+    """Run attacks in turns until the time is over; return a list of Line.
+
+    Whichever attack has had the least time is next, and each has at least one trial.
+    """
+    streams = np.random.SeedSequence(seed).spawn(len(promises))
+    running = []
+    for promise, stream in zip(promises, streams, strict=True):
+        rng = np.random.default_rng(stream)
+        running.append(_Running(promise, rng, promise.attack(rng)))
+    lines, deadline = {}, time.perf_counter() + 60.0 * minutes
+    while running:
+        turn = min(running, key=lambda each: each.spent)
+        if turn.spent and time.perf_counter() >= deadline:
+            break
+        trial = turn.next()
+        if trial is not None:
+            text, subject = turn.promise.text, trial.subject
+            lines.setdefault((text, subject), Line(text, subject)).add(trial)
+        if trial is None or turn.crashes >= _MOST_CRASHES:
+            running.remove(turn)
+    return list(lines.values())
+
+
+def merged(runs):
+    """Return the lines of several runs as those of one, in the order of first sight."""
+    lines = {}
+    for line in (line for run in runs for line in run):
+        key = line.promise, line.subject
+        lines.setdefault(key, Line(*key)).merge(line)
+    return list(lines.values())

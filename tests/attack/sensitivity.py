@@ -1,0 +1,116 @@
+"""Search for the worst neighbors of every question: what moves must stay below what is stated.
+
+A search starts from pairs that are meant to hurt, changes rows at random and keeps what moved an
+answer further. Both fits of a pair get the same earlier releases, so what is searched over are the
+exact answers to fixed questions.
+"""
+
+import time
+
+from sklearn.base import clone
+
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay_after
+from skdp_bary.summaries._by_class import ByClass
+from skdp_bary.summaries._row_features import FeaturesOf
+from skdp_bary.testing._aim import aimed_pairs
+from skdp_bary.testing._hostile import hostile_pairs, make_arguments
+from skdp_bary.testing._settings import settings
+from tests.test_privacy_common import ESTIMATORS
+
+from .neighbors import Mutations, Neighbors
+from .promises import Promise, Trial, spawn
+
+_SECONDS = 5.0  # of one search
+_MOST_TRIALS = 300
+_STARTS = 0.3  # share of the trials of a search that try the pairs to start from
+_KINDS = ("rows", "persons", "weights")
+# Rows that come out as rows do so in another order on a neighbor; a replay cannot pair them.
+REPLAYED = [each for each in ESTIMATORS if getattr(each, "mechanism", None) != "rows"]
+
+
+class Search:
+    """A search for the worst neighbors of the questions of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With its relation, and with ``random_state`` set, so that its fits draw alike.
+    kind : "rows", "persons" or "weights"
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, estimator, kind, rng):
+        self.estimator, self.rng = estimator, rng
+        arguments = make_arguments(estimator, kind=kind)
+        recording = record_fit(estimator, arguments)
+        self.refused = recording.error
+        self.script = recording.records
+        self.best = {}
+        self._mutations = Mutations(estimator, arguments["X"].shape[1], rng)
+        self._starts = [] if self.refused else self._hostile(kind)
+
+    def _hostile(self, kind):
+        pairs = hostile_pairs(self.estimator, kind)
+        for record in self.script:
+            pairs += aimed_pairs(self.estimator, kind, record.query)
+        return [pairs[i] for i in self.rng.permutation(len(pairs))]
+
+    def next(self):
+        """Try one more pair and return a Trial for every question, or nothing if it is refused."""
+        steps = list(self.best)
+        if self._starts and (not steps or self.rng.random() < _STARTS):
+            neighbors = Neighbors.of(self._starts.pop())
+        else:
+            aim = min(steps, key=lambda step: self.best[step][0] * self.rng.random())
+            neighbors = self._mutations.mutated(self.best[aim][1])
+        data, neighbor = neighbors.data()
+        before = record_fit(self.estimator, data, self.script)
+        if before.error is not None:  # such rows are refused
+            return []
+        report = replay_after(before, self.estimator, neighbor)
+        for step in report.steps:
+            if step.ratio >= self.best.get(step.name, (0.0,))[0]:
+                self.best[step.name] = step.ratio, neighbors
+        return list(self._trials(before.records, report))
+
+    def _trials(self, records, report):
+        for record, step in zip(records, report.steps, strict=False):
+            found = "; ".join(f"{self.estimator!r}: {step.name}: {v}" for v in step.violations)
+            yield Trial(_question(record.query), step.ratio, found)
+        for text in report.fit_violations:
+            yield Trial("order of questions", None, f"{self.estimator!r}: {text}")
+
+
+def _question(query):
+    """Return the name of what is asked, without what it is wrapped in."""
+    if isinstance(query, FeaturesOf):
+        query = query.query
+    if isinstance(query, ByClass):
+        query = query.queries[0]
+    return type(query).__name__
+
+
+def searches(rng, estimators=REPLAYED):
+    """Yield the trials of one short search after the other, each of a random setting."""
+    while True:
+        own = spawn(rng)
+        estimator = estimators[own.integers(len(estimators))]
+        candidates = settings(estimator)
+        candidate = candidates[own.integers(len(candidates))]
+        kind = _KINDS[own.integers(len(_KINDS))]
+        search = Search(clone(candidate).set_params(random_state=0), kind, own)
+        if search.refused is not None:
+            continue
+        deadline = time.perf_counter() + _SECONDS
+        for _ in range(_MOST_TRIALS):
+            yield from search.next()
+            if time.perf_counter() > deadline:
+                break
+
+
+PROMISE = Promise(
+    "sensitivity",
+    "No neighbor moves an exact answer further than the noise is made for",
+    searches,
+)

@@ -1,0 +1,204 @@
+"""The attacks: a few trials of each find nothing, and each sees a planted bug."""
+
+import contextlib
+import json
+import os
+import time
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary.estimators import _base
+from skdp_bary.privacy import _memory
+from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.summaries._hierarchy import CellCounts
+from skdp_bary.testing._hostile import hostile_pairs
+from tests.attack import __main__, black_box, containers, killings, odd_rows, races
+from tests.attack.neighbors import Neighbors
+from tests.attack.promises import Promise, Trial, repeated
+from tests.attack.runner import Line, merged, run_attacks
+from tests.attack.sensitivity import Search, searches
+from tests.attack.suite import PROMISES
+from tests.inspection.test_replay import HalfStated, asking
+from tests.privacy import test_ledger_crash
+
+SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")
+pytestmark = pytest.mark.filterwarnings("ignore")
+QUICK_AUDIT = {"_SECONDS": 0.5, "_FEWEST": 1, "_MOST": 100}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def found(trials, at_most):
+    """What is found until the first violation, in so many trials."""
+    for trial in islice(trials, at_most):
+        if trial.violation:
+            return trial.violation
+    return ""
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_few_trials_find_nothing(name, rng, monkeypatch):
+    for setting, value in QUICK_AUDIT.items():
+        monkeypatch.setattr(black_box, setting, value)
+    assert found(PROMISES[name].attack(rng), 1 if name == "black box" else 3) == ""
+
+
+class TestPlantedBugs:
+    def test_half_a_sensitivity(self, rng):
+        assert "stated is" in found(searches(rng, [asking(HalfStated)]), 60)
+
+    def test_a_bug_in_one_corner_is_found_by_climbing(self, rng, monkeypatch):
+        """Hostile pairs alone do not see it: what a row adds is larger around one odd place."""
+        count = CellCounts.count
+
+        def more_around_a_place(query, state, chunk):
+            count(query, state, chunk)
+            distance = np.abs(chunk.X - [0.37, 0.61]).max(axis=1)
+            state[0][0, 0] += np.floor(3 * np.exp(-3 * distance)).astype(int).sum() - len(chunk.X)
+
+        monkeypatch.setattr(CellCounts, "count", more_around_a_place)
+        search = Search(SMALL.set_params(random_state=0, neighbors="add_remove"), "rows", rng)
+        trials = (trial for _ in range(200) for trial in search.next())
+        assert found(trials, 200)
+
+    def test_rows_that_depend_on_their_chunk(self, rng, monkeypatch):
+        count = CellCounts.count
+
+        def more_in_long_chunks(query, state, chunk):
+            count(query, state, chunk)
+            state[0][0, 0] += len(chunk.X) > 30
+
+        monkeypatch.setattr(CellCounts, "count", more_in_long_chunks)
+        attack = repeated(lambda rng: containers.lay_out_otherwise(rng, [SMALL]))
+        assert "tree" in found(attack(rng), 30)
+
+    def test_a_fit_that_charges_before_it_checks(self, rng):
+        class ChargesFirst(PrivateMeasure):
+            def fit(self, X, y=None, *, groups=None, sample_weight=None):
+                self.accountant.spend(self.epsilon)
+                return super().fit(X, y, groups=groups, sample_weight=sample_weight)
+
+        attack = repeated(lambda rng: odd_rows.fit_odd_rows(rng, [ChargesFirst]))
+        assert found(attack(rng), 30)
+
+    def test_a_ledger_without_a_lock(self, rng, monkeypatch):
+        admit = BudgetAccountant._admit
+
+        def slow(*arguments):
+            admit(*arguments)
+            time.sleep(0.01)
+
+        monkeypatch.setattr(BudgetAccountant, "_admit", slow)
+        monkeypatch.setattr(_memory, "LOCK", contextlib.nullcontext())
+        assert "under a ceiling" in found(races.PROMISE.attack(rng), 30)
+
+    def test_a_release_before_its_charge(self, rng, monkeypatch):
+        def release_and_charge(path, released, kill):
+            accountant = BudgetAccountant(1000.0, ledger=path)
+            for number in range(1000):
+                os.write(released, f"{kill}-{number}\n".encode())
+                time.sleep(0.005)
+                accountant.charge(test_ledger_crash.PLAN, f"{kill}-{number}")
+
+        monkeypatch.setattr(test_ledger_crash, "charge_and_release", release_and_charge)
+        assert "without its charge" in found(killings.PROMISE.attack(rng), 30)
+
+    def test_a_tenth_of_the_noise(self, rng, monkeypatch):
+        class Narrow:
+            def draw(self, scale, shape, noise):
+                return super().draw(scale / 10, shape, noise)
+
+        monkeypatch.setattr(_base, "DiscreteLaplace", type("L", (Narrow, DiscreteLaplace), {}))
+        monkeypatch.setattr(_base, "RoundedGaussian", type("G", (Narrow, RoundedGaussian), {}))
+        monkeypatch.setattr(black_box, "_MOST", 400)
+        monkeypatch.setattr(black_box, "_EPSILONS", (1.0,))
+        small = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60)
+        assert "show a loss of at least" in found(black_box.audits(rng, [small]), 2)
+
+
+@pytest.mark.parametrize("kind", ["rows", "persons", "weights"])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_neighbors_are_split_into_one_person_and_the_others(relation, kind):
+    for pair in hostile_pairs(PrivateMeasure(bounds=(0, 1), neighbors=relation), kind):
+        neighbors = Neighbors.of(pair)
+        sizes = [len(side["X"]) for side in (neighbors.old, neighbors.new)]
+        assert sorted(map(bool, sizes)) == [relation == "replace_one", True], pair.name
+        for made, given in zip(neighbors.data(), (pair.data, pair.neighbor), strict=True):
+            assert sorted(made["X"].tolist()) == sorted(given["X"].tolist())
+
+
+def endless(trial, seconds=0.0):
+    def attack(rng):
+        while True:
+            time.sleep(seconds)
+            yield trial
+
+    return attack
+
+
+def breaks(rng):
+    raise RuntimeError("no attack")
+    yield
+
+
+class TestRunner:
+    def test_time_is_shared(self):
+        slow, quick = (endless(Trial(), seconds) for seconds in (0.02, 0.001))
+        promises = [Promise("slow", "slow", slow), Promise("quick", "quick", quick)]
+        slow, quick = run_attacks(promises, 0.5 / 60, 0)
+        assert 5 < slow.trials < 20 and quick.trials > 4 * slow.trials
+
+    def test_every_attack_has_one_trial_and_may_end(self):
+        promises = [Promise(f"{i}", f"{i}", lambda rng: iter([Trial()])) for i in range(3)]
+        assert [line.trials for line in run_attacks(promises, 0.0, 0)] == [1, 1, 1]
+
+    def test_an_attack_that_breaks_is_a_violation_and_given_up(self):
+        (line,) = run_attacks([Promise("broken", "broken", breaks)], 1.0, 0)
+        assert line.violations == 3 and "RuntimeError: no attack" in line.texts[0]
+
+    def test_failed_assertions_are_violations(self):
+        def attempt(rng):
+            raise AssertionError("one\ntwo")
+
+        (line,) = run_attacks([Promise("a", "a", repeated(attempt))], 0.0, 0)
+        assert (line.violations, line.texts) == (1, ["one"])
+
+    def test_seeds_decide(self):
+        def draws(rng):
+            while True:
+                yield Trial(ratio=rng.random())
+
+        runs = [run_attacks([Promise("a", "a", draws)], 0.0, (1, worker)) for worker in (0, 0, 1)]
+        first, same, other = (run[0].worst for run in runs)
+        assert first == same != other
+
+    def test_workers_add_up(self):
+        runs = [
+            [Line("a", "x", 2, 0.5, 0, []), Line("b", "", 1, None, 0, [])],
+            [Line("a", "x", 3, 0.75, 1, ["bad"]), Line("a", "y", 1, None, 0, [])],
+        ]
+        assert merged(runs) == [
+            Line("a", "x", 5, 0.75, 1, ["bad"]),
+            Line("b", "", 1, None, 0, []),
+            Line("a", "y", 1, None, 0, []),
+        ]
+
+
+@pytest.mark.parametrize("violation", ["", "a row shows"])
+def test_the_command_prints_a_table_and_exits(violation, tmp_path, monkeypatch, capsys):
+    lines = [Line("It holds", "", 7, 0.5, int(bool(violation)), [violation] if violation else [])]
+    monkeypatch.setattr(__main__, "run_in_processes", lambda *_: lines)
+    record = tmp_path / "attack.json"
+    status = __main__.main(["--minutes", "1", "--record", str(record)])
+    printed = capsys.readouterr().out
+    assert status == int(bool(violation))
+    assert "It holds" in printed and "7" in printed and "0.500000" in printed
+    assert violation in printed
+    kept = json.loads(record.read_text())
+    assert kept["lines"][0]["trials"] == 7 and kept["numpy"] == np.__version__

@@ -172,10 +172,11 @@ def test_an_interrupt_leaves_the_step_used_and_the_charge_made(error, monkeypatc
 
     here = desk(till=till)
     monkeypatch.setattr(_desk, "release", broken)
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         here.answer(talk())
     monkeypatch.undo()
-    assert till.charges == 1 and ended == [True]
+    assert till.charges == 1
+    assert ended == [True], f"the conversation is open while {caught} is handled"
     with pytest.raises(PlanError, match="next step of the plan is 'two'"):
         here.ask("one", PersonCount())
 

@@ -19,6 +19,7 @@ LEVELS = {
     "privacy": 1,
     "geometry": 1,
     "transport": 1,
+    "_parameters": 2,
     "summaries": 2,
     "transformers": 3,
     "estimators": 4,

@@ -6,7 +6,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..privacy._checks import check_integer, check_option, check_real
+from .._parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    PRIVACY_RULES,
+    Function,
+    Having,
+    Integer,
+    Number,
+    Option,
+    check_parameters,
+)
 from ..privacy._noise import public_generator
 from ._adapter_head import RowClassifier
 from ._adapter_marginals import MomentsMethod, SketchMethod
@@ -25,6 +35,7 @@ METHODS = {
 _NONE = "none"
 _WITHOUT_VIEWS = MeanShift()
 _GOOD_SOURCE = 0.9
+_FEATURE_MAP = "an estimator with transform or predict_proba"
 
 
 class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
@@ -181,6 +192,17 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     np.True_
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "estimator": Having(_FEATURE_MAP, ("transform", "predict_proba")) | Function() | None,
+        "row_map": Function() | None,
+        "views": Function() | None,
+        "method": Option((*METHODS, _NONE)),
+        "hidden": Integer(1, 1 << 16),
+        "align": Number(0.0, 1e6),
+        "max_iter": Integer(1, MOST_STEPS) | None,
+        "block_rows": Integer(1, MOST_FEATURES),
+    }
+
     def __init__(
         self,
         estimator=None,
@@ -299,16 +321,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _check_parameters(self):
-        check_option(self.method, "method", (*METHODS, _NONE))
-        check_integer(self.hidden, "hidden", low=1)
-        if self.max_iter is not None:
-            check_integer(self.max_iter, "max_iter", low=1)
-        check_integer(self.block_rows, "block_rows", low=1)
-        check_real(self.align, "align", low=0.0)
-        for name in ("row_map", "views"):
-            value = getattr(self, name)
-            if value is not None and not callable(value):
-                raise ValueError(f"{name} must be a callable or None, got {value!r}.")
+        check_parameters(self)
         if self.views is not None:
             check_views_signature(self.views)
 

@@ -5,7 +5,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..privacy._checks import check_integer, check_option, check_real
+from .._parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    PRIVACY_RULES,
+    Integer,
+    Labels,
+    Number,
+    OneOf,
+    Option,
+    Points,
+    Weights,
+)
+from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ..summaries._rows import encode_labels
 from ..transport import DiscreteMeasure
@@ -18,6 +30,7 @@ from ._classes import named_or_found_classes
 from ._misplaced import warn_of_border
 from ._tree_methods import BlockCountsMethod, CountsMethod, HaarMethod
 
+_MOST_ATOMS = 4096
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
 _SUBSPACE = SubspaceMethod()
 _PERTURBATION = PerturbationMethod()
@@ -208,6 +221,20 @@ default="auto"
     True
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "n_atoms": Integer(1, _MOST_ATOMS),
+        "method": Option(tuple(METHODS)),
+        "p": OneOf((1, 2)),
+        "classes": Labels() | None,
+        "class_weights": Weights() | None,
+        "n_init": Integer(1, MOST_STEPS) | None,
+        "init": Points("public points, an array of finite numbers") | None,
+        "n_rounds": Integer(1, MOST_STEPS),
+        "subsample": Number(0.0, 1.0, open_low=True) | None,
+        "n_components": Integer(1, MOST_FEATURES) | None,
+        "distortion": Number(0.0, 1.0, open_low=True, open_high=True) | None,
+    }
+
     def __init__(
         self,
         n_atoms=8,
@@ -369,12 +396,6 @@ default="auto"
         return self.subsample
 
     def _shares(self, n_features):
-        check_integer(self.n_atoms, "n_atoms", low=1)
-        if self.n_init is not None:
-            check_integer(self.n_init, "n_init", low=1)
-        check_option(self.method, "method", METHODS)
-        if check_real(self.p, "p", low=1, high=2) not in (1.0, 2.0):
-            raise ValueError(f"p must be 1 or 2, got {self.p!r}.")
         return METHODS[self.method].shares(self, n_features)
 
     def _query(self, step_name, facts):

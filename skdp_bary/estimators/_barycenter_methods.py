@@ -8,7 +8,6 @@ import numpy as np
 
 from ..geometry._cell_tree import CellTree
 from ..privacy._calibration import gaussian_mu
-from ..privacy._checks import check_delta, check_epsilon, check_integer
 from ..privacy._mechanisms import RoundedGaussian
 from ..privacy._noise import public_generator
 from ..transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
@@ -154,8 +153,8 @@ def _is_drowned(estimator, n_features):
 def signal_level(estimator, n_features):
     """Return persons a class, by the public hint, over those whose sums noise does not drown."""
     classes = 1 if estimator.classes is None else max(np.size(estimator.classes), 1)
-    persons = check_integer(estimator.n_hint, "n_hint", low=1) / classes
-    epsilon, delta = check_epsilon(estimator.epsilon), check_delta(estimator.delta)
+    persons = estimator.n_hint / classes
+    epsilon, delta = estimator.epsilon, estimator.delta
     if delta > 0:
         return persons * gaussian_mu(epsilon, delta) / (_GAUSSIAN_SIGNAL * math.sqrt(n_features))
     return persons * epsilon / _PURE_SIGNAL

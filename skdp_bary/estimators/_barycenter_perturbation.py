@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ..summaries._cell_spreads import CellSpreads
 from ..transport import DiscreteMeasure
@@ -80,7 +79,7 @@ class PerturbationMethod(BarycenterMethod):
                 f"method={estimator.method!r} releases means of cells and needs p=2: the median "
                 f"of a cell is not a function of sums. Got p={estimator.p!r}."
             )
-        rounds = check_integer(estimator.n_rounds, "n_rounds", low=1)
+        rounds = estimator.n_rounds
         start = {} if public_start(estimator, n_features) is not None else {"tree": _START_SHARE}
         each = (1.0 - sum(start.values())) / rounds
         return start | {f"round_{place}": each for place in range(1, rounds + 1)}

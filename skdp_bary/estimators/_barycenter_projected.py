@@ -6,7 +6,7 @@ import numpy as np
 
 from ..geometry import Ball
 from ..geometry._projections import barycenter_dimension, jl_matrix
-from ..privacy._checks import check_integer, check_real
+from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ..summaries._mapped import Mapped
 from ._barycenter_methods import search_barycenter, tree_measures
@@ -72,5 +72,4 @@ def target_dimension(estimator, n_features):
         return check_integer(estimator.n_components, "n_components", low=1, high=n_features)
     if estimator.distortion is None:
         raise ValueError("method='projected' needs n_components or distortion, got neither.")
-    check_real(estimator.distortion, "distortion", low=0, high=1, open_low=True, open_high=True)
     return min(n_features, barycenter_dimension(estimator.n_atoms, estimator.distortion))

@@ -9,14 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from .._parameters import PRIVACY_RULES, check_parameters
 from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._accountant import BudgetAccountant
-from ..privacy._checks import check_delta, check_epsilon, check_integer
+from ..privacy._checks import check_integer
 from ..privacy._entries import note_of
 from ..privacy._filters import SumFilter
 from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
+from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Plan, Step, split_epsilon, split_mu
 from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
@@ -90,6 +91,8 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
     ``accountant`` and ``random_state`` beside its own parameters.
     """
 
+    _parameter_rules = PRIVACY_RULES
+
     def fit(self, X, y=None, *, groups=None, sample_weight=None):
         """Release what this estimator needs to know about the rows, and compute on the release.
 
@@ -115,6 +118,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        check_parameters(self)
         names = BaseEstimator()
         rows = self._open(names, X, y, groups, sample_weight)
         plan = self.privacy_plan(rows.n_features)
@@ -158,7 +162,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             Named steps with their mechanisms, the neighbouring relation, epsilon and delta.
         """
         n_features = check_integer(n_features, "n_features", low=1)
-        epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
+        check_parameters(self)
         bought = self._prelude_shares()
         own = self._shares(n_features)
         rest = 1.0 - sum(bought.values())
@@ -166,14 +170,14 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         shares = bought | {name: rest * share / total for name, share in own.items()}
         rate = self._sampling_rate()
         if rate is not None:
-            return subsampled_plan(self._relation(), epsilon, delta, shares, rate)
-        if delta == 0:
-            amounts = split_epsilon(epsilon, shares)
+            return subsampled_plan(self._relation(), self.epsilon, self.delta, shares, rate)
+        if self.delta == 0:
+            amounts = split_epsilon(self.epsilon, shares)
             steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
         else:
-            amounts = split_mu(epsilon, delta, shares)
+            amounts = split_mu(self.epsilon, self.delta, shares)
             steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
-        return Plan(self._relation(), epsilon, delta, steps)
+        return Plan(self._relation(), self.epsilon, self.delta, steps)
 
     @abstractmethod
     def _shares(self, n_features):
@@ -237,7 +241,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         public_sizes = plan.relation == REPLACE_ONE or (
             plan.relation != ADD_REMOVE and n_classes == 1
         )
-        size = None if self.n_hint is None else check_integer(self.n_hint, "n_hint", low=1)
+        size = self.n_hint
         if size is not None and isinstance(plan, SubsampledPlan):
             size = max(1, round(size * plan.rate))
         if size is None and plan.relation != ADD_REMOVE:
@@ -313,23 +317,15 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
 
     def _relation(self):
         if self.neighbors is not None:
-            return check_neighbors(self.neighbors)
-        shared = self._shared_budget()
-        return ADD_REMOVE if shared is None else shared.neighbors
+            return self.neighbors
+        return ADD_REMOVE if self.accountant is None else self.accountant.neighbors
 
     def _budget(self):
-        if self._shared_budget() is None:
+        if self.accountant is None:
             # entries are counted in whole units, so the ceiling is what one entry takes
             units = SumFilter(self.epsilon, self.delta)
             ceiling = units.total(units.price(self.epsilon, self.delta))
             return BudgetAccountant(*ceiling, neighbors=self._relation())
-        return self.accountant
-
-    def _shared_budget(self):
-        if self.accountant is not None and not hasattr(self.accountant, "charge"):
-            raise TypeError(
-                f"accountant must be a BudgetAccountant or None, got {self.accountant!r}."
-            )
         return self.accountant
 
     def _guarantee(self):

@@ -5,7 +5,17 @@ import math
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..privacy._checks import check_integer, check_option, check_real
+from .._parameters import (
+    MOST_FEATURES,
+    PRIVACY_RULES,
+    Integer,
+    Integers,
+    Labels,
+    Number,
+    Option,
+    Weights,
+)
+from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ._base import BasePrivateEstimator
 from ._classes import named_or_found_classes
@@ -16,6 +26,10 @@ from ._kmeans_methods import public_mu
 from ._shrinkage import positive_part
 
 _MOST_CELLS = 256
+_NEEDS_DELTA = (
+    "PrivateGenerator releases second moments with Gaussian noise and needs delta > 0; "
+    "PrivateMeasure has a pure form."
+)
 _MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
 _NOISY = 0.1
 
@@ -145,6 +159,15 @@ class PrivateGenerator(BasePrivateEstimator):
     True
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
+        "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
+        "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
+        "radius": Number(1e-60, 1e60) | None,
+        "classes": Labels() | None,
+        "class_prior": Weights() | None,
+    }
+
     def __init__(
         self,
         n_components="auto",
@@ -251,29 +274,13 @@ class PrivateGenerator(BasePrivateEstimator):
         return named_or_found_classes(self.classes, y, self._relation())
 
     def _shares(self, n_features):
-        if not self.delta > 0:
-            raise ValueError(
-                "PrivateGenerator releases second moments with Gaussian noise and needs delta > 0, "
-                f"got delta={self.delta!r}; PrivateMeasure has a pure form."
-            )
-        if isinstance(self.n_components, str):
-            check_option(self.n_components, "n_components", ("auto",))
-        else:
-            check_integer(self.n_components, "n_components", low=1, high=_MOST_CELLS)
-        if self.radius is not None:
-            check_real(self.radius, "radius", low=0.0, open_low=True)
         self._check_image(n_features)
         n_classes = 1 if self.classes is None else np.size(self.classes)
         return shares(number_of_cells(self, n_features, n_classes, self.n_hint))
 
     def _check_image(self, n_features):
         shape = self.image_shape
-        if shape is None:
-            return
-        sides = tuple(shape) if np.ndim(shape) == 1 else ()
-        for side in sides:
-            check_integer(side, "A side of image_shape", low=1)
-        if len(sides) not in (2, 3) or np.prod(sides) != n_features:
+        if shape is not None and math.prod(map(int, shape)) != n_features:
             raise ValueError(
                 "image_shape must be (height, width) or (height, width, channels) of the "
                 f"{n_features} features, got {shape!r}."

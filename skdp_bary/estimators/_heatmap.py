@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 
-from ..geometry._domains import check_domain
-from ..privacy._checks import check_delta, check_integer, check_option, check_real
+from .._parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
 from ..privacy._neighbors import ADD_REMOVE
 from ..summaries._partition import MAX_GRID_DEPTH, QuadGrid
 from ._base import BasePrivateEstimator
 from ._heatmap_fit import HeatmapCells
 from ._heatmap_methods import HEATMAP_METHODS, HeatmapSetting
-from ._heatmap_views import HeatmapViews, check_power
+from ._heatmap_views import HeatmapViews
 from ._misplaced import warn_of_missing
 
 
@@ -141,6 +140,17 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     ((256, 256), 1.0)
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": OneOf((0,), note="The guarantee is pure."),
+        "bounds": PublicDomain(),
+        "resolution": PowerOfTwo(2, 2**MAX_GRID_DEPTH),
+        "bandwidth": Number(2.0**-MAX_GRID_DEPTH, 1.0),
+        "method": Option(tuple(HEATMAP_METHODS)),
+        "reconstruction": Option(("auto", "posterior", "l1")),
+        "n_kept": Integer(1, 2**MAX_GRID_DEPTH),
+        "top_share": Number(0.0, 1.0, open_low=True),
+    }
+
     def __init__(
         self,
         epsilon=1.0,
@@ -184,16 +194,6 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _shares(self, n_features):
         self._check_width(n_features)
-        if self.bounds is None:
-            raise ValueError("bounds must be the public map, a (low, high) pair, got None.")
-        check_domain(self.bounds, n_features)
-        if check_delta(self.delta) != 0:
-            raise ValueError(f"delta must be 0: the guarantee is pure, got {self.delta!r}.")
-        check_option(self.method, "method", HEATMAP_METHODS)
-        check_option(self.reconstruction, "reconstruction", ("auto", "posterior", "l1"))
-        check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
-        check_integer(self.n_kept, "n_kept", low=1)
-        check_real(self.top_share, "top_share", low=0.0, high=1.0, open_low=True)
         setting = self._setting(None, 1)
         limit = HEATMAP_METHODS[self.method].max_depth
         if limit is not None and setting.depth > limit:
@@ -204,11 +204,10 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         return HEATMAP_METHODS[self.method].shares(setting)
 
     def _prelude_shares(self):
-        check_option(self.method, "method", HEATMAP_METHODS)
         return super()._prelude_shares() if HEATMAP_METHODS[self.method].needs_size else {}
 
     def _setting(self, size, units):
-        depth = check_power(self.resolution, 2**MAX_GRID_DEPTH)
+        depth = int(self.resolution).bit_length() - 1
         return HeatmapSetting(
             depth=depth,
             finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),

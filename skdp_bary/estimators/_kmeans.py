@@ -9,9 +9,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
 from ..exceptions import PrivacyWarning
 from ..geometry._ball import Ball
-from ..privacy._checks import check_integer, check_option
+from ..privacy._checks import check_integer
 from ..transport import DiscreteMeasure
 from ._base import BasePrivateEstimator
 from ._kmeans_cover import HighCoverMethod, LowCoverMethod
@@ -28,6 +29,11 @@ METHODS = {  # with at most three features, and with more
     "max_cover": (LowCoverMethod(), HighCoverMethod()),
 }
 _FROM_CENTERS = LloydMethod()
+_NO_ROWS = (
+    "What picks rows would release them: leave init out, "
+    'init="grid" runs k-means++ on noisy counts.'
+)
+_FREE_STARTS = "Starts are made on the release and cost no privacy: leave it out for 10 of them."
 _NOT_RELEASED = {  # of scikit-learn's KMeans
     "labels_": "it would be an exact answer about every row. predict gives labels of rows you see",
     "inertia_": "it would be an exact sum over the rows. -score(X) gives it for rows you see",
@@ -155,6 +161,14 @@ class PrivateKMeans(
     >>> np.sort(kmeans.cluster_centers_[:, 0]).round(1)
     array([0.2, 0.8])
     """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "n_clusters": Integer(1, _MOST_CLUSTERS),
+        "init": Option(tuple(METHODS), note=_NO_ROWS)
+        | Points("public centers, an array of finite numbers"),
+        "n_init": Integer(1, MOST_STEPS, note=_FREE_STARTS),
+        "max_iter": Integer(0, MOST_STEPS) | Option(("auto",)),
+    }
 
     def __init__(
         self,
@@ -319,25 +333,7 @@ class PrivateKMeans(
         return low if n_features <= _LOW_FEATURES else high
 
     def _shares(self, n_features):
-        check_integer(self.n_clusters, "n_clusters", low=1, high=_MOST_CLUSTERS)
-        if isinstance(self.n_init, str):
-            raise ValueError(
-                "n_init must be an integer of at least 1: starts are made on the release and cost "
-                f"no privacy, so leave it out for 10 of them. Got {self.n_init!r}."
-            )
-        check_integer(self.n_init, "n_init", low=1)
-        if isinstance(self.max_iter, str):
-            check_option(self.max_iter, "max_iter", ("auto",))
-        else:
-            check_integer(self.max_iter, "max_iter", low=0)
-        if isinstance(self.init, str):
-            if self.init in ("k-means++", "random"):
-                raise ValueError(
-                    f"init={self.init!r} picks rows, which are private. Leave init out: "
-                    'init="grid" runs k-means++ on noisy counts.'
-                )
-            check_option(self.init, "init", METHODS)
-        else:
+        if not isinstance(self.init, str):
             public_centers(self, n_features)
         return self._method(n_features).shares(self, n_features)
 

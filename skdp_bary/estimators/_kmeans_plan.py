@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..privacy._checks import check_integer
 from ._kmeans_methods import public_mu
 
 AMBIENT_ROUNDS = 2
@@ -95,8 +94,7 @@ def _pure_plan(estimator, n_features):
     shares, rounds, bits = _PURE
     mean = _PURE_WIDE_MEAN if n_features > _PURE_WIDE else shares[0]
     if estimator.n_hint is not None:
-        size = check_integer(estimator.n_hint, "n_hint", low=1)
-        spent = size * float(estimator.epsilon) * PURE_MOMENTS[1] / sum(PURE_MOMENTS)
+        spent = estimator.n_hint * float(estimator.epsilon) * PURE_MOMENTS[1] / sum(PURE_MOMENTS)
         needed = math.sqrt(2.0 / _PURE_MEAN_ERROR) * n_features / spent
         mean = float(np.clip(needed, mean, _PURE_MOST_MEAN))
     rest = (1.0 - mean) / (1.0 - shares[0])

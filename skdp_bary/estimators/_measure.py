@@ -5,9 +5,10 @@ import math
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._parameters import PRIVACY_RULES, Integer, Option
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
 from ..geometry._domains import Box, Domain
-from ..privacy._checks import check_integer, check_option
+from ..privacy._checks import check_integer
 from ..privacy._mechanisms import RoundedGaussian
 from ..privacy._noise import public_generator
 from ..transport._haar import prune
@@ -137,6 +138,11 @@ class PrivateMeasure(BasePrivateEstimator):
     True
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
+        "method": Option(tuple(METHODS)),
+    }
+
     def __init__(
         self,
         epsilon=1.0,
@@ -244,12 +250,11 @@ class PrivateMeasure(BasePrivateEstimator):
         return DiscreteMeasure(self.support_, self.weights_)
 
     def _shares(self, n_features):
-        check_option(self.method, "method", METHODS)
-        if isinstance(self.depth, str):
-            check_option(self.depth, "depth", ("auto",))
-        else:  # before anything is charged, and not when the tree is first needed
-            is_box = not isinstance(self.bounds, Domain) or isinstance(self.bounds, Box)
-            check_integer(self.depth, "depth", low=0, high=MAX_DEPTH if is_box else _GRID_DEPTH)
+        is_box = not isinstance(self.bounds, Domain) or isinstance(self.bounds, Box)
+        if not is_box and not isinstance(self.depth, str):
+            Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.").check(
+                self.depth, "depth"
+            )
         return {"tree": 1.0}
 
     def _questions(self, facts):

@@ -2,13 +2,22 @@
 
 import numpy as np
 
-from ..privacy._checks import check_option
+from .._parameters import (
+    MOST_FEATURES,
+    PRIVACY_RULES,
+    Integer,
+    Integers,
+    Labels,
+    OneOf,
+    Option,
+    Points,
+)
 from ._base import BasePrivateEstimator
 from ._classes import named_classes
 from ._sliced_directions import DIRECTIONS, public_directions
 from ._sliced_rows import RowsMechanism
 from ._sliced_scalar import ScalarMechanism
-from ._sliced_sketch import SketchMechanism, given_sizes
+from ._sliced_sketch import MOST_PERSONS, MOST_QUANTILES, SketchMechanism, given_sizes
 from ._sliced_views import SlicedViews
 
 MECHANISMS = {
@@ -155,6 +164,17 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     True
     """
 
+    _parameter_rules = PRIVACY_RULES | {
+        "n_projections": Integer(1, MOST_FEATURES) | None,
+        "n_quantiles": Integer(1, MOST_QUANTILES) | None,
+        "p": OneOf((1, 2)),
+        "mechanism": Option(tuple(MECHANISMS)),
+        "directions": Option(DIRECTIONS) | Points("an array of public directions as columns"),
+        "reference": Points("public rows of shape (n_rows, n_features)") | None,
+        "classes": Labels() | None,
+        "n_min": Integer(1, MOST_PERSONS) | Integers(Integer(1, MOST_PERSONS)) | None,
+    }
+
     def __init__(
         self,
         n_projections=None,
@@ -198,11 +218,6 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _shares(self, n_features):
-        check_option(self.mechanism, "mechanism", MECHANISMS)
-        if self.p not in (1, 2):
-            raise ValueError(f"p must be 1 or 2, got {self.p!r}.")
-        if isinstance(self.directions, str):
-            check_option(self.directions, "directions", DIRECTIONS)
         public_directions(self.directions, self.n_projections, n_features)
         if self.n_min is not None:
             given_sizes(self.n_min, 1 if self.classes is None else np.size(self.classes))

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..geometry._projections import haar_frame, tight_frame
 from ..geometry._slices import check_directions
-from ..privacy._checks import check_integer
 
 DIRECTIONS = ("tight", "iid")
 
@@ -23,7 +22,7 @@ def direction_count(n_projections, n_features):
     the line all directions are one.
     """
     if n_projections is not None:
-        return check_integer(n_projections, "n_projections", low=1)
+        return n_projections
     if n_features == 1:
         return 1
     return n_features * math.ceil(_LEAST / n_features) if n_features <= _MOST else _MOST

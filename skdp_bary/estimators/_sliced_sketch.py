@@ -19,8 +19,8 @@ from ._sliced_mechanisms import SlicedMechanism, SlicedRelease
 _SIZES_SHARE = 0.05
 _MARGIN = 2.5  # standard deviations that a bought number of persons is lowered by
 _FEWEST, _MOST = 8, 128
-_MOST_QUANTILES = 1 << 12
-_MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
+MOST_QUANTILES = 1 << 12
+MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
 
 
 class SketchMechanism(SlicedMechanism):
@@ -33,8 +33,6 @@ class SketchMechanism(SlicedMechanism):
                 "delta must be above zero for mechanism='sketch', which adds Gaussian noise; "
                 "mechanism='scalar' has pure privacy."
             )
-        if estimator.n_quantiles is not None:
-            check_integer(estimator.n_quantiles, "n_quantiles", low=1, high=_MOST_QUANTILES)
 
     def check_facts(self, estimator, facts):
         """Sizes must be known: public, given or bought."""
@@ -220,7 +218,7 @@ def require_sizes(estimator, facts):
         )
 
 
-def padding(estimator, facts, most=_MOST_PERSONS):
+def padding(estimator, facts, most=MOST_PERSONS):
     """Return the number of persons that each class is padded to; None where sizes are public.
 
     Bought sizes are cut at `most`; fewer are always allowed.
@@ -231,17 +229,17 @@ def padding(estimator, facts, most=_MOST_PERSONS):
         return given_sizes(estimator.n_min, facts.n_classes)
     released = facts.released["sizes"]
     lowered = (released.values[0] - _MARGIN * released.noise_sd[0]) / facts.units
-    most = min(most, _MOST_PERSONS)
+    most = min(most, MOST_PERSONS)
     return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist())
 
 
 def given_sizes(n_min, n_classes):
     """Return the public lower bounds of the sizes of the classes as integers."""
-    sizes = np.ravel(np.asarray(n_min, dtype=object)).tolist()
-    if np.ndim(n_min) > 0 and len(sizes) != n_classes:
+    if np.ndim(n_min) == 0:
+        return (int(n_min),) * n_classes
+    if len(n_min) != n_classes:
         raise ValueError(f"n_min must be one number or {n_classes} of them, got {n_min!r}.")
-    sizes = [check_integer(size, "n_min", low=1, high=_MOST_PERSONS) for size in sizes]
-    return tuple(sizes * n_classes if np.ndim(n_min) == 0 else sizes)
+    return tuple(int(size) for size in n_min)
 
 
 def persons_counted(released, facts):

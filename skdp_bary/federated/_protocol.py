@@ -7,13 +7,23 @@ from fractions import Fraction
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import (
+    PRIVACY_RULES,
+    Cells,
+    Having,
+    Integer,
+    Integers,
+    Number,
+    Option,
+    PublicDomain,
+    check_parameters,
+)
 from ..estimators._heatmap_fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap_views import HeatmapViews
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
-from ..privacy._checks import check_epsilon, check_integer, check_option, check_real, exact
+from ..privacy._checks import check_integer, exact
 from ..privacy._noise import noise_generator
 from ..summaries._partition import Partition, QuadGrid
 from ..summaries._rows import check_floats, encode_weights, person_masses
@@ -22,6 +32,7 @@ from ._bounds import shuffle_distance
 from ._polya import polya_sampler
 
 MAX_DEPTH = 10
+_MOST_PEOPLE = 20_000
 _LARGEST_MODULUS = 62
 _TAIL = 60.0  # scales of the noise within which sums stay, for the modulus; not for privacy
 _MANY_SHARES = 100  # of which none has a bit set with probability 2**-100
@@ -101,14 +112,22 @@ class ShufflePlan:
     modulus: int = field(init=False)
     n_messages: int = field(init=False)
 
+    _parameter_rules = {
+        "bounds": PublicDomain(),
+        "epsilon": PRIVACY_RULES["epsilon"],
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True),
+        "n_guaranteed": Integer(2, _MOST_PEOPLE),
+        "n_max": Integer(2, _MOST_PEOPLE),
+        "levels": Integers(Integer(0, MAX_DEPTH)),
+        "units": Integer(1, 2**20),
+        "cells": Cells(MAX_DEPTH) | None,
+    }
+
     def __post_init__(self):
-        check_epsilon(self.epsilon)
-        check_real(self.delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
-        check_integer(self.n_guaranteed, "n_guaranteed", low=2)
-        check_integer(self.n_max, "n_max", low=self.n_guaranteed, high=20_000)
-        check_integer(self.units, "units", low=1, high=2**20)
+        check_parameters(self)
+        check_integer(self.n_max, "n_max", low=self.n_guaranteed, high=_MOST_PEOPLE)
         if self.cells is None:
-            depth = check_integer(max(self.levels), "levels", low=1, high=MAX_DEPTH)
+            depth = check_integer(int(max(self.levels)), "levels", low=1)
             parts = tuple(Partition.complete(depth, level) for level in self.levels)
         else:
             levels, codes = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
@@ -183,6 +202,11 @@ class ShuffleClient:
     2
     """
 
+    _parameter_rules = {
+        "plan": Having("a ShufflePlan", ("n_messages",)),
+        "random_state": PRIVACY_RULES["random_state"],
+    }
+
     def __init__(self, plan, random_state=None):
         self.plan = plan
         self.random_state = random_state
@@ -202,6 +226,7 @@ class ShuffleClient:
         messages : ndarray of int64 of shape (n_cells * n_messages, 2)
             Cell and share of each message.
         """
+        check_parameters(self)
         warn_if_seeded(self.random_state)
         return self._messages(X, sample_weight)
 
@@ -298,6 +323,13 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
     (16, 16)
     """
 
+    _parameter_rules = {
+        "plan": Having("a ShufflePlan", ("n_messages",)),
+        "bandwidth": Number(2.0**-24, 1.0),
+        "reconstruction": Option(("posterior", "l1")),
+        "earlier": Having("a fitted ShuffleAnalyzer", ("measurements_",)) | None,
+    }
+
     def __init__(self, plan, bandwidth=1 / 32, reconstruction="posterior", earlier=None):
         self.plan = plan
         self.bandwidth = bandwidth
@@ -318,13 +350,10 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
         -------
         self : object
         """
+        check_parameters(self)
         plan = self.plan
-        how = check_option(self.reconstruction, "reconstruction", ("posterior", "l1"))
-        check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
-        if self.earlier is not None:
-            check_is_fitted(self.earlier, "measurements_")
-            if self.earlier.grid_.domain != plan.grid.domain:
-                raise ValueError("earlier must be an analyzer of a round on the same map.")
+        if self.earlier is not None and self.earlier.grid_.domain != plan.grid.domain:
+            raise ValueError("earlier must be an analyzer of a round on the same map.")
         self.n_participants_ = self._count_participants(np.asarray(messages))
         masses = self._add_up(np.asarray(messages)) / plan.units
         rate = float(plan.rate * plan.units)
@@ -334,7 +363,7 @@ class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
             Measurement(p.levels, p.codes, part, rate)
             for p, part in zip(plan.partitions, np.split(masses, sizes), strict=True)
         ]
-        if how == "posterior":
+        if self.reconstruction == "posterior":
             fit = fit_posterior(self.measurements_, whole=False)
         else:
             fit = fit_l1(self.measurements_)

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import Number, check_parameters
 from ..estimators._heatmap_methods import AdaptiveMethod, HeatmapSetting
-from ..privacy._checks import check_real, exact, float_below
+from ..privacy._checks import check_integer, exact, float_below
 from ..privacy._noise import noise_generator, public_generator
 from ..privacy._plan import split_epsilon
 from ..summaries._rows import encode_persons
@@ -74,9 +75,15 @@ class ShuffleRounds:
     bandwidth: float = 1 / 32
     units: int = 256
 
+    _parameter_rules = {
+        name: rule
+        for name, rule in ShufflePlan._parameter_rules.items()
+        if name not in ("levels", "cells")
+    } | {"bandwidth": Number(2.0**-24, 1.0)}
+
     def __post_init__(self):
-        check_real(self.bandwidth, "bandwidth", low=0.0, high=1.0, open_low=True)
-        check_real(self.delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+        check_parameters(self)
+        check_integer(self.n_max, "n_max", low=self.n_guaranteed)
 
     def __reduce__(self):
         return rebuilt(self)

@@ -13,6 +13,9 @@ from ._rowwise import as_rows, row_blocks
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
+_FARTHEST = 1e60  # of the rows of an estimator: fourth powers, times persons, are floats
+_NARROWEST = 1e-60
+_FINEST = 2.0**-32  # width relative to the coordinates: 2**20 floats lie across
 _REJECTION_ROUNDS = 200
 
 
@@ -273,17 +276,18 @@ def check_domain(bounds, n_features):
     Box(low=[-1. -1.], high=[1. 1.])
     """
     if not isinstance(bounds, Domain):
-        if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
+        if not isinstance(bounds, (tuple, list, np.ndarray)) or _length(bounds) != 2:
             raise TypeError(
                 "bounds must be a (low, high) pair of numbers or arrays, a Box, a Ball or a Mask, "
                 f"got {bounds!r}."
             )
         low, high = (check_vector(b, "bounds", n_features) for b in bounds)
-        return Box(low, high)
+        bounds = Box(low, high)
     if bounds.n_features != n_features:
         raise ValueError(
             f"bounds describes {bounds.n_features} features, but X has n_features={n_features}."
         )
+    _require_room(bounds.low, bounds.high)
     return bounds
 
 
@@ -292,8 +296,10 @@ def check_vector(value, name, length):
     if length < 1:
         raise ValueError(f"{name} must hold at least one number, got {value!r}.")
     try:
-        vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        vector = np.array(value)
+        vector = np.array(value, dtype=np.float64) if vector.dtype.kind in "iufO" else np.nan
+        vector = np.asarray(vector)
+    except (TypeError, ValueError, OverflowError):
         vector = np.array(np.nan)
     if vector.ndim == 0:
         vector = np.full(length, vector)
@@ -316,6 +322,24 @@ def check_widths(low, high):
         )
     if not (high - low >= SMALLEST).all():
         raise ValueError(f"bounds must be at least {SMALLEST} wide for every feature.")
+
+
+def _require_room(low, high):
+    """Raise where powers of distances leave the floats, or where few floats lie in the domain."""
+    far = np.maximum(np.abs(low), np.abs(high))
+    if not (far <= _FARTHEST).all():
+        raise ValueError(f"bounds must hold numbers up to {_FARTHEST}, got {far.max()}.")
+    least = np.maximum(far * _FINEST, _NARROWEST)
+    if not (high - low >= least).all():
+        j = int(np.flatnonzero(~(high - low >= least))[0])
+        raise ValueError(
+            f"bounds must be at least {least[j]:.3g} wide for feature {j}, so that enough floats "
+            f"lie inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
+        )
+
+
+def _length(values):
+    return 0 if isinstance(values, np.ndarray) and values.ndim == 0 else len(values)
 
 
 def check_order(p):

@@ -8,11 +8,11 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
 from ..estimators._guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
-from ..privacy._accountant import check_accountant
-from ..privacy._checks import check_delta, check_epsilon, check_integer, check_real
+from ..privacy._checks import check_integer
 from ..privacy._entries import note_of
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Step
@@ -168,6 +168,16 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
     1.0
     """
 
+    _parameter_rules = {
+        "estimator": Having(
+            "an estimator of this package, or a Pipeline that ends in one", ("fit",)
+        ),
+        "param_grid": Grid(),
+        "trials": Option(("logarithmic", "geometric", "poisson")),
+        "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
+        "score_share": Number(0.0, 1.0, open_low=True, open_high=True),
+    } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
+
     def __init__(
         self,
         estimator,
@@ -209,6 +219,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         -------
         self : object
         """
+        check_parameters(self)
         parts = search_parts(self.estimator)
         candidates, trial = self._candidates(parts), self._trial()
         names = BaseEstimator()
@@ -260,6 +271,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         plan : SelectionPlan
         """
         n_features = check_integer(n_features, "n_features", low=1)
+        check_parameters(self)
         parts = search_parts(self.estimator)
         payer, trial = self._payer(parts), self._trial()
         for params in self._candidates(parts):
@@ -331,14 +343,11 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
 
     def _trial(self):
         """Return what one trial may spend, from public parameters."""
-        share = check_real(
-            self.score_share, "score_share", low=0.0, high=1.0, open_low=True, open_high=True
-        )
         mean = self.mean_trials
         if mean is None:
             mean = max(4, 2 * len(ParameterGrid(self.param_grid)))
         law = make_trials(self.trials, mean)
-        return make_trial(law, check_epsilon(self.epsilon), check_delta(self.delta), share)
+        return make_trial(law, self.epsilon, self.delta, self.score_share)
 
     def _candidate(self, payer, params, trial, seed):
         """Return an unfitted estimator that can spend what one trial has for its fit."""
@@ -353,8 +362,6 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
 
     def _payer(self, parts):
         """Return the estimator with the budget of the search, of which it knows the terms."""
-        if self.accountant is not None:
-            check_accountant(self.accountant)
         return clone(parts.private).set_params(
             epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
         )

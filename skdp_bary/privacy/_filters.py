@@ -39,7 +39,7 @@ from ._neighbors import compose_parts
 COMPOSITIONS = ("sum", "renyi")
 LOSS_UNIT = 10**6
 DELTA_UNIT = 10**18
-_LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
+LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def make_filter(composition, epsilon, delta, order=None):
     that order only. None takes what suits the ceiling.
     """
     check_option(composition, "composition", COMPOSITIONS)
-    epsilon = check_real(epsilon, "epsilon", low=1.0 / LOSS_UNIT, high=_LARGEST_EPSILON)
+    epsilon = check_real(epsilon, "epsilon", low=1.0 / LOSS_UNIT, high=LARGEST_EPSILON)
     delta = check_delta(delta)
     if composition == "sum":
         return SumFilter(epsilon, delta)

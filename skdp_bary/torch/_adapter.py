@@ -9,9 +9,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from torch import nn
 
+from .._parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    Function,
+    Integer,
+    Integers,
+    Number,
+    Option,
+    check_parameters,
+)
+from ..estimators import DPSlicedWasserstein
 from ..exceptions import PrivacyWarning
-from ..privacy._accountant import check_accountant
-from ..privacy._checks import check_delta, check_epsilon, check_integer, check_option, check_real
+from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ._adaptation import BatchAdaptation, SketchAdaptation, Source
 from ._networks import feature_network, head_network
@@ -161,6 +171,27 @@ class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _parameter_rules = {
+        "method": Option(tuple(METHODS)),
+        "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 2) | None,
+        "latent_sizes": Integers(Integer(1, MOST_FEATURES)),
+        "network": Function() | None,
+        "weight": Number(0.0, 1e6),
+        "n_source_epochs": Integer(0, MOST_STEPS),
+        "n_epochs": Integer(0, MOST_STEPS),
+        "steps_per_epoch": Integer(1, MOST_STEPS),
+        "batch_size": Integer(1, MOST_FEATURES),
+        "learning_rate": Number(0.0, 1e6, open_low=True),
+        "callback": Function() | None,
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True, note="The noise is Gaussian."),
+    } | {
+        name: DPSlicedWasserstein._parameter_rules[name]
+        for name in (
+            *("n_projections", "n_quantiles", "n_min", "epsilon", "n_hint", "neighbors"),
+            *("accountant", "random_state"),
+        )
+    }
+
     def __init__(
         self,
         method="sketch",
@@ -304,21 +335,7 @@ class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
 
     def _check(self):
         """Check the parameters and return the method."""
-        check_option(self.method, "method", METHODS)
-        check_epsilon(self.epsilon)
-        if self.accountant is not None:
-            check_accountant(self.accountant)
-        if check_delta(self.delta) == 0:
-            raise ValueError("delta must be above zero: the noise is Gaussian.")
-        for name in ("n_source_epochs", "n_epochs"):
-            check_integer(getattr(self, name), name, low=0)
-        for name in ("steps_per_epoch", "batch_size"):
-            check_integer(getattr(self, name), name, low=1)
-        for name in ("n_projections", "n_quantiles"):
-            if getattr(self, name) is not None:
-                check_integer(getattr(self, name), name, low=1)
-        check_real(self.learning_rate, "learning_rate", low=0.0, open_low=True)
-        check_real(self.weight, "weight", low=0.0)
+        check_parameters(self)
         return METHODS[self.method]
 
     def _features(self, n_features):

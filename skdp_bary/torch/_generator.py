@@ -2,15 +2,28 @@
 
 import math
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    File,
+    Function,
+    Integer,
+    Integers,
+    Number,
+    Rule,
+    Weights,
+    check_parameters,
+)
 from ..estimators import DPSlicedWasserstein
 from ..exceptions import PrivacyWarning
-from ..privacy._checks import check_integer, check_real
+from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ._losses import SlicedQuantileLoss
 from ._networks import generator_network
@@ -18,6 +31,24 @@ from ._saving import generator_state, read_state, restore_release, write_state
 from ._training import Training, seeded_network
 
 _SAMPLE_ROWS = 1024  # that go through the network at once
+
+
+@dataclass(frozen=True)
+class Device(Rule):
+    """Where networks are trained."""
+
+    def __str__(self):
+        return "the name of a device that torch has here"
+
+    def _admits(self, value):
+        try:
+            torch.empty(0, device=value)
+        except (AssertionError, RuntimeError, TypeError):
+            return False
+        return self._knows(value)
+
+    def _knows(self, value):
+        return isinstance(value, (str, torch.device))
 
 
 class SlicedNetworkGenerator(DPSlicedWasserstein):
@@ -153,6 +184,23 @@ accountant
 
     mechanism, p, reference = "sketch", 2, None  # what a network is trained on
 
+    _parameter_rules = DPSlicedWasserstein._parameter_rules | {
+        "n_epochs": Integer(0, MOST_STEPS),
+        "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
+        "network": Function() | None,
+        "encoder": Function() | None,
+        "code_size": Integer(1, MOST_FEATURES),
+        "batch_size": Integer(1, MOST_FEATURES),
+        "steps_per_epoch": Integer(1, MOST_STEPS),
+        "directions_per_step": Integer(1, MOST_FEATURES) | None,
+        "learning_rate": Number(0.0, 1e6, open_low=True),
+        "patience": Integer(1, MOST_STEPS) | None,
+        "callback": Function() | None,
+        "checkpoint": File() | None,
+        "device": Device(),
+        "class_prior": Weights(least=0.0) | None,
+    }
+
     def __init__(
         self,
         n_epochs=100,
@@ -229,6 +277,7 @@ accountant
         self : object
             The fitted estimator.
         """
+        check_parameters(self)
         if self.checkpoint is not None and Path(self.checkpoint).exists():
             raise ValueError(
                 f"checkpoint {str(self.checkpoint)!r} exists: it holds a release that was paid "
@@ -339,16 +388,10 @@ accountant
         return generator
 
     def _shares(self, n_features):
-        for name in ("code_size", "batch_size", "steps_per_epoch"):
-            check_integer(getattr(self, name), name, low=1)
-        check_integer(self.n_epochs, "n_epochs", low=0)
-        for name in ("directions_per_step", "patience"):
-            if getattr(self, name) is not None:
-                check_integer(getattr(self, name), name, low=1)
-        check_real(self.learning_rate, "learning_rate", low=0.0, open_low=True)
         if self.class_prior is not None:
             _check_prior(self.class_prior, 1 if self.classes is None else len(self.classes))
-        shape = (n_features,) if self.encoder or self.image_shape is None else self.image_shape
+        free = self.encoder is not None or self.image_shape is None
+        shape = (n_features,) if free else self.image_shape
         if math.prod(shape) != n_features:
             raise ValueError(
                 f"image_shape must have {n_features} values, as many as a row, got {tuple(shape)}."
@@ -417,9 +460,7 @@ accountant
 
 
 def _check_prior(prior, n_classes):
-    prior = np.asarray(prior, dtype=np.float64)
-    valid = prior.shape == (n_classes,) and np.isfinite(prior).all() and prior.min() >= 0
-    if not valid or not prior.sum() > 0:
+    if len(prior) != n_classes or not np.sum(prior) > 0:
         raise ValueError(
             f"class_prior must be {n_classes} non-negative numbers, not all zero, got {prior!r}."
         )

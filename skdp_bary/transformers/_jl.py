@@ -6,22 +6,30 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import (
+    MOST_FEATURES,
+    MOST_PERSONS,
+    Integer,
+    Number,
+    Option,
+    PublicDomain,
+    Seed,
+    check_parameters,
+)
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._domains import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
-from ..privacy._checks import check_integer, check_option, check_real
 from ._reading import read_rows
 
 _METHODS = ("gaussian", "sparse", "hadamard")
-# What the dimension depends on under each rule: a parameter of the transformer, its smallest value,
-# and the formula.
+# What the dimension depends on under each rule: a parameter of the transformer, and the formula.
 _RULES = {
-    "distance": ("n_hint", 2, distance_dimension),
-    "kmeans": ("n_clusters", 1, kmeans_dimension),
-    "barycenter": ("n_atoms", 1, barycenter_dimension),
+    "distance": ("n_hint", distance_dimension),
+    "kmeans": ("n_clusters", kmeans_dimension),
+    "barycenter": ("n_atoms", barycenter_dimension),
 }
 
 
@@ -99,6 +107,18 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     31.623
     """
 
+    _parameter_rules = {
+        "n_components": Integer(1, MOST_FEATURES) | Option(("auto",)),
+        "distortion": Number(0.0, 1.0, open_low=True, open_high=True),
+        "n_hint": Integer(2, MOST_PERSONS) | None,
+        "method": Option(_METHODS),
+        "rule": Option(tuple(_RULES)),
+        "n_clusters": Integer(1, MOST_FEATURES) | None,
+        "n_atoms": Integer(1, MOST_FEATURES) | None,
+        "bounds": PublicDomain() | None,
+        "random_state": Seed(2**32 - 1) | None,
+    }
+
     def __init__(
         self,
         n_components="auto",
@@ -137,8 +157,8 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self : object
             The fitted transformer.
         """
+        check_parameters(self)
         read_rows(self, X, reset=True, accept_sparse="csr")
-        check_option(self.method, "method", _METHODS)
         d = self.n_features_in_
         self._domain = None if self.bounds is None else check_domain(self.bounds, d)
         self.n_components_ = self._target_dimension(d)
@@ -206,21 +226,18 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _target_dimension(self, d):
         if not isinstance(self.n_components, str):
-            k = check_integer(self.n_components, "n_components", low=1)
+            k = self.n_components
             if k > d:
                 raise ValueError(f"n_components must be at most n_features={d}, got {k}.")
-            return k
-        check_option(self.n_components, "n_components", ("auto",))
-        check_option(self.rule, "rule", tuple(_RULES))
-        check_real(self.distortion, "distortion", low=0, high=1, open_low=True, open_high=True)
-        name, low, dimension = _RULES[self.rule]
+            return int(k)
+        name, dimension = _RULES[self.rule]
         size = getattr(self, name)
         if size is None:
             raise ValueError(
                 f'n_components="auto" with rule={self.rule!r} needs the public number {name}: '
                 "nothing is derived from the rows, not even how many there are."
             )
-        return min(d, dimension(check_integer(size, name, low=low), self.distortion))
+        return min(d, dimension(size, self.distortion))
 
     def _draw_map(self, d, k):
         if self.n_components == "auto" and k == d:

@@ -5,10 +5,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import Flag, Option, PublicDomain, check_parameters
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
-from ..privacy._checks import check_option
 from ._reading import read_rows
 
 
@@ -58,6 +58,12 @@ class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Box(low=[0. 0.], high=[1. 1.])
     """
 
+    _parameter_rules = {
+        "bounds": PublicDomain(),
+        "target": Option(("box", "ball")),
+        "clip": Flag(),
+    }
+
     def __init__(self, bounds=(-1.0, 1.0), *, target="box", clip=True):
         self.bounds = bounds
         self.target = target
@@ -78,8 +84,8 @@ class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
+        check_parameters(self)
         read_rows(self, X, reset=True)
-        check_option(self.target, "target", ("box", "ball"))
         d = self.n_features_in_
         self._domain = check_domain(self.bounds, d)
         if self.target == "box":

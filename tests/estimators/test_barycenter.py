@@ -96,7 +96,7 @@ def test_public_labels_may_be_read_from_y():
     [
         ({"classes": [0, 0]}, "distinct"),
         ({"class_weights": [1.0]}, "class_weights must be 2"),
-        ({"class_weights": [1.0, 0.0]}, "2 positive numbers"),
+        ({"class_weights": [1.0, 0.0]}, "class_weights must be positive"),
         ({"n_atoms": 0}, "n_atoms"),
         ({"method": "noise"}, "method"),
         ({"p": 3}, "p must be"),

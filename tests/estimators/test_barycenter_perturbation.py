@@ -128,7 +128,7 @@ def test_atoms_of_models_stay_in_the_domain():
         ({"p": 1}, "p=2"),
         ({"n_rounds": 0}, "n_rounds"),
         ({"init": [[0.5] * 6]}, "init must be 4"),
-        ({"init": np.full((4, 6), np.nan)}, "init must be 4"),
+        ({"init": np.full((4, 6), np.nan)}, "init must be public points"),
         ({"method": "projected"}, "n_components or distortion"),
         ({"method": "projected", "n_components": 7}, "n_components"),
         ({"method": "projected", "distortion": 1.0}, "distortion"),

@@ -104,7 +104,7 @@ def test_what_users_wrote_is_escaped():
 
 
 def test_settings_that_are_refused_say_so():
-    assert "bounds must be the public map" in table(PrivateEMDHeatmap())["Guarantee"]
+    assert "bounds must be a (low, high) pair" in table(PrivateEMDHeatmap())["Guarantee"]
     assert captions(PrivateEMDHeatmap()) == ["parameters that no fit accepts"]
 
 

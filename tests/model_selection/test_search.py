@@ -200,7 +200,7 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
         (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
         (PrivateEMDHeatmap(bounds=(0, 1)), {}, TypeError, "predict"),
         (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
-        ("kmeans", {}, TypeError, "one of this package"),
+        ("kmeans", {}, TypeError, "estimator of this package"),
         (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError, "must not vary"),
         (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
         (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),

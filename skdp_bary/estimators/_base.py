@@ -251,7 +251,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             n_features=rows.n_features,
             n_classes=n_classes,
             classes=rows.classes,
-            units=rows.person_units,
+            units=rows.units_for(size),
             total_public=public_sizes and not rows.source.weighted,
             mass_public=plan.relation != ADD_REMOVE and not rows.source.weighted,
             domain=domain,

@@ -10,7 +10,7 @@ from ..privacy._plan import race_plan
 from ..summaries._cluster_sums import ClippedMeans, digits_of
 from ..summaries._cover import ClusterCounts, CoverQuery, cover_radii
 from ..summaries._frames import Frame
-from ..summaries._rows import WEIGHT_UNITS
+from ..summaries._rows import ROW_UNITS
 from ._kmeans_high import HighMethod, Route
 from ._kmeans_low import read_round
 from ._kmeans_methods import CoarseData, KMeansMethod, PrivateClusters, rescaled
@@ -173,7 +173,7 @@ def check_delta_allows_cover(estimator):
 
 def check_rows_allow_cover(facts):
     """Raise for persons with several rows, or with weights that a neighbor may change."""
-    if facts.units not in (1, WEIGHT_UNITS):
+    if facts.units not in ROW_UNITS:
         raise ValueError(
             'init="max_cover" is proved for persons with one row each: give no groups, or take '
             'init="grid".'

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..geometry._domains import Box
 from ..summaries._bounds import ClippedSum, DistanceHistogram, PersonCount, tail_bin, top_bin
+from ..summaries._rows import coarser_units
 
 SIZE_SHARES = {"count": 0.05}
 DOMAIN_SHARES = {"scale": 0.06, "center": 0.04, "radius": 0.10}
@@ -18,10 +19,10 @@ _MARGIN = 1.2  # widening of the bought radius: noise may have hidden the outerm
 
 
 def buy_size(facts):
-    """Ask for the number of persons, and return the facts with it."""
+    """Ask for the number of persons, and return the facts with it and with units to suit it."""
     released = yield "count", PersonCount(facts.units, facts.mass_public)
     size = max(1, round(int(released.values[0][0]) / facts.units))
-    return replace(facts, size=size)
+    return replace(facts, size=size, units=coarser_units(facts.units, size))
 
 
 def buy_domain(facts):

@@ -18,6 +18,8 @@ from ..privacy._race import RaceChoice
 from ._race_replay import compare_picks
 from ._recording import record_fit, with_same_chance
 
+_HALF = 1 << 63
+
 
 @dataclass(frozen=True)
 class StepReplay:
@@ -259,8 +261,13 @@ def _allowed(mechanism):
 
 
 def _changes(old, new):
-    """Return the entries of ``new - old`` that are not zero, as Python integers."""
-    return [int(b) - int(a) for a, b in zip(old[old != new], new[old != new], strict=True)]
+    """Return the entries of ``new - old`` that are not zero, as Python integers.
+
+    Answers are sums modulo ``2**64``, and so are releases; what they differ by is the number
+    nearest to zero among those that are equal modulo ``2**64``.
+    """
+    changes = (int(b) - int(a) for a, b in zip(old[old != new], new[old != new], strict=True))
+    return [(change + _HALF) % (2 * _HALF) - _HALF for change in changes]
 
 
 def _loss(mechanism, l1, l2_squared, scales):

@@ -32,6 +32,7 @@ _MORE_IS_BETTER = (
     "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
     "what is known in public, or read a whole curve off one release with choose_n_clusters."
 )
+_MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
 _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
 _SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
 
@@ -378,7 +379,8 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         """Return minus the noisy loss of a fitted candidate."""
         domain = check_domain(fitted.bounds, rows.n_features)
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        query = trial.score_query(points, domain, rows.person_units)
+        units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
+        query = trial.score_query(points, domain, units)
         step = Step("score", trial.score_mechanism)
         released = release(collect(query, rows), step, fitted.privacy_.relation, noise)
         return -float(released.values[0][0]) * query.unit

@@ -31,7 +31,7 @@ class PersonCount(Query):
 
     def count(self, state, chunk):
         """Add the mass of the rows."""
-        state[0][0] += len(chunk.X) if chunk.masses is None else int(chunk.masses.sum())
+        state[0][:] += len(chunk.X) if chunk.masses is None else chunk.masses.sum()
 
     def blocks(self, state):
         """Return the count."""
@@ -103,11 +103,11 @@ class ClippedSum(Query):
         """Add the rows, each times its mass."""
         rows = CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS).quantise(chunk.X)
         if chunk.masses is None:
-            state[1][0] += len(rows)
+            state[1][:] += len(rows)
         else:
             # both factors are below 2**20, and so is the part of the row that is kept
             rows = np.sign(rows) * (np.abs(rows) * chunk.masses[:, None] // self.units)
-            state[1][0] += int(chunk.masses.sum())
+            state[1][:] += chunk.masses.sum()
         state[0][:] += rows.sum(axis=0)
 
     def blocks(self, state):

@@ -35,6 +35,16 @@ class ByClass(Query):
             if not same or query.weights() != first.weights():
                 raise ValueError("The queries of all classes must have one sensitivity and noise.")
 
+    @property
+    def units(self):
+        """Largest mass of one person."""
+        return self.queries[0].units
+
+    @property
+    def mass_block(self):
+        """That of the queries."""
+        return self.queries[0].mass_block
+
     def zeros(self):
         """Return the states of all classes, stacked."""
         parts = self.queries[0].zeros()

@@ -13,7 +13,6 @@ from ._query import Query
 
 _DIGITS = {1: (16, 12)}  # bits of rows and of factors for rows that are persons
 _SHARED_DIGITS = (12, 8)  # ... and where the mass of a person has up to 20 bits itself
-_LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +59,8 @@ class CellSums(Query):
     units: int = 1
     total_public: bool = False
 
+    mass_block = 0
+
     @property
     def row_step(self):
         """Width of one lattice unit of a residual, before factors."""
@@ -89,7 +90,6 @@ class CellSums(Query):
         cell = self.cells_of(chunk.X, codes)
         masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
         np.add.at(state[0], (codes, cell), masses)
-        self._check_size(int(state[0].sum()))
         return codes, cell, masses
 
     def cells_of(self, X, codes):
@@ -133,11 +133,6 @@ class CellSums(Query):
     @property
     def _digits(self):
         return _DIGITS.get(self.units, _SHARED_DIGITS)
-
-    def _check_size(self, mass):
-        """Refuse what 64-bit integers cannot add up exactly."""
-        if mass * (int(self.integer_factors().max()) << self._digits[0]) >= _LARGEST:
-            raise OverflowError("The rows are too many for 64-bit sums.")
 
     def _assemble(self, cases):
         u = self.units

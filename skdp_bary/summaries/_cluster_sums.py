@@ -14,7 +14,6 @@ from ._query import Query
 
 _SHARE_BITS = 16  # of clip factors that are counted
 _SPREAD_BITS = 20  # of squared distances relative to the squared radius
-_LARGEST = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -164,10 +163,6 @@ class ClusterQuery(Query):
         """Largest L1 norm of what one row adds to the sums."""
         return math.isqrt(self.frame.width * self.reach**2)
 
-    def _check_size(self, total):
-        if np.abs(total).max(initial=0) >= _LARGEST:
-            raise OverflowError("The sums of this many rows do not fit 64-bit integers.")
-
 
 @dataclass(frozen=True, eq=False)
 class ClippedMeans(ClusterQuery):
@@ -197,7 +192,6 @@ class ClippedMeans(ClusterQuery):
             sums = np.bincount(label, weights=part, minlength=len(largest))
             state[0][:] += sums.astype(np.int64)
             self._add_residuals(state[1], rows, label, factor)
-        self._check_size(state[1])
 
     def blocks(self, state):
         """Return F and S."""
@@ -240,6 +234,8 @@ class ClusterMoments(ClusterQuery):
     Q adds up the squared distances from the center, relative to the squared radius and at most 1.
     """
 
+    mass_block = 0
+
     def zeros(self):
         """Return zero sums."""
         n_clusters = len(self.centers)
@@ -261,7 +257,6 @@ class ClusterMoments(ClusterQuery):
                 sums = np.bincount(label, weights=weights, minlength=len(radii))
                 block += sums.astype(np.int64)
             self._add_residuals(state[1], rows, label, factor * mass)
-        self._check_size(state[1])
 
     def blocks(self, state):
         """Return N, S and Q."""
@@ -322,7 +317,7 @@ class TotalSpread(ClusterQuery):
         square_radius = float(self.integer_radii.max()) ** 2
         for rows, masses in self.frame.blocks(chunk, self.digits.block):
             part = _relative(self.nearest(rows)[1], square_radius)
-            state[0][0] += int((part if masses is None else part * masses).sum())
+            state[0][:] += int((part if masses is None else part * masses).sum())
 
     def blocks(self, state):
         """Return the sum."""

@@ -12,7 +12,7 @@ from ._cluster_sums import ClusterQuery
 from ._cover_grid import DENSE_CELLS, MOST_PAIRS, MOST_PLACES, REACH, Coverage, CoverGrid, KeyTable
 from ._frames import Frame
 from ._query import Query
-from ._rows import WEIGHT_UNITS
+from ._rows import ROW_UNITS
 
 _FINE_STEPS = 4  # of the fine lattice within the smallest step of a grid
 _BLOCK_ROWS = 1 << 20
@@ -47,7 +47,7 @@ class CoverQuery(Query):
     units: int = 1
 
     def __post_init__(self):
-        if self.units not in (1, WEIGHT_UNITS):
+        if self.units not in ROW_UNITS:
             raise ValueError("A cover is proved for persons with one row each, not with groups.")
         if min(self.radii) <= 0 or list(self.radii) != sorted(self.radii):
             raise ValueError(f"radii must be positive and increasing, got {self.radii!r}.")

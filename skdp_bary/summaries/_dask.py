@@ -8,6 +8,8 @@ import numpy as np
 from .._optional import import_optional
 from .._values import column_names, columns_like
 from ._rows import (
+    PERSON_UNITS,
+    WEIGHT_UNITS,
     Chunk,
     check_floats,
     column,
@@ -166,10 +168,11 @@ class PartReader:
 
     def chunk(self, *part):
         """Return the rows of one partition, checked."""
-        X, codes, weights, persons = self.read(*part)
-        if persons is not None and len(X):
-            weights = shared_masses(X, codes, persons, weights, self.mass_bounds)
-        return Chunk(X, codes, weights)
+        X, codes, masses, persons = self.read(*part)
+        if persons is None or not len(X):
+            return Chunk(X, codes, masses, units=WEIGHT_UNITS)
+        starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
+        return Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS)
 
     def n_persons(self, *part):
         """Return the number of persons of one partition."""

@@ -10,8 +10,7 @@ from ..geometry._linear_maps import MatrixMap
 from ..privacy._mechanisms import Sensitivity
 from ._query import Query
 
-_BITS = 10  # of a clipped distance; its square times a mass of 2**20 units fits for 2**22 persons
-_LARGEST = 1 << 62
+_BITS = 10  # of a clipped distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +49,7 @@ class NearestLoss(Query):
         nearest = (lengths - MatrixMap(2.0 * self.points).apply(chunk.X)).argmin(axis=1)
         steps = self._lattice().quantise(chunk.X - self.points[nearest])
         losses = (steps * steps).sum(axis=1)
-        masses = 1 if chunk.masses is None else chunk.masses
-        if (len(losses) * self.units) >> 42:
-            raise OverflowError("A chunk has too many rows for 64-bit sums; cut it into parts.")
-        added = int((losses * masses).sum())
-        if int(state[0][0]) + added >= _LARGEST:
-            raise OverflowError("The sum of the losses does not fit 64-bit integers.")
-        state[0][0] += added
+        state[0][:] += (losses if chunk.masses is None else losses * chunk.masses).sum()
 
     def blocks(self, state):
         """Return the sum."""

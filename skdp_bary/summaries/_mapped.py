@@ -16,6 +16,16 @@ class MappedRows(Query):
     images, and the sensitivity is that of the query.
     """
 
+    @property
+    def units(self):
+        """Largest mass of one person."""
+        return self.query.units
+
+    @property
+    def mass_block(self):
+        """That of the query."""
+        return self.query.mass_block
+
     @abstractmethod
     def image(self, chunk):
         """Return the chunk with the images of its rows."""

@@ -13,7 +13,6 @@ from ._query import Query
 
 _BITS = {1: 16}  # digits of a row that is a person
 _SHARED_BITS = 10  # ... and where the mass of a person has up to 20 bits itself
-_LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,8 @@ class Moments(Query):
     units: int = 1
     total_public: bool = False
 
+    mass_block = 0
+
     @property
     def n_classes(self):
         """Number of classes."""
@@ -87,13 +88,11 @@ class Moments(Query):
             rows = chunk.X[of_class] - self.centers[code]
             rows = lattice.quantise(rows if mapping is None else mapping.apply(rows))
             masses = None if chunk.masses is None else chunk.masses[of_class]
-            state[0][code] += len(rows) if masses is None else int(masses.sum())
+            state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
             state[1][code] += rows.sum(axis=0) if masses is None else masses @ rows
             if self.second != "none":
                 line = code if self.second == "classes" else 0
                 state[2][line] += second_moment(rows, masses)
-        if int(state[0].sum()) << (2 * self._bits) >= _LARGEST:
-            raise OverflowError("The rows are too many for 64-bit sums.")
 
     def blocks(self, state):
         """Return masses, sums, and diagonals and upper triangles of the second moments."""

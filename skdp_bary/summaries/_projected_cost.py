@@ -57,7 +57,11 @@ class ProjectedCost(ProjectedHistogram):
         return self.lattice.step**self.p / self.lattice.n_directions
 
     def _answer(self, histogram, mass):
-        """Return the cost in units of the product of the two masses."""
+        """Return the cost in units of the product of the two masses.
+
+        Refused is a public number of persons alone: where it is private, the answer counts `n_min`
+        of them, which was checked before the charge.
+        """
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
             raise OverflowError("The rows are too many for 64-bit costs.")
         theirs = int(self.reference[0].sum())

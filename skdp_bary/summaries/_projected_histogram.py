@@ -20,8 +20,6 @@ from ..privacy._mechanisms import Sensitivity
 from ..privacy._neighbors import REPLACE_ANY, check_neighbors
 from ._query import Query
 
-_LARGEST = 1 << 62
-
 
 @dataclass(frozen=True)
 class ClassSizes(Query):
@@ -131,7 +129,7 @@ class ProjectedHistogram(Query):
 
     def blocks(self, state):
         """Return the masses of the classes, where they are public, and the answers."""
-        sizes = state[0][:, 0, :].sum(axis=1)
+        sizes = state[0][:, 0, :].sum(axis=1)  # of fewer than 2**43 persons: the sums are exact
         answers = np.zeros((self.n_classes, *self.shape), dtype=np.int64)
         for code, size in enumerate(sizes.tolist()):
             histogram, mass, persons = self._padded(state[0][code], size, code)
@@ -161,8 +159,6 @@ class ProjectedHistogram(Query):
 
     def _padded(self, histogram, size, code):
         """Return the histogram and mass after padding, and the persons that answers count."""
-        if size * self.lattice.n_levels >= _LARGEST:
-            raise OverflowError("The rows are too many for 64-bit sums.")
         if self.n_min is None:
             return histogram, size, Fraction(size, self.units)
         missing = self.units * self.n_min[code] - size

@@ -8,6 +8,8 @@ import numpy as np
 from ._projected_histogram import ProjectedHistogram
 from ._rows import Chunk
 
+_LARGEST = 1 << 62
+
 
 @dataclass(frozen=True, eq=False)
 class ProjectedQuantiles(ProjectedHistogram):
@@ -81,11 +83,14 @@ class ProjectedQuantiles(ProjectedHistogram):
         """Integrate the quantile functions between multiples of a block's mass.
 
         In mass times m all ends are integers; what lies below the end of a block is the sum of
-        whole levels below it and a part of the level that holds it.
+        whole levels below it and a part of the level that holds it. Where products would leave 64
+        bits they are Python integers: an error instead would be an answer about one person.
         """
         m, n_levels = self.n_quantiles, self.lattice.n_levels
+        if mass * max(m, n_levels) >= _LARGEST:
+            histogram = histogram.astype(object)
         values = np.arange(n_levels)
-        ends = np.arange(m + 1) * mass
+        ends = np.arange(m + 1).astype(histogram.dtype) * mass
         below = np.zeros((len(histogram), m + 1), dtype=object)
         for line, masses in zip(below, histogram, strict=True):
             reached = np.cumsum(masses)

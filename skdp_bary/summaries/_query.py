@@ -12,8 +12,22 @@ class Query(ABC):
 
     A query is built from public facts and earlier releases, never from rows. Its answer is a linear
     function of a state of integers that adds up over rows, so chunks can be counted anywhere, in
-    any order, and give the same integers.
+    order, and give the same integers.
+
+    A state of integers may wrap around 64 bits. Where blocks are sums of rows, so may they: the
+    noise is added modulo ``2**64`` too, so what comes out is a function of the exact sum plus
+    noise. See :doc:`/guarantees` for the proof.
+
+    Attributes
+    ----------
+    units : int or None
+        Largest mass of one person; rows are counted in these units. None: no masses are asked for.
+    mass_block : int or None
+        Block whose entries add up to the mass of all rows that were counted, if there is one.
     """
+
+    units = None
+    mass_block = None
 
     @abstractmethod
     def zeros(self):
@@ -46,7 +60,8 @@ class Sketch:
     def update(self, chunk):
         """Count the rows of one chunk, whatever numpy settings the user has made."""
         with np.errstate(all="ignore"):
-            self.query.count(self._state, chunk)
+            for part in chunk.in_units(self.query.units).parts():
+                self.query.count(self._state, part)
         return self
 
     def merge(self, other):

@@ -1,10 +1,14 @@
 """Releases: the one place where an exact answer meets noise."""
 
+import math
 from dataclasses import dataclass
 
+from ..privacy._neighbors import ADD_REMOVE
 from ..privacy._noise import MAX_SCALE
 from ..privacy._race import RaceChoice
 from ._tape import active_tape
+
+_ROOM = 1 << 62  # of sums: what is left is for noise
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,28 @@ def release(sketch, step, relation, noise):
     )
     if tape is not None:
         tape.record(released, query, exact, sensitivity)
+    _refuse_wrapped(released)
     return released
+
+
+def _refuse_wrapped(released):
+    """Raise where so much mass was released that sums beside it may have wrapped around.
+
+    By released numbers alone: anybody who sees the release could tell.
+    """
+    query = released.query
+    if query.mass_block is None:
+        return
+    mass = int(released.values[query.mass_block].sum(dtype=object))
+    cases = query.sensitivity(ADD_REMOVE).l2_squared
+    reach = math.isqrt(max(max(case) for case in cases))  # of one person in one entry
+    if mass * reach >= _ROOM * query.units:
+        persons = mass // query.units
+        raise ValueError(
+            f"n_hint is far too small: step {released.name!r} counts about {persons:.3g} persons, "
+            f"and sums over so many may have left 64-bit integers. Its budget is spent; give "
+            f"n_hint={persons:.2g} the next time, or divide the data into public parts."
+        )
 
 
 def _release_picks(sketch, step, relation, noise):

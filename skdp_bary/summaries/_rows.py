@@ -4,9 +4,12 @@ A person's *mass* is an integer number of units. Without person ids and weights 
 of one unit. A weight in [0, 1] is rounded down to a multiple of 2**-16. With person ids the rows of
 one person share 2**20 units, by a running floor in exact integers over that person's rows in a
 fixed order, so the units of one person add up exactly and depend on that person's rows alone.
+
+A query may ask for coarser units, so that the sums of many persons fit 64-bit integers. How coarse
+they are follows from the number of persons, where it is public or has been bought.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +19,11 @@ from ._sampling import draw_batch
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20
+CHUNK_ROWS = 1 << 19  # counted at once: float64 sums of so many masses are exact
+_MOST_UNITS = 1 << 38  # of all persons; a unit adds at most 2**21 to a sum, which leaves 8 of 2**62
+_COARSER = 3  # digits; persons and weighted rows never have the same units
+_COARSEST = 1 << 13  # finer ones are made coarser
+ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
 
 
 @dataclass(frozen=True)
@@ -23,13 +31,42 @@ class Chunk:
     """Checked rows: finite float64 values, codes of public classes, integer masses.
 
     ``codes=None`` means one class, ``masses=None`` one unit a row. ``memo`` holds what queries
-    computed of the rows and will need again; it lives as long as the rows are read.
+    computed of the rows and will need again; it lives as long as the rows are read. ``starts`` says
+    where a row's mass begins among the ``units`` of its person; None: at zero.
     """
 
     X: np.ndarray
     codes: np.ndarray | None
     masses: np.ndarray | None
     memo: dict = field(default_factory=dict, compare=False, repr=False)
+    starts: np.ndarray | None = None
+    units: int | None = None
+
+    def in_units(self, units):
+        """Return the chunk with masses of which one person has at most `units`.
+
+        The mass of a row runs from a start to an end among the units of its person. Both are
+        rounded down, so neighboring rows of a person still meet, and the sum is at most `units`.
+        """
+        if self.masses is None or None in (units, self.units) or units == self.units:
+            return self
+        shift = (self.units // units).bit_length() - 1
+        if units << shift != self.units:
+            raise ValueError(f"Masses in units of 1/{self.units} cannot be had in 1/{units}.")
+        starts = 0 if self.starts is None else self.starts
+        masses = ((starts + self.masses) >> shift) - (starts >> shift)
+        return replace(self, masses=masses, starts=None, units=units)
+
+    def parts(self):
+        """Yield the chunk in pieces whose masses float64 adds up exactly."""
+        if len(self.X) <= CHUNK_ROWS:
+            yield self
+            return
+        for start in range(0, len(self.X), CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            columns = (self.codes, self.masses, self.starts)
+            codes, masses, starts = (c if c is None else c[rows] for c in columns)
+            yield Chunk(self.X[rows], codes, masses, starts=starts, units=self.units)
 
 
 class Rows:
@@ -54,6 +91,10 @@ class Rows:
         if self.source.grouped:
             return PERSON_UNITS
         return WEIGHT_UNITS if self.source.weighted else 1
+
+    def units_for(self, size):
+        """Return the largest mass of one person that suits so many persons; None: not known."""
+        return self.person_units if size is None else coarser_units(self.person_units, size)
 
     @property
     def person(self):
@@ -166,19 +207,52 @@ def encode_weights(sample_weight, n_rows):
     return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
 
 
+def coarser_units(units, size):
+    """Return the units of a person, so few that sums over about `size` persons fit 64 bits.
+
+    Persons have ``2**20`` and 3, 6 or 9 digits less, weighted rows ``2**16`` and 3 or 6 less.
+
+    Parameters
+    ----------
+    units : int
+        The finest, in which the rows are; 1 where rows have no masses.
+    size : int
+        Public or bought number of persons.
+    """
+    while units >= _COARSEST and size * units > _MOST_UNITS:
+        units >>= _COARSER
+    return units
+
+
 def shared_masses(X, codes, persons, weights, bounds):
-    """Share the units of every person among the person's rows inside public bounds, if given."""
+    """Share the units of every person among the person's rows inside public bounds, if given.
+
+    Returns
+    -------
+    starts, masses : ndarray of int64
+        See `person_spans`.
+    """
     if bounds is not None:
         inside = check_domain(bounds, X.shape[1]).contains(X)
         weights = inside.astype(np.int64) if weights is None else weights * inside
-    return person_masses(X, codes, persons, weights)
+    return person_spans(X, codes, persons, weights)
 
 
 def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
+    """Return the mass of each row: how long its share of the units of its person is."""
+    return person_spans(X, codes, persons, weights, units)[1]
+
+
+def person_spans(X, codes, persons, weights, units=PERSON_UNITS):
     """Share `units` among the rows of every person in proportion to their integer weights.
 
-    Row r of a person gets ``floor(U C_r / C) - floor(U C_(r-1) / C)``, with C_r the running sum of
-    weights over that person's rows sorted by label, values and weight.
+    Row r of a person gets what lies from ``floor(U C_(r-1) / C)`` to ``floor(U C_r / C)``, with C_r
+    the running sum of weights over that person's rows sorted by label, values and weight.
+
+    Returns
+    -------
+    starts, masses : ndarray of int64
+        Where the share of a row begins, and how long it is.
     """
     weights = np.ones(len(persons), dtype=np.int64) if weights is None else weights
     order = person_order(X, codes, persons, weights)
@@ -188,16 +262,30 @@ def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
     counts = np.diff(np.r_[first, len(persons)])
     before = running[first] - weights[first]
     totals = np.maximum(running[first + counts - 1] - before, 1)
-    if len(totals) and int(totals.max()) > np.iinfo(np.int64).max // units:
-        raise OverflowError("One person has more than 2**27 rows of weight 1: give fewer rows.")
     running -= np.repeat(before, counts)
-    running *= units
-    running //= np.repeat(totals, counts)
-    shares = np.diff(running, prepend=0)
-    shares[first] = running[first]  # the first row of a person starts at zero
-    masses = np.empty_like(shares)
-    masses[order] = shares
-    return masses
+    ends = _parts_of(units, running, np.repeat(totals, counts))
+    begins = np.r_[0, ends[:-1]]
+    begins[first] = 0
+    spans = np.empty((2, len(ends)), dtype=np.int64)
+    spans[0, order] = begins
+    spans[1, order] = ends - begins
+    return spans[0], spans[1]
+
+
+def _parts_of(units, parts, wholes):
+    """Return ``floor(units * parts / wholes)`` for parts up to their wholes below ``2**61``.
+
+    Where products would leave 64 bits, `units` is taken in digit by digit: the remainder stays
+    below three wholes. An error instead would be an answer about one person.
+    """
+    if int(wholes.max(initial=0)) <= np.iinfo(np.int64).max // units:
+        return parts * units // wholes
+    found, rest = np.zeros_like(parts), np.zeros_like(parts)
+    for digit in f"{units:b}":
+        rest = 2 * rest + int(digit) * parts
+        found = 2 * found + rest // wholes
+        rest %= wholes
+    return found
 
 
 def person_order(X, codes, persons, weights):

@@ -9,6 +9,9 @@ from sklearn.utils.validation import check_array
 from .._values import as_numbers, column_names, columns_like
 from ._dask import DaskSource, is_dask
 from ._rows import (
+    CHUNK_ROWS,
+    PERSON_UNITS,
+    WEIGHT_UNITS,
     Chunk,
     check_floats,
     encode_labels,
@@ -17,8 +20,6 @@ from ._rows import (
     shared_masses,
     split_chunk,
 )
-
-CHUNK_ROWS = 1 << 19
 
 
 def open_source(X, y=None, *, groups=None, sample_weight=None, classes=None, mass_bounds=None):
@@ -93,14 +94,14 @@ class ArraySource:
         self.weighted = sample_weight is not None
         self.grouped = groups is not None
         self._n_persons = self._n_kept = self._n_rows
-        self._persons = self._kept = None
+        self._persons = self._kept = self._starts = None
         self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
         self._masses = encode_weights(sample_weight, self._n_rows)
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
             self._n_persons = self._n_kept = int(persons.max()) + 1
             self._persons = persons
-            self._masses = shared_masses(
+            self._starts, self._masses = shared_masses(
                 check_floats(X), self._codes, persons, self._masses, mass_bounds
             )
 
@@ -154,17 +155,20 @@ class ArraySource:
         X = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
         codes = None if self._codes is None else self._codes[rows]
         masses = None if self._masses is None else self._masses[rows]
+        starts = None if self._starts is None else self._starts[rows]
+        units = PERSON_UNITS if self.grouped else WEIGHT_UNITS
         view, X = X, check_floats(X)
         memo = self._memos.setdefault(part, {})
         if self._kept is None:
-            chunk = Chunk(X, codes, masses, memo)
+            chunk = Chunk(X, codes, masses, memo, starts, units)
             if isinstance(view, np.ndarray) and np.may_share_memory(X, view):
                 self._views[part] = chunk
             yield chunk
         else:
             kept = self._kept[rows]
-            codes, masses = (a if a is None else a[kept] for a in (codes, masses))
-            yield Chunk(X[kept], codes, masses, memo)
+            columns = (codes, masses, starts)
+            codes, masses, starts = (a if a is None else a[kept] for a in columns)
+            yield Chunk(X[kept], codes, masses, memo, starts, units)
 
 
 class ChunkSource:
@@ -224,4 +228,4 @@ class ChunkSource:
         if (weights is not None) != self.weighted:
             raise ValueError("Either every chunk carries sample_weight or none does.")
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
-        return Chunk(X, codes, encode_weights(weights, len(X)))
+        return Chunk(X, codes, encode_weights(weights, len(X)), units=WEIGHT_UNITS)

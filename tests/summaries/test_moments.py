@@ -124,13 +124,6 @@ def test_weighted_moments_are_exact_integers():
     assert upper[0].tolist() == [truth[0, 1]]
 
 
-def test_sums_that_do_not_fit_are_refused():
-    query = Moments(np.zeros((1, 1)), 1.0, second="pooled", units=PERSON_UNITS)
-    masses = np.full(10, 1 << 40)
-    with pytest.raises(OverflowError, match="64-bit"):
-        blocks_of(query, np.zeros((10, 1)), np.zeros(10, dtype=np.int64), masses)
-
-
 def test_cells_and_sums_do_not_depend_on_the_cut_into_chunks():
     rng = np.random.default_rng(5)
     query = cell_sums(rng, True, True)

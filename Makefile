@@ -71,7 +71,7 @@ bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; result
 		module=$${script%.py}; echo "$$script"; $(VENV)/bin/python -m $${module//\//.}; done
 
 attack: $(VENV)/.installed ## Attack what the package promises for MINUTES=10, and print what was found
-	$(VENV)/bin/python -m tests.attack --minutes $(MINUTES) --workers $(WORKERS)
+	$(VENV)/bin/python -m tests.attack --minutes $(MINUTES) --workers $(WORKERS) $(if $(RECORD),--record $(RECORD))
 
 image: $(VENV)/.installed ## Draw the picture of the README again
 	$(VENV)/bin/python doc/figures/draw_readme_image.py

@@ -38,11 +38,14 @@ class Promise:
     attack : callable
         Takes a numpy generator and yields trials, each bounded to a few seconds, until nothing is
         left to try or the caller stops asking.
+    shares : float
+        Of the time, beside one share of every other attack.
     """
 
     name: str
     text: str
     attack: Callable
+    shares: float = 1.0
 
 
 def repeated(attempt):

@@ -55,13 +55,13 @@ class _Running:
             self.trials = self.promise.attack(self.rng)
             return Trial(violation=f"the attack broke: {type(error).__name__}: {error}")
         finally:
-            self.spent += time.perf_counter() - begin
+            self.spent += (time.perf_counter() - begin) / self.promise.shares
 
 
 def run_attacks(promises, minutes, seed):
     """Run attacks in turns until the time is over; return a list of Line.
 
-    Whichever attack has had the least time is next, and each has at least one trial.
+    Whichever attack has had the least of its share is next, and each has at least one trial.
     """
     streams = np.random.SeedSequence(seed).spawn(len(promises))
     running = []

@@ -113,4 +113,5 @@ PROMISE = Promise(
     "sensitivity",
     "No neighbor moves an exact answer further than the noise is made for",
     searches,
+    shares=3.0,
 )

@@ -1,8 +1,8 @@
 """All attacks; a new one is a module here with a ``PROMISE``, named in the tuple below."""
 
-from . import black_box, containers, killings, odd_rows, races, sensitivity
+from . import black_box, containers, killings, odd_rows, races, readers, sensitivity
 
 PROMISES = {
     module.PROMISE.name: module.PROMISE
-    for module in (sensitivity, containers, odd_rows, races, killings, black_box)
+    for module in (sensitivity, containers, readers, odd_rows, races, killings, black_box)
 }

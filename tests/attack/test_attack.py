@@ -5,6 +5,7 @@ import json
 import os
 import time
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +117,7 @@ class TestPlantedBugs:
 
         monkeypatch.setattr(_base, "DiscreteLaplace", type("L", (Narrow, DiscreteLaplace), {}))
         monkeypatch.setattr(_base, "RoundedGaussian", type("G", (Narrow, RoundedGaussian), {}))
+        monkeypatch.setattr(black_box, "_FEWEST", 1)
         monkeypatch.setattr(black_box, "_MOST", 400)
         monkeypatch.setattr(black_box, "_EPSILONS", (1.0,))
         small = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60)
@@ -154,6 +156,12 @@ class TestRunner:
         slow, quick = run_attacks(promises, 0.5 / 60, 0)
         assert 5 < slow.trials < 20 and quick.trials > 4 * slow.trials
 
+    def test_shares_of_time(self):
+        attack = endless(Trial(), 0.005)
+        promises = [Promise("a", "a", attack), Promise("b", "b", attack, shares=3.0)]
+        single, triple = run_attacks(promises, 0.5 / 60, 0)
+        assert 2 * single.trials < triple.trials < 4 * single.trials
+
     def test_every_attack_has_one_trial_and_may_end(self):
         promises = [Promise(f"{i}", f"{i}", lambda rng: iter([Trial()])) for i in range(3)]
         assert [line.trials for line in run_attacks(promises, 0.0, 0)] == [1, 1, 1]
@@ -188,6 +196,12 @@ class TestRunner:
             Line("b", "", 1, None, 0, []),
             Line("a", "y", 1, None, 0, []),
         ]
+
+
+def test_the_documentation_shows_every_attack():
+    record = Path(__file__).parents[2] / "benchmarks" / "results" / "attack.json"
+    shown = {line["promise"] for line in json.loads(record.read_text())["lines"]}
+    assert shown == {promise.text for promise in PROMISES.values()}
 
 
 @pytest.mark.parametrize("violation", ["", "a row shows"])

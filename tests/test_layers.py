@@ -147,6 +147,16 @@ def test_exact_answers_stay_in_the_layer_that_adds_noise():
             assert "exact_blocks" not in (ROOT / module).read_text(), module
 
 
+def test_answers_meet_noise_at_the_desk_only():
+    """Every fit, search and batch talks to one piece of code, and so do the audits."""
+    users = {
+        module
+        for module in MODULES
+        if any(name.endswith("._release.release") for name in imports(module))
+    }
+    assert users == {"summaries/_desk.py"}
+
+
 def test_private_names_of_scikit_learn_come_from_one_module():
     for module in MODULES:
         if module != "_sklearn.py":

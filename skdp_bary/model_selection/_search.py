@@ -17,8 +17,7 @@ from ..privacy._entries import note_of
 from ..privacy._noise import noise_generator
 from ..privacy._plan import Step
 from ..privacy._private_selection import make_trials
-from ..summaries._reduce import collect
-from ..summaries._release import release
+from ..summaries._desk import Desk, PaidSteps
 from ._search_parts import search_parts
 from ._trial import make_trial
 
@@ -381,6 +380,6 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
         units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
         query = trial.score_query(points, domain, units)
-        step = Step("score", trial.score_mechanism)
-        released = release(collect(query, rows), step, fitted.privacy_.relation, noise)
+        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
+        released = Desk(rows, paid, noise, charge=None).ask("score", query)
         return -float(released.values[0][0]) * query.unit

@@ -1,8 +1,7 @@
 """Releases about random batches of the same rows, a new batch for each."""
 
 from ..exceptions import BudgetError
-from ._reduce import collect
-from ._release import release, require_noise
+from ._desk import Desk, PaidSteps
 from ._rows import Rows, check_floats
 from ._sources import ArraySource
 
@@ -38,9 +37,8 @@ class BatchReleases:
             raise BudgetError(
                 f"All {self._plan.n_batches} batches that were paid for have been used."
             )
-        (step,) = self._plan.steps
-        require_noise(query, step, self._plan.relation)
         self._n_asked += 1
         rows = Rows(ArraySource(self._X, None, None, None, None))
         rows.sample_persons(self._plan.rate, self._plan.sampling, self._noise)
-        return release(collect(query, rows), step, self._plan.relation, self._noise)
+        paid = PaidSteps(self._plan.relation, self._plan.steps)
+        return Desk(rows, paid, self._noise, charge=None).ask(paid.steps[0].name, query)

@@ -2,11 +2,26 @@
 
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import dataclass
 
 from ..exceptions import PlanError
 from ..privacy._plan import divided_anew
 from ._reduce import collect
 from ._release import release, require_noise
+
+
+@dataclass(frozen=True)
+class PaidSteps:
+    """Steps that a larger plan has paid for: those of one trial of a search, or of one batch.
+
+    Attributes
+    ----------
+    relation : str
+    steps : tuple of Step
+    """
+
+    relation: str
+    steps: tuple
 
 
 class Desk:
@@ -18,11 +33,12 @@ class Desk:
     Parameters
     ----------
     rows : Rows
-    plan : Plan
+    plan : Plan or PaidSteps
     noise : NoiseSource
-    charge : callable
+    charge : callable or None
         ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
-        is fixed before the first question: a plan that is divided anew costs the same.
+        is fixed before the first question: a plan that is divided anew costs the same. None: the
+        steps are paid for.
 
     Attributes
     ----------
@@ -35,7 +51,7 @@ class Desk:
         self._rows = rows
         self._noise = noise
         self._charge = charge
-        self._is_paid = False
+        self._is_paid = charge is None
         self._n_asked = 0
 
     def answer(self, questions):

@@ -6,7 +6,7 @@ import pytest
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.privacy._batched_plan import batched_plan
 from skdp_bary.privacy._noise import noise_generator
-from skdp_bary.summaries import _batches
+from skdp_bary.summaries import _desk
 from skdp_bary.summaries._batches import BatchReleases
 from skdp_bary.summaries._projected_histogram import ClassSizes
 
@@ -21,14 +21,14 @@ def plan(n_batches):
 @pytest.fixture
 def seen(monkeypatch):
     """The rows of every batch, as the counting code is given them."""
-    batches, collect = [], _batches.collect
+    batches, collect = [], _desk.collect
 
     def watch(query, rows):
         chunks = [chunk for part in range(rows.source.n_parts) for chunk in rows.source.read(part)]
         batches.append(np.concatenate([chunk.X[:, 0] for chunk in chunks]).astype(int))
         return collect(query, rows)
 
-    monkeypatch.setattr(_batches, "collect", watch)
+    monkeypatch.setattr(_desk, "collect", watch)
     return batches
 
 

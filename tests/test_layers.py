@@ -51,6 +51,7 @@ HEAVY = {
 # Modules that are themselves imported only when what they wrap is used.
 MAY_BE_HEAVY = {
     "privacy/_sqlite.py": {"sqlite3"},
+    "privacy/_sqlite_format.py": {"sqlite3"},
     "interop/_diffprivlib.py": {"diffprivlib"},
     "transport/_compiled.py": {"numba"},
 }

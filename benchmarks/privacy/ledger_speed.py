@@ -3,6 +3,9 @@
 Prints seconds per spend after 100 and after 5000 entries, and their ratio, which stays near one
 when a spend does not read the entries before it. ``python -m benchmarks.privacy.ledger_speed``
 
+``python -m benchmarks.privacy.ledger_speed --opening`` times opening a ledger file of 100,000
+entries, which reads and checks all of them, beside a verification, and keeps the best of five.
+
 With an address of a PostgreSQL database it times a spend there in turns with the insertion and
 commit of one row into a table, over a connection that stays open and over one of its own, and keeps
 the medians:
@@ -19,10 +22,13 @@ from pathlib import Path
 
 from benchmarks.recording import Results
 from skdp_bary import BudgetAccountant
+from skdp_bary.privacy._chain import next_link
+from skdp_bary.privacy._sqlite_format import insert
 
 RESULTS = Results("ledger_speed")
 SPENDS = 5000
 EARLY = 100
+ENTRIES = 100_000
 TURNS = 300
 
 
@@ -103,18 +109,57 @@ def compare_server(address):
     return {"spends": TURNS} | {k: round(v, 2) for k, v in (medians | ratios).items()}
 
 
+def fill(accountant, n_entries):
+    """Put entries into a ledger file in one transaction: a charge each would take minutes."""
+    ledger, cost = accountant._ledger, accountant._filter.price(0.01, 0.0)
+    entry = accountant._entry("PrivateMeasure", 0.01, 0.0, "rows")
+    with ledger._session(writing=True) as db:
+        head, link = ledger._caught_up(db).head
+        for number in range(head + 1, head + 1 + n_entries):
+            link = next_link(link, entry, cost)
+            insert(db, number, entry, cost, link)
+
+
+def time_opening():
+    """Return seconds that opening and verifying a large ledger file take."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "budget.db"
+        fill(BudgetAccountant(1e6, ledger=path), ENTRIES)
+        found = BudgetAccountant.open(path)
+        acts = {"open": lambda: BudgetAccountant.open(path), "verify": found.verify}
+        times = {"entries": ENTRIES, "megabytes": round(path.stat().st_size / 1e6, 1)}
+        for name, act in acts.items():
+            for unit, clock in (("s", time.perf_counter), ("cpu_s", time.process_time)):
+                times[f"{name}_{unit}"] = round(min(timed(act, clock) for _ in range(5)), 3)
+    return times
+
+
+def timed(act, clock):
+    """Return what a clock says that a call took."""
+    begin = clock()
+    act()
+    return clock() - begin
+
+
+def keep(output, found):
+    """Put results beside those of the other comparisons."""
+    print(found)
+    output.write(output.read({}) | found)
+
+
 def main():
-    """Parse the command line and run one of the two comparisons."""
+    """Parse the command line and run one of the three comparisons."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--postgres", metavar="ADDRESS", help="database to spend in")
+    parser.add_argument("--opening", action="store_true", help="time opening a large file")
     parser.add_argument("--output", type=Results, default=RESULTS)
     arguments = parser.parse_args()
-    if arguments.postgres is None:
+    if arguments.postgres is not None:
+        keep(arguments.output, compare_server(arguments.postgres))
+    elif arguments.opening:
+        keep(arguments.output, {"opening": time_opening()})
+    else:
         compare_life()
-        return
-    result = compare_server(arguments.postgres)
-    print(result)
-    arguments.output.write(result)
 
 
 if __name__ == "__main__":

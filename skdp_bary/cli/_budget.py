@@ -25,6 +25,7 @@ when it does not fit.""",
   skdp-bary budget show postgresql://analyst@host/database#clinic
   skdp-bary budget receipt budget.db > receipt.json
   skdp-bary budget verify budget.db --receipt receipt.json
+  skdp-bary budget backup budget.db copy.db
 """,
     BUDGET_STATUS,
 )
@@ -43,6 +44,9 @@ def add_budget(commands):
     verify.add_argument(
         "--receipt", metavar="FILE", help="and that it holds all entries of a receipt"
     )
+    backup = _add(actions, "backup", _backup, "write a backup that cannot be spent from", "copy.db")
+    backup.add_argument("copy", help="file to be made")
+    _add_restore(actions)
     export = _add(actions, "export", _export, "print the entries as CSV or JSON", "--format json")
     export.add_argument("--format", choices=["csv", "json"], default="csv")
 
@@ -64,6 +68,23 @@ def _add_raise(actions):
     raise_.add_argument("--delta", type=float, default=None, help="new ceiling (default: as it is)")
     raise_.add_argument("--who", default="", help="who decided it, kept with the entry")
     raise_.add_argument("--note", default="", help="why, kept with the entry")
+
+
+def _add_restore(actions):
+    text = "put a backup in the place of a ledger file that was lost"
+    page = Page(
+        text,
+        "Put a backup in the place of a ledger file that was lost. What was charged after the "
+        "backup was made has to be charged again.",
+        '  skdp-bary budget restore copy.db budget.db --who "M. Curie"\n',
+        BUDGET_STATUS,
+    )
+    restore = actions.add_parser("restore", **page.options())
+    restore.add_argument("copy", help="what backup wrote")
+    restore.add_argument("ledger", help="ledger file to be made")
+    restore.add_argument("--who", default="", help="who decided it, kept with the entry")
+    restore.add_argument("--note", default="", help="why, kept with the entry")
+    restore.set_defaults(run=_restore, parser=restore)
 
 
 def _add(actions, name, run, text, options=""):
@@ -110,6 +131,16 @@ def _verify(given):
     number = accountant.verify(receipt)
     held = f", and hold the {receipt.number} of the receipt" if receipt else ""
     print(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
+    return 0
+
+
+def _backup(given):
+    BudgetAccountant.open(given.ledger).backup(given.copy)
+    return 0
+
+
+def _restore(given):
+    print(BudgetAccountant.restore(given.copy, given.ledger, who=given.who, note=given.note))
     return 0
 
 

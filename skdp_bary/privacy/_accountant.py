@@ -3,9 +3,9 @@
 from ..exceptions import BudgetError
 from ._budget_table import html_table, text_table
 from ._chain import check_receipt, check_records
-from ._entries import RAISE
+from ._entries import RAISE, RESTORE, terms_now
 from ._filters import Cost, make_filter
-from ._ledger import open_ledger, read_terms, refuse_existing
+from ._ledger import find_ledger, is_server, open_ledger, refuse_existing
 from ._neighbors import ADD_REMOVE, check_neighbors
 from ._spending import BudgetPart, SharedBudget, check_text
 
@@ -104,9 +104,10 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         LedgerError
             If there is no such ledger, or it is damaged.
         """
-        terms = read_terms(ledger)
-        terms.pop("renyi_order")
-        return cls(**terms, ledger=ledger)
+        kept = find_ledger(ledger)
+        found = cls.__new__(cls)
+        found._keep(kept, terms_now(kept.terms, kept.tally("").raised))
+        return found
 
     @classmethod
     def create(cls, ledger, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum"):
@@ -140,8 +141,13 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             "renyi_order": filter_.order,
         }
         kept = open_ledger(ledger, terms)
-        filter_ = make_filter(composition, epsilon, delta, kept.terms["renyi_order"])
-        super().__init__(filter_, neighbors, kept, "")
+        self._keep(kept, terms | {"renyi_order": kept.terms["renyi_order"]})
+
+    def _keep(self, ledger, terms):
+        ceiling = make_filter(
+            terms["composition"], terms["epsilon"], terms["delta"], terms["renyi_order"]
+        )
+        super().__init__(ceiling, terms["neighbors"], ledger, "")
 
     @property
     def composition(self):
@@ -223,6 +229,53 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         if receipt is not None:
             check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
         return len(rows)
+
+    def backup(self, path):
+        """Write a backup of the ledger file, as it is at this moment, to a new file.
+
+        It can be opened and read like a ledger, and refuses to spend. Copying a ledger file by
+        other means makes two ledgers that do not know of one another.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to be made; an existing one is refused.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged or is not a file, or the backup cannot be written.
+        """
+        self._ledger.backup(path)
+
+    @classmethod
+    def restore(cls, backup, ledger, *, who="", note=""):
+        """Return the budget of a backup, put in the place of a ledger file that was lost.
+
+        What was charged after the backup was made is forgotten by the ledger, and has been
+        released: charge it again with :meth:`spend`. The ledger gets an entry that says that it
+        was restored, and receipts taken later than the backup do not verify any more.
+
+        Parameters
+        ----------
+        backup : str or path-like
+            What :meth:`backup` wrote.
+        ledger : str or path-like
+            Ledger file to be made; an existing one is refused.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        if is_server(backup) or is_server(ledger):
+            raise ValueError("backup and ledger must be files; a server has its own backups.")
+        kept = cls.open(backup)
+        kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))
+        return cls.open(ledger)
 
     def part(self, name):
         """Return the budget of one of several disjoint parts of the data.

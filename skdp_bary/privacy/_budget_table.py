@@ -2,11 +2,11 @@
 
 from html import escape
 
-from ._entries import RAISE, SPEND
+from ._entries import RAISE, RESTORE, SPEND
 
 _COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
 _WIDEST = 40
-_KINDS = {SPEND: "", RAISE: "new ceiling"}
+_KINDS = {SPEND: "", RAISE: "new ceiling", RESTORE: "restored from a backup"}
 
 
 def text_table(title, entries, closing):

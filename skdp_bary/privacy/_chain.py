@@ -89,9 +89,11 @@ def take_in(name, sums, rows):
     rows : iterable of tuple
         The fields of an entry in their order, its loss and delta in units, and its link.
     """
-    for *entry, loss, delta, link in rows:
+    previous = sums.head[1]
+    for time, who, relation, epsilon, delta, part, note, kind, loss, delta_units, link in rows:
+        entry = time, who, relation, epsilon, delta, part, note, kind
         try:
-            right = link == _link(sums.head[1], entry, loss, delta)
+            right = link == _link(previous, entry, loss, delta_units)
         except (TypeError, ValueError):  # a field of another type
             right = False
         if not right:
@@ -99,8 +101,8 @@ def take_in(name, sums, rows):
                 f"The ledger {name!r} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
                 "one before it was altered or removed. Nothing was released."
             )
-        _, _, _, epsilon, ceiling_delta, part, _, kind = entry
-        sums.add(part, loss, delta, link, (epsilon, ceiling_delta) if kind == RAISE else None)
+        sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == RAISE else None)
+        previous = link
 
 
 def check_records(name, first, rows, totals):

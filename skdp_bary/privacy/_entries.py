@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-SPEND, RAISE = "spend", "raise"
+SPEND, RAISE, RESTORE = "spend", "raise", "restore"
 FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One spend of a budget, or one raise of its ceiling.
+    """One spend of a budget, one raise of its ceiling, or one restoring of a backup.
 
     Parameters
     ----------
@@ -19,13 +19,13 @@ class Entry:
     relation : str
         Neighbouring relation of the release.
     epsilon, delta : float
-        What was asked for; the new ceiling of a raise.
+        What was asked for; the new ceiling of a raise; zero where a backup was restored.
     part : str
         The part of the data it was charged on; empty for the whole data.
     note : str
         Free text. Fits write what one person is to them, "rows" or "persons by groups", and
         "seeded, not private" where it is so.
-    kind : {"spend", "raise"}
+    kind : {"spend", "raise", "restore"}
     """
 
     time: str

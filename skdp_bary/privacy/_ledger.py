@@ -30,15 +30,11 @@ def is_server(ledger):
     return isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://"))
 
 
-def read_terms(path):
-    """Return what the entries of an existing ledger are measured against now."""
-    if is_server(path):
-        from ._postgres import PostgresLedger
-
-        return PostgresLedger.terms_at(path)
-    from ._sqlite import read_terms
-
-    return read_terms(path)
+def find_ledger(path):
+    """Return the ledger in the file `path`, or on the server at that address, which must exist."""
+    if path is None:
+        raise TypeError("ledger must be a path or the address of a budget, got None.")
+    return open_ledger(path, None)
 
 
 def refuse_existing(path):

@@ -4,9 +4,8 @@ import os
 import uuid
 from dataclasses import astuple
 
-from ..exceptions import ReadOnlyLedgerError
+from ..exceptions import LedgerError, ReadOnlyLedgerError
 from ._chain import Receipt, first_link, next_link
-from ._entries import RAISE
 from ._lock import LOCK
 from ._running_sums import RunningSums
 
@@ -66,6 +65,12 @@ class MemoryLedger:
             rows = [(*astuple(e), cost.loss, cost.delta, link) for e, cost, link in self._log]
             return rows, self._summed().totals
 
+    def backup(self, path):
+        """Raise: there is no file to copy."""
+        raise LedgerError(
+            "This budget lives in the memory of a process: there is no ledger file to back up."
+        )
+
     def refuse_copy(self):
         """Raise unless this is the ledger that was created, in the process that created it."""
         if self._owner != os.getpid():
@@ -86,8 +91,6 @@ class MemoryLedger:
 
     def _summed(self):
         """Return the sums of all entries."""
-        sums = self._sums
-        for entry, cost, link in self._log[sums.head[0] :]:
-            raised = (entry.epsilon, entry.delta) if entry.kind == RAISE else None
-            sums.add(entry.part, cost.loss, cost.delta, link, raised)
-        return sums
+        for record in self._log[self._sums.head[0] :]:
+            self._sums.add_entry(*record)
+        return self._sums

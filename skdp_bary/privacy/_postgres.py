@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from .._optional import import_optional
 from ..exceptions import LedgerError, ReadOnlyLedgerError
 from ._chain import Receipt, first_link, next_link
-from ._entries import FIELDS, Entry, differing_terms, terms_now
+from ._entries import FIELDS, Entry, differing_terms
 from ._filters import Cost, Tally
 
 _FORMAT = 2
@@ -127,31 +127,23 @@ class PostgresLedger:
     address : str
         ``postgresql://user@host/database#name``; the name of the budget is "default" when left out.
         Passwords belong into a password file or the environment.
-    terms : dict
+    terms : dict or None
         What the entries are measured against. They are stored with a new budget, and must equal
-        what an existing one holds.
+        what an existing one holds. With None the budget must exist.
     """
 
-    def __init__(self, address, terms):
+    def __init__(self, address, terms=None):
         self._connect_to(address)
         stored = self._stored()
+        if stored is None and terms is None:
+            raise self._error("there is no such budget")
         if stored is None:
             self._create(terms)
             stored = self._stored()  # another process may have been faster
         self._id, self.terms, raised = stored
-        differing = differing_terms(self.terms, raised, terms, "on the server")
+        differing = terms and differing_terms(self.terms, raised, terms, "on the server")
         if differing:
             raise self._error(f"it was created for another budget: {differing}")
-
-    @classmethod
-    def terms_at(cls, address):
-        """Return the terms of an existing budget now."""
-        ledger = cls.__new__(cls)
-        ledger._connect_to(address)
-        stored = ledger._stored()
-        if stored is None:
-            raise ledger._error("there is no such budget")
-        return terms_now(*stored[1:])
 
     @classmethod
     def refuse_existing(cls, address):
@@ -214,6 +206,10 @@ class PostgresLedger:
                 (self._id,),
             ).fetchall()
         return rows, {part: Cost(loss, delta) for part, loss, delta in sums}
+
+    def backup(self, path):
+        """Raise: a server has its own backups."""
+        raise self._error("it is on a server, which is backed up with its own tools, as pg_dump")
 
     def refuse_copy(self):
         """Raise when the role that is connected may only read."""

@@ -1,6 +1,10 @@
 """Sums of the entries of a ledger, by part of the data."""
 
+from ._entries import RAISE
 from ._filters import Cost, Tally
+
+_NOTHING = (0, 0, 0)
+_LOSS, _DELTA = 1, 2
 
 
 class RunningSums:
@@ -25,14 +29,14 @@ class RunningSums:
     def __init__(self, link):
         self.head = 0, link
         self.raised = None
-        self._totals = {}  # by part: number of its latest entry, and the sum up to it
+        self._totals = {}  # by part: number of its latest entry, loss and delta up to it
         self._leading_losses = []
         self._leading_deltas = []
 
     @property
     def totals(self):
         """The sums by part."""
-        return {part: total for part, (_, total) in self._totals.items()}
+        return {part: Cost(*total[1:]) for part, total in self._totals.items()}
 
     def add(self, part, loss, delta, link, raised=None):
         """Take in the entry after the latest.
@@ -49,15 +53,20 @@ class RunningSums:
             The (epsilon, delta) that it raised the ceiling to.
         """
         number = self.head[0] + 1
-        latest, total = self._totals.get(part, (0, Cost()))
+        latest, losses, deltas = self._totals.get(part, _NOTHING)
         if latest < number:
-            self._totals[part] = number, Cost(total.loss + loss, total.delta + delta)
+            self._totals[part] = number, losses + loss, deltas + delta
         if part:
-            self._leading_losses = self._leading(self._leading_losses, part, "loss")
-            self._leading_deltas = self._leading(self._leading_deltas, part, "delta")
+            self._leading_losses = self._leading(self._leading_losses, part, _LOSS)
+            self._leading_deltas = self._leading(self._leading_deltas, part, _DELTA)
         if raised is not None:
             self.raised = raised
         self.head = number, link
+
+    def add_entry(self, entry, cost, link):
+        """Take in the entry after the latest, see :meth:`add`."""
+        raised = (entry.epsilon, entry.delta) if entry.kind == RAISE else None
+        self.add(entry.part, cost.loss, cost.delta, link, raised)
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""
@@ -65,20 +74,22 @@ class RunningSums:
             part,
             self._total(""),
             self._total(part) if part else Cost(),
-            self._others(self._leading_losses, part, "loss"),
-            self._others(self._leading_deltas, part, "delta"),
+            self._others(self._leading_losses, part, _LOSS),
+            self._others(self._leading_deltas, part, _DELTA),
             self.raised,
         )
 
     def _total(self, part):
-        return self._totals.get(part, (0, Cost()))[1]
+        return Cost(*self._totals.get(part, _NOTHING)[1:])
 
     # Sums only grow, so the two leading parts after a spend are among the two before and the part
     # that was charged.
     def _leading(self, leading, part, amount):
+        if part in leading and len(leading) == 1:
+            return leading
         names = dict.fromkeys([*leading, part])
-        return sorted(names, key=lambda name: getattr(self._total(name), amount))[-2:]
+        return sorted(names, key=lambda name: self._totals[name][amount])[-2:]
 
     def _others(self, leading, part, amount):
-        others = (getattr(self._total(name), amount) for name in leading if name != part)
+        others = (self._totals[name][amount] for name in leading if name != part)
         return tuple(sorted(others, reverse=True))

@@ -49,9 +49,21 @@ def test_verify_reads_the_chain(ledger, capsys):
 
     with sqlite3.connect(ledger) as db:
         db.execute("UPDATE entries SET who = 'nobody'")
-    assert main(["budget", "show", ledger]) == 0
-    assert main(["budget", "verify", ledger]) != 0
-    assert "was altered" in capsys.readouterr().err
+    for command in ("show", "verify"):
+        assert main(["budget", command, ledger]) != 0
+        assert "was altered" in capsys.readouterr().err
+
+
+def test_a_backup_is_restored_and_not_spent_from(ledger, tmp_path, capsys):
+    copy, place = str(tmp_path / "copy.db"), str(tmp_path / "restored.db")
+    assert main(["budget", "backup", ledger, copy]) == 0
+    assert main(["budget", "verify", copy]) == 0
+    assert main(["budget", "raise", copy, "--epsilon", "9"]) != 0
+    assert "is a backup" in capsys.readouterr().err
+    assert main(["budget", "restore", copy, place, "--who", "me", "--note", "disk died"]) == 0
+    assert "restored from a backup; disk died" in capsys.readouterr().out
+    assert main(["budget", "backup", ledger, copy]) != 0
+    assert "exists" in capsys.readouterr().err
 
 
 def test_export(ledger, capsys):

@@ -53,7 +53,7 @@ class Estimator(BaseEstimator):
 @pytest.fixture(params=["memory", "sqlite"])
 def make(request, tmp_path, monkeypatch):
     """Return a constructor of budgets that keep their entries in memory, or in a new file each."""
-    monkeypatch.setattr(_sqlite, "_SYNCHRONOUS", "OFF")  # only a power failure tells the difference
+    monkeypatch.setattr(_sqlite, "SYNCHRONOUS", "OFF")  # only a power failure tells the difference
     names = iter(range(1000))
 
     def construct(*args, **options):
@@ -384,8 +384,8 @@ def count_work(monkeypatch, function):
     count = [0]
     connect = _sqlite.SqliteLedger._connect
 
-    def watched(self, mode):
-        db = connect(self, mode)
+    def watched(self):
+        db = connect(self)
         db.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1) or 0, 10)
         return db
 

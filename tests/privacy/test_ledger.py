@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -25,6 +26,10 @@ def path(tmp_path):
 
 def opened(path, **options):
     return BudgetAccountant(**{"epsilon": 1.0, "delta": 1e-6, **options}, ledger=path)
+
+
+def side_file(path):
+    return path.with_name(f"{path.name}.lock")
 
 
 def run_sql(path, *statements):
@@ -54,7 +59,7 @@ class TestFile:
 
     def test_the_file_is_all_there_is(self, path):
         opened(path).spend(0.1)
-        assert os.listdir(path.parent) == [path.name]
+        assert sorted(os.listdir(path.parent)) == [path.name, f"{path.name}.lock"]
         db = sqlite3.connect(path)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -63,8 +68,8 @@ class TestFile:
         statements = []
         connect = _sqlite.SqliteLedger._connect
 
-        def traced(self, mode):
-            db = connect(self, mode)
+        def traced(self):
+            db = connect(self)
             (level,) = db.execute("PRAGMA synchronous").fetchone()
             db.set_trace_callback(statements.append)
             statements.append(level)
@@ -77,6 +82,22 @@ class TestFile:
         assert statements[-1] == "COMMIT"
         assert statements.count("COMMIT") == 1
 
+    @needs_posix
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+    def test_only_its_owner_may_read_it(self, path, umask):
+        before = os.umask(umask)
+        try:
+            accountant = opened(path)
+            accountant.backup(path.parent / "copy.db")
+        finally:
+            os.umask(before)
+        for file in (path, side_file(path), path.parent / "copy.db"):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        path.chmod(0o660)  # a group may share it if its owner says so
+        side_file(path).unlink()
+        accountant.spend(0.1)
+        assert stat.S_IMODE(side_file(path).stat().st_mode) == 0o660
+
     def test_relative_paths_stay_where_they_were(self, path, monkeypatch):
         monkeypatch.chdir(path.parent)
         accountant = opened("budget.db")
@@ -88,19 +109,24 @@ class TestFile:
     @pytest.mark.parametrize("name", ["a b.db", "50%?.db", "#1&mode=memory.db", "é.db"])
     def test_any_file_name_will_do(self, tmp_path, name):
         opened(tmp_path / name).spend(0.1, who="first")
-        assert os.listdir(tmp_path) == [name]
+        assert sorted(os.listdir(tmp_path)) == [name, f"{name}.lock"]
         assert_holds(tmp_path / name, "first")
 
-    @pytest.mark.parametrize("remains", ["empty file", "empty database"])
+    @pytest.mark.parametrize("remains", ["nothing", "empty file", "empty database"])
     def test_a_creation_that_was_cut_short_is_taken_up(self, path, remains):
-        path.touch()
+        side_file(path).touch()  # made before the ledger, and marked after it
+        if remains != "nothing":
+            path.touch()
         if remains == "empty database":
             run_sql(path, "CREATE TABLE t (x)", "DROP TABLE t")
         assert_holds(path)
 
     def test_a_file_that_appears_meanwhile_is_kept(self, path, monkeypatch):
         opened(path).spend(0.1, who="first")
-        monkeypatch.setattr(os.path, "exists", lambda path: False)
+        exists, asked = os.path.exists, []
+        monkeypatch.setattr(
+            os.path, "exists", lambda path: bool(asked) and exists(path) or asked.append(path)
+        )
         assert_holds(path, "first")
 
     def test_threads_may_create_it_at_the_same_time(self, path):
@@ -140,8 +166,8 @@ class TestTerms:
 
     def test_another_format_is_refused(self, path):
         opened(path)
-        run_sql(path, "PRAGMA user_version = 2")
-        with pytest.raises(LedgerError, match="format 2, this version .* reads format 3"):
+        run_sql(path, "PRAGMA user_version = 3")
+        with pytest.raises(LedgerError, match="format 3, this version .* reads format 4"):
             opened(path)
 
 
@@ -173,32 +199,61 @@ class TestTampering:
         "statement",
         [
             "DELETE FROM entries WHERE number = 1",
+            "DELETE FROM entries WHERE number = 2",
+            "DELETE FROM entries",
             "UPDATE entries SET loss_units = 1 WHERE number = 2",
-            "UPDATE totals SET loss_units = 0",
-            "UPDATE totals SET delta_units = 0 WHERE part = 'north'",
-            "DELETE FROM totals WHERE part = 'north'",
-            "UPDATE totals SET n_entries = n_entries + 1",
+            "UPDATE entries SET number = 7 WHERE number = 2",
+            "UPDATE entries SET number = -1 WHERE number = 1",
+            "UPDATE entries SET kind = 'raise', epsilon = 9 WHERE number = 1",
+            "UPDATE entries SET note = x'00' WHERE number = 1",
+            "UPDATE ledger SET number = 1",
+            "UPDATE ledger SET link = 'other'",
+            "UPDATE ledger SET id = 'other'",
+            "UPDATE ledger SET epsilon = 9",
+            "UPDATE ledger SET delta = 0.5",
+            "CREATE INDEX more ON entries (who)",
+            "ALTER TABLE entries ADD COLUMN more",
+            "DROP TABLE entries",
         ],
     )
-    def test_totals_must_equal_the_sum_of_the_entries(self, path, statement):
+    def test_it_is_found_when_the_file_is_opened(self, path, statement):
         accountant = opened(path)
         accountant.spend(0.1)
         accountant.part("north").spend(0.1, 1e-7)
         run_sql(path, statement)
-        with pytest.raises(LedgerError, match="totals differ from the sum"):
-            opened(path)
+        for find in (lambda: BudgetAccountant.open(path), accountant.verify):
+            with pytest.raises(LedgerError, match="cannot be (used|trusted)"):
+                find()
 
     @pytest.mark.parametrize("column", ["epsilon", "delta"])
-    def test_another_ceiling_is_found(self, path, column):
-        accountant = opened(path)
-        receipt = accountant.receipt()
+    def test_another_ceiling_is_found_before_the_first_entry(self, path, column):
+        opened(path)
         run_sql(path, f"UPDATE ledger SET {column} = 0.9")
-        with pytest.raises(LedgerError, match="does not hold"):
-            BudgetAccountant.open(path).verify(receipt)
-        BudgetAccountant.open(path).spend(0.1)
-        run_sql(path, f"UPDATE ledger SET {column} = 0.8")
+        with pytest.raises(LedgerError, match="cannot be used"):
+            BudgetAccountant.open(path)
+
+    def test_a_raised_ceiling_is_covered(self, path):
+        opened(path).raise_ceiling(2.0)
+        run_sql(path, "UPDATE entries SET epsilon = 3.0")
         with pytest.raises(LedgerError, match="entry 1 was altered"):
-            BudgetAccountant.open(path).verify()
+            BudgetAccountant.open(path)
+
+    def test_what_is_open_goes_by_what_it_has_seen(self, path):
+        """Earlier entries altered in the file give nothing back to those who read them before."""
+        accountant = opened(path)
+        accountant.spend(0.9)
+        run_sql(path, "UPDATE entries SET loss_units = 0")
+        with pytest.raises(BudgetError):
+            accountant.spend(0.2)
+
+    def test_an_older_copy_is_noticed_by_what_is_open(self, path, tmp_path):
+        accountant = opened(path)
+        accountant.spend(0.5)
+        shutil.copy(path, tmp_path / "older.db")
+        accountant.spend(0.5)
+        shutil.copy(tmp_path / "older.db", path)
+        with pytest.raises(LedgerError, match="older copy"):
+            accountant.spend(0.5)
 
     @pytest.mark.parametrize("statement", ["DELETE FROM ledger", "DROP TABLE ledger"])
     def test_the_ceiling_must_be_there(self, path, statement):
@@ -216,7 +271,10 @@ class TestTampering:
         for copy in copies:
             with pytest.raises(LedgerError, match="missing"):
                 copy.spend(0.1)
+        with pytest.raises(LedgerError, match="says that a ledger was there"):
+            opened(path)
         assert not path.exists()
+        side_file(path).unlink()
         opened(path)
         for copy in copies:
             for ask in (lambda c=copy: c.spend(0.1), copy.total, lambda c=copy: c.entries):
@@ -224,8 +282,41 @@ class TestTampering:
                     ask()
         assert_holds(path)
 
+    @pytest.mark.parametrize("side", ["kept", "lost"])
+    def test_a_file_cut_to_nothing_is_not_started_again_from_zero(self, path, side):
+        accountant = opened(path)
+        accountant.spend(0.9)
+        os.truncate(path, 0)
+        if side == "lost":
+            side_file(path).unlink()
+        for find in (lambda: opened(path), lambda: BudgetAccountant.open(path), accountant.total):
+            with pytest.raises(LedgerError, match="empty|missing|damaged|cannot be used"):
+                find()
+        assert path.stat().st_size == 0
+
+    def test_a_lost_side_file_changes_nothing(self, path):
+        accountant = opened(path)
+        accountant.spend(0.9, who="first")
+        mark = side_file(path).read_bytes()
+        side_file(path).unlink()
+        with pytest.raises(BudgetError):
+            accountant.spend(0.2)
+        assert side_file(path).read_bytes() == mark
+        side_file(path).unlink()
+        assert_holds(path, "first")
+
+    def test_a_side_file_of_another_ledger_is_refused(self, path, tmp_path):
+        opened(path)
+        opened(tmp_path / "other.db")
+        shutil.copy(tmp_path / "other.db", path)
+        with pytest.raises(LedgerError, match="replaced by another ledger"):
+            BudgetAccountant.open(path)
+        side_file(path).write_text("something")
+        with pytest.raises(LedgerError, match="side file .* is damaged"):
+            BudgetAccountant.open(path)
+
     def test_a_damaged_page(self, path, monkeypatch):
-        monkeypatch.setattr(_sqlite, "_SYNCHRONOUS", "OFF")
+        monkeypatch.setattr(_sqlite, "SYNCHRONOUS", "OFF")
         accountant = opened(path)
         for number in range(200):
             accountant.spend(0.0001, who=f"{number:0100}")
@@ -274,8 +365,8 @@ class TestFailures:
     def test_a_full_database(self, path, monkeypatch):
         connect = _sqlite.SqliteLedger._connect
 
-        def limited(self, mode):
-            db = connect(self, mode)
+        def limited(self):
+            db = connect(self)
             db.execute("PRAGMA max_page_count = 12")
             return db
 
@@ -291,7 +382,7 @@ class TestFailures:
         accountant = opened(path)
         accountant.spend(0.001, who="0")
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 2 * 4096, limits[1]))
         try:
             charged = spend_until_it_fails(accountant, "reading or writing the disk failed|full")
         finally:
@@ -380,6 +471,8 @@ def spend_until_it_fails(accountant, message):
 def unprivileged(path, read_only):
     """Make a file, or its folder, read-only, and give up root where there is any."""
     target = path if read_only == "file" else path.parent
+    for file in (path, side_file(path)):
+        file.chmod(0o644)
     folders = [path.parent, *path.parents[1:-1]]
     modes = {place: place.stat().st_mode for place in [*folders, target]}
     user = os.geteuid()

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 
 from ..inspection import check_private
 from ._pages import AUDIT
+from ._text import say
 
 
 def add_audit(commands):
@@ -20,7 +21,7 @@ def add_audit(commands):
 
 
 def _run(given):
-    print(check_private(_load(given.pipeline), strict=True))
+    say(check_private(_load(given.pipeline), strict=True))
     return 0
 
 

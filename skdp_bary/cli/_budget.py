@@ -12,6 +12,7 @@ from ..privacy._entries import FIELDS, RAISE
 from ..privacy._filters import COMPOSITIONS
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
 from ._pages import BUDGET_STATUS, Page
+from ._text import cell, say
 
 _LEDGER = "ledger file, or postgresql://user@host/database#budget"
 _BUDGET = Page(
@@ -104,19 +105,19 @@ def _create(given):
         neighbors=given.neighbors,
         composition=given.composition,
     )
-    print(accountant)
+    say(accountant)
     return 0
 
 
 def _show(given):
-    print(BudgetAccountant.open(given.ledger))
+    say(BudgetAccountant.open(given.ledger))
     return 0
 
 
 def _raise(given):
     accountant = BudgetAccountant.open(given.ledger)
     accountant.raise_ceiling(given.epsilon, given.delta, who=given.who, note=given.note)
-    print(accountant)
+    say(accountant)
     return 0
 
 
@@ -130,7 +131,7 @@ def _verify(given):
     receipt = given.receipt and Receipt.from_json(Path(given.receipt).read_text())
     number = accountant.verify(receipt)
     held = f", and hold the {receipt.number} of the receipt" if receipt else ""
-    print(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
+    say(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
     return 0
 
 
@@ -152,8 +153,12 @@ def _export(given):
         return 0
     table = csv.DictWriter(sys.stdout, (*FIELDS, *_CEILINGS), lineterminator="\n")
     table.writeheader()
-    table.writerows(entries)
+    table.writerows(map(_for_spreadsheets, entries))
     return 0
+
+
+def _for_spreadsheets(entry):
+    return {name: cell(value) if isinstance(value, str) else value for name, value in entry.items()}
 
 
 def _exported(entry):

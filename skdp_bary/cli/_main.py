@@ -12,10 +12,12 @@ from ._audit import add_audit
 from ._budget import add_budget
 from ._pages import ERROR, EVERYTHING, REFUSED
 from ._release import add_releases
+from ._text import say
 
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
 
 _FEATURE = re.compile(r"\bfeature (\d+)\b")
+_WHITE = re.compile(r"[ \n]+")
 _NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
 
 
@@ -46,7 +48,7 @@ def main(arguments=None):
     except BudgetError as error:
         return _fail(error, REFUSED)
     except LeakError as error:
-        print(error, file=sys.stderr)
+        say(error, sys.stderr)
         return ERROR
     except _EXPECTED as error:
         return _fail(error, ERROR)
@@ -71,12 +73,12 @@ def _parser():
 
 def _fail(error, status):
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    print(f"skdp-bary: {' '.join(str(text).split())}", file=sys.stderr)
+    say(f"skdp-bary: {_WHITE.sub(' ', str(text)).strip()}", sys.stderr)
     return status
 
 
 def _show_warning(given, message, category, filename, lineno, file=None, line=None):
-    text = " ".join(str(message).split())
+    text = _WHITE.sub(" ", str(message))
     if columns := getattr(given, "columns", None):  # estimators are given arrays without names
         text = _FEATURE.sub(lambda found: f"column {columns[int(found[1])]!r}", text)
-    print(f"skdp-bary: note: {text}", file=sys.stderr)
+    say(f"skdp-bary: note: {text}", sys.stderr)

@@ -1,49 +1,48 @@
-"""Releases written to files, by the ending of the name."""
+"""Forms that a release can have, by the ending of the name."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 
 from .._optional import import_optional
-from ..plotting import HeatmapDisplay
+from ._text import cell, shown
+
+_PICTURE = "skdp-bary --out picture.png"
+_ENDINGS = (".csv", ".geojson", ".npz", ".png")
 
 
-def write_points(estimator, columns, path):
-    """Write weighted points: a table, an archive, GeoJSON or a picture."""
-    _WRITERS[_ending(path)](*_points_of(estimator), columns, path)
-
-
-def write_heatmap(estimator, columns, path):
-    """Write a heatmap: the middles of its cells, its array, GeoJSON or a picture."""
-    ending = _ending(path)
-    if ending == ".geojson":
-        Path(path).write_text(json.dumps(estimator.to_geojson()))
-    elif ending == ".png":
-        display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
-        display.axes_[0].set(xlabel=columns[0], ylabel=columns[1])
-        display.figure_.savefig(path, dpi=150, bbox_inches="tight")
-    elif ending == ".npz":
-        cells = estimator.cells_
-        np.savez_compressed(
-            path, heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass
-        )
-    else:
-        measure = estimator.to_measure()
-        _write_csv(measure.support, measure.weights, "weight", columns, path)
-
-
-def check_output(path, overwrite):
-    """Raise unless a release can be written to `path`, where none may be replaced unasked."""
-    _ending(path)
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise ValueError(f"--out {path}: there is no folder {folder}.")
-    if not overwrite and Path(path).exists():
+def check_form(path, columns):
+    """Raise unless a release about `columns` can have the form that the name `path` asks for."""
+    ending = Path(path).suffix
+    if ending not in _ENDINGS:
+        raise ValueError(f"--out must end in one of {', '.join(_ENDINGS)}, got {path!r}.")
+    if ending == ".geojson" and len(columns) != 2:
         raise ValueError(
-            f"--out {path}: the file exists, and may be a release that was paid for. Name another, "
-            "or give --overwrite."
+            f"--out {path}: GeoJSON needs two columns (longitude, latitude), got {list(columns)}."
         )
+    if ending == ".png":
+        import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
+
+
+def points(estimator, columns, ending):
+    """Return weighted points as the content of a file."""
+    return _POINTS[ending](*_points_of(estimator), columns)
+
+
+def heatmap(estimator, columns, ending):
+    """Return a heatmap as the content of a file: in CSV the middles of its cells."""
+    if ending == ".geojson":
+        return json.dumps(estimator.to_geojson()).encode()
+    if ending == ".png":
+        return _heatmap_png(estimator, columns)
+    if ending == ".npz":
+        cells = estimator.cells_
+        return _npz(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
+    measure = estimator.to_measure()
+    return _csv(measure.support, measure.weights, "weight", columns)
 
 
 def _points_of(estimator):
@@ -54,19 +53,26 @@ def _points_of(estimator):
     return measure.support, measure.weights, "weight"
 
 
-def _write_csv(points, weights, name, columns, path):
-    table = np.column_stack([points, weights])
-    header = ",".join([*columns, name])
-    np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.10g")
+def _csv(points, weights, name, columns):
+    content = io.BytesIO()
+    names = io.StringIO()
+    csv.writer(names, lineterminator="\n").writerow(map(cell, (*columns, name)))
+    content.write(names.getvalue().encode())
+    np.savetxt(content, np.column_stack([points, weights]), delimiter=",", fmt="%.10g")
+    return content.getvalue()
 
 
-def _write_npz(points, weights, name, columns, path):
-    np.savez_compressed(path, points=points, columns=np.array(columns), **{name: weights})
+def _points_npz(points, weights, name, columns):
+    return _npz(points=points, columns=np.array(columns), **{name: weights})
 
 
-def _write_geojson(points, weights, name, columns, path):
-    if points.shape[1] != 2:
-        raise ValueError(f"GeoJSON needs two columns (longitude, latitude), got {list(columns)}.")
+def _npz(**arrays):
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+def _geojson(points, weights, name, columns):
     features = [
         {
             "type": "Feature",
@@ -75,34 +81,42 @@ def _write_geojson(points, weights, name, columns, path):
         }
         for point, weight in zip(points.tolist(), weights.tolist(), strict=True)
     ]
-    Path(path).write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
-def _write_png(points, weights, name, columns, path):
+def _png(points, weights, name, columns):
     axes = _axes()
     x, y = points[:, 0], points[:, 1] if points.shape[1] > 1 else np.zeros(len(points))
-    axes.scatter(x, y, s=300.0 * weights / weights.max(), alpha=0.6, edgecolors="none")
-    axes.set_xlabel(columns[0])
-    axes.set_ylabel(columns[1] if len(columns) > 1 else "")
+    largest = max(weights.max(), np.finfo(float).tiny)
+    axes.scatter(x, y, s=300.0 * weights / largest, alpha=0.6, edgecolors="none")
+    _name_axes(axes, columns)
     axes.set_title(f"release; areas show {name}")
-    axes.figure.savefig(path, dpi=150, bbox_inches="tight")
+    return _save(axes.figure)
+
+
+def _heatmap_png(estimator, columns):
+    from ..plotting import HeatmapDisplay
+
+    display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
+    _name_axes(display.axes_[0], columns)
+    return _save(display.figure_)
+
+
+def _name_axes(axes, columns):
+    """Write names as they are: a dollar in one is no formula."""
+    axes.set_xlabel(shown(columns[0]), parse_math=False)
+    axes.set_ylabel(shown(columns[1]) if len(columns) > 1 else "", parse_math=False)
 
 
 def _axes():
-    figure = import_optional("matplotlib.figure", "plot", "skdp-bary --out picture.png")
+    figure = import_optional("matplotlib.figure", "plot", _PICTURE)
     return figure.Figure(figsize=(6, 6)).subplots()
 
 
-_WRITERS = {
-    ".csv": _write_csv,
-    ".geojson": _write_geojson,
-    ".npz": _write_npz,
-    ".png": _write_png,
-}
+def _save(figure):
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=150, bbox_inches="tight")
+    return content.getvalue()
 
 
-def _ending(path):
-    ending = Path(path).suffix
-    if ending not in _WRITERS:
-        raise ValueError(f"--out must end in one of {', '.join(_WRITERS)}, got {path!r}.")
-    return ending
+_POINTS = {".csv": _csv, ".geojson": _geojson, ".npz": _points_npz, ".png": _png}

@@ -3,12 +3,13 @@
 import argparse
 from dataclasses import dataclass
 
-ERROR, REFUSED = 2, 3
+ERROR, REFUSED, KEPT = 2, 3, 4
 
 RELEASE_STATUS = """\
   0  done; the release was written to --out, or printed
   2  something was wrong with the command, the file or the ledger; nothing was written
   3  the budget refused the release, or would (--dry-run); nothing was charged or written
+  4  the release was charged and could not be written to --out; it is kept where the message says
 """
 BUDGET_STATUS = """\
   0  done
@@ -23,6 +24,7 @@ _ANY_STATUS = """\
   0  done
   2  something was wrong with the command, a file or the ledger, or a step that was audited leaks
   3  the budget refused, or would (--dry-run)
+  4  the release was charged, and is not in --out but where the message says
 """
 ENVIRONMENT = """\
 environment:

@@ -1,5 +1,9 @@
 """Commands that release something about a table."""
 
+import os
+import sys
+from pathlib import Path
+
 import numpy as np
 
 from ..estimators import (
@@ -13,18 +17,21 @@ from ..exceptions import BudgetError
 from ..geometry import Box
 from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
-from ._outputs import check_output, write_heatmap, write_points
-from ._pages import BARYCENTER, DISTANCE, HEATMAP, KMEANS, MEASURE, REFUSED
+from ._files import PromisedFile, check_target
+from ._interrupts import uninterrupted
+from ._outputs import check_form, heatmap, points
+from ._pages import BARYCENTER, DISTANCE, HEATMAP, KEPT, KMEANS, MEASURE, REFUSED
 from ._tables import Table
+from ._text import say, shown
 
 
 def add_releases(commands):
     """Add the commands that release something to the subparsers `commands`."""
     for name, page, options, build, write, said in (
-        ("measure", MEASURE, _no_options, _measure, write_points, _written),
-        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, write_points, _written),
-        ("heatmap", HEATMAP, _heatmap_options, _heatmap, write_heatmap, _written_map),
-        ("kmeans", KMEANS, _kmeans_options, _kmeans, write_points, _written),
+        ("measure", MEASURE, _no_options, _measure, points, _written),
+        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, points, _written),
+        ("heatmap", HEATMAP, _heatmap_options, _heatmap, heatmap, _written_map),
+        ("kmeans", KMEANS, _kmeans_options, _kmeans, points, _written),
         ("distance", DISTANCE, _distance_options, _distance, None, _distance_of),
     ):
         command = commands.add_parser(name, **page.options())
@@ -56,21 +63,63 @@ def _run(given):
         accountant=_accountant(given),
     )
     accountant = estimator.accountant
-    print(_persons_in_words(table.columns, given))
+    say(_persons_in_words(table.columns, given))
+    writes = given.write is not None
+    if writes:
+        _check_out(given, table.columns)
     if given.dry_run:
         quote = accountant.quote(estimator, len(table.columns))
-        print(_quote_in_words(quote, accountant.ledger))
+        say(_quote_in_words(quote, accountant.ledger))
         return 0 if quote.fits else REFUSED
-    if given.write is not None:
-        if given.out is None:
-            raise ValueError("--out is needed: the file that the release is written to.")
-        check_output(given.out, given.overwrite)
     accountant.check(estimator.privacy_plan(len(table.columns)))
+    if writes:
+        return _release_to_file(estimator, table, given)
     _fit(estimator, table, given)
-    if given.write is not None:
-        given.write(estimator, table.columns, given.out)
-    print(f"{given.said(estimator, given)}; {_left(accountant)}")
+    _tell(f"{given.said(estimator, given)}; {_left(accountant)}")
     return 0
+
+
+def _check_out(given, columns):
+    """Raise unless the release can have the form and the name that are asked for."""
+    if given.out is None:
+        if given.dry_run:
+            return
+        raise ValueError("--out is needed: the file that the release is written to.")
+    check_form(given.out, columns)
+    check_target(given.out, given.overwrite)
+    for read in (given.table, given.ledger):
+        there = read is not None and Path(given.out).exists() and Path(read).exists()
+        if there and os.path.samefile(given.out, read):
+            raise ValueError(f"--out {given.out} is {read}, which would be replaced.")
+
+
+def _release_to_file(estimator, table, given):
+    """Fit and write; everything that could be in the way of the file is met before the charge."""
+    with PromisedFile(given.out, given.overwrite) as file:
+        _fit(estimator, table, given)
+        with uninterrupted():
+            whole = _deliver(file, estimator, given)
+    said = f"{given.said(estimator, given)}; " if whole else ""
+    _tell(f"{said}{_left(estimator.accountant)}")
+    return 0 if whole else KEPT
+
+
+def _deliver(file, estimator, given):
+    """Write the release, as arrays if the form asked for fails; return whether all went well."""
+    try:
+        content, ending = given.write(estimator, given.columns, Path(given.out).suffix), None
+    except Exception as error:
+        say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
+        content, ending = given.write(estimator, given.columns, ".npz"), ".npz"
+    return file.deliver(content, ending)
+
+
+def _tell(text):
+    """Print what was paid for; where the output cannot be written any more, as an error."""
+    try:
+        say(text)
+    except OSError:
+        say(text, sys.stderr)
 
 
 def _fit(estimator, table, given):
@@ -82,8 +131,9 @@ def _fit(estimator, table, given):
 
 
 def _persons_in_words(columns, given):
-    person = "a row" if given.groups is None else f"all rows with one value of {given.groups}"
-    return f"a row is ({', '.join(columns)}); a person is {person}"
+    groups = given.groups
+    person = "a row" if groups is None else f"all rows with one value of {shown(groups)}"
+    return f"a row is ({', '.join(map(shown, columns))}); a person is {person}"
 
 
 def _written(estimator, given):

@@ -15,6 +15,9 @@ _HOMES = {
     "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
+    "RowByRow": "skdp_bary.transformers",
+    "Schema": "skdp_bary.schema",
+    "SchemaTransformer": "skdp_bary.transformers",
     "check_private": "skdp_bary.inspection",
 }
 

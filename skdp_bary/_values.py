@@ -76,7 +76,7 @@ def select_columns(X, names, what):
         )
     if own == list(names):
         return X
-    return X.select(names) if hasattr(X, "select") else X[list(names)]
+    return X[list(names)] if hasattr(X, "iloc") else X.select(list(names))
 
 
 def column_values(X, place):
@@ -85,8 +85,11 @@ def column_values(X, place):
     Where entries are masked, or cannot be held by a plain type, it is an array of objects.
     """
     if isinstance(X, np.ma.MaskedArray):
-        column = X[:, place]
-        return column.astype(object).filled(None) if np.ma.is_masked(column) else column.data
+        mask = np.ma.getmaskarray(X)[:, place]
+        values = X.data[:, place].astype(object if mask.any() else X.dtype)  # a copy
+        if mask.any():
+            values[mask] = None
+        return values
     if hasattr(X, "column_names"):
         return np.asarray(X.column(place))
     if hasattr(X, "iloc"):

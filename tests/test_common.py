@@ -1,6 +1,7 @@
 """scikit-learn's own contract, over every public estimator."""
 
 import pytest
+from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary import (
@@ -10,7 +11,10 @@ from skdp_bary import (
     PrivateGenerator,
     PrivateKMeans,
     PrivateWassersteinBarycenter,
+    RowByRow,
+    SchemaTransformer,
 )
+from skdp_bary.schema import Number
 from skdp_bary.testing._discovery import public_estimators
 
 # What is checked where the defaults need something that depends on the data at hand.
@@ -24,6 +28,8 @@ SETTINGS = {
         JLTransformer(n_components=1, method="sparse", bounds=(-1, 1)),
         JLTransformer(n_components=1, method="hadamard"),
     ],
+    "RowByRow": [RowByRow(Normalizer())],
+    "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],
     # the checks bring labels without naming their set, which only this relation allows
     "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],
     "PrivateWassersteinBarycenter": [
@@ -82,6 +88,8 @@ def expected_failures(estimator):
         expected |= WEIGHTS_ARE_CAPPED
     if isinstance(estimator, PrivateKMeans):
         expected |= WEIGHTS_ARE_CAPPED | LABELS_ARE_PRIVATE
+    if isinstance(estimator, SchemaTransformer):
+        expected["check_estimators_nan_inf"] = "Infinity is clipped like all that is out of range."
     if isinstance(estimator, PrivateEMDHeatmap):
         expected |= dict.fromkeys(NOT_IN_THE_PLANE, PLANE)
     return expected

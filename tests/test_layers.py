@@ -17,6 +17,7 @@ LEVELS = {
     "_sklearn": 0,
     "_values": 0,
     "privacy": 1,
+    "schema": 1,
     "geometry": 1,
     "transport": 1,
     "_parameters": 2,

@@ -8,15 +8,8 @@ from .._sklearn import BaseSearchCV
 from ..estimators._base import BasePrivateEstimator
 from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
-from ..model_selection._public_steps import (
-    chooses_columns_itself,
-    is_public,
-    join_names,
-    may_be_sparse,
-    rounds_rows_together,
-    sklearn_name,
-    walk_steps,
-)
+from ..model_selection._public_steps import RAW, join_names, public_fault, walk_steps
+from ..model_selection._step_rules import sklearn_name
 from ..privacy._selection_plan import SelectionPlan
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
@@ -59,48 +52,38 @@ def check_private(estimator, *, strict=False):
     return report
 
 
-def _walk(name, estimator):
+def _walk(name, estimator, form=RAW):
     """Yield (verdict, budget) of an estimator and all of its parts."""
-    for path, step in walk_steps(name, estimator):
+    for path, step, before in walk_steps(name, estimator, form):
         if isinstance(step, BaseSearchCV):
             yield _search_verdict(path, step), None
-            yield from _walk(join_names(path, "estimator"), step.estimator)
+            yield from _walk(join_names(path, "estimator"), step.estimator, before)
         else:
-            yield _judge(path, step)
+            yield _judge(path, step, before)
             if isinstance(step, PrivateSearchCV) and isinstance(step.estimator, Pipeline):
                 earlier = Pipeline(step.estimator.steps[:-1])
-                yield from _walk(join_names(path, "estimator"), earlier)
+                yield from _walk(join_names(path, "estimator"), earlier, before)
 
 
-def _judge(name, estimator):
+def _judge(name, estimator, form):
     if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)):
         return _private_verdict(name, estimator)
     if type(estimator).__module__.split(".")[0] == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
-    if is_public(estimator):
+    fault = public_fault(estimator, form)
+    if fault is None:
         reason = "what it learns does not depend on the rows"
         return _verdict(name, estimator, PUBLIC, reason), None
-    if rounds_rows_together(estimator):
-        reason = "it learns nothing, but the last bits of a row depend on the rows beside it"
-        return _verdict(
-            name, estimator, UNKNOWN, reason, "use JLTransformer or DomainScaler, which do not"
-        ), None
-    if may_be_sparse(estimator):
-        reason = "whether it returns sparse rows, which are refused, depends on all rows"
-        return _verdict(name, estimator, UNKNOWN, reason, "set sparse_threshold=0"), None
-    if sklearn_name(estimator) == "FunctionTransformer" or chooses_columns_itself(estimator):
-        return _verdict(
-            name, estimator, UNKNOWN, "it calls a function of yours",
-            "make sure that the function treats every row by itself, and keeps nothing of it"
-            if sklearn_name(estimator) == "FunctionTransformer" else "name the columns",
-        ), None  # fmt: skip
-    if type(estimator).__module__.split(".")[0] == "sklearn":
+    if fault.reason:
+        verdict = LEAKS if fault.learns else UNKNOWN
+        return _verdict(name, estimator, verdict, fault.reason, fault.mend), None
+    if sklearn_name(estimator) is not None:
         return _verdict(
             name, estimator, LEAKS, "it learns from the rows without noise", _mend(estimator)
         ), None
     return _verdict(
         name, estimator, UNKNOWN, "it is not known to this package",
-        "fit it on public rows beforehand, or put it behind a private release",
+        "put it into RowByRow with public example rows, or behind a private release",
     ), None  # fmt: skip
 
 
@@ -182,7 +165,9 @@ def _verdict(name, estimator, verdict, reason, mend=""):
 
 
 def _mend(estimator):
-    return _MENDS.get(type(estimator).__name__, "fit it on public rows, or behind a release")
+    return _MENDS.get(
+        type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
+    )
 
 
 _MENDS = {
@@ -193,9 +178,4 @@ _MENDS = {
     "PCA": "project with JLTransformer, or use an estimator that buys its own subspace",
     "KMeans": "use PrivateKMeans",
     "MiniBatchKMeans": "use PrivateKMeans",
-    "OneHotEncoder": "name the public categories in its parameter categories",
-    "OrdinalEncoder": "name the public categories in its parameter categories",
-    "GaussianRandomProjection": "use JLTransformer",
-    "SparseRandomProjection": "give n_components as a number, or use JLTransformer",
-    "SimpleImputer": "fill with a public value beforehand",
 }

@@ -5,7 +5,8 @@ from sklearn.pipeline import Pipeline
 from ..estimators._guarantee import width_of
 from ..geometry import Ball, Box, check_domain
 from ..model_selection._public_steps import join_names
-from ..transformers import DomainScaler, JLTransformer
+from ..schema import Schema
+from ..transformers import DomainScaler, JLTransformer, SchemaTransformer
 
 
 def bounds_advice(name, estimator):
@@ -44,6 +45,8 @@ def handed_on(step, width):
     `width` is the number of features for which it is wanted where all features have the same bounds
     and the step was not fitted.
     """
+    if isinstance(step, SchemaTransformer):
+        return _declared(step, width)
     if not isinstance(step, (DomainScaler, JLTransformer)):
         return None
     if hasattr(step, "output_bounds_"):
@@ -61,6 +64,16 @@ def _will_hand_on(step):
     """Whether a step has public bounds of its output as soon as it is fitted, and not before."""
     waits = isinstance(step, JLTransformer) and not hasattr(step, "output_bounds_")
     return waits and step.bounds is not None
+
+
+def _declared(step, width):
+    """Ranges of the schema, where all columns have one."""
+    try:
+        schema = step.schema if isinstance(step.schema, Schema) else Schema(step.schema)
+    except (TypeError, ValueError):
+        return None  # the fit will say what is wrong
+    ranges = schema.ranges(schema.n_columns or width)
+    return None if ranges is None else Box(*ranges)
 
 
 def _projected(step):

@@ -1,33 +1,68 @@
-"""The steps of a pipeline, and which of them make of a row what does not depend on other rows."""
+"""The steps of a pipeline, and which of them make of a row what does not depend on other rows.
 
-import numpy as np
+A step is public if it is on the list, its parameters let it treat every row by itself, and the rows
+reach it in a form that is declared in public. The form is followed through the pipeline: "raw"
+rows have whatever types one row gave them; behind a ``SchemaTransformer`` they are a "table"
+(float64 and objects), "numbers" (float64) or "csr"; a table that other steps put together anew is
+"mixed", because libraries choose types for it.
+"""
+
+from dataclasses import dataclass, replace
+
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from ..transformers import DomainScaler, JLTransformer
+from ..schema import Schema
+from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
+from ._step_rules import RULES, Fault, sklearn_name
 
 
-def walk_steps(name, estimator):
-    """Yield (path, step) of an estimator and of all parts of what is put together.
+@dataclass(frozen=True)
+class Form:
+    """What rows are known to be in front of a step.
+
+    Parameters
+    ----------
+    kind : {"raw", "table", "numbers", "csr", "mixed"}
+    non_negative : bool
+        Whether no number is below zero.
+    """
+
+    kind: str
+    non_negative: bool = False
+
+
+RAW = Form("raw")
+_UNDECLARED = Fault(
+    "it reads all rows by one common type, which a single row can change",
+    "put SchemaTransformer with a public Schema in front of it",
+)
+_ONLY_TABLES = Fault(
+    "the types of what it is given were chosen by looking at all rows",
+    "put it directly behind SchemaTransformer, alone or in a ColumnTransformer",
+)
+
+
+def walk_steps(name, estimator, form=RAW):
+    """Yield (path, step, form before it) of an estimator and of all parts of what is put together.
 
     A path is spelled as ``set_params`` would. Steps that do nothing, None and words such as
     "passthrough", are left out.
     """
     if isinstance(estimator, Pipeline):
-        parts = estimator.steps
-    elif isinstance(estimator, ColumnTransformer):
-        parts = [(part, step) for part, step, _ in estimator.transformers]
-        parts.append(("remainder", estimator.remainder))
-    elif isinstance(estimator, FeatureUnion):
-        parts = estimator.transformer_list
-    else:
-        if estimator is not None and not isinstance(estimator, str):
-            yield name, estimator
+        for part, step in estimator.steps:
+            yield from walk_steps(join_names(name, part), step, form)
+            form = form_after(step, form)
         return
-    if chooses_columns_itself(estimator) or may_be_sparse(estimator):
-        yield name, estimator
+    parts = _branches(estimator)
+    if parts is None:
+        if estimator is not None and not isinstance(estimator, str):
+            yield name, estimator, form
+        return
+    if public_fault(estimator, form) is not None:
+        yield name, estimator, form
     for part, step in parts:
-        yield from walk_steps(join_names(name, part), step)
+        yield from walk_steps(join_names(name, part), step, form)
 
 
 def join_names(name, part):
@@ -35,19 +70,69 @@ def join_names(name, part):
     return f"{name}__{part}" if name else part
 
 
-def chooses_columns_itself(estimator):
-    """Whether a ColumnTransformer asks a function which columns it takes.
+def form_after(step, form):
+    """Return the form of what a step makes of rows of a form, "raw" where nothing is known."""
+    if step is None or isinstance(step, str):
+        return form
+    if isinstance(step, Pipeline):
+        for _, part in step.steps:
+            form = form_after(part, form)
+        return form
+    branches = _branches(step)
+    if branches is not None:
+        return _joined([_branch_form(part, form) for _, part in branches if part != "drop"], step)
+    if type(step) is SchemaTransformer:
+        return _declared(step.schema)
+    if type(step) is DomainScaler:
+        return Form("numbers", non_negative=step.clip and step.target == "box")
+    if type(step) in (JLTransformer, RowByRow):
+        return Form("numbers")
+    rule = RULES.get(sklearn_name(step))
+    return RAW if rule is None else replace(form, **rule.gives(step, form.kind))
+
+
+def public_fault(step, form):
+    """Return None where a step is public behind rows of a form, else what is wrong with it.
+
+    Nothing is known of a step that is not on the list: ``Fault("", "")``.
+    """
+    if isinstance(step, ColumnTransformer):
+        return _column_fault(step, form)
+    if isinstance(step, (Pipeline, FeatureUnion)):
+        return None
+    if type(step) in (DomainScaler, JLTransformer, RowByRow, SchemaTransformer):
+        return None
+    rule = RULES.get(sklearn_name(step))
+    if rule is None:
+        return Fault("", "")
+    fault = rule.fault(step)
+    if fault is not None:
+        return fault
+    if form.kind in rule.takes:
+        non_negative = form.non_negative or not rule.non_negative
+        return None if non_negative else rule.negative_fault
+    return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
+
+
+def _column_fault(step, form):
+    """What is wrong with a ColumnTransformer itself.
 
     scikit-learn's own selector by names is public. By types it is not: one row with a fraction, or
-    a missing value, makes another type of a column of integers.
+    a missing value, makes another type of a column of integers. And where the number of zeros
+    decides whether rows are returned sparse, their refusal is a free answer about rows.
     """
-    return isinstance(estimator, ColumnTransformer) and any(
-        callable(columns) and not _selects_by_name(columns)
-        for _, _, columns in estimator.transformers
-    )
+    if any(callable(columns) and not _by_name(columns) for _, _, columns in step.transformers):
+        return Fault("it calls a function of yours", "name the columns")
+    parts = [_branch_form(part, form).kind for _, part in _branches(step) if part != "drop"]
+    if "csr" in parts and step.sparse_threshold != 0:
+        return Fault(
+            "whether it returns sparse rows, which are refused, depends on all rows",
+            "set sparse_threshold=0",
+        )
+    return _UNDECLARED if form.kind == "raw" else None
 
 
-def _selects_by_name(columns):
+def _by_name(columns):
     return (
         isinstance(columns, make_column_selector)
         and columns.dtype_include is None
@@ -55,81 +140,35 @@ def _selects_by_name(columns):
     )
 
 
-def may_be_sparse(estimator):
-    """Whether the number of zeros among the rows decides how a ColumnTransformer returns them.
-
-    Sparse rows are refused before anything is charged, so that would be a free answer about rows.
-    """
-    if not isinstance(estimator, ColumnTransformer) or estimator.sparse_threshold == 0:
-        return False
-    steps = [step for part in estimator.transformers for _, step in walk_steps("", part[1])]
-    return any(getattr(s, "sparse_output", sklearn_name(s) in _SPARSE) for s in steps)
+def _branches(step):
+    """Return the named branches of what hands the same rows to several steps, or None."""
+    if isinstance(step, ColumnTransformer):
+        parts = [(part, branch) for part, branch, _ in step.transformers]
+        return [*parts, ("remainder", step.remainder)]
+    return list(step.transformer_list) if isinstance(step, FeatureUnion) else None
 
 
-def rounds_rows_together(step):
-    """Whether a step learns nothing, but computes the last bits of a row beside other rows.
-
-    Products of whole matrices add up the first and the last rows in another order than those
-    between. A row that leaves then changes others by a rounding error, and each of them may cross
-    the border of a cell: more than a sensitivity allows for.
-    """
-    rule = _ROUNDS_TOGETHER_WHEN.get(sklearn_name(step))
-    return rule is not None and rule(step)
+def _branch_form(step, form):
+    """Form that a branch returns; what it passes through is put beside others anew."""
+    form = form_after(step, form)
+    return replace(form, kind="mixed") if form.kind == "table" else form
 
 
-def is_public(step):
-    """Whether what a step makes of a row depends on the row, parameters and names of columns."""
-    if isinstance(step, (DomainScaler, JLTransformer)):
-        return True
-    rule = _PUBLIC_WHEN.get(sklearn_name(step))
-    return rule is not None and rule(step)
+def _joined(forms, step):
+    kinds = {form.kind for form in forms}
+    non_negative = all(form.non_negative for form in forms)
+    if "raw" in kinds or not kinds:
+        return RAW
+    if "csr" in kinds and isinstance(step, FeatureUnion):
+        return Form("csr", non_negative)
+    return Form("mixed" if "mixed" in kinds else "numbers", non_negative)
 
 
-def sklearn_name(step):
-    """Name of a scikit-learn class itself, or None; a subclass may do anything."""
-    cls = type(step)
-    return cls.__name__ if cls.__module__.split(".")[0] == "sklearn" else None
-
-
-def _always(step):
-    return True
-
-
-def _has_categories(step):
-    no_threshold = getattr(step, "min_frequency", None) is None
-    listed = not isinstance(step.categories, str)
-    # with a category left out, others than those listed are warned of: a free answer about rows
-    silent = getattr(step, "drop", None) is None and step.handle_unknown != "warn"
-    return listed and silent and no_threshold and getattr(step, "max_categories", None) is None
-
-
-def _has_components(step):
-    return step.n_components != "auto"  # "auto" takes the number of rows
-
-
-def _has_classes(step):
-    return step.classes is not None
-
-
-# Steps of scikit-learn that treat every row by itself, and under which parameters.
-_PUBLIC_WHEN = {
-    "AdditiveChi2Sampler": _always,
-    "Binarizer": _always,
-    "FeatureHasher": _always,
-    "FunctionTransformer": lambda step: step.func is None,
-    "HashingVectorizer": _always,
-    "MultiLabelBinarizer": _has_classes,
-    "OneHotEncoder": _has_categories,
-    "OrdinalEncoder": _has_categories,
-    "PolynomialCountSketch": _always,
-    "PolynomialFeatures": _always,
-    "SparseRandomProjection": _has_components,
-    "SplineTransformer": lambda step: isinstance(step.knots, np.ndarray),
-}
-_ROUNDS_TOGETHER_WHEN = {
-    "GaussianRandomProjection": _has_components,
-    "Normalizer": _always,
-    "RBFSampler": lambda step: step.gamma != "scale",  # "scale" takes the variance
-    "SkewedChi2Sampler": _always,
-}
-_SPARSE = {"FeatureHasher", "HashingVectorizer"}
+def _declared(schema):
+    try:
+        schema = schema if isinstance(schema, Schema) else Schema(schema)
+    except (TypeError, ValueError):
+        return RAW  # its fit will say what is wrong
+    ranges = schema.ranges(1)
+    kind = "csr" if schema.sparse else "numbers" if schema.numeric else "table"
+    return Form(kind, non_negative=ranges is not None and bool((ranges[0] >= 0).all()))

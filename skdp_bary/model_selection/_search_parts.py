@@ -6,8 +6,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..estimators._base import BasePrivateEstimator
-from ..summaries._sources import ArraySource, open_source
-from ._public_steps import chooses_columns_itself, is_public, walk_steps
+from ..summaries._sources import is_chunked, is_dask
+from ._public_steps import public_fault, walk_steps
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SearchParts:
         """Return fitted public steps, or None, and the rows that the private estimator sees."""
         if self.public is None:
             return None, X
-        if not isinstance(open_source(X), ArraySource):
+        if is_dask(X) or is_chunked(X):
             raise ValueError(
                 "A search over a pipeline needs X as one array or dataframe: the public steps "
                 "take neither chunks nor Dask collections."
@@ -68,11 +68,13 @@ def search_parts(estimator):
         return SearchParts(_check_private(estimator))
     public = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
     steps = [] if public is None else walk_steps("", public)
-    for path, step in steps:
-        if not is_public(step) or chooses_columns_itself(step):
+    for path, step, form in steps:
+        fault = public_fault(step, form)
+        if fault is not None:
             raise ValueError(
-                f"All steps of the pipeline before the last one must learn nothing from the rows, "
-                f"which is not known of {path!r} ({type(step).__name__}): see check_private."
+                "All steps of the pipeline before the last one must learn nothing from the rows, "
+                f"and treat each alone, which is not known of {path!r} ({type(step).__name__}): "
+                f"{fault.mend or 'see check_private'}."
             )
     name, last = estimator.steps[-1]
     return SearchParts(_check_private(last), name, public)

@@ -17,16 +17,21 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
+    SchemaTransformer,
     check_private,
 )
 from skdp_bary.exceptions import LeakError
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._search_parts import search_parts
+from skdp_bary.schema import Integer, Number, Text
 
 
 def verdicts(estimator):
     return {step.name: step.verdict for step in check_private(estimator).steps}
+
+
+SCHEMA = SchemaTransformer(Number(0, 1))
 
 
 def measure(**settings):
@@ -65,14 +70,14 @@ def test_steps_that_learn_from_rows_leak(step):
         JLTransformer(n_components=2),
         preprocessing.FunctionTransformer(),
         preprocessing.PolynomialFeatures(),
-        preprocessing.OneHotEncoder(categories=[[0, 1]]),
+        preprocessing.OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore"),
         random_projection.SparseRandomProjection(n_components=3),
         "passthrough",
     ],
 )
 def test_steps_that_learn_nothing_are_public(step):
-    report = check_private(Pipeline([("public", step), ("measure", measure())]), strict=True)
-    assert report.ok
+    steps = [("schema", SCHEMA), ("public", step), ("measure", measure())]
+    assert check_private(Pipeline(steps), strict=True).ok
 
 
 def test_public_steps_learn_the_same_from_any_rows():
@@ -113,12 +118,13 @@ def encoder_and_rest(**settings):
 
 def test_the_number_of_zeros_decides_nothing():
     """Sparse rows are refused before the charge, so their density must not make them sparse."""
-    assert verdicts(make_pipeline(encoder_and_rest(), measure()))["columntransformer"] == "unknown"
+    found = verdicts(make_pipeline(SCHEMA, encoder_and_rest(), measure()))
+    assert found["columntransformer"] == "unknown"
     for safe in (
         encoder_and_rest(sparse_threshold=0),
         encoder_and_rest(encoder={"sparse_output": False}),
     ):
-        assert check_private(make_pipeline(safe, measure())).ok
+        assert check_private(make_pipeline(SCHEMA, safe, measure())).ok
     with pytest.raises(ValueError, match="must learn nothing"):
         search_parts(make_pipeline(encoder_and_rest(), PrivateKMeans(2, bounds=(0, 1))))
 
@@ -138,7 +144,8 @@ def test_encoders_that_warn_of_rows_are_not_public():
     ],
 )
 def test_types_of_columns_are_private(selector, verdict):
-    pipeline = make_pipeline(ColumnTransformer([("a", DomainScaler((0, 1)), selector)]), measure())
+    columns = ColumnTransformer([("a", DomainScaler((0, 1)), selector)])
+    pipeline = make_pipeline(SCHEMA, columns, measure())
     assert (verdict == "public") == check_private(pipeline).ok
 
 
@@ -213,8 +220,9 @@ def test_columns_are_walked():
         [("one", preprocessing.StandardScaler(), [0]), ("two", DomainScaler(bounds=(0, 1)), [1])],
         remainder="drop",
     )
-    nested = Pipeline([("columns", columns), ("end", measure())])
+    nested = Pipeline([("schema", SCHEMA), ("columns", columns), ("end", measure())])
     assert verdicts(nested) == {
+        "schema": "public",
         "columns__one": "leaks",
         "columns__two": "public",
         "end": "private",
@@ -239,8 +247,8 @@ def test_functions_that_choose_columns_are_not_known():
         return X.columns[X.mean() > 0]
 
     for columns, verdict in ((loud, "unknown"), (make_column_selector(), None), ([0], None)):
-        found = verdicts(ColumnTransformer([("one", DomainScaler((0, 1)), columns)]))
-        assert found.get("columntransformer") == verdict
+        step = ColumnTransformer([("one", DomainScaler((0, 1)), columns)])
+        assert verdicts(make_pipeline(SCHEMA, step)).get("columntransformer") == verdict
 
 
 @pytest.mark.parametrize(
@@ -260,7 +268,11 @@ def test_functions_that_choose_columns_are_not_known():
         (JLTransformer(2, bounds=Ball([0] * 5, 1)), Ball([0, 0], 1), None),
         (JLTransformer(2, bounds=(0, 1)), (-2, 2), "unknown until it has been fitted"),
         (JLTransformer(n_hint=9), (-2, 2), None),
-        (preprocessing.PolynomialFeatures(), (-1, 1), None),
+        (preprocessing.FunctionTransformer(), (-1, 1), None),
+        (SCHEMA, (0, 1), None),
+        (SCHEMA, (-1, 1), "(0, 1)"),
+        (SchemaTransformer([Number(0, 1), Integer(0, 9)]), ([0, 0], [1, 9]), None),
+        (SchemaTransformer(Text()), (-1, 1), None),
     ],
 )
 def test_bounds_that_differ_from_those_handed_on_are_named(before, bounds, advised):

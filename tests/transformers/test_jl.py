@@ -206,14 +206,14 @@ def test_unfitted_transformers_say_so():
 def test_sparse_entries_at_one_place_are_added_alike_beside_any_other_rows():
     """scipy sorts all rows, and not stably, as soon as one of them is out of order."""
     rng = np.random.default_rng(0)
-    columns = np.sort(rng.integers(50, size=(40, 60)), axis=1)
-    values = rng.standard_normal(columns.shape) * 10.0 ** rng.integers(-8, 8, columns.shape)
-    jl = JLTransformer(3, random_state=0).fit(np.zeros((1, 50)))
+    columns = np.sort(rng.integers(8, size=(200, 60)), axis=1)
+    values = rng.standard_normal(columns.shape)
+    jl = JLTransformer(3, random_state=0).fit(np.zeros((1, 8)))
 
     def image(columns):
         rows = np.repeat(np.arange(len(columns)), columns.shape[1])
         entries = (values[: len(columns)].ravel(), (rows, columns.ravel()))
-        return jl.transform(sparse.coo_array(entries, shape=(len(columns), 50)))
+        return jl.transform(sparse.coo_array(entries, shape=(len(columns), 8)))
 
     unsorted = np.vstack([columns[:-1], columns[-1:, ::-1]])
     assert image(columns)[:-1].tobytes() == image(unsorted)[:-1].tobytes()

@@ -1,0 +1,237 @@
+"""Steps of scikit-learn that treat every row by itself: under which parameters, behind which rows.
+
+That they do is tested, bit for bit, in ``tests/model_selection/row_independence.py``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a step is not public.
+
+    Parameters
+    ----------
+    reason, mend : str
+        What is wrong, and what to do about it.
+    learns : bool
+        Whether it learns from the rows.
+    """
+
+    reason: str
+    mend: str
+    learns: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is known of a class of scikit-learn.
+
+    Parameters
+    ----------
+    fault : callable
+        Takes a step; returns None where its parameters are fine, else a Fault.
+    takes : frozenset of str
+        Forms of rows that it treats one by one.
+    gives : callable
+        Takes a step and the kind of form before it; returns what it changes of the form.
+    non_negative : bool
+        Whether it raises on numbers below zero.
+    """
+
+    fault: Callable
+    takes: frozenset
+    gives: Callable
+    non_negative: bool = False
+
+    @property
+    def negative_fault(self):
+        """What is wrong where numbers may be below zero."""
+        return Fault(
+            "it raises on negative numbers, which is an answer about rows that nobody paid for",
+            "declare ranges from 0 on in the Schema in front of it",
+        )
+
+
+def sklearn_name(step):
+    """Name of a scikit-learn class itself, or None; a subclass may do anything."""
+    cls = type(step)
+    return cls.__name__ if cls.__module__.split(".")[0] == "sklearn" else None
+
+
+def _learns(mend):
+    return Fault("it learns from the rows without noise", mend, learns=True)
+
+
+def _names_values(mend):
+    return Fault("its errors or warnings name values of rows, before anything is charged", mend)
+
+
+def _calls(name):
+    return Fault("it calls a function of yours", f"leave {name} at its default, or use RowByRow")
+
+
+def _rounds_together(mend):
+    return Fault("it learns nothing, but the last bits of a row depend on the rows beside it", mend)
+
+
+_ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
+
+
+def _none(step):
+    return None
+
+
+def _together(step):
+    if sklearn_name(step) == "RBFSampler" and step.gamma == "scale":
+        return _learns("give gamma as a number: 'scale' takes the variance of the rows")
+    if getattr(step, "n_components", None) == "auto":
+        return _learns("give n_components as a number, or use JLTransformer")
+    return _rounds_together(_ALONE)
+
+
+def _categories(step):
+    if isinstance(step.categories, str):
+        return _learns("name the public categories in its parameter categories")
+    if step.min_frequency is not None or step.max_categories is not None:
+        return _learns("leave min_frequency and max_categories at None: they count rows")
+    if getattr(step, "drop", None) is not None:
+        return _names_values("leave drop=None: it warns of categories that are not listed")
+    silent = "ignore" if sklearn_name(step) == "OneHotEncoder" else "use_encoded_value"
+    if step.handle_unknown != silent:
+        return _names_values(f'set handle_unknown="{silent}"')
+    return None
+
+
+def _hasher(step):
+    if step.input_type != "string":
+        return Fault(
+            "it adds up numbers at one place in an order that depends on other rows",
+            'set input_type="string", which adds up ones',
+        )
+    return _float64(step)
+
+
+def _float64(step):
+    is_plain = isinstance(step.dtype, (type, str, np.dtype)) and np.dtype(step.dtype) == np.float64
+    return None if is_plain else Fault("short numbers overflow", "leave dtype=np.float64")
+
+
+def _vectorizer(step):
+    for name in ("preprocessor", "tokenizer", "strip_accents", "analyzer"):
+        if callable(getattr(step, name)):
+            return _calls(name)
+    if step.input != "content":
+        return Fault("it reads files that rows name", 'set input="content"')
+    return _float64(step)
+
+
+def _identity(step):
+    if step.func is None and not step.validate:
+        return None
+    if step.func is None:
+        return Fault("it reads all rows by one common type", "leave validate=False")
+    return Fault(
+        "it calls a function of yours",
+        "make sure that the function treats every row by itself, and keeps nothing of it; or put "
+        "it into RowByRow",
+    )
+
+
+def _imputer(step):
+    if step.strategy != "constant" or step.fill_value is None:
+        return _learns('fill with a public value: strategy="constant" and fill_value')
+    if not step.keep_empty_features:
+        return _learns("set keep_empty_features=True: it drops columns without any value")
+    if step.add_indicator:
+        return _learns("leave add_indicator=False: it marks columns in which something is missing")
+    return None
+
+
+def _sparse_projection(step):
+    if isinstance(step.n_components, str):
+        return _learns("give n_components as a number, or use JLTransformer")
+    # "auto" is 1 / sqrt(n_features): dense for one feature only, where nothing is added up
+    thin = isinstance(step.density, Real) and 0 < step.density < 1
+    if step.density != "auto" and not thin:
+        return _rounds_together("give a density below 1, or use JLTransformer")
+    return None
+
+
+def _knots(step):
+    if isinstance(step.knots, str):
+        return _learns("give the knots as an array of public numbers")
+    if step.extrapolation == "error":
+        return _names_values('set extrapolation="constant"')
+    return None
+
+
+def _same(step, kind):
+    return {"non_negative": False}
+
+
+def _identical(step, kind):
+    return {"kind": "mixed"} if kind == "table" else {}
+
+
+def _filled(step, kind):
+    return {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
+
+
+def _polynomial(step, kind):
+    return {"kind": "csr" if kind == "csr" else "numbers"}
+
+
+def _binary(step, kind):
+    return {"kind": "csr" if kind == "csr" else "numbers", "non_negative": True}
+
+
+def _dense(step, kind):
+    return {"kind": "numbers", "non_negative": False}
+
+
+def _csr(step, kind):
+    return {"kind": "csr", "non_negative": False}
+
+
+def _as_told(step, kind):
+    return {"kind": "csr" if step.sparse_output else "numbers", "non_negative": True}
+
+
+def _splines(step, kind):
+    return _as_told(step, kind) | {"non_negative": False}
+
+
+def _projected(step, kind):
+    dense = kind != "csr" or step.dense_output
+    return {"kind": "numbers" if dense else "csr", "non_negative": False}
+
+
+_ANY = frozenset({"raw", "table", "numbers", "csr", "mixed"})
+_DENSE = frozenset({"table", "numbers", "mixed"})
+_NUMERIC = _DENSE | {"csr"}
+_LISTED = frozenset({"table", "numbers"})
+_TABLE = frozenset({"table"})
+
+RULES = {
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True),
+    "Binarizer": Rule(_none, _NUMERIC, _binary),
+    "FeatureHasher": Rule(_hasher, _TABLE, _csr),
+    "FunctionTransformer": Rule(_identity, _ANY, _identical),
+    "GaussianRandomProjection": Rule(_together, _ANY, _dense),
+    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr),
+    "Normalizer": Rule(_together, _ANY, _same),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _dense),
+    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial),
+    "RBFSampler": Rule(_together, _ANY, _dense),
+    "SimpleImputer": Rule(_imputer, _LISTED, _filled),
+    "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
+    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected),
+    "SplineTransformer": Rule(_knots, _DENSE, _splines),
+}

@@ -1,0 +1,268 @@
+"""Schema: the public form of a table, and how rows are brought into it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from .._optional import import_optional
+from .._values import canonical_csr, column_names, column_values, select_columns
+from ._kinds import Boolean, Category, Kind, kind_from_dict
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table and what each of them can hold, known before any row is read.
+
+    It is public: ranges, lists of values and which columns may be missing come from what is known
+    about the table in general, never from its rows. Rows are read by it value by value, so that no
+    row changes how another one is read.
+
+    Parameters
+    ----------
+    columns : dict of kinds by name, list of kinds, or one kind
+        Kinds are those of :mod:`skdp_bary.schema`. A list tells columns by position; one kind is
+        that of all columns, however many there are.
+    sparse : bool, default=False
+        Whether rows are read as sorted CSR without duplicates instead of as C-ordered float64. All
+        columns must be numbers, without missing values, whose range holds 0.
+
+    Examples
+    --------
+    >>> from skdp_bary.schema import Category, Integer, Schema
+    >>> schema = Schema({"age": Integer(0, 120), "job": Category(["cook", "nurse"])})
+    >>> print(schema.describe())
+    age: integer, low 0, high 120
+    job: category, values ['cook', 'nurse']
+    >>> schema.read([["58", "nurse"], [250.0, "spy"]])
+    [array([ 58., 120.]), array(['nurse', 'other'], dtype=object)]
+    """
+
+    columns: object
+    sparse: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "columns", _checked_columns(self.columns))
+        if not isinstance(self.sparse, bool):
+            raise TypeError(f"sparse must be True or False, got {self.sparse!r}.")
+        if self.sparse and not all(_may_be_sparse(kind) for kind in self._distinct):
+            raise ValueError(
+                "sparse=True needs numbers that may be 0 and may not be missing in all columns."
+            )
+
+    @classmethod
+    def from_dict(cls, given):
+        """Return the schema that a dictionary declares.
+
+        Parameters
+        ----------
+        given : dict
+            ``{"columns": {"age": {"kind": "integer", "low": 0, "high": 120}, ...}}``, with
+            ``"sparse"`` if wanted; as returned by :meth:`to_dict`.
+        """
+        if not isinstance(given, dict) or "columns" not in given or given.keys() - _KEYS:
+            raise ValueError(f"A schema is a mapping with the keys {sorted(_KEYS)}.")
+        columns, sparse = given["columns"], given.get("sparse", False)
+        if isinstance(columns, dict) and isinstance(columns.get("kind"), str):
+            return cls(kind_from_dict(columns, "All columns"), sparse)
+        if isinstance(columns, dict):
+            columns = {n: kind_from_dict(kind, f"Column {n!r}") for n, kind in columns.items()}
+        else:
+            columns = [kind_from_dict(kind, f"Column {i}") for i, kind in enumerate(columns)]
+        return cls(columns, sparse)
+
+    @classmethod
+    def from_yaml(cls, path):
+        """Return the schema declared by a YAML or JSON file; YAML needs the extra ``cli``.
+
+        Parameters
+        ----------
+        path : str or Path
+            What is in it is as in :meth:`from_dict`. Quote values that YAML takes for something
+            else, such as ``"no"`` and ``"01"``.
+        """
+        text = Path(path).read_text(encoding="utf-8")
+        if str(path).endswith(".json"):
+            return cls.from_dict(json.loads(text))
+        return cls.from_dict(import_optional("yaml", "cli", "Schema.from_yaml").safe_load(text))
+
+    def to_dict(self):
+        """Return the schema as plain values, for a file."""
+        columns = self.columns
+        if isinstance(columns, Kind):
+            columns = columns.to_dict()
+        elif self.names is None:
+            columns = [kind.to_dict() for kind in columns]
+        else:
+            columns = {name: kind.to_dict() for name, kind in columns}
+        return {"columns": columns} | ({"sparse": True} if self.sparse else {})
+
+    def describe(self):
+        """Return one line a column."""
+        if isinstance(self.columns, Kind):
+            return _line("all columns", self.columns)
+        names = self.names or [f"column {place}" for place in range(len(self.columns))]
+        return "\n".join(_line(*pair) for pair in zip(names, self.kinds(len(names)), strict=True))
+
+    @property
+    def names(self):
+        """Names of the columns, or None where they are told by position."""
+        if isinstance(self.columns, Kind) or isinstance(self.columns[0], Kind):
+            return None
+        return tuple(name for name, _ in self.columns)
+
+    @property
+    def n_columns(self):
+        """Number of columns, or None where any number will do."""
+        return None if isinstance(self.columns, Kind) else len(self.columns)
+
+    @property
+    def numeric(self):
+        """Whether rows are read as numbers, without a column of objects."""
+        return all(kind.numeric for kind in self._distinct)
+
+    def kinds(self, n_columns):
+        """Return the kind of every column."""
+        if isinstance(self.columns, Kind):
+            return [self.columns] * n_columns
+        return [c if isinstance(c, Kind) else c[1] for c in self.columns]
+
+    def levels(self, *names):
+        """Return all that columns of categories can hold after reading, for an encoder.
+
+        Parameters
+        ----------
+        *names : str
+            Columns; without any, all categories in order.
+        """
+        kinds = dict(self.columns) if self.names else dict(enumerate(self.kinds(0)))
+        wanted = names or [name for name in kinds if isinstance(kinds[name], Category)]
+        return [kinds[name].levels for name in wanted]
+
+    def ranges(self, n_columns):
+        """Return arrays of lowest and highest numbers, or None where columns have none."""
+        kinds = self.kinds(n_columns)
+        if not all(kind.numeric and not kind.missing for kind in kinds):
+            return None
+        low, high = np.array([kind.range for kind in kinds]).T
+        return low, high
+
+    def read(self, X):
+        """Return the rows of a table, column by column, each value as it was declared.
+
+        Parameters
+        ----------
+        X : array-like, dataframe, Arrow table or sparse matrix
+            Columns of frames are matched by name where the schema has names.
+
+        Returns
+        -------
+        columns : list of ndarray of shape (n_rows,)
+            float64 for numbers, dates and flags, objects for categories and text.
+        """
+        if issparse(X):
+            X = canonical_csr(X).toarray()
+        X = self._matched(X)
+        kinds, names = self.kinds(_width(X)), self.names or column_names(X)
+        names = [f"Column {n!r}" for n in (names or range(len(kinds)))]
+        return [
+            kind.read(column_values(X, place), name)
+            for place, (kind, name) in enumerate(zip(kinds, names, strict=True))
+        ]
+
+    def read_sparse(self, X):
+        """Return rows as sorted CSR without duplicates, for ``sparse=True``."""
+        if not issparse(X):
+            X = csr_array(np.column_stack(self.read(X)))
+        X = canonical_csr(X)
+        self._check_width(X.shape[1])
+        if isinstance(self.columns, Kind):
+            X.data = self.columns.in_range(X.data, "X")
+        else:
+            for place, kind in enumerate(self.kinds(X.shape[1])):
+                entries = X.indices == place
+                X.data[entries] = kind.in_range(X.data[entries], f"Column {place}")
+        X.eliminate_zeros()
+        return X
+
+    @property
+    def _distinct(self):
+        return set(self.kinds(1))
+
+    def width_of(self, X):
+        """Return the number of columns of a table, or raise where it is no table of this schema."""
+        return X.shape[1] if issparse(X) else _width(self._matched(X))
+
+    def _matched(self, X):
+        if column_names(X) is not None and self.names is not None:
+            return select_columns(X, self.names, "X")
+        if column_names(X) is None and not isinstance(X, np.ndarray):
+            X = _table_of_objects(X)
+        self._check_width(_width(X))
+        return X
+
+    def _check_width(self, width):
+        if self.n_columns not in (None, width):
+            raise ValueError(f"X has {width} columns, but its schema has {self.n_columns}.")
+
+
+_KEYS = {"columns", "sparse"}
+
+
+def _checked_columns(columns):
+    if isinstance(columns, Kind):
+        return columns
+    named = hasattr(columns, "items")
+    columns = tuple(columns.items() if named else columns)
+    kinds = [pair[1] for pair in columns] if named else columns
+    pairs = [c for c in columns if isinstance(c, tuple) and len(c) == 2]
+    if columns and len(pairs) == len(columns):
+        kinds = [kind for _, kind in pairs]
+    if not columns or not all(isinstance(kind, Kind) for kind in kinds):
+        raise TypeError("columns must be a dict of kinds by name, a list of kinds, or one kind.")
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise ValueError("Names of columns must be different strings.")
+    return columns
+
+
+def _may_be_sparse(kind):
+    if not kind.numeric or kind.missing:
+        return False
+    low, high = kind.range
+    return low <= 0 <= high and (isinstance(kind, Boolean) or kind.word != "date")
+
+
+def _line(name, kind):
+    told = {n: v for n, v in kind.to_dict().items() if n != "kind"}
+    flags = [n if v is True else f"{n} {v}" for n, v in told.items()]
+    return ", ".join([f"{name}: {kind.word}", *flags])
+
+
+def _width(X):
+    """Return the number of columns of a table that has rows and columns, or raise."""
+    names = column_names(X)
+    shape = X.shape if names is None else (len(X), len(names))
+    if len(shape) != 2:
+        raise ValueError(f"X must have two dimensions, got shape {shape}. Reshape your data.")
+    for n, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if not n:
+            raise ValueError(f"Found 0 {what} (shape={shape}) while a minimum of 1 is required.")
+    return shape[1]
+
+
+def _table_of_objects(X):
+    """Return rows given as lists as a table in which every value is as it was given."""
+    if hasattr(X, "__array__"):
+        return np.asarray(X)
+    if not all(hasattr(row, "__iter__") and not isinstance(row, str) for row in X):
+        raise ValueError("X must have two dimensions: a list of rows. Reshape your data.")
+    rows = [list(row) for row in X]
+    table = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
+    for place, row in enumerate(rows):
+        if len(row) != table.shape[1]:
+            raise ValueError("X must have as many values in every row.")
+        table[place] = row
+    return table

@@ -1,0 +1,157 @@
+"""Any step, given one row at a time."""
+
+import copy
+import warnings
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn import captioned_block
+from .._values import as_floats
+from ._reading import read_rows
+
+_LIBRARIES = ("sklearn", "skdp_bary")  # their transform methods keep nothing
+
+
+class RowByRow(TransformerMixin, BaseEstimator):
+    """Let every row pass a step alone.
+
+    Products of whole matrices, sorts and threads may treat a row in another way beside other rows.
+    Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64
+    of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
+    slow: some thousand rows a second.
+
+    Parameters
+    ----------
+    step : transformer
+        Any transformer of numbers. It is cloned and never sees more than one row of X.
+    example : array-like of shape (n_examples, n_features) or None, default=None
+        Public rows that the step is fitted on; None: one row of zeros. Never rows of X.
+
+    Attributes
+    ----------
+    step_ : transformer
+        The step, fitted on the example.
+    n_features_out_ : int
+        Number of features that it returns.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit, where `X` has names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import Normalizer
+    >>> from skdp_bary import RowByRow
+    >>> RowByRow(Normalizer()).fit_transform([[3.0, 4.0], [0.0, 2.0]])
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
+
+    def __init__(self, step, example=None):
+        self.step = step
+        self.example = example
+
+    def fit(self, X, y=None):
+        """Fit the step on the public example.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of which only the number and the names of the features are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        if hasattr(self.step, "privacy_plan"):
+            raise TypeError("step must be public: a private estimator needs all rows at once.")
+        d = read_rows(self, X, reset=True).shape[1]
+        example = np.zeros((1, d)) if self.example is None else as_floats(self.example, "example")
+        if example.ndim != 2 or example.shape[1] != d or not len(example):
+            raise ValueError(f"example must have shape (n, {d}), got {example.shape}.")
+        self.step_ = clone(self.step).fit(example)
+        image = self._image_of(example[:1].copy())
+        self.n_features_out_ = len(image)
+        for _ in range(2):
+            if self._image_of(example[:1].copy()).tobytes() != image.tobytes():
+                raise ValueError(
+                    f"step {type(self.step).__name__} gives one row two images: it is random, or "
+                    "keeps something of the rows before."
+                )
+        return self
+
+    def transform(self, X):
+        """Transform rows one at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_rows, n_features_out_)
+            Their images.
+        """
+        check_is_fitted(self)
+        X = read_rows(self, X, reset=False)
+        images = np.empty((len(X), self.n_features_out_))
+        row = np.empty((1, X.shape[1]))  # one address: it decides how sums are vectorized
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they may name values
+            for place in range(len(X)):
+                row[0] = X[place]
+                images[place] = self._image_or_raise(row)
+        return images
+
+    def get_feature_names_out(self, input_features=None):
+        """Return names of the output features.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self)
+        return np.array([f"rowbyrow{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def _image_or_raise(self, row):
+        """Return the image of a row; errors of the step may name values and are not passed on."""
+        try:
+            image = self._image_of(row)
+        except Exception:
+            image = None
+        if image is None or len(image) != self.n_features_out_:
+            raise ValueError(
+                f"step {type(self.step).__name__} fails on some row, or returns another number of "
+                "features for it than for the example."
+            )
+        return image
+
+    def _image_of(self, row):
+        step = self.step_
+        if type(step).__module__.split(".")[0] not in _LIBRARIES or _calls_others(step):
+            step = copy.deepcopy(step)  # so that nothing a row leaves behind meets the next one
+        image = step.transform(row)
+        image = as_floats(image.toarray() if issparse(image) else image, "an image")
+        if image.ndim != 2 or len(image) != 1:
+            raise ValueError(f"step {type(self.step).__name__} must return one row for one row.")
+        return image[0]
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: every row passes alone")
+
+
+def _calls_others(step):
+    """Whether a step holds functions or steps that may keep something."""
+    return any(callable(v) or hasattr(v, "transform") for v in step.get_params().values())

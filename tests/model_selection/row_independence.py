@@ -1,0 +1,255 @@
+"""Hostile tables for the steps called public: does one row move a bit of another one?
+
+``trial(rng)`` puts a random listed step behind a random declared form, and brings it rows that one
+further row turns into another type, layout, order or size.
+"""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from scipy import sparse
+from sklearn import kernel_approximation, preprocessing, random_projection
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from threadpoolctl import threadpool_limits
+
+from skdp_bary import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
+from skdp_bary._values import as_floats
+from skdp_bary.schema import Category, Integer, Number, Schema, Text
+
+JOBS = ["cook", "nurse", "7", "12"]
+GRADES = [1, 2, 3]
+_UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+_TABLE = Schema(
+    {
+        "age": Integer(0, 120),
+        "income": Number(-1e3, 1e6),
+        "job": Category(JOBS, missing=True),
+        "grade": Category(GRADES, missing=True),
+        "note": Text(missing=True),
+        "rate": Number(0, 1, missing=True),
+    }
+)
+
+
+def numeric_steps():
+    """Steps that take numbers; the last ones are wrapped."""
+    return [
+        kernel_approximation.AdditiveChi2Sampler(),
+        preprocessing.Binarizer(threshold=0.3),
+        preprocessing.FunctionTransformer(),
+        kernel_approximation.PolynomialCountSketch(n_components=7, random_state=0),
+        preprocessing.PolynomialFeatures(3),
+        random_projection.SparseRandomProjection(3, density=0.4, random_state=0),
+        random_projection.SparseRandomProjection(3, dense_output=True, random_state=0),
+        preprocessing.SplineTransformer(knots=np.linspace(0, 1, 5)[:, None].repeat(9, axis=1)),
+        SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True),
+        DomainScaler((0, 1)),
+        JLTransformer(3, random_state=0),
+        RowByRow(preprocessing.Normalizer()),
+        RowByRow(random_projection.GaussianRandomProjection(3, random_state=0)),
+        RowByRow(kernel_approximation.RBFSampler(n_components=5, random_state=0)),
+    ]
+
+
+SPARSE = (
+    "AdditiveChi2Sampler",
+    "Binarizer",
+    "JLTransformer",
+    "PolynomialCountSketch",
+    "PolynomialFeatures",
+    "SparseRandomProjection",
+)
+
+
+def table_steps():
+    """Steps that take a table of numbers, categories and text."""
+    one_hot = preprocessing.OneHotEncoder(
+        categories=_TABLE.levels("job", "grade"), handle_unknown="ignore", sparse_output=False
+    )
+    ordinal = preprocessing.OrdinalEncoder(categories=_TABLE.levels("job"), **_UNKNOWN)
+    fill = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
+    return [
+        ColumnTransformer([("kinds", one_hot, [2, 3]), ("age", "passthrough", [0, 1])]),
+        ColumnTransformer([("job", ordinal, [2]), ("rate", fill, [5])]),
+        ColumnTransformer(
+            [
+                ("words", HashingVectorizer(n_features=32), 4),
+                ("union", FeatureUnion([("a", ordinal), ("b", one_hot_of("grade"))]), [3]),
+            ],
+            sparse_threshold=0,
+        ),
+    ]
+
+
+def one_hot_of(name):
+    """An encoder of one column."""
+    return preprocessing.OneHotEncoder(categories=_TABLE.levels(name), handle_unknown="ignore")
+
+
+def trial(rng):
+    """Return what went wrong in one random case, as text, and how many rows moved at most.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    violations : list of str
+    worst : int
+    """
+    if rng.random() < 0.3:
+        step, rows = _pick(rng, table_steps()), _table_rows(rng)
+        pipeline, builds = make_pipeline(SchemaTransformer(_TABLE), step), TABLES
+    elif rng.random() < 0.1:  # takes arrays only
+        rows = [[str(value) for value in row] for row in _table_rows(rng)]
+        hashed = FeatureHasher(8, input_type="string")
+        pipeline, builds = make_pipeline(SchemaTransformer([Text()] * 6), hashed), (_plain,)
+    else:
+        step = _pick(rng, numeric_steps())
+        is_sparse = type(step).__name__ in SPARSE and rng.random() < 0.4
+        rows = _numeric_rows(rng)
+        form = SchemaTransformer(Schema(Number(0, 1), sparse=is_sparse))
+        pipeline, builds = make_pipeline(form, step), MATRICES + is_sparse * SPARSE_MATRICES
+    return check_independence(rng, pipeline, rows, builds)
+
+
+def check_independence(rng, pipeline, rows, builds):
+    """Compare the images of the first row on: whole, without the last row, alone, in subsets."""
+    kept, worst, violations = rows[:-1], 0, []  # the last one is hostile
+    expected = images(pipeline, kept, builds[0], rng)
+    n = len(kept)
+    subset = np.flatnonzero(rng.random(n) < 0.5)
+    cases = [("beside a hostile row", np.arange(n), rows), ("turned", np.arange(n)[::-1], None)]
+    cases += [("in a subset", subset, None)] if len(subset) else []
+    cases += [("alone", np.array([i]), None) for i in rng.permutation(n)[:4]]
+    for what, places, given in cases:
+        given = [kept[i] for i in places] if given is None else given
+        build = _pick(rng, builds)
+        with threadpool_limits(int(rng.integers(1, 4))):
+            found = images(pipeline, given, build, rng)[: len(places)]
+        moved = sum(a != b for a, b in zip(found, (expected[i] for i in places), strict=True))
+        worst = max(worst, moved)
+        if moved:
+            step = type(pipeline[-1]).__name__
+            violations.append(
+                f"{step}: {moved} of {len(places)} rows moved {what} ({build.__name__})"
+            )
+    return violations, worst
+
+
+def images(pipeline, rows, build, rng):
+    """Return the images of rows under a pipeline fitted on them, each as bytes."""
+    fitted = clone(pipeline).fit(build([*rows, *rows], rng))  # some steps want two rows
+    found = fitted.transform(build(rows, rng))
+    found = found.toarray() if sparse.issparse(found) else as_floats(found)  # as estimators do
+    return [row.tobytes() for row in np.ascontiguousarray(found)]
+
+
+def _pick(rng, choices):
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _numeric_rows(rng):
+    n = int(rng.choice([1, 2, 3, 5, 8, 17, 33, 65, 130]))
+    whole = rng.random() < 0.5
+    X = rng.integers(0, 2, (n, 9)) if whole else rng.random((n, 9)).astype(np.float32)
+    X = X * (rng.random((n, 9)) < rng.choice([0.2, 1.0]))
+    hostile = [0.1, 1 / 3, "0.7", True, 2**70, -5, np.float64(1e-300), 0.0, 1]
+    return [*X.tolist(), list(rng.permutation(np.array(hostile, dtype=object)))]
+
+
+def _table_rows(rng):
+    n = int(rng.choice([1, 2, 3, 7, 20, 50]))
+    rows = [
+        [
+            int(rng.integers(100)), int(rng.integers(1000)), _pick(rng, ["7", "12", "99"]),
+            int(rng.integers(1, 5)), _pick(rng, ["red fox", "fox fox hen", "hen"]), 1,
+        ]
+        for _ in range(n)
+    ]  # fmt: skip
+    hostile = [
+        ["58.5", 0.5, "nurse", "3", None, None],
+        [3.5, "12", None, None, 5, 0.25],
+        [10**30, -1e300, 12, 2.5, "x" * 50, "nan"],
+    ]
+    return [*rows, _pick(rng, hostile)]
+
+
+def _plain(rows, rng):
+    return np.array(rows, dtype=object)
+
+
+def _natural(rows, rng):
+    """The type that numpy chooses by looking at all values."""
+    strings = any(isinstance(v, str) or (isinstance(v, int) and abs(v) > 2**62) for v in rows[-1])
+    return np.array(rows, dtype=object if strings else None)
+
+
+def _fortran(rows, rng):
+    return np.asfortranarray(_natural(rows, rng))
+
+
+def _strided(rows, rng):
+    X = _natural(rows, rng)
+    wide = np.empty((2 * X.shape[0] + 1, 2 * X.shape[1] + 1), dtype=X.dtype)
+    wide[1::2, 1::2] = X
+    return wide[1::2, 1::2]
+
+
+def _pandas(rows, rng):
+    frame = pd.DataFrame(rows, columns=[f"c{i}" for i in range(len(rows[0]))])
+    small = {c: np.int8 for c in frame if frame[c].dtype == np.int64 and abs(frame[c]).max() < 99}
+    return frame.astype(small)
+
+
+def _named(rows, rng):
+    frame = pd.DataFrame(rows, columns=list(_TABLE.names))
+    return frame[list(rng.permutation(frame.columns))]
+
+
+def _nullable(rows, rng):
+    return _named(rows, rng).convert_dtypes()
+
+
+def _categorical(rows, rng):
+    frame = _named(rows, rng)
+    return frame.astype({"job": "category", "grade": "category", "note": "category"})
+
+
+def _polars(rows, rng):
+    data = {name: [row[i] for row in rows] for i, name in enumerate(_TABLE.names)}
+    try:
+        return pl.DataFrame(data)
+    except (TypeError, OverflowError):
+        return pd.DataFrame(data)  # polars holds one type a column
+
+
+def _coo(rows, rng):
+    dense = _as_floats(rows)
+    places, columns = np.nonzero(dense)
+    order = rng.permutation(len(places))
+    entries = (dense[places, columns][order], (places[order], columns[order]))
+    return sparse.coo_array(entries, shape=dense.shape)
+
+
+def _unsorted_csr(rows, rng):
+    matrix = _coo(rows, rng).tocsr()
+    for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        matrix.indices[start:stop] = matrix.indices[start:stop][::-1].copy()
+        matrix.data[start:stop] = matrix.data[start:stop][::-1].copy()
+    return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _as_floats(rows):
+    return np.array([[float(value) for value in row] for row in rows])
+
+
+MATRICES = (_plain, _natural, _fortran, _strided, _pandas)
+SPARSE_MATRICES = (_coo, _unsorted_csr)
+TABLES = (_plain, _named, _nullable, _categorical, _polars)

@@ -1,0 +1,282 @@
+"""Public steps: one row moves no bit of another one, or the check says so."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import feature_extraction, preprocessing, random_projection
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+
+from skdp_bary import (
+    DomainScaler,
+    JLTransformer,
+    PrivateKMeans,
+    PrivateMeasure,
+    RowByRow,
+    SchemaTransformer,
+    check_private,
+)
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection._search_parts import search_parts
+from skdp_bary.schema import Category, Integer, Number, Schema, Text
+
+from .row_independence import (
+    TABLES,
+    check_independence,
+    images,
+    table_steps,
+    trial,
+)
+
+NUMBERS = SchemaTransformer(Number(-10, 10))
+POSITIVE = SchemaTransformer(Number(0, 1))
+SPARSE = SchemaTransformer(Schema(Number(0, 1), sparse=True))
+TABLE = SchemaTransformer(
+    Schema({"job": Category(["a", "b"]), "age": Integer(0, 9), "note": Text()})
+)
+ONE_HOT = preprocessing.OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
+ORDINAL = preprocessing.OrdinalEncoder(
+    categories=[["a", "b"]], handle_unknown="use_encoded_value", unknown_value=-1
+)
+KNOTS = np.zeros((2, 1))
+
+
+def fault(*steps):
+    """What is said against a pipeline of public steps, or "" where it is public."""
+    pipeline = make_pipeline(*steps, PrivateKMeans(2, bounds=(0, 1)))
+    found = [s for s in check_private(pipeline).steps if s.verdict not in ("public", "private")]
+    try:
+        search_parts(pipeline)
+    except ValueError:
+        assert found, "the search and the check disagree"
+    else:
+        assert not found, "the search and the check disagree"
+    return "; ".join(f"{step.reason}: {step.mend}" for step in found)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (DomainScaler(), JLTransformer(2)),
+        (NUMBERS, preprocessing.PolynomialFeatures(), preprocessing.Binarizer()),
+        (POSITIVE, AdditiveChi2Sampler()),
+        (DomainScaler(), AdditiveChi2Sampler()),
+        (SPARSE, AdditiveChi2Sampler(), JLTransformer(2)),
+        (NUMBERS, preprocessing.SplineTransformer(knots=KNOTS)),
+        (NUMBERS, random_projection.SparseRandomProjection(2)),
+        (NUMBERS, SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)),
+        (TABLE, ColumnTransformer([("job", ONE_HOT, ["job"])], sparse_threshold=0)),
+        (TABLE, ColumnTransformer([("job", ORDINAL, ["job"]), ("age", "passthrough", ["age"])])),
+        (TABLE, ColumnTransformer([("n", HashingVectorizer(), "note")], sparse_threshold=0)),
+        (),
+        (RowByRow(preprocessing.Normalizer()),),
+    ],
+)
+def test_public_behind_a_declared_form(steps):
+    assert fault(*steps) == ""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ONE_HOT,
+        ORDINAL,
+        preprocessing.Binarizer(),
+        preprocessing.PolynomialFeatures(),
+        preprocessing.SplineTransformer(knots=KNOTS),
+        AdditiveChi2Sampler(),
+        random_projection.SparseRandomProjection(2),
+        feature_extraction.FeatureHasher(input_type="string"),
+        HashingVectorizer(),
+        SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True),
+        ColumnTransformer([("a", DomainScaler(), [0])]),
+        FeatureUnion([("a", preprocessing.PolynomialFeatures()), ("b", DomainScaler())]),
+    ],
+)
+def test_steps_of_scikit_learn_need_the_declared_form(step):
+    assert "put SchemaTransformer" in fault(step)
+    late = Pipeline([("step", step), ("schema", NUMBERS)])
+    assert "put SchemaTransformer" in fault(late)
+
+
+@pytest.mark.parametrize(
+    ("steps", "mend"),
+    [
+        # a dense product
+        ((NUMBERS, random_projection.SparseRandomProjection(2, density=1)), "density below 1"),
+        ((NUMBERS, random_projection.SparseRandomProjection(2, density=1.0)), "density below 1"),
+        ((NUMBERS, random_projection.GaussianRandomProjection(2)), "RowByRow"),
+        # learned from rows
+        ((NUMBERS, random_projection.SparseRandomProjection()), "n_components"),
+        ((NUMBERS, SimpleImputer()), "public value"),
+        ((NUMBERS, SimpleImputer(strategy="constant", fill_value=0)), "keep_empty_features"),
+        ((NUMBERS, preprocessing.SplineTransformer()), "knots"),
+        # functions, and numbers added up in an order that depends on other rows
+        ((TABLE, HashingVectorizer(tokenizer=str.split)), "tokenizer"),
+        ((TABLE, HashingVectorizer(preprocessor=str.lower)), "preprocessor"),
+        ((TABLE, HashingVectorizer(analyzer=list)), "analyzer"),
+        ((TABLE, HashingVectorizer(strip_accents=str.lower)), "strip_accents"),
+        ((TABLE, HashingVectorizer(input="filename")), "content"),
+        ((TABLE, feature_extraction.FeatureHasher()), "string"),
+        ((TABLE, feature_extraction.FeatureHasher(input_type="pair")), "string"),
+        # errors and warnings that name values
+        ((TABLE, preprocessing.OneHotEncoder(categories=[["a"]])), 'handle_unknown="ignore"'),
+        ((TABLE, preprocessing.OrdinalEncoder(categories=[["a"]])), "use_encoded_value"),
+        ((TABLE, preprocessing.OneHotEncoder(categories=[["a"]], handle_unknown="warn")), "ignore"),
+        ((TABLE, ONE_HOT.__class__(categories=[["a"]], drop="first")), "drop=None"),
+        (
+            (NUMBERS, preprocessing.SplineTransformer(knots=KNOTS, extrapolation="error")),
+            "constant",
+        ),
+        ((NUMBERS, AdditiveChi2Sampler()), "from 0 on"),
+        ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public rows"),
+        # types that a library chose for what was put together anew
+        ((TABLE, preprocessing.FunctionTransformer(), ONE_HOT), "directly behind"),
+        ((TABLE, ColumnTransformer([("a", "passthrough", [0])]), ONE_HOT), "directly behind"),
+        # sparse by the number of zeros
+        ((SPARSE, ColumnTransformer([("a", "passthrough", [0])])), "sparse_threshold=0"),
+        ((SPARSE, ColumnTransformer([("a", preprocessing.Binarizer(), [0])])), "sparse_threshold"),
+        ((TABLE, ColumnTransformer([("a", ONE_HOT, [0])])), "sparse_threshold=0"),
+    ],
+)
+def test_parameters_that_let_rows_meet_are_named(steps, mend):
+    assert mend in fault(*steps)
+
+
+def test_trials_find_no_row_that_moves_another():
+    for seed in range(40):
+        violations, worst = trial(np.random.default_rng(seed))
+        assert (violations, worst) == ([], 0), seed
+
+
+@pytest.mark.parametrize(
+    ("steps", "rows", "builds"),
+    [
+        # a fraction among whole numbers: known categories become unknown
+        (table_steps()[:1], [[5, 1, "7", 1, "x", 1], ["5.5", 0.5, "a", "3", "y", 1]], TABLES),
+        # a fraction among short integers: float64 instead of float32
+        (
+            [preprocessing.PolynomialFeatures(3)],
+            [[3, np.float32(0.1)], [1, np.float32(0.7)], [0.1, np.float32(0.2)]],
+            [lambda rows, rng: short_frame(rows)],
+        ),
+    ],
+    ids=["categories", "fractions"],
+)
+def test_the_trials_find_what_one_row_moves_without_the_form(steps, rows, builds):
+    found = []
+    for seed in range(20):
+        try:
+            found += check_independence(
+                np.random.default_rng(seed), make_pipeline(*steps), rows, builds
+            )[0]
+        except (TypeError, ValueError):
+            found += ["one row decides whether there is an answer"]
+    assert found
+
+
+def short_frame(rows):
+    frame = pd.DataFrame(rows, columns=["a", "b"]).astype({"b": np.float32})
+    return frame.astype({"a": np.int8}) if (frame["a"] % 1 == 0).all() else frame
+
+
+class TestWhatOneRowCouldDo:
+    """Every case was found to move other rows, or to be an answer about them."""
+
+    def moved(self, pipeline, first, second, build=lambda rows, rng: rows):
+        ours, others = (images(pipeline, rows, build, None) for rows in (first, second))
+        return sum(a != b for a, b in zip(ours, others[: len(ours)], strict=True))
+
+    @pytest.mark.parametrize("hostile", [0.5, "x", None])
+    @pytest.mark.parametrize("encoder", [ONE_HOT, ORDINAL], ids=["onehot", "ordinal"])
+    def test_categories_given_as_text_are_known_whatever_the_others_hold(self, encoder, hostile):
+        encoder = type(encoder)(**encoder.get_params() | {"categories": [["1", "2"]]})
+        rows = pd.DataFrame({"job": [1, 2, 1]})
+        more = pd.DataFrame({"job": [1, 2, 1, hostile]})
+        assert fault(encoder)
+        schema = SchemaTransformer(Schema({"job": Category(["1", "2"], missing=True)}))
+        pipeline = make_pipeline(schema, encoder)
+        assert not fault(schema, ColumnTransformer([("a", encoder, [0])], sparse_threshold=0))
+        found = [pipeline.fit(X).transform(X)[:3] for X in (rows, more)]
+        found = [f.toarray() if sparse.issparse(f) else f for f in found]
+        assert (found[0] == found[1]).all()
+        assert len(np.unique(found[0], axis=0)) == 2  # known
+
+    @pytest.mark.parametrize("step", [preprocessing.PolynomialFeatures(3), AdditiveChi2Sampler()])
+    def test_a_fraction_in_a_short_column_moves_no_last_bits(self, step):
+        rng = np.random.default_rng(0)
+        rows = [
+            [int(v), np.float32(f)]
+            for v, f in zip(rng.integers(9, size=50), rng.random(50), strict=True)
+        ]
+        more = [*rows, [0.1, np.float32(0.5)]]
+
+        def build(rows, rng):
+            return short_frame(rows)
+
+        assert self.moved(make_pipeline(step), rows, more, build) > 0
+        assert self.moved(make_pipeline(POSITIVE, step), rows, more, build) == 0
+        assert fault(step)
+
+    def test_unsorted_entries_of_one_row_move_no_sums_of_others(self):
+        rng = np.random.default_rng(0)
+        places = np.sort(rng.integers(8, size=(100, 60)), axis=1)
+        values = rng.standard_normal(places.shape)
+
+        def build(places, rng):
+            rows = np.repeat(np.arange(len(places)), 60)
+            entries = (np.resize(values, (len(places), 60)).ravel(), (rows, np.ravel(places)))
+            return sparse.coo_matrix(entries, shape=(len(places), 8))
+
+        rows, more = list(places), [*places, places[0][::-1]]
+        plain = make_pipeline(preprocessing.FunctionTransformer(accept_sparse=True))
+        for step in (SchemaTransformer(Schema(Number(-99, 99), sparse=True)), JLTransformer(3)):
+            if isinstance(step, JLTransformer):
+                step.set_params(random_state=0)
+            assert self.moved(make_pipeline(step, *plain), rows, more, build) == 0
+
+    def test_a_dense_random_projection_rounds_rows_together(self):
+        """Which rows of a whole product round alike is up to the library; alone they all do."""
+        step = random_projection.SparseRandomProjection(2, density=1, random_state=0)
+        assert "density" in fault(NUMBERS, step)
+        assert not fault(NUMBERS, RowByRow(step))
+        assert not fault(NUMBERS, step.set_params(density=0.9))
+
+    def test_sparse_rows_get_no_answer_from_a_column_transformer(self):
+        columns = ColumnTransformer([("all", "passthrough", [0, 1])])
+        assert fault(columns)
+        assert fault(SPARSE, columns)
+        assert not fault(SPARSE, columns.set_params(sparse_threshold=0))
+
+    def test_values_are_named_by_no_error_of_a_schema(self):
+        schema = Schema(
+            {"job": Category(["a"], outside="refuse"), "age": Integer(0, 9, outside="refuse")}
+        )
+        for row in (["Mallory", 3], ["a", 4711], ["a", "Mallory"], [None, 3]):
+            with pytest.raises(ValueError, match="Column 'job'|Column 'age'") as caught:
+                SchemaTransformer(schema).fit_transform(pd.DataFrame([row], columns=["job", "age"]))
+            assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
+
+
+def test_a_search_takes_a_frame_of_strings_behind_its_schema():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"job": rng.choice(["a", "b"], 500), "age": rng.integers(9, size=500)})
+    frame["note"] = "x"
+    columns = ColumnTransformer(
+        [("job", ONE_HOT, ["job"]), ("age", DomainScaler((0, 9)), ["age"])], sparse_threshold=0
+    )
+    pipeline = make_pipeline(TABLE, columns, PrivateKMeans(2, bounds=(0, 1), n_hint=500))
+    search = PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [500]}, mean_trials=2).fit(frame)
+    assert search.best_estimator_.predict(frame).shape == (500,)
+    odd = pd.concat([frame, pd.DataFrame({"job": [0.5], "age": ["7"], "note": [None]})])
+    with pytest.raises(ValueError, match="Column 'note' has missing values"):
+        search.fit(odd)
+
+
+def test_estimators_read_frames_without_a_schema():
+    frame = pd.DataFrame({"a": [True, False] * 20, "b": [1, 2] * 20, "c": [0.5, 0.25] * 20})
+    assert PrivateMeasure(bounds=(0, 2)).fit(frame).n_features_in_ == 3

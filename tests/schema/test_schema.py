@@ -1,0 +1,267 @@
+"""Schemas: what is declared, and that every value is read by itself."""
+
+import datetime
+import json
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from skdp_bary import SchemaTransformer
+from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
+
+SCHEMA = Schema(
+    {
+        "age": Integer(0, 120),
+        "income": Number(1, 1e6, resolution=0.5, log=True, missing=True),
+        "member": Boolean(missing=True),
+        "job": Category(["cook", "12"], missing=True),
+        "grade": Category([1, 2]),
+        "size": Ordinal(["S", "M", "L"], outside="refuse"),
+        "since": Date("2020-01-01", datetime.date(2021, 1, 1), missing=True),
+        "note": Text(missing=True),
+    }
+)
+
+
+def read(kind, *values):
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return kind.read(column, "Column 'x'").tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (Number(0, 9), "3.5", 3.5),
+        (Number(0, 9), True, 1.0),
+        (Number(0, 9), Decimal("0.1"), 0.1),
+        (Number(0, 9), 10**400, 9.0),
+        (Number(0, 9), -np.inf, 0.0),
+        (Number(-9, 9), -0.0, 0.0),
+        (Number(0, 9, missing=True), "", np.nan),
+        (Number(0, 9, missing=True), pd.NA, np.nan),
+        (Integer(0, 9), 2.7, 3.0),
+        (Boolean(), "No", 0.0),
+        (Boolean(), np.True_, 1.0),
+        (Boolean(missing=True), None, np.nan),
+        (Category(["3", "x"]), 3, "3"),
+        (Category(["3", "x"]), 3.0, "3"),
+        (Category(["3", "x"]), "3", "3"),
+        (Category(["3", "x"]), "y", "other"),
+        (Category(["3", "x"]), 3.5, "other"),
+        (Category(["3", "x"], missing=True), np.nan, None),
+        (Category([3, 4]), "3", 3),
+        (Category([3, 4]), 3.0, 3),
+        (Category([3, 4]), 5, None),
+        (Category([0.5]), "0.5", 0.5),
+        (Category([True, False]), "true", True),
+        (Date("2020-01-01", "2021-01-01"), "2020-01-03T23:59", 2.0),
+        (Date("2020-01-01", "2021-01-01"), "2020-01-03T23:59-02:00", 3.0),
+        (Date("2020-01-01", "2021-01-01"), datetime.date(1990, 1, 1), 0.0),
+        (Date("2020-01-01", "2021-01-01"), pd.Timestamp("2020-01-03"), 2.0),
+        (Date("2020-01-01", "2021-01-01", resolution="hour"), np.datetime64("2020-01-02"), 24.0),
+        (Text(), 5, "5"),
+        (Text(missing=True), None, ""),
+    ],
+)
+def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
+    (alone,) = read(kind, value)
+    assert repr(alone) == repr(expected)
+    kind = type(kind)(**{**vars(kind), "missing": True})
+    for other in (None, "1", 0.5, 7):
+        if not (isinstance(kind, Date) and other is not None):
+            if isinstance(kind, Boolean) and other in (0.5, 7):
+                continue
+            assert repr(read(kind, value, other)[0]) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (Number(0, 9), "Mallory", "no numbers"),
+        (Number(0, 9), None, "missing"),
+        (Number(0, 9), 1j, "no numbers"),
+        (Number(0, 9), np.timedelta64(1, "s"), "no numbers"),
+        (Number(0, 9), datetime.date(2020, 1, 1), "no numbers"),
+        (Number(0, 9, outside="refuse"), 4711, r"outside \[0, 9\]"),
+        (Boolean(), 4711, "neither yes nor no"),
+        (Category(["a"], outside="refuse"), "Mallory", "not in its schema"),
+        (Category(["a"]), None, "missing"),
+        (Date("2020-01-01", "2021-01-01"), "Mallory", "no dates"),
+        (Date("2020-01-01", "2021-01-01"), 4711, "no dates"),
+        (Text(), 1j, "no text"),
+    ],
+)
+def test_errors_name_the_column_and_no_value(kind, value, message):
+    with pytest.raises(ValueError, match=f"Column 'x' has .*{message}") as caught:
+        read(kind, value)
+    assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
+
+
+ROWS = {
+    "age": [3, 500],
+    "income": [2.5, None],
+    "member": [True, None],
+    "job": ["12", "spy"],
+    "grade": [1, 9],
+    "size": ["L", "S"],
+    "since": [datetime.date(2020, 2, 1), None],
+    "note": ["x", None],
+}
+READ = [
+    [3.0, 120.0], [2.5, np.nan], [1.0, np.nan], ["12", "other"], [1, None], ["L", "S"],
+    [31.0, np.nan], ["x", ""],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame(ROWS),
+        pd.DataFrame(ROWS)[list(ROWS)[::-1]],
+        pd.DataFrame(ROWS).convert_dtypes(),
+        pd.DataFrame(ROWS).astype({"job": "category", "grade": "category", "size": "category"}),
+        pd.DataFrame(ROWS, dtype=object),
+        pl.DataFrame(ROWS),
+        list(zip(*ROWS.values(), strict=True)),
+        np.array(list(zip(*ROWS.values(), strict=True)), dtype=object),
+    ],
+    ids=["pandas", "turned", "nullable", "categories", "objects", "polars", "lists", "array"],
+)
+def test_any_table_is_read_alike(table):
+    assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
+
+
+def test_arrow_tables_are_read_alike():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(ROWS)
+    assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
+
+
+def test_masked_entries_are_missing():
+    X = np.ma.array([[1.0, 2.0]], mask=[[True, False]])
+    assert repr(SchemaTransformer(Number(0, 9, missing=True)).fit_transform(X).tolist()) == (
+        "[[nan, 2.0]]"
+    )
+    with pytest.raises(ValueError, match="Column 0 has missing"):
+        SchemaTransformer(Number(0, 9)).fit_transform(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.drop(columns="age"), r"missing \['age'\]"),
+        (lambda f: f.assign(extra=1), r"not known \['extra'\]"),
+        (lambda f: pd.concat([f, f[["age"]]], axis=1), "several columns of one name"),
+        (lambda f: f.to_numpy()[:, :3], "X has 3 columns, but its schema has 8"),
+        (lambda f: f[:0], "0 sample"),
+        (lambda f: [1, 2], "two dimensions"),
+        (lambda f: [[1], [1, 2]], "as many values"),
+    ],
+)
+def test_tables_of_another_form_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        SCHEMA.read(change(pd.DataFrame(ROWS)))
+
+
+def test_types_of_the_result_follow_from_the_schema():
+    for rows in (ROWS, {name: values[:1] for name, values in ROWS.items()}):
+        frame = SchemaTransformer(SCHEMA).fit_transform(pd.DataFrame(rows))
+        kinds = [dtype.kind for dtype in frame.dtypes]
+        assert kinds == ["f" if kind.numeric else "O" for kind in SCHEMA.kinds(8)]
+        array = SchemaTransformer(SCHEMA).fit_transform(pl.DataFrame(rows))
+        assert array.dtype == object and array.flags.c_contiguous
+    numbers = SchemaTransformer([Integer(0, 9), Boolean()])
+    X = numbers.fit_transform(pd.DataFrame({"a": [1], "b": [True]}))
+    assert X.dtype == np.float64 and X.flags.c_contiguous
+    framed = clone(numbers.set_output(transform="pandas")).fit_transform([[1, 0]])
+    assert list(framed.dtypes) == [np.float64] * 2
+
+
+def test_sparse_rows_are_sorted_clipped_and_without_duplicates():
+    entries = ([5.0, 1.0, 2.0, 0.5], ([0, 0, 0, 1], [2, 0, 2, 1]))
+    step = SchemaTransformer(Schema([Number(0, 9), Number(0, 1), Number(0, 6)], sparse=True))
+    for X in (sparse.coo_array(entries, shape=(2, 3)), [[1, 0, 7], [0, 0.5, 0]]):
+        found = step.fit_transform(X)
+        assert found.has_canonical_format
+        assert found.toarray().tolist() == [[1.0, 0.0, 6.0], [0.0, 0.5, 0.0]]
+    dense = SchemaTransformer(Number(0, 6)).fit_transform(sparse.coo_array(entries, shape=(2, 3)))
+    assert dense.tolist() == [[1.0, 0.0, 6.0], [0.0, 0.5, 0.0]]
+
+
+def test_schemas_are_values():
+    assert Schema.from_dict(json.loads(json.dumps(SCHEMA.to_dict()))) == SCHEMA
+    assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
+    assert hash(SCHEMA) == hash(Schema(dict(SCHEMA.columns)))
+    assert clone(SchemaTransformer(SCHEMA)).schema == SCHEMA
+    for other in (Schema(Number(0, 1), sparse=True), Schema([Number(0, 1), Text()])):
+        assert Schema.from_dict(other.to_dict()) == other != SCHEMA
+    with pytest.raises(AttributeError):
+        SCHEMA.sparse = True
+
+
+def test_schemas_are_read_from_files(tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA.to_dict()))
+    assert Schema.from_yaml(path) == SCHEMA
+    yaml = pytest.importorskip("yaml")
+    path = tmp_path / "schema.yaml"
+    path.write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
+    assert Schema.from_yaml(path) == SCHEMA
+
+
+def test_a_schema_describes_itself():
+    lines = SCHEMA.describe().splitlines()
+    assert lines[0] == "age: integer, low 0, high 120"
+    assert lines[3] == "job: category, missing, values ['cook', '12']"
+    assert Schema(Number(0, 1)).describe() == "all columns: number, low 0, high 1"
+    assert SCHEMA.levels("job", "grade") == [["cook", "12", "other", None], [1, 2, None]]
+    assert SCHEMA.levels()[2] == ["S", "M", "L"]
+    assert SCHEMA.ranges(8) is None
+
+
+def test_codes_tell_others_from_missing():
+    codes = Category([1, 2], missing=True).codes(np.array([2, 1, 7, None], dtype=object), "x")
+    assert codes.tolist() == [1, 0, 2, -1]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Number(1, 1), ValueError, "low must be below high"),
+        (lambda: Number(0, np.inf), ValueError, "moderate size"),
+        (lambda: Number("0", 1), TypeError, "low must be a number"),
+        (lambda: Number(0, 1, log=True), ValueError, "log=True needs low above 0"),
+        (lambda: Number(0, 1, resolution=0), ValueError, "resolution"),
+        (lambda: Number(0, 1, outside="other"), ValueError, "outside must be one of"),
+        (lambda: Number(0, 1, missing="yes"), TypeError, "missing must be True or False"),
+        (lambda: Integer(0, 2**60), ValueError, "moderate size"),
+        (lambda: Integer(0, 1.5), TypeError, "integers"),
+        (lambda: Category("abc"), TypeError, "a list"),
+        (lambda: Category([]), TypeError, "one type"),
+        (lambda: Category([1, "1"]), TypeError, "one type"),
+        (lambda: Category([1, 1]), ValueError, "different"),
+        (lambda: Category(["other"]), ValueError, "stands for all others"),
+        (lambda: Date("May", "June"), ValueError, "must be a date"),
+        (lambda: Date("2021-01-01", "2020-01-01"), ValueError, "low must be below"),
+        (lambda: Date("2020-01-01", "2021-01-01", resolution="week"), ValueError, "resolution"),
+        (lambda: Schema({}), TypeError, "dict of kinds"),
+        (lambda: Schema({"a": 1}), TypeError, "dict of kinds"),
+        (lambda: Schema({1: Text()}), ValueError, "different strings"),
+        (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
+        (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
+        (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' needs"),
+        (lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}), ValueError,
+         r"'a': a text has no \['low'\]"),
+        (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys"),
+    ],
+)  # fmt: skip
+def test_wrong_declarations_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,82 @@
+"""Steps wrapped so that every row passes alone."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+
+from skdp_bary import PrivateMeasure, RowByRow
+
+X = np.random.default_rng(0).standard_normal((50, 7))
+
+
+class Counting(TransformerMixin, BaseEstimator):
+    """Adds up what it has seen."""
+
+    def fit(self, X, y=None):
+        self.total_ = 0.0
+        return self
+
+    def transform(self, X):
+        self.total_ += X.sum()
+        return X + self.total_
+
+
+def test_the_step_learns_from_public_rows_alone():
+    example = np.random.default_rng(1).standard_normal((20, 7))
+    for step in (StandardScaler(), PCA(2)):
+        first, second = (RowByRow(step, example).fit(rows).transform(X[:5]) for rows in (X, X[:9]))
+        assert first.tobytes() == second.tobytes()
+        np.testing.assert_allclose(
+            first, type(step)(**step.get_params()).fit(example).transform(X[:5])
+        )
+    assert (RowByRow(StandardScaler()).fit_transform(X) == X).all()
+
+
+def test_a_row_gives_the_same_bits_beside_any_other_rows():
+    step = RowByRow(PCA(3), X[::-1].copy()).fit(X)
+    whole = step.transform(X)
+    for i in range(len(X)):
+        for alone in (X[i : i + 1], np.asfortranarray(X)[i : i + 1], X[:, ::-1][i : i + 1, ::-1]):
+            assert step.transform(alone).tobytes() == whole[i : i + 1].tobytes()
+
+
+def test_nothing_is_kept_of_the_rows_before():
+    step = RowByRow(Counting()).fit(X)
+    assert (step.transform(X) == X + X.sum(axis=1, keepdims=True)).all() or np.allclose(
+        step.transform(X), X + X.sum(axis=1, keepdims=True)
+    )
+    assert step.step_.total_ == 0.0
+
+
+def test_random_steps_are_refused():
+    noisy = FunctionTransformer(lambda row: row + np.random.default_rng().random())
+    with pytest.raises(ValueError, match="gives one row two images"):
+        RowByRow(noisy).fit(X)
+
+
+def test_errors_of_the_step_name_no_value():
+    def shout(row):
+        if row[0, 0] > 1:
+            raise ValueError(f"found {row[0, 0]}")
+        return row
+
+    step = RowByRow(FunctionTransformer(shout)).fit(X)
+    with pytest.raises(ValueError, match="fails on some row") as caught:
+        step.transform(np.full((1, 7), 4711.0))
+    assert "4711" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "message"),
+    [
+        (RowByRow(Normalizer(), np.zeros((1, 3))), ValueError, "example must have shape"),
+        (RowByRow(PrivateMeasure(bounds=(0, 1))), TypeError, "step must be public"),
+        (RowByRow(FunctionTransformer(lambda row: row[0])), ValueError, "one row for one row"),
+        (RowByRow(FunctionTransformer(lambda row: row.astype(str))), ValueError, "real numbers"),
+    ],
+)
+def test_what_cannot_be_wrapped_is_refused(step, error, message):
+    with pytest.raises(error, match=message):
+        step.fit(X)

@@ -1,11 +1,12 @@
 """The budget that estimators share: a ceiling, what was spent, and what a fit would cost."""
 
 from ..exceptions import BudgetError
+from ._address import is_address
 from ._budget_table import html_table, text_table
 from ._chain import check_receipt, check_records
 from ._entries import RAISE, RESTORE, terms_now
 from ._filters import Cost, make_filter
-from ._ledger import find_ledger, is_server, open_ledger, refuse_existing
+from ._ledger import find_ledger, open_ledger, refuse_existing
 from ._neighbors import ADD_REMOVE, check_neighbors
 from ._spending import BudgetPart, SharedBudget, check_text
 
@@ -271,7 +272,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         -------
         accountant : BudgetAccountant
         """
-        if is_server(backup) or is_server(ledger):
+        if is_address(backup) or is_address(ledger):
             raise ValueError("backup and ledger must be files; a server has its own backups.")
         kept = cls.open(backup)
         kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))

@@ -9,6 +9,7 @@ and ``refuse_copy()`` raises when it cannot spend.
 import os
 
 from ..exceptions import LedgerError
+from ._address import is_address, refuse_near_address
 from ._memory import MemoryLedger
 
 
@@ -16,18 +17,14 @@ def open_ledger(path, terms):
     """Return a ledger in memory, in the file `path`, or on the server at that address."""
     if path is None:
         return MemoryLedger(terms)
-    if is_server(path):
+    if is_address(path):
         from ._postgres import PostgresLedger
 
         return PostgresLedger(path, terms)
+    refuse_near_address(path)
     from ._sqlite import SqliteLedger  # budgets in memory do not need sqlite3
 
     return SqliteLedger(path, terms)
-
-
-def is_server(ledger):
-    """Whether a ledger is named by the address of a PostgreSQL server."""
-    return isinstance(ledger, str) and ledger.startswith(("postgresql://", "postgres://"))
 
 
 def find_ledger(path):
@@ -39,9 +36,11 @@ def find_ledger(path):
 
 def refuse_existing(path):
     """Raise when a ledger is there already."""
-    if is_server(path):
+    if is_address(path):
         from ._postgres import PostgresLedger
 
         PostgresLedger.refuse_existing(path)
-    elif os.path.exists(path) and os.path.getsize(path):
+        return
+    refuse_near_address(path)
+    if os.path.exists(path) and os.path.getsize(path):
         raise LedgerError(f"The ledger {os.fspath(path)!r} exists already. Nothing was changed.")

@@ -1,23 +1,46 @@
 """Entries of budgets on a PostgreSQL server, shared by many hosts."""
 
+import json
 import os
 import threading
 import uuid
 import weakref
 from contextlib import contextmanager
 from dataclasses import astuple
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 from .._optional import import_optional
 from ..exceptions import LedgerError, ReadOnlyLedgerError
+from ._address import read_address
 from ._chain import Receipt, first_link, next_link
 from ._entries import FIELDS, Entry, differing_terms
 from ._filters import Cost, Tally
+from ._watchdog import Watchdog
 
 _FORMAT = 2
 _LOCK = 0x736B6470  # first half of the advisory lock; the second names the budget
 _CONNECT_SECONDS = 10
 _LOCK_SECONDS = 30
+# One call, from its first word to the last answer: a network that swallows everything breaks no
+# connection by itself, and no timeout of the server arrives.
+_ANSWER_SECONDS = 60.0
+_TURN_SECONDS = 120.0  # for the other threads of this process
+# So that a dead peer is noticed in half a minute by either side. The client may set others.
+_CLIENT = {
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+_SERVER = {
+    "lock_timeout": f"{_LOCK_SECONDS}s",
+    "statement_timeout": f"{_LOCK_SECONDS + 10}s",
+    "idle_in_transaction_session_timeout": f"{_ANSWER_SECONDS:.0f}s",
+    "synchronous_commit": "on",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
 
 _SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS skdp_bary;
@@ -110,7 +133,8 @@ _ALL_KEPT = weakref.WeakValueDictionary()  # closed with the last ledger that us
 
 
 def _kept_for(address):
-    return _ALL_KEPT.setdefault((os.getpid(), address), _Kept())
+    key = os.getpid(), address.settings, address.secrets
+    return _ALL_KEPT.setdefault(key, _Kept())
 
 
 class PostgresLedger:
@@ -126,14 +150,14 @@ class PostgresLedger:
     ----------
     address : str
         ``postgresql://user@host/database#name``; the name of the budget is "default" when left out.
-        Passwords belong into a password file or the environment.
+        Passwords belong into a password file, a service file or the environment.
     terms : dict or None
         What the entries are measured against. They are stored with a new budget, and must equal
         what an existing one holds. With None the budget must exist.
     """
 
     def __init__(self, address, terms=None):
-        self._connect_to(address)
+        self._connect_to(read_address(address))
         stored = self._stored()
         if stored is None and terms is None:
             raise self._error("there is no such budget")
@@ -149,7 +173,7 @@ class PostgresLedger:
     def refuse_existing(cls, address):
         """Raise when there is a budget of this name."""
         ledger = cls.__new__(cls)
-        ledger._connect_to(address)
+        ledger._connect_to(read_address(address))
         if ledger._stored() is not None:
             raise LedgerError(f"The ledger {ledger.path!r} exists already. Nothing was changed.")
 
@@ -225,11 +249,11 @@ class PostgresLedger:
             )
 
     def _connect_to(self, address):
-        self._address, self._name = _split_address(address)
-        self.path = _without_password(address)
+        self._address = address
+        self.path, self._name = address.shown, address.budget
         self._psycopg = import_optional("psycopg", "postgres", "a ledger on PostgreSQL")
         self._id = None
-        self._kept = _kept_for(self._address)
+        self._kept = _kept_for(address)
 
     def _stored(self):
         """Return identity, terms and raised ceiling of the budget, or None when there is none."""
@@ -293,28 +317,59 @@ class PostgresLedger:
         if self._kept.pid != os.getpid():
             # never closed here: that would end the session of the parent
             self._inherited, self._kept = self._kept, _kept_for(self._address)
-        with self._kept.lock:
-            try:
-                yield self._connected(statement, parameters)
-            except self._psycopg.Error as error:
-                self._kept.drop()
-                raise self._error(_reason(error)) from None  # the address may hold a password
-            except BaseException:
-                self._kept.drop()  # and with it locks and what was not committed
-                raise
+        kept = self._kept
+        if not kept.lock.acquire(timeout=_TURN_SECONDS):
+            raise self._error("other threads of this process keep its connection busy")
+        watchdog = Watchdog(_ANSWER_SECONDS)
+        try:
+            yield self._connected(statement, parameters, watchdog)
+        except self._psycopg.Error as error:
+            watchdog.stop()
+            kept.drop()
+            raise self._error(self._reason(error, watchdog)) from None
+        except BaseException:
+            watchdog.stop()
+            kept.drop()  # and with it locks and what was not committed
+            raise
+        finally:
+            watchdog.stop()
+            kept.lock.release()
 
-    def _connected(self, statement, parameters):
+    def _connected(self, statement, parameters, watchdog):
         if self._kept.db is not None:
             try:
+                watchdog.guard(self._kept.db)
                 self._kept.db.execute(statement, parameters)
                 return self._kept.db
             except self._psycopg.OperationalError:  # lost since the last call: nothing was written
+                if watchdog.expired:
+                    raise
                 self._kept.drop()
-        db = self._psycopg.connect(self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+        settings = _CLIENT | dict(self._address.settings) | self._address.secrets
+        settings["connect_timeout"] = _CONNECT_SECONDS
+        db = self._psycopg.connect(**settings, autocommit=True)
         self._kept.db = db
-        db.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET synchronous_commit = on")
+        watchdog.guard(db)
+        # older servers know fewer of these
+        db.execute(
+            "SELECT set_config(name, %s::jsonb ->> name, false) FROM pg_settings "
+            "WHERE %s::jsonb ? name",
+            [json.dumps(_SERVER)] * 2,
+        )
         db.execute(statement, parameters)
         return db
+
+    def _reason(self, error, watchdog):
+        if watchdog.expired:
+            return f"the server did not answer within {_ANSWER_SECONDS:g} seconds"
+        lines = str(error).strip().splitlines()
+        reason = self._address.secrets.hide(lines[0] if lines else type(error).__name__)
+        if self._address.lost_secrets:
+            reason += (
+                ". The password of its address was left out when it was pickled: put it into a "
+                "password file (PGPASSFILE), a service file or the environment"
+            )
+        return reason
 
     def _error(self, reason):
         return LedgerError(
@@ -322,15 +377,10 @@ class PostgresLedger:
         )
 
     def __getstate__(self):
-        return {
-            "_address": self._address,
-            "_name": self._name,
-            "_id": self._id,
-            "terms": self.terms,
-        }
+        return {"_address": self._address, "_id": self._id, "terms": self.terms}
 
     def __setstate__(self, state):
-        self._connect_to(f"{state['_address']}#{state['_name']}")
+        self._connect_to(state["_address"])
         self._id, self.terms = state["_id"], state["terms"]
 
 
@@ -345,27 +395,3 @@ def _raised(db, budget):
         "ORDER BY number DESC LIMIT 1",
         (budget,),
     ).fetchone()
-
-
-def _split_address(address):
-    """Return the address of the database and the name of the budget."""
-    parts = urlsplit(address)
-    if not parts.path.strip("/"):
-        raise ValueError(
-            "ledger must name a database, as postgresql://user@host/database#budget, got "
-            f"{_without_password(address)!r}."
-        )
-    name = unquote(parts.fragment) or "default"
-    return urlunsplit(parts._replace(fragment="")), name
-
-
-def _without_password(address):
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + host, query=""))
-
-
-def _reason(error):
-    """Return the first line of what the server said, which never holds a password."""
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -1,6 +1,8 @@
 """What an attack is: a promise of the package, and an endless supply of trials to break it."""
 
+import signal
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,17 +50,40 @@ class Promise:
     shares: float = 1.0
 
 
-def repeated(attempt):
+class OutOfTime(BaseException):
+    """A trial took too long; nothing that it calls takes this for an error of its own."""
+
+
+@contextmanager
+def time_limit(seconds):
+    """Raise OutOfTime within, after so many seconds; only the main thread can be stopped so."""
+
+    def stop(*_):
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def repeated(attempt, seconds=30.0):
     """Return an attack that makes one attempt after the other.
 
     ``attempt(rng)`` returns a Trial, or None for a trial without a violation; an AssertionError is
-    a violation.
+    a violation. Attempts that take longer than so many seconds are given up and do not count.
     """
 
     def attack(rng):
         while True:
             try:
-                trial = attempt(rng)
+                with time_limit(seconds):
+                    trial = attempt(rng)
+            except OutOfTime:
+                continue
             except AssertionError as failure:
                 trial = Trial(violation=first_line(failure))
             yield Trial() if trial is None else trial

@@ -9,6 +9,7 @@ import time
 
 from sklearn.base import clone
 
+from skdp_bary import PrivateKMeans
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay_after
 from skdp_bary.summaries._by_class import ByClass
@@ -27,6 +28,18 @@ _STARTS = 0.3  # share of the trials of a search that try the pairs to start fro
 _KINDS = ("rows", "persons", "weights")
 # Rows that come out as rows do so in another order on a neighbor; a replay cannot pair them.
 REPLAYED = [each for each in ESTIMATORS if getattr(each, "mechanism", None) != "rows"]
+REPLAYED += [
+    PrivateKMeans(
+        2,
+        init="max_cover",
+        n_init=1,
+        max_iter=2,
+        bounds=([-1.0] * n_features, [1.0] * n_features),
+        n_hint=60,
+        epsilon=100.0,
+    )
+    for n_features in (2, 4)
+]
 
 
 class Search:

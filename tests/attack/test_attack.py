@@ -177,6 +177,15 @@ class TestRunner:
         (line,) = run_attacks([Promise("a", "a", repeated(attempt))], 0.0, 0)
         assert (line.violations, line.texts) == (1, ["one"])
 
+    def test_endless_attempts_are_given_up_and_not_counted(self):
+        def attempt(rng):
+            while rng.random() < 0.9:
+                time.sleep(0.05)
+
+        attack = repeated(attempt, seconds=0.1)
+        (line,) = run_attacks([Promise("a", "a", attack)], 0.0, 0)
+        assert (line.trials, line.violations) == (1, 0)
+
     def test_seeds_decide(self):
         def draws(rng):
             while True:

@@ -3,6 +3,7 @@
 import time
 from functools import cache
 
+import numpy as np
 from sklearn.base import clone
 
 from skdp_bary.inspection import epsilon_lower_bound
@@ -12,9 +13,10 @@ from skdp_bary.testing._hostile import hostile_pairs, make_arguments
 from skdp_bary.testing._settings import settings
 from tests.statistical.test_audit import ESTIMATORS
 
-from .promises import Promise, Trial
+from .promises import Promise, Trial, spawn
 
-_SECONDS = 10.0  # of one audit
+_SECONDS = 15.0  # of one audit
+_PAUSE = 1.0  # seconds between the chances of others to go on
 _EPSILONS = (1.0, 2.0, 4.0)  # few runs show most of a loss that is neither small nor large
 _FEWEST, _MOST = 500, 4000  # runs on each of the two data sets
 _CONFIDENCE = 1.0 - 1e-6  # hundreds of audits without a false alarm
@@ -33,19 +35,26 @@ def audits(rng, estimators=ESTIMATORS):
             del candidates[place]
             continue
         candidate = clone(candidates[place]).set_params(epsilon=float(rng.choice(_EPSILONS)))
-        yield _audit(candidate, n_runs, int(rng.integers(2**31)))
+        yield from _audit(candidate, n_runs, spawn(rng))
 
 
-def _audit(candidate, n_runs, seed):
+def _audit(candidate, n_runs, rng):
+    """Yield None now and then while the runs are made, and a trial at the end."""
     pair = _worst_pair(_Shown(candidate))
+    outputs, begin = ([], []), time.perf_counter()
+    for _ in range(n_runs):
+        for kept, arguments in zip(outputs, (pair.data, pair.neighbor), strict=True):
+            kept.append(_released(candidate, arguments, int(rng.integers(2**31))))
+        if time.perf_counter() - begin > _PAUSE:
+            yield None
+            begin = time.perf_counter()
     report = epsilon_lower_bound(
-        candidate,
-        pair.data,
-        pair.neighbor,
+        lambda place, _: outputs[place].pop(),
+        0,
+        1,
         n_runs=n_runs,
         delta=candidate.delta,
         confidence=_CONFIDENCE,
-        random_state=seed,
     )
     found = ""
     if report.epsilon > candidate.epsilon:
@@ -53,7 +62,14 @@ def _audit(candidate, n_runs, seed):
             f"{candidate!r}: {n_runs} runs show a loss of at least {report.epsilon:.3f} when "
             f"{pair.name} ({report.event})"
         )
-    return Trial("", report.epsilon / candidate.epsilon, found)
+    yield Trial("", report.epsilon / candidate.epsilon, found)
+
+
+def _released(candidate, arguments, seed):
+    """Return the noisy integers of one fit."""
+    recorded = record_fit(clone(candidate).set_params(random_state=seed), arguments)
+    values = [block.ravel() for each in recorded.records for block in each.released.values]
+    return np.concatenate(values)
 
 
 class _Shown:

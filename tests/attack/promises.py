@@ -38,8 +38,8 @@ class Promise:
     text : str
         The promise, as the table shows it.
     attack : callable
-        Takes a numpy generator and yields trials, each bounded to a few seconds, until nothing is
-        left to try or the caller stops asking.
+        Takes a numpy generator and yields trials, until nothing is left to try or the caller stops
+        asking. A trial that takes longer than a few seconds yields None in between.
     shares : float
         Of the time, beside one share of every other attack.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
+from tests.privacy.test_ledger_backup import race_beside_copies
 from tests.privacy.test_ledger_crash import start, wait
 
 from .promises import Promise, Trial, repeated
@@ -80,8 +81,17 @@ def _spend_in_processes(path, amounts, n_threads, n_processes):
     return [Fraction(amount) for text in texts for amount in text.split()]
 
 
+def race_or_copy(rng):
+    """Race for one budget; one race in four is beside copies of the ledger's file."""
+    if rng.random() < 0.75:
+        return race(rng)
+    with tempfile.TemporaryDirectory() as folder:
+        race_beside_copies(Path(folder), 2, int(rng.integers(2**31)))
+    return None
+
+
 PROMISE = Promise(
     "races",
     "Threads and processes at once are granted no more than the ceiling",
-    repeated(race),
+    repeated(race_or_copy),
 )

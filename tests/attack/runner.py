@@ -43,19 +43,25 @@ class _Running:
     rng: np.random.Generator
     trials: Iterator
     spent: float = 0.0
+    done: int = 0
     crashes: int = 0
+    ended: bool = False
 
-    def next(self):
-        """Return the next trial; None at the end of what there is to try."""
+    def go_on(self):
+        """Return the next trial, or None where there is none yet or none any more."""
         begin = time.perf_counter()
         try:
-            return next(self.trials, None)
+            trial = next(self.trials)
+        except StopIteration:
+            self.ended, trial = True, None
         except Exception as error:  # whatever breaks an attack has to be looked at
             self.crashes += 1
+            self.ended = self.crashes >= _MOST_CRASHES
             self.trials = self.promise.attack(self.rng)
-            return Trial(violation=f"the attack broke: {type(error).__name__}: {error}")
-        finally:
-            self.spent += (time.perf_counter() - begin) / self.promise.shares
+            trial = Trial(violation=f"the attack broke: {type(error).__name__}: {error}")
+        self.spent += (time.perf_counter() - begin) / self.promise.shares
+        self.done += trial is not None
+        return trial
 
 
 def run_attacks(promises, minutes, seed):
@@ -71,13 +77,16 @@ def run_attacks(promises, minutes, seed):
     lines, deadline = {}, time.perf_counter() + 60.0 * minutes
     while running:
         turn = min(running, key=lambda each: each.spent)
-        if turn.spent and time.perf_counter() >= deadline:
-            break
-        trial = turn.next()
+        if time.perf_counter() >= deadline:
+            late = [each for each in running if not each.done]
+            if not late:
+                break
+            turn = late[0]
+        trial = turn.go_on()
         if trial is not None:
             text, subject = turn.promise.text, trial.subject
             lines.setdefault((text, subject), Line(text, subject)).add(trial)
-        if trial is None or turn.crashes >= _MOST_CRASHES:
+        if turn.ended:
             running.remove(turn)
     return list(lines.values())
 

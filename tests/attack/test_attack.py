@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,18 +13,30 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.estimators import _base
-from skdp_bary.privacy import _memory
+from skdp_bary.privacy import _memory, _sqlite
 from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.summaries._csv import CsvFile
 from skdp_bary.summaries._hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
-from tests.attack import __main__, black_box, containers, killings, odd_rows, races
+from tests.attack import (
+    __main__,
+    bit_flips,
+    black_box,
+    containers,
+    killings,
+    odd_rows,
+    parameters,
+    races,
+    readers,
+)
 from tests.attack.neighbors import Neighbors
 from tests.attack.promises import Promise, Trial, repeated
 from tests.attack.runner import Line, merged, run_attacks
 from tests.attack.sensitivity import Search, searches
 from tests.attack.suite import PROMISES
 from tests.inspection.test_replay import HalfStated, asking
-from tests.privacy import test_ledger_crash
+from tests.privacy import test_ledger_crash, test_ledger_flips
+from tests.summaries.reader_trials import csv_trial
 
 SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -37,7 +50,7 @@ def rng():
 
 def found(trials, at_most):
     """What is found until the first violation, in so many trials."""
-    for trial in islice(trials, at_most):
+    for trial in islice((trial for trial in trials if trial is not None), at_most):
         if trial.violation:
             return trial.violation
     return ""
@@ -88,6 +101,21 @@ class TestPlantedBugs:
         attack = repeated(lambda rng: odd_rows.fit_odd_rows(rng, [ChargesFirst]))
         assert found(attack(rng), 30)
 
+    def test_lines_that_are_read_by_their_neighbors(self, rng, monkeypatch):
+        batches = CsvFile.batches
+
+        def moved_by_others(file, numbers, texts):
+            for batch in batches(file, numbers, texts):
+                yield replace(batch, X=batch.X + (len(batch.X) > 2))
+
+        monkeypatch.setattr(CsvFile, "batches", moved_by_others)
+        attack = repeated(lambda rng: readers.read_odd_file(rng, [csv_trial]))
+        assert "rows were moved" in found(attack(rng), 30)
+
+    def test_parameters_without_rules(self, rng, monkeypatch):
+        monkeypatch.setattr(_base, "check_parameters", lambda estimator: None)
+        assert found(parameters.PROMISE.attack(rng), 100)
+
     def test_a_ledger_without_a_lock(self, rng, monkeypatch):
         admit = BudgetAccountant._admit
 
@@ -109,6 +137,11 @@ class TestPlantedBugs:
 
         monkeypatch.setattr(test_ledger_crash, "charge_and_release", release_and_charge)
         assert "without its charge" in found(killings.PROMISE.attack(rng), 30)
+
+    def test_a_ledger_that_is_not_checked(self, rng, monkeypatch):
+        monkeypatch.setattr(_sqlite, "take_in", test_ledger_flips.trusting)
+        monkeypatch.setattr(_sqlite.SqliteLedger, "_check_file", lambda self, db: None)
+        assert "gave budget" in found(bit_flips.flips(rng), 400)
 
     def test_a_tenth_of_the_noise(self, rng, monkeypatch):
         class Narrow:
@@ -165,6 +198,18 @@ class TestRunner:
     def test_every_attack_has_one_trial_and_may_end(self):
         promises = [Promise(f"{i}", f"{i}", lambda rng: iter([Trial()])) for i in range(3)]
         assert [line.trials for line in run_attacks(promises, 0.0, 0)] == [1, 1, 1]
+
+    def test_a_trial_may_take_several_turns(self):
+        def slow(rng):
+            while True:
+                yield None
+                time.sleep(0.01)
+                yield None
+                yield Trial()
+
+        promises = [Promise("slow", "slow", slow), Promise("quick", "quick", endless(Trial()))]
+        slow, quick = run_attacks(promises, 0.0, 0)
+        assert (slow.trials, quick.trials) == (1, 1)
 
     def test_an_attack_that_breaks_is_a_violation_and_given_up(self):
         (line,) = run_attacks([Promise("broken", "broken", breaks)], 1.0, 0)

@@ -111,21 +111,26 @@ def disturb(ledger, chance):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 @pytest.mark.parametrize("rounds", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_copies_made_while_spending_never_pass_the_ceiling(tmp_path, rounds):
+    race_beside_copies(tmp_path, rounds, seed=0)
+
+
+def race_beside_copies(folder, rounds, seed):
+    """Let four processes that copy ledgers race for budgets that have room for one of them."""
     children = []
-    for seed in range(4):
+    for racer in range(4):
         child = os.fork()
         if child == 0:
             status = 1
             try:
-                spend_and_copy(tmp_path / "budget", seed, rounds)
+                spend_and_copy(folder / "budget", 4 * seed + racer, rounds)
                 status = 0
             finally:
                 os._exit(status)
         children.append(child)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4, "a racer failed"
     for number in range(rounds):
-        budget = BudgetAccountant.open(tmp_path / f"budget{number}.db")
-        assert budget.verify() == 1 and budget.total() == (0.9, 0.0)
+        budget = BudgetAccountant.open(folder / f"budget{number}.db")
+        assert budget.verify() == 1 and budget.total() == (0.9, 0.0), "the ceiling was passed"
 
 
 def test_the_lock_survives_any_other_handle(tmp_path):

@@ -55,7 +55,7 @@ def test_a_ledger_cut_short_is_refused(ledger, kept):
 
 def test_flips_are_seen_where_nothing_is_checked(ledger, monkeypatch):
     """Without the checks of the file, some flips do give budget."""
-    monkeypatch.setattr(_sqlite, "take_in", _trusting)
+    monkeypatch.setattr(_sqlite, "take_in", trusting)
     monkeypatch.setattr(_sqlite.SqliteLedger, "_check_file", lambda self, db: None)
     data = ledger.read_bytes()
     offset = data.index(struct.pack(">d", 1.5))
@@ -63,6 +63,6 @@ def test_flips_are_seen_where_nothing_is_checked(ledger, monkeypatch):
     assert outcomes[GAVE_BUDGET] > 0
 
 
-def _trusting(name, sums, rows):
+def trusting(name, sums, rows):
     for _, _, _, epsilon, delta, part, _, kind, loss, delta_units, link in rows:
         sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == "raise" else None)

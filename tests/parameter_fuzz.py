@@ -98,7 +98,7 @@ EXTREME = {
     "hidden": [1, 3],
     "score_share": [1e-300, 1e-9, 0.5, 1 - 1e-12],
     "mean_trials": [None, 1.1, 3],
-    "n_guaranteed": [2, 30, 20_000],
+    "n_guaranteed": [2, 30],
     "n_max": [2, 60],
     "units": [1, 2**20],
     "classes": [None, [0], [0, 1], ["a", "b"], list(range(300))],

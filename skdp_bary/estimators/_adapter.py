@@ -24,6 +24,7 @@ from ._adapter_means import ClassMeans
 from ._adapter_methods import MeanShift
 from ._adapter_source import check_views_signature, read_source
 from ._adapter_training import SelfTraining
+from ._alone import fitted_alone
 from ._base import BasePrivateEstimator
 
 METHODS = {
@@ -260,23 +261,24 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self : object
             The fitted adapter.
         """
-        self._check_parameters()
-        source = read_source(self, X_source, y_source, public_generator(self.random_state))
-        if source.score < _GOOD_SOURCE:
-            warnings.warn(
-                f"The source model is right on {source.score:.0%} of views of source rows that it "
-                "was not trained on. Adapting a poor model often makes it worse: compare with "
-                "source_model_, or take milder views.",
-                UserWarning,
-                stacklevel=2,
-            )
-        if self.method == _NONE:
-            return self._without_target(source)
-        self._source = source
-        try:
-            return super().fit(X_target, groups=groups, sample_weight=sample_weight)
-        finally:
-            del self._source
+        with fitted_alone(self):
+            self._check_parameters()
+            source = read_source(self, X_source, y_source, public_generator(self.random_state))
+            if source.score < _GOOD_SOURCE:
+                warnings.warn(
+                    f"The source model is right on {source.score:.0%} of views of source rows that it "
+                    "was not trained on. Adapting a poor model often makes it worse: compare with "
+                    "source_model_, or take milder views.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            if self.method == _NONE:
+                return self._without_target(source)
+            self._source = source
+            try:
+                return super().fit(X_target, groups=groups, sample_weight=sample_weight)
+            finally:
+                del self._source
 
     def predict_proba(self, X):
         """Return the probability of each class for each row.

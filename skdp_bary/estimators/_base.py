@@ -25,6 +25,7 @@ from ..summaries._dask import named_columns
 from ..summaries._desk import Desk
 from ..summaries._rows import Rows
 from ..summaries._sources import open_source
+from ._alone import fitted_alone
 from ._bridge import asks_by_step, step_by_step
 from ._guarantee import Guarantee, GuaranteeRepr, width_of
 from ._prelude import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
@@ -118,35 +119,36 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        check_parameters(self)
-        names = BaseEstimator()
-        rows = self._open(names, X, y, groups, sample_weight)
-        plan = self.privacy_plan(rows.n_features)
-        accountant = self._budget()
-        noise = noise_generator(self.random_state)
-        if isinstance(plan, SubsampledPlan):
-            rows.sample_persons(plan.rate, plan.sampling, noise)
-        facts = self._public_facts(plan, rows)
-        self._before_charge(accountant, plan, noise.seeded)
-        note = note_of(rows.person, noise.seeded)
-        desk = Desk(
-            rows,
-            plan,
-            noise,
-            lambda: accountant.charge(plan, type(self).__name__, note=note, rows=X),
-        )
-        facts = self._settle(desk, desk.answer(self._prelude(facts)))
-        result = desk.answer(self._questions(facts))
-        desk.close()
-        if asks_by_step(self):
-            self._finish(result)
-        else:
-            self._finish(facts, result)
-        self.domain_ = facts.domain
-        self.privacy_ = desk.plan
-        self._seeded = noise.seeded
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        vars(self).update(vars(names))
+        with fitted_alone(self):
+            check_parameters(self)
+            names = BaseEstimator()
+            rows = self._open(names, X, y, groups, sample_weight)
+            plan = self.privacy_plan(rows.n_features)
+            accountant = self._budget()
+            noise = noise_generator(self.random_state)
+            if isinstance(plan, SubsampledPlan):
+                rows.sample_persons(plan.rate, plan.sampling, noise)
+            facts = self._public_facts(plan, rows)
+            self._before_charge(accountant, plan, noise.seeded)
+            note = note_of(rows.person, noise.seeded)
+            desk = Desk(
+                rows,
+                plan,
+                noise,
+                lambda: accountant.charge(plan, type(self).__name__, note=note, rows=X),
+            )
+            facts = self._settle(desk, desk.answer(self._prelude(facts)))
+            result = desk.answer(self._questions(facts))
+            desk.close()
+            if asks_by_step(self):
+                self._finish(result)
+            else:
+                self._finish(facts, result)
+            self.domain_ = facts.domain
+            self.privacy_ = desk.plan
+            self._seeded = noise.seeded
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
+            vars(self).update(vars(names))
         return self
 
     def privacy_plan(self, n_features):

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
+from ..estimators._alone import fitted_alone
 from ..estimators._guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
@@ -25,6 +26,10 @@ _FAILED = (
     "A trial of the search failed; the search was charged. Which one and why is not told, because "
     "the budget covers the best trial alone. Fit the candidates one by one, each for its own "
     "budget, to find out."
+)
+_ONE_SHOT = (
+    "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
+    "pass a list of chunks or a function that returns a new iterator."
 )
 _MORE_IS_BETTER = (
     "param_grid varies {}: a score is better with more points whatever the rows, so the search "
@@ -219,43 +224,43 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         -------
         self : object
         """
-        check_parameters(self)
-        parts = search_parts(self.estimator)
-        candidates, trial = self._candidates(parts), self._trial()
-        names = BaseEstimator()
-        payer = self._payer(parts)
-        given, (public, X) = X, parts.before(X)
-        rows = payer._open(names, X, y, groups, sample_weight)
-        if not rows.rereadable:
-            raise ValueError(
-                "A search reads the rows in every trial, and an iterator of chunks is spent after "
-                "one reading; pass a list of chunks or a function that returns a new iterator."
+        with fitted_alone(self):
+            check_parameters(self)
+            parts = search_parts(self.estimator)
+            candidates, trial = self._candidates(parts), self._trial()
+            names = BaseEstimator()
+            payer = self._payer(parts)
+            given, (public, X) = X, parts.before(X)
+            rows = payer._open(names, X, y, groups, sample_weight)
+            if not rows.rereadable:
+                raise ValueError(_ONE_SHOT)
+            plan = self.privacy_plan(rows.n_features)
+            noise = noise_generator(self.random_state)
+            accountant = payer._budget()
+            accountant.check(plan)
+            self._warn(parts, noise.seeded)
+            note = note_of(rows.person, noise.seeded)
+            accountant.charge(plan, type(self).__name__, note=note, rows=given)
+
+            def attempt():
+                params = candidates[noise.uniform_integer(len(candidates))]
+                seed = noise.uniform_integer(1 << 31) if noise.seeded else None
+                fitted = self._candidate(payer, parts.own_params(params), trial, seed)
+                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
+                return self._score(fitted, rows, trial, noise), params, fitted
+
+            best = _best_of(trial.law, attempt, noise)
+            if best is None:
+                raise RuntimeError(_FAILED)
+            self.best_score_, self.best_params_, fitted = best
+            fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
+            self._seeded = noise.seeded
+            domain = check_domain(payer.bounds, rows.n_features)
+            self.best_score_stderr_ = trial.score_stderr(plan.relation, domain)
+            self.best_estimator_ = parts.whole(
+                public, fitted.set_params(accountant=self.accountant)
             )
-        plan = self.privacy_plan(rows.n_features)
-        noise = noise_generator(self.random_state)
-        accountant = payer._budget()
-        accountant.check(plan)
-        self._warn(parts, noise.seeded)
-        note = note_of(rows.person, noise.seeded)
-        accountant.charge(plan, type(self).__name__, note=note, rows=given)
-
-        def attempt():
-            params = candidates[noise.uniform_integer(len(candidates))]
-            seed = noise.uniform_integer(1 << 31) if noise.seeded else None
-            fitted = self._candidate(payer, parts.own_params(params), trial, seed)
-            fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-            return self._score(fitted, rows, trial, noise), params, fitted
-
-        best = _best_of(trial.law, attempt, noise)
-        if best is None:
-            raise RuntimeError(_FAILED)
-        self.best_score_, self.best_params_, fitted = best
-        fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
-        self._seeded = noise.seeded
-        domain = check_domain(payer.bounds, rows.n_features)
-        self.best_score_stderr_ = trial.score_stderr(plan.relation, domain)
-        self.best_estimator_ = parts.whole(public, fitted.set_params(accountant=self.accountant))
-        self.n_features_in_ = (names if public is None else public).n_features_in_
+            self.n_features_in_ = (names if public is None else public).n_features_in_
         return self
 
     def privacy_plan(self, n_features):

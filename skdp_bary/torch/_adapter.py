@@ -20,6 +20,7 @@ from .._parameters import (
     check_parameters,
 )
 from ..estimators import DPSlicedWasserstein
+from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
@@ -253,21 +254,22 @@ class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        method = self._check()
-        X, y = check_X_y(X_source, y_source, dtype=np.float32)
-        classes, codes = np.unique(y, return_inverse=True)
-        public = public_generator(self.random_state)
-        source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
-        adapted = method.adapt(self, source, X_target, public)
-        self.source_network_ = source.network
-        self.radius_ = source.radius
-        self.network_ = adapted.network
-        self.noise_std_ = adapted.noise_std
-        self.sketch_ = adapted.sketch
-        self.losses_ = adapted.losses
-        self.privacy_ = adapted.plan
-        self.classes_ = classes
-        self.n_features_in_ = X.shape[1]
+        with fitted_alone(self):
+            method = self._check()
+            X, y = check_X_y(X_source, y_source, dtype=np.float32)
+            classes, codes = np.unique(y, return_inverse=True)
+            public = public_generator(self.random_state)
+            source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
+            adapted = method.adapt(self, source, X_target, public)
+            self.source_network_ = source.network
+            self.radius_ = source.radius
+            self.network_ = adapted.network
+            self.noise_std_ = adapted.noise_std
+            self.sketch_ = adapted.sketch
+            self.losses_ = adapted.losses
+            self.privacy_ = adapted.plan
+            self.classes_ = classes
+            self.n_features_in_ = X.shape[1]
         return self
 
     def privacy_plan(self, n_features, n_persons=None):

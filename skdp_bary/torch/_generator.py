@@ -22,6 +22,7 @@ from .._parameters import (
     check_parameters,
 )
 from ..estimators import DPSlicedWasserstein
+from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
@@ -277,17 +278,18 @@ accountant
         self : object
             The fitted estimator.
         """
-        check_parameters(self)
-        if self.checkpoint is not None and Path(self.checkpoint).exists():
-            raise ValueError(
-                f"checkpoint {str(self.checkpoint)!r} exists: it holds a release that was paid "
-                "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
-                "release."
-            )
-        super().fit(X, y, groups=groups, sample_weight=sample_weight)
-        self._begin(int(public_generator(self.random_state).integers(1 << 62)))
-        self._write_checkpoint()
-        return self.continue_training(self.n_epochs)
+        with fitted_alone(self):
+            check_parameters(self)
+            if self.checkpoint is not None and Path(self.checkpoint).exists():
+                raise ValueError(
+                    f"checkpoint {str(self.checkpoint)!r} exists: it holds a release that was paid "
+                    "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
+                    "release."
+                )
+            super().fit(X, y, groups=groups, sample_weight=sample_weight)
+            self._begin(int(public_generator(self.random_state).integers(1 << 62)))
+            self._write_checkpoint()
+            return self.continue_training(self.n_epochs)
 
     def continue_training(self, n_epochs):
         """Train for more epochs on the release that is there. No row is read, nothing is charged.

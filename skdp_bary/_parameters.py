@@ -16,7 +16,7 @@ import numpy as np
 
 from .geometry._domains import Domain, check_domain
 from .privacy._accountant import SharedBudget
-from .privacy._filters import LARGEST_EPSILON
+from .privacy._filters import LARGEST_EPSILON, LOSS_UNIT
 from .privacy._neighbors import RELATIONS
 
 MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
@@ -415,7 +415,7 @@ def shown(value):
 
 
 PRIVACY_RULES = {  # of every private estimator
-    "epsilon": Number(0.0, LARGEST_EPSILON, open_low=True),
+    "epsilon": Number(1 / LOSS_UNIT, LARGEST_EPSILON),
     "delta": Number(0.0, 1.0, open_high=True),
     "bounds": PublicDomain() | None,
     "n_hint": Integer(1, MOST_PERSONS) | None,

@@ -266,9 +266,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
             if source.score < _GOOD_SOURCE:
                 warnings.warn(
-                    f"The source model is right on {source.score:.0%} of views of source rows that it "
-                    "was not trained on. Adapting a poor model often makes it worse: compare with "
-                    "source_model_, or take milder views.",
+                    f"The source model is right on {source.score:.0%} of views of source rows that "
+                    "it was not trained on. Adapting a poor model often makes it worse: compare "
+                    "with source_model_, or take milder views.",
                     UserWarning,
                     stacklevel=2,
                 )

@@ -1,5 +1,6 @@
 """The one fit of every private estimator."""
 
+import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
@@ -22,7 +23,7 @@ from ..privacy._noise import noise_generator
 from ..privacy._plan import Plan, Step, split_epsilon, split_mu
 from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
 from ..summaries._dask import named_columns
-from ..summaries._desk import Desk
+from ..summaries._desk import Desk, Rehearsal
 from ..summaries._rows import Rows
 from ..summaries._sources import open_source
 from ._alone import fitted_alone
@@ -40,6 +41,9 @@ _TWO_CLASSES = (
     "labels are public there, weights are not, and they would move a person between classes. Leave "
     "the weights out, give each person one class, or take neighbors='replace_any'."
 )
+# Integer sensitivities are below 2**46, and noise can be drawn up to a scale of 2**52: no step that
+# gets as much as this has too large a noise.
+_SURE = 2.0**-6
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
 
@@ -130,6 +134,8 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
                 rows.sample_persons(plan.rate, plan.sampling, noise)
             facts = self._public_facts(plan, rows)
             self._before_charge(accountant, plan, noise.seeded)
+            if _least_amount(plan) < _SURE:
+                self._rehearse(plan, facts)
             note = note_of(rows.person, noise.seeded)
             desk = Desk(
                 rows,
@@ -291,6 +297,15 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
                 stacklevel=3,
             )
 
+    def _rehearse(self, plan, facts):
+        """Hold the conversation of a fit with nobody's rows, and raise what public facts raise."""
+        actor = copy.copy(self)
+        actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
+        desk = Rehearsal(plan)
+        with np.errstate(all="ignore"):
+            facts = actor._settle(desk, desk.answer(actor._prelude(facts)))
+            desk.answer(actor._questions(facts))
+
     def _prelude(self, facts):
         """Ask for what was not given, and return the facts with it."""
         wanted = self._prelude_shares()
@@ -344,3 +359,13 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")
+
+
+def _least_amount(plan):
+    """Return the least epsilon or mu of a step whose noise is drawn by a scale."""
+    amounts = [
+        step.mechanism.mu if isinstance(step.mechanism, RoundedGaussian) else step.mechanism.epsilon
+        for step in plan.steps
+        if isinstance(step.mechanism, (DiscreteLaplace, RoundedGaussian))
+    ]
+    return min(amounts, default=np.inf)

@@ -167,7 +167,7 @@ class PrivateKMeans(
         "init": Option(tuple(METHODS), note=_NO_ROWS)
         | Points("public centers, an array of finite numbers"),
         "n_init": Integer(1, MOST_STEPS, note=_FREE_STARTS),
-        "max_iter": Integer(0, MOST_STEPS) | Option(("auto",)),
+        "max_iter": Integer(0, 1000) | Option(("auto",)),
     }
 
     def __init__(

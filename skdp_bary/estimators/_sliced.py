@@ -3,7 +3,6 @@
 import numpy as np
 
 from .._parameters import (
-    MOST_FEATURES,
     PRIVACY_RULES,
     Integer,
     Integers,
@@ -20,6 +19,7 @@ from ._sliced_scalar import ScalarMechanism
 from ._sliced_sketch import MOST_PERSONS, MOST_QUANTILES, SketchMechanism, given_sizes
 from ._sliced_views import SlicedViews
 
+_MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 MECHANISMS = {
     "sketch": SketchMechanism(),
     "scalar": ScalarMechanism(),
@@ -165,7 +165,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     """
 
     _parameter_rules = PRIVACY_RULES | {
-        "n_projections": Integer(1, MOST_FEATURES) | None,
+        "n_projections": Integer(1, 1 << 20) | None,
         "n_quantiles": Integer(1, MOST_QUANTILES) | None,
         "p": OneOf((1, 2)),
         "mechanism": Option(tuple(MECHANISMS)),
@@ -218,6 +218,11 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _shares(self, n_features):
+        if (self.n_projections or 1) * n_features > _MOST_ENTRIES:
+            raise ValueError(
+                f"n_projections must be at most {_MOST_ENTRIES // n_features} for {n_features} "
+                f"features, got {self.n_projections}."
+            )
         public_directions(self.directions, self.n_projections, n_features)
         if self.n_min is not None:
             given_sizes(self.n_min, 1 if self.classes is None else np.size(self.classes))

@@ -34,6 +34,8 @@ from ._polya import polya_sampler
 MAX_DEPTH = 10
 _MOST_PEOPLE = 20_000
 _LARGEST_MODULUS = 62
+_LARGEST_EPSILON = 100.0
+_LEAST_RATE = 2.0**-20  # of the noise on a cell: tables of its law have 44 entries over the rate
 _TAIL = 60.0  # scales of the noise within which sums stay, for the modulus; not for privacy
 _MANY_SHARES = 100  # of which none has a bit set with probability 2**-100
 _SEEDED = (
@@ -114,7 +116,7 @@ class ShufflePlan:
 
     _parameter_rules = {
         "bounds": PublicDomain(),
-        "epsilon": PRIVACY_RULES["epsilon"],
+        "epsilon": Number(0.0, _LARGEST_EPSILON, open_low=True),
         "delta": Number(0.0, 1.0, open_low=True, open_high=True),
         "n_guaranteed": Integer(2, _MOST_PEOPLE),
         "n_max": Integer(2, _MOST_PEOPLE),
@@ -135,6 +137,11 @@ class ShufflePlan:
             parts = (Partition(depth, levels, codes),)
         object.__setattr__(self, "grid", QuadGrid(check_domain(self.bounds, 2), depth))
         object.__setattr__(self, "partitions", parts)
+        if self.rate < _LEAST_RATE:
+            raise ValueError(
+                f"epsilon is too small for these units: a unit has noise of rate "
+                f"{float(self.rate):.3g}, and at least {_LEAST_RATE:.3g} can be drawn."
+            )
         object.__setattr__(self, "modulus", self._find_modulus())
         object.__setattr__(self, "n_messages", self._find_messages())
 

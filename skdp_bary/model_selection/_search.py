@@ -19,6 +19,8 @@ from ..privacy._noise import noise_generator
 from ..privacy._plan import Step
 from ..privacy._private_selection import make_trials
 from ..summaries._desk import Desk, PaidSteps
+from ..summaries._reduce import require_readable
+from ..summaries._release import require_noise
 from ._search_parts import search_parts
 from ._trial import make_trial
 
@@ -238,6 +240,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
             noise = noise_generator(self.random_state)
             accountant = payer._budget()
             accountant.check(plan)
+            self._rehearse(candidates, parts, payer, trial, rows)
             self._warn(parts, noise.seeded)
             note = note_of(rows.person, noise.seeded)
             accountant.charge(plan, type(self).__name__, note=note, rows=given)
@@ -331,6 +334,21 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
                 f"param_grid must not vary {sorted(names & _SET_HERE)}: trials must be comparable."
             )
         return candidates
+
+    def _rehearse(self, candidates, parts, payer, trial, rows):
+        """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
+
+        A trial that fails costs the whole search, and must not say why.
+        """
+        require_readable(rows)
+        domain = check_domain(payer.bounds, rows.n_features)
+        units = rows.units_for(payer.n_hint or _MANY_PERSONS)
+        query = trial.score_query(domain.center[None], domain, units)
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+        for params in candidates:
+            candidate = self._candidate(payer, parts.own_params(params), trial, 0)
+            plan = candidate.privacy_plan(rows.n_features)
+            candidate._rehearse(plan, candidate._public_facts(plan, rows))
 
     def _warn(self, parts, seeded):
         """Say what should be heard before the charge."""

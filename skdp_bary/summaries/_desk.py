@@ -5,9 +5,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from ..exceptions import PlanError
+from ..privacy._noise import noise_generator
 from ..privacy._plan import divided_anew
+from ._query import Sketch
 from ._reduce import collect
 from ._release import release, require_noise
+from ._tape import use_tape
+
+_ROOM = 16.0  # of a rehearsal: what is asked of rows may be more sensitive than of nobody
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,29 @@ class Desk:
 
     def _names(self):
         return [step.name for step in self.plan.steps]
+
+
+class Rehearsal(Desk):
+    """A desk without rows and without a budget, whose answers are noise about nobody.
+
+    What public facts forbid, above all noise too large to be drawn in a later step, shows here
+    before anything is charged. Nothing of it is kept.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan):
+        super().__init__(None, plan, noise_generator(0), None)
+
+    def ask(self, name, query):
+        """Return a release of the next step, about no rows."""
+        step = self._next_step(name)
+        require_noise(query, step, self.plan.relation, _ROOM)
+        self._n_asked += 1
+        with use_tape(None):
+            return release(Sketch(query), step, self.plan.relation, self._noise)
 
 
 def _pair(question):

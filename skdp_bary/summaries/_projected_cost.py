@@ -63,7 +63,7 @@ class ProjectedCost(ProjectedHistogram):
         of them, which was checked before the charge.
         """
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
-            raise OverflowError("The rows are too many for 64-bit costs.")
+            raise ValueError("X has too many rows for costs in 64 bits.")
         theirs = int(self.reference[0].sum())
         total = sum(
             coupling_cost(ours, mass, other, theirs, self.p)

@@ -3,6 +3,7 @@
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._optional import import_optional
+from ._bounds import PersonCount
 from ._dask import DaskSource, merge_on_workers
 from ._query import Sketch
 
@@ -26,6 +27,11 @@ def collect(query, rows):
     for sketch in sketches:
         total.merge(sketch)
     return total
+
+
+def require_readable(rows):
+    """Raise where rows cannot be read, before anything is charged; nothing else comes of it."""
+    collect(PersonCount(rows.person_units), rows)
 
 
 def _count_parts(query, source, parts):

@@ -45,18 +45,18 @@ class Release:
         return tuple(self.mechanism.standard_deviation(scale) for scale in self.scales)
 
 
-def require_noise(query, step, relation):
+def require_noise(query, step, relation, room=1.0):
     """Raise where the noise of `step` would be too large to draw: nothing is charged or read then.
 
-    Picks of a race have no noise of this kind.
+    `room` is by how much the noise of another query of the step may be larger. Picks of a race have no noise of this kind.
     """
     if isinstance(step.mechanism, RaceChoice):
         return
     largest = max(step.mechanism.scales(query.sensitivity(relation), query.weights()), default=0.0)
-    if largest > MAX_SCALE:
+    if largest * room > MAX_SCALE:
         raise ValueError(
             f"epsilon is too small for step {step.name!r}: its noise has scale {largest:.3g}, and "
-            f"at most {MAX_SCALE:.3g} can be drawn."
+            f"at most {MAX_SCALE / room:.3g} can be drawn."
         )
 
 

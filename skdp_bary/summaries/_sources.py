@@ -1,5 +1,6 @@
 """Where rows come from: arrays and dataframes, chunks; those of a cluster are in ``_dask``."""
 
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
@@ -216,7 +217,13 @@ class ChunkSource:
             yield self._check(item)
 
     def _iterate(self):
-        return iter(self._chunks()) if callable(self._chunks) else iter(self._chunks)
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if not isinstance(chunks, Iterable):
+            raise TypeError(
+                "X is a function, which must return an iterator of chunks of rows, but returned "
+                f"{type(chunks).__name__}."
+            )
+        return iter(chunks)
 
     def _check(self, item):
         X, y, weights = split_chunk(item)

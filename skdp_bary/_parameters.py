@@ -381,7 +381,7 @@ class Points(Rule):
         return table is not None and table.size > 0 and bool(np.isfinite(table).all())
 
     def _knows(self, value):
-        return not isinstance(value, (str, bytes)) and np.ndim(_objects(value)) == 2
+        return not isinstance(value, (str, bytes)) and np.ndim(_objects(value)) > 0
 
 
 @dataclass(frozen=True)

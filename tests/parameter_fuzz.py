@@ -8,10 +8,12 @@ import math
 import traceback
 import warnings
 from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.preprocessing import Normalizer
 
 import skdp_bary
 from skdp_bary import BudgetAccountant
@@ -20,6 +22,7 @@ from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, Shu
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.schema import Number
 from skdp_bary.testing._discovery import private_estimators, public_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource
 
@@ -153,8 +156,12 @@ def makers():
     found = {}
     for name, cls in public_estimators().items():
         made = AdapterOnPublicSource if name == "PrivateDomainAdapter" else cls
-        defaults = cls().get_params(deep=False)
+        defaults = [key for key in signature(cls).parameters if key != "self"]
         base = {key: value for key, value in QUICK.items() if key in defaults}
+        if name == "RowByRow":
+            base = {"step": Normalizer()}
+        if name == "SchemaTransformer":
+            base = {"schema": Number(0, 1)}
         if name == "JLTransformer":
             base = {"n_components": 1, "bounds": (0, 1)}
         if name == "PrivateDomainAdapter":
@@ -197,7 +204,7 @@ def trial(seed):
         params[changed[0]] = _nonsense(rng, changed[0])
     elif style == "extreme":
         candidates = [n for n in names if n in EXTREME]
-        for chosen in rng.choice(candidates, size=min(len(candidates), 3), replace=False):
+        for chosen in rng.permutation(candidates)[:3]:
             changed.append(str(chosen))
             params[str(chosen)] = _extreme(rng, name, str(chosen), width)
     case = f"{name}, {style}, {words}: " + repr({key: params.get(key) for key in changed})[:300]

@@ -48,7 +48,8 @@ class Release:
 def require_noise(query, step, relation, room=1.0):
     """Raise where the noise of `step` would be too large to draw: nothing is charged or read then.
 
-    `room` is by how much the noise of another query of the step may be larger. Picks of a race have no noise of this kind.
+    `room` is by how much the noise of another query of the step may be larger. Picks of a race have
+    no noise of this kind.
     """
     if isinstance(step.mechanism, RaceChoice):
         return

@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import Having, Points, check_parameters
 from .._sklearn import captioned_block
 from .._values import as_floats
 from ._reading import read_rows
@@ -50,6 +51,11 @@ class RowByRow(TransformerMixin, BaseEstimator):
            [0. , 1. ]])
     """
 
+    _parameter_rules = {
+        "step": Having("public, a step with transform", ("transform",)),
+        "example": Points("public rows, finite numbers of shape (n, n_features)") | None,
+    }
+
     def __init__(self, step, example=None):
         self.step = step
         self.example = example
@@ -69,6 +75,7 @@ class RowByRow(TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
+        check_parameters(self)
         if hasattr(self.step, "privacy_plan"):
             raise TypeError("step must be public: a private estimator needs all rows at once.")
         d = read_rows(self, X, reset=True).shape[1]

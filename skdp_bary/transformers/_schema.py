@@ -5,9 +5,26 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._optional import import_optional
+from .._parameters import Rule, check_parameters
 from .._sklearn import captioned_block
 from .._values import column_names
 from ..schema import Schema
+
+
+class _OfColumns(Rule):
+    """A schema, or what makes one."""
+
+    def __str__(self):
+        return "a Schema, or a kind that all columns have"
+
+    def _admits(self, value):
+        if isinstance(value, Schema):
+            return True
+        try:
+            Schema(value)
+        except (TypeError, ValueError):
+            return False
+        return True
 
 
 class SchemaTransformer(
@@ -46,6 +63,8 @@ class SchemaTransformer(
            [120.,   0.]])
     """
 
+    _parameter_rules = {"schema": _OfColumns()}
+
     def __init__(self, schema):
         self.schema = schema
 
@@ -82,6 +101,7 @@ class SchemaTransformer(
         X_new : ndarray, sparse array or dataframe of shape (n_rows, n_columns)
             As ``transform`` returns them.
         """
+        check_parameters(self)
         schema = self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
         names = schema.names or column_names(X)
         vars(self).pop("feature_names_in_", None)

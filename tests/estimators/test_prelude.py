@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateMeasure
-from skdp_bary.estimators._prelude import PRELUDE_SHARES
+from skdp_bary.estimators._prelude import DOMAIN_SHARES, SIZE_SHARES
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.summaries._tape import Tape, use_tape
 
@@ -69,7 +69,7 @@ def test_shares_of_what_is_bought():
         steps = model.privacy_plan(2).steps
         assert [step.name for step in steps] == expected
         for step in steps[:-1]:
-            assert step.mechanism.epsilon == pytest.approx(PRELUDE_SHARES[step.name])
+            assert step.mechanism.epsilon == pytest.approx((SIZE_SHARES | DOMAIN_SHARES)[step.name])
         assert sum(step.mechanism.epsilon for step in steps) == pytest.approx(1.0)
 
 

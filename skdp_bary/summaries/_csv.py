@@ -48,7 +48,7 @@ class CsvFile:
         self._block_bytes = block_bytes
         self._size = max(Path(path).stat().st_size, 1)
         first, _ = next(self._blocks(), (b"\n", 0.0))  # of the lines after it nothing is asked
-        line = self._normal(first[: first.find(b"\n") + 1]).removesuffix(b"\n")
+        line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
         self.names = next(csv.reader([_text_of(line, path)], strict=True), [])
         if not self.names:
             raise ValueError(f"{path} has no line of column names.")
@@ -74,13 +74,13 @@ class CsvFile:
                 yield _finished(waiting)
 
     def _lines(self):
-        """Yield blocks without the line of column names, all lines ending in a line feed alone."""
+        """Yield blocks without the line of column names."""
         names_are_read = False
         for block, share in self._blocks():
             rest = block if names_are_read else block[block.find(b"\n") + 1 :]
             names_are_read = True
             if rest:
-                yield self._normal(rest), share
+                yield rest, share
 
     def _blocks(self):
         """Yield whole lines, and the share of the file that has been read."""
@@ -92,7 +92,7 @@ class CsvFile:
                     piece, first = _without_mark(piece, self.path), False
                 end, cut = piece.find(b"\n"), piece.rfind(b"\n") + 1
                 if len(carry) + (end if cut else len(piece)) >= self._block_bytes:
-                    raise self._error(f"has a line of {self._block_bytes:,} or more bytes")
+                    raise _error(self.path, f"has a line of {self._block_bytes:,} or more bytes")
                 if cut:
                     yield carry + piece[:cut], min(raw.tell() / self._size, 1.0)
                 carry = piece[cut:] if cut else carry + piece
@@ -103,33 +103,38 @@ class CsvFile:
         try:
             return file.read(self._block_bytes)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise self._error("is not compressed by gzip, or is damaged or cut short") from None
-
-    def _normal(self, block):
-        """Refuse what may stand in no line, and let all lines end in a line feed."""
-        if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n")
-            if b"\r" in block:
-                raise self._error("has a carriage return within a line: lines end in LF or CRLF")
-        if b"\0" in block:
-            raise self._error("has a NUL byte: it is binary, compressed or no UTF-8")
-        if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
-            raise self._error("has a byte order mark within, as glued files have")
-        if b'"' in block and not _quotes_are_whole(block):
-            raise self._error(
-                "has a line with a quote that is not closed in it, or that stands within a cell: a "
-                "cell is quoted as a whole, with quotes in it doubled, and holds no line break"
-            )
-        return block
-
-    def _error(self, what):
-        return ValueError(f"{self.path} {what}.")
+            raise _error(
+                self.path, "is not compressed by gzip, or is damaged or cut short"
+            ) from None
 
 
 def _finished(waiting):
     parsed, share = waiting.popleft()
     X, texts = parsed.result()
     return Batch(X, texts, share)
+
+
+def _normal(block, path):
+    """Refuse what may stand in no line, and let all lines end in a line feed."""
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block:
+            raise _error(path, "has a carriage return within a line: lines end in LF or CRLF")
+    if b"\0" in block:
+        raise _error(path, "has a NUL byte: it is binary, compressed or no UTF-8")
+    if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
+        raise _error(path, "has a byte order mark within, as glued files have")
+    if b'"' in block and not _quotes_are_whole(block):
+        raise _error(
+            path,
+            "has a line with a quote that is not closed in it, or that stands within a cell: a "
+            "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
+        )
+    return block
+
+
+def _error(path, what):
+    return ValueError(f"{path} {what}.")
 
 
 def _without_mark(piece, path):
@@ -158,15 +163,14 @@ def _quotes_are_whole(block):
     """
     data = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
-    lines = np.searchsorted(np.flatnonzero(data == _END), quotes)
-    counts = np.bincount(lines)
-    if (counts % 2).any():
+    up_to_here = np.searchsorted(quotes, np.flatnonzero(data == _END))
+    if (up_to_here % 2).any():
         return False
-    opening, closing = quotes[::2], quotes[1::2]  # lines with an even number stay in step
-    before = np.where(opening == 0, _END, data[opening - 1])
-    after = data[closing + 1]
-    edges = np.array([_COMMA, _END, _QUOTE], dtype=np.uint8)
-    return bool(np.isin(before, edges).all() and np.isin(after, edges).all())
+    opening, closing = quotes[::2], quotes[1::2]  # every line has an even number of them
+    edges = np.zeros(256, dtype=bool)
+    edges[[_COMMA, _END, _QUOTE]] = True
+    before = edges[data[opening - 1]] | (opening == 0)
+    return bool(before.all() and edges[data[closing + 1]].all())
 
 
 class _Parser:
@@ -183,6 +187,7 @@ class _Parser:
 
     def __call__(self, block):
         """Return an array of the numbers, and a list of Arrow arrays of the texts."""
+        block = _normal(block, self._path)
         try:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:

@@ -1,0 +1,90 @@
+"""How much reading CSV line by line costs beside Arrow's reader, which looks at no line alone.
+
+Goal: at most 1.5 times the time of ``pyarrow.csv``, whole or in a stream, whichever is faster, for
+the same columns with the same types. The ways take turns and the smallest time of each counts.
+
+``python -m benchmarks.rows.csv_reader --rows 2000000``
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+from pyarrow import csv
+
+from benchmarks.recording import Results
+from skdp_bary.summaries._csv import CsvFile
+
+RESULTS = Results("csv_reader")
+GOAL = 1.5
+REPEATS = 7
+LINES = {
+    "numbers": "{lon!r},{lat!r}\n",
+    "persons": "u{person},{lon!r},{lat!r},east\n",
+    "quoted": '"u{person}",{lon!r},{lat!r},"east, far"\n',
+}
+NAMES = {"numbers": "lon,lat\n", "persons": "user,lon,lat,town\n", "quoted": "user,lon,lat,town\n"}
+
+
+def write_rows(path, kind, n_rows):
+    """Write a table of places of persons with three rows each."""
+    places = np.random.default_rng(0).normal(size=(n_rows, 2)).tolist()
+    with path.open("w") as file:
+        file.write(NAMES[kind])
+        for i, (lon, lat) in enumerate(places):
+            file.write(LINES[kind].format(person=i // 3, lon=lon, lat=lat))
+
+
+def ways(path, texts):
+    """Return functions that read the table and return how many rows it has."""
+    types = {"lon": pyarrow.float64(), "lat": pyarrow.float64()}
+    types |= dict.fromkeys(texts, pyarrow.string())
+    options = csv.ConvertOptions(column_types=types, include_columns=list(types))
+    return {
+        "arrow": lambda: csv.read_csv(path, convert_options=options).num_rows,
+        "arrow_stream": lambda: sum(
+            batch.num_rows for batch in csv.open_csv(path, convert_options=options)
+        ),
+        "line_by_line": lambda: sum(
+            len(batch.X) for batch in CsvFile(str(path)).batches(["lon", "lat"], texts)
+        ),
+    }
+
+
+def measure(kind, n_rows):
+    """Return the seconds of every way, and how ours compares with the faster of Arrow's."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        write_rows(path, kind, n_rows)
+        size = path.stat().st_size
+        texts = ["user"] if "user" in NAMES[kind] else []
+        times = {}
+        for _ in range(REPEATS):
+            for name, read in ways(path, texts).items():
+                begin = time.perf_counter()
+                if read() != n_rows:
+                    raise RuntimeError(f"{name} read another number of rows")
+                times.setdefault(name, []).append(time.perf_counter() - begin)
+    seconds = {name: round(min(taken), 3) for name, taken in times.items()}
+    ratio = seconds["line_by_line"] / min(seconds["arrow"], seconds["arrow_stream"])
+    table = {"kind": kind, "rows": n_rows, "megabytes": round(size / 1e6)}
+    return table | seconds | {"ratio": round(ratio, 2), "goal": GOAL}
+
+
+def main():
+    """Measure every kind of table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--kinds", nargs="+", choices=list(LINES), default=list(LINES))
+    arguments = parser.parse_args()
+    for kind in arguments.kinds:
+        found = measure(kind, arguments.rows)
+        print(found)
+        RESULTS.merge([found], ("kind", "rows"))
+
+
+if __name__ == "__main__":
+    main()

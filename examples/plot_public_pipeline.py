@@ -15,12 +15,24 @@ from public facts, so they cost nothing and the pipeline is as private as its la
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_blobs
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skdp_bary import BudgetAccountant, DomainScaler, JLTransformer, PrivateMeasure
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    JLTransformer,
+    PrivateMeasure,
+    Schema,
+    SchemaTransformer,
+    check_private,
+)
 from skdp_bary.plotting import MeasureDisplay
+from skdp_bary.schema import Category, Integer, Number
 
 X, _ = make_blobs(20_000, n_features=40, centers=4, cluster_std=20, center_box=(50, 250),
                   random_state=0)  # fmt: skip
@@ -45,6 +57,53 @@ print(f"spent: epsilon={budget.total()[0]}")
 
 MeasureDisplay.from_comparison(pipeline[-1], pipeline[:-1].transform(X))
 plt.show()
+
+# %%
+# Columns of several kinds
+# ------------------------
+# Frames with words, flags and missing values, and every step of scikit-learn, need one thing more:
+# a schema, which says in public what each column can hold. Without it a single odd value would give
+# a column another type, and the encoder would read all other rows in another way.
+
+frame = pd.DataFrame(
+    {
+        "age": [59, 41, 33, 27] * 500,
+        "job": ["cook", "nurse", "spy", "cook"] * 500,
+        "hours": [38.5, None, 20, 40] * 500,
+    }
+)
+schema = Schema(
+    {
+        "age": Integer(18, 100),
+        "job": Category(["cook", "nurse", "teacher"]),
+        "hours": Number(0, 80, missing=True),
+    }
+)
+print(schema.describe())
+encode = OneHotEncoder(
+    categories=schema.levels("job"), handle_unknown="ignore", sparse_output=False
+)
+fill = SimpleImputer(strategy="constant", fill_value=40, keep_empty_features=True)
+table = make_pipeline(
+    SchemaTransformer(schema),
+    ColumnTransformer(
+        [
+            ("job", encode, ["job"]),
+            ("age", DomainScaler((18, 100)), ["age"]),
+            ("hours", make_pipeline(fill, DomainScaler((0, 80))), ["hours"]),
+        ]
+    ),
+    PrivateMeasure(bounds=(0, 1), accountant=BudgetAccountant(epsilon=1.0)),
+)
+print(check_private(table, strict=True))
+table.fit(frame)
+
+# %%
+# One odd value, "58.5" as text, changes no other row:
+
+with_odd = pd.concat([frame, pd.DataFrame({"age": ["58.5"], "job": [7], "hours": ["9"]})])
+same = (table[:-1].transform(frame) == table[:-1].transform(with_odd)[: len(frame)]).all()
+print(f"all other rows are the same, bit for bit: {same}")
 
 # %%
 # Why not StandardScaler?

@@ -17,6 +17,7 @@ from .._parameters import (
     Option,
     check_parameters,
 )
+from .._values import column_names
 from ..privacy._noise import public_generator
 from ._adapter_head import RowClassifier
 from ._adapter_marginals import MomentsMethod, SketchMethod
@@ -274,11 +275,11 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
                 )
             if self.method == _NONE:
                 return self._without_target(source)
-            self._source = source
+            self._source, self._source_names = source, column_names(X_source)
             try:
                 return super().fit(X_target, groups=groups, sample_weight=sample_weight)
             finally:
-                del self._source
+                del self._source, self._source_names
 
     def predict_proba(self, X):
         """Return the probability of each class for each row.
@@ -348,6 +349,13 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         if rows.n_features != expected:
             raise ValueError(
                 f"X_target has {rows.n_features} features, but X_source has {expected}."
+            )
+        named = rows.source.named
+        names = None if named is None else column_names(named)
+        if None not in (names, self._source_names) and names != self._source_names:
+            raise ValueError(
+                f"X_target has the columns {names}, but X_source has {self._source_names}: give "
+                "both the same columns in the same order."
             )
         return super()._public_facts(plan, rows)
 

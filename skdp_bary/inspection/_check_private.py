@@ -67,6 +67,8 @@ def _walk(name, estimator, form=RAW):
 
 def _judge(name, estimator, form):
     if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)):
+        if form.kind == "rounded":
+            return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
         return _private_verdict(name, estimator)
     if type(estimator).__module__.split(".")[0] == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
@@ -103,6 +105,12 @@ def _private_verdict(name, estimator):
     ), budget
 
 
+_ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
+_APART = (
+    "give it the rows themselves, beside the other step in a FeatureUnion or in its own pipeline"
+)
+
+
 def _diffprivlib_verdict(name, estimator):
     budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
     reason = "its guarantee is diffprivlib's, which nothing here checks"
@@ -124,9 +132,9 @@ def _with_shared_budget(steps, advice):
 
     `advice` about bounds, by path, is added to steps that have nothing worse to mend.
     """
-    apart = _not_added_up([budget for verdict, budget in steps if verdict.verdict == PRIVATE])
+    apart = _not_added_up([budget for verdict, budget in steps if _spends(verdict)])
     for verdict, _ in steps:
-        if apart and verdict.verdict == PRIVATE:
+        if apart and _spends(verdict):
             reason, mend = apart
             yield StepVerdict(
                 verdict.name, verdict.estimator, LEAKS, f"{verdict.reason}; {reason}", mend
@@ -136,6 +144,10 @@ def _with_shared_budget(steps, advice):
             yield replace(verdict, mend="; ".join(mends))
         else:
             yield verdict
+
+
+def _spends(verdict):
+    return verdict.verdict == PRIVATE or verdict.reason == _ROUNDED
 
 
 def _not_added_up(budgets):

@@ -4,7 +4,8 @@ A step is public if it is on the list, its parameters let it treat every row by 
 reach it in a form that is declared in public. The form is followed through the pipeline: "raw"
 rows have whatever types one row gave them; behind a ``SchemaTransformer`` they are a "table"
 (float64 and objects), "numbers" (float64) or "csr"; a table that other steps put together anew is
-"mixed", because libraries choose types for it.
+"mixed", because libraries choose types for it. What private steps and those of other libraries hand
+on is "rounded": the last bits of a row depend on the rows beside it.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ class Form:
 
     Parameters
     ----------
-    kind : {"raw", "table", "numbers", "csr", "mixed"}
+    kind : {"raw", "table", "numbers", "csr", "mixed", "rounded"}
     non_negative : bool
         Whether no number is below zero.
     """
@@ -72,8 +73,10 @@ def join_names(name, part):
 
 def form_after(step, form):
     """Return the form of what a step makes of rows of a form, "raw" where nothing is known."""
-    if step is None or isinstance(step, str):
+    if step is None or isinstance(step, str) or form.kind == "rounded":
         return form
+    if hasattr(step, "privacy_plan") or type(step).__module__.split(".")[0] == "diffprivlib":
+        return Form("rounded")
     if isinstance(step, Pipeline):
         for _, part in step.steps:
             form = form_after(part, form)
@@ -108,7 +111,7 @@ def public_fault(step, form):
     fault = rule.fault(step)
     if fault is not None:
         return fault
-    if form.kind in rule.takes:
+    if form.kind in rule.takes or (form.kind == "rounded" and "mixed" in rule.takes):
         non_negative = form.non_negative or not rule.non_negative
         return None if non_negative else rule.negative_fault
     return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
@@ -157,6 +160,8 @@ def _branch_form(step, form):
 def _joined(forms, step):
     kinds = {form.kind for form in forms}
     non_negative = all(form.non_negative for form in forms)
+    if "rounded" in kinds:
+        return Form("rounded")
     if "raw" in kinds or not kinds:
         return RAW
     if "csr" in kinds and isinstance(step, FeatureUnion):

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from .._values import as_numbers
 from ..summaries._rows import check_floats
 from ._networks import FirstChannels, channels_of
 
 _CHUNK_ROWS = 4096
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class RowForward:
@@ -20,8 +22,10 @@ class RowForward:
     Batches may be added up in another order than single rows, batch normalization in training mode
     looks at all of them, and threads share the work differently. So the network runs in evaluation
     mode, on one row, by one thread: what a row becomes depends on that row alone, which is what a
-    sensitivity counts on. A copy is taken, so later training steps do not change it. Rows that the
-    network has no finite answer for become zero.
+    sensitivity counts on. A copy is taken, so later training steps do not change it. Numbers beyond
+    float32 become its largest ones, and rows that the network has no finite answer for become zero.
+    Networks that give one public row two images, or change a buffer, are refused: they draw at
+    random (dropout in evaluation mode), or count rows.
 
     Parameters
     ----------
@@ -31,11 +35,32 @@ class RowForward:
 
     def __init__(self, network):
         self._network = _frozen_copy(network)
+        self._tried = None
 
     def __call__(self, row):
         """Return the image of an array of shape (1, n_features)."""
+        row = np.asarray(row)
+        if self._tried != row.shape:
+            self._require_same_image_twice(row.shape)
+            self._tried = row.shape
+        return self._image(row)
+
+    def _require_same_image_twice(self, shape):
+        """Encode a public row twice and compare images and buffers."""
+        probe = np.random.default_rng(0).random(shape)
+        before = [buffer.clone() for buffer in self._network.buffers()]
+        first, second = self._image(probe), self._image(probe)
+        same = first.shape == second.shape and first.tobytes() == second.tobytes()
+        unchanged = all(map(torch.equal, before, self._network.buffers()))
+        if not (same and unchanged):
+            raise ValueError(
+                "network must be a function of one row: it gives the same row two images, or "
+                "changes its buffers. In evaluation mode it must neither draw nor count."
+            )
+
+    def _image(self, row):
         with torch.no_grad(), _one_thread():
-            image = self._network(torch.from_numpy(np.array(row, dtype=np.float32)))
+            image = self._network(torch.from_numpy(_as_float32(row)))
         return np.nan_to_num(image.flatten(1).double().numpy(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -121,8 +146,13 @@ def fixed_image_encoder(image_shape, *, n_filters=64, seed=0):
     return nn.Sequential(*layers, nn.Flatten()).requires_grad_(False).eval()
 
 
+def _as_float32(row):
+    """Return a new array; what float32 cannot hold becomes the largest number that it can."""
+    return np.clip(row, -_LARGEST, _LARGEST).astype(np.float32)
+
+
 def _slices_of(X):
-    X = np.asarray(X)
+    X = as_numbers(X)
     return (X[first : first + _CHUNK_ROWS] for first in range(0, len(X), _CHUNK_ROWS))
 
 

@@ -22,7 +22,7 @@ class RowByRow(TransformerMixin, BaseEstimator):
     Products of whole matrices, sorts and threads may treat a row in another way beside other rows.
     Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64
     of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
-    slow: some thousand rows a second.
+    slow: some hundred rows a second.
 
     Parameters
     ----------

@@ -233,6 +233,16 @@ class TestRefusals:
         with pytest.raises(TypeError, match="estimator must be an estimator with transform"):
             adapter(estimator="pca").fit(*SOURCE, TARGET)
 
+    def test_columns_in_another_order(self):
+        pd = pytest.importorskip("pandas")
+        budget = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
+        given = adapter(accountant=budget, method="moments")
+        source = pd.DataFrame(SOURCE[0], columns=list("uvwxyz"))
+        target = pd.DataFrame(TARGET, columns=list("vuwxyz"))
+        with pytest.raises(ValueError, match="the same columns in the same order"):
+            given.fit(source, SOURCE[1], target)
+        assert budget.entries == ()
+
     def test_another_number_of_features(self):
         budget = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
         given = adapter(accountant=budget, method="moments")

@@ -191,6 +191,18 @@ def test_steps_under_different_parts_leak():
         check_private(apart, strict=True)
 
 
+def test_what_a_private_step_hands_on_is_not_known_to_keep_rows_apart():
+    """Distances to released centers are sums of a whole product: they round rows together."""
+    shared = BudgetAccountant(epsilon=2.0)
+    first = PrivateKMeans(3, bounds=(0, 1), accountant=shared)
+    for between in ("passthrough", DomainScaler((0, 2)), FeatureUnion([("one", "passthrough")])):
+        steps = [("first", first), ("between", between), ("second", measure(accountant=shared))]
+        found = verdicts(Pipeline(steps))
+        assert (found["first"], found["second"]) == ("private", "unknown")
+    union = FeatureUnion([("first", first), ("second", measure(accountant=shared))])
+    assert verdicts(union) == {"first": "private", "second": "private"}
+
+
 def test_seeded_noise_leaks():
     assert verdicts(measure(random_state=0)) == {"privatemeasure": "leaks"}
 

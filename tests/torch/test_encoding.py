@@ -52,6 +52,44 @@ def test_answers_that_are_not_finite_become_zero():
     assert encode_rows(network, [[1.0], [0.0]]).tolist() == [[0.0], [0.0]]
 
 
+def test_numbers_beyond_float32_become_its_largest():
+    identity = torch.nn.Identity()
+    largest = float(np.finfo(np.float32).max)
+    assert encode_rows(identity, [[1e300, -1e39, 1.0]]).tolist() == [[largest, -largest, 1.0]]
+
+
+class Dropping(torch.nn.Module):
+    """Drops coordinates in evaluation mode too."""
+
+    def forward(self, rows):
+        return torch.nn.functional.dropout(rows, 0.5, training=True)
+
+
+class Counting(torch.nn.Module):
+    """Counts rows in a buffer, and shows it only later."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, rows):
+        self.seen += len(rows)
+        return rows + (self.seen > 100)
+
+
+@pytest.mark.parametrize("network", [Dropping(), Counting()])
+def test_networks_that_draw_or_count_are_refused(network):
+    with pytest.raises(ValueError, match="must be a function of one row"):
+        encode_rows(network, np.ones((2, 50)))
+
+
+def test_masked_entries_are_refused():
+    X = np.ma.array(np.ones((2, 3)), mask=np.eye(2, 3))
+    for call in (encode_rows, lambda network, X: list(encoded_chunks(network, X)())):
+        with pytest.raises(ValueError, match="masked entries"):
+            call(torch.nn.Identity(), X)
+
+
 def test_fixed_encoders_follow_from_their_seed():
     rows = torch.rand(2, 32 * 32 * 3, generator=torch.Generator().manual_seed(0))
     first, same, other = (

@@ -28,10 +28,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 
+from benchmarks.kmeans.paper import PaperKMeans  # noqa: E402
 from benchmarks.kmeans.quality import BOUNDS, FROM_FILES, SIZES, baseline, cost, load  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
-from skdp_bary.estimators._kmeans_paper import PaperKMeans  # noqa: E402
 from skdp_bary.estimators._weighted_kmeans import nearest, weighted_kmeans  # noqa: E402
 from skdp_bary.geometry import Box  # noqa: E402
 from skdp_bary.geometry._projections import haar_frame  # noqa: E402

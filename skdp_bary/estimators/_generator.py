@@ -15,6 +15,7 @@ from .._parameters import (
     Option,
     Weights,
 )
+from ..privacy._calibration import gaussian_mu
 from ..privacy._checks import check_integer
 from ..privacy._noise import public_generator
 from ._base import BasePrivateEstimator
@@ -22,7 +23,6 @@ from ._classes import named_or_found_classes
 from ._frame_output import as_dataframe
 from ._generator_mixture import MixtureReader
 from ._generator_plan import Route, number_of_cells, shares
-from ._kmeans_methods import public_mu
 from ._shrinkage import positive_part
 
 _MOST_CELLS = 256
@@ -246,7 +246,9 @@ class PrivateGenerator(BasePrivateEstimator):
             )
         n_classes = 1 if self.classes is None else np.size(self.classes)
         persons = self.n_hint / n_classes
-        moved = _MEAN_NOISE * math.sqrt(n_features) / (public_mu(self) * persons)
+        moved = (
+            _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
+        )
         text = (
             f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
             "radius of the domain. "

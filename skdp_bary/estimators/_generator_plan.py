@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..privacy._calibration import gaussian_mu
 from ..privacy._noise import public_generator
 from ..summaries._by_class import ByClass, frames_of
 from ..summaries._cell_grams import CellGrams
@@ -13,7 +14,6 @@ from ..summaries._cluster_sums import ClippedMeans, ClusterMoments, digits_of
 from ..summaries._frames import Axes
 from ..summaries._moments import Moments, symmetric
 from ._generator_images import image_basis, largest_variances, smooth_covariance
-from ._kmeans_methods import public_mu
 from ._shrinkage import positive_part, shrink_steps, unlengthened
 from ._weighted_kmeans import weighted_kmeans
 
@@ -55,7 +55,10 @@ def number_of_cells(estimator, n_features, n_classes, size):
     `size` is a public or noisy number of persons. Before it is known, None announces many cells.
     """
     each = n_classes * (n_features + 1) ** 2
-    many = size is None or public_mu(estimator) * size / n_classes >= _SIGNAL
+    many = (
+        size is None
+        or gaussian_mu(estimator.epsilon, estimator.delta) * size / n_classes >= _SIGNAL
+    )
     wanted = estimator.n_components
     if wanted == "auto":
         wanted = max(1, min(_CELLS if many else 1, _MOST_ENTRIES // each))

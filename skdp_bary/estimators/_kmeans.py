@@ -17,8 +17,9 @@ from ..transport import DiscreteMeasure
 from ._base import BasePrivateEstimator
 from ._kmeans_cover import HighCoverMethod, LowCoverMethod
 from ._kmeans_high import HighMethod
-from ._kmeans_lloyd import LloydMethod, public_centers
+from ._kmeans_lloyd import LloydMethod
 from ._kmeans_low import LowMethod
+from ._kmeans_methods import KMeansSetting
 from ._kmeans_noise import NOISY, level_of, noise_level
 from ._misplaced import warn_of_border
 
@@ -332,21 +333,30 @@ class PrivateKMeans(
         low, high = METHODS[self.init]
         return low if n_features <= _LOW_FEATURES else high
 
+    def _setting(self, n_features):
+        return KMeansSetting(
+            n_features,
+            self.n_clusters,
+            self.init,
+            self.n_init,
+            self.max_iter,
+            self.n_hint,
+            self.epsilon,
+            self.delta,
+            self.random_state,
+        )
+
     def _shares(self, n_features):
-        if not isinstance(self.init, str):
-            public_centers(self, n_features)
-        return self._method(n_features).shares(self, n_features)
+        return self._method(n_features).shares(self._setting(n_features))
 
     def _settled_shares(self, facts):
-        return self._method(facts.n_features).settled_shares(self, facts)
+        setting = self._setting(facts.n_features)
+        return self._method(facts.n_features).settled_shares(setting, facts)
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
         self._method(facts.n_features).check(facts)
         return facts
-
-    def _query(self, step_name, facts):
-        return self._method(facts.n_features).query(self, step_name, facts)
 
     def _prelude(self, facts):
         bought = yield from super()._prelude(facts)
@@ -356,8 +366,11 @@ class PrivateKMeans(
             bought = replace(bought, domain=Ball(box.center, box.high[0] - box.center[0]))
         return bought
 
-    def _finish(self, facts):
-        clusters = self._method(facts.n_features).finish(self, facts)
+    def _questions(self, facts):
+        setting = self._setting(facts.n_features)
+        return (yield from self._method(facts.n_features).questions(setting, facts))
+
+    def _finish(self, facts, clusters):
         self.cluster_centers_ = clusters.centers
         self.cluster_weights_ = clusters.weights
         self.center_stderr_ = clusters.stderr

@@ -4,7 +4,8 @@ import numpy as np
 
 from ..summaries._cluster_sums import ClusterMoments, digits_of
 from ..summaries._frames import Frame
-from ._kmeans_methods import CoarseData, KMeansMethod, PrivateClusters, is_gaussian
+from ._kmeans_methods import KMeansMethod, PrivateClusters, WeightedPoints, about_clusters
+from ._shrinkage import read_means
 
 _ROUNDS = 5
 _SHARES = (0.5, 1.0, 0.1)
@@ -13,54 +14,41 @@ _SHARES = (0.5, 1.0, 0.1)
 class LloydMethod(KMeansMethod):
     """Noisy counts and sums of the clusters, round after round, with equal shares."""
 
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return one step a round."""
-        rounds = _ROUNDS if estimator.max_iter == "auto" else max(estimator.max_iter, 1)
+        _public_centers(setting)
+        rounds = _n_rounds(setting)
         return {f"round_{i + 1}": 1.0 / rounds for i in range(rounds)}
 
-    def query(self, estimator, step_name, facts):
-        """Return the moments of the clusters about the centers so far."""
+    def questions(self, setting, facts):
+        """Ask for the moments of the clusters about the centers so far, round after round."""
         domain = facts.domain
         frame = Frame(domain, domain.center, digits_of(facts.units).rows)
-        number = int(step_name[6:])
-        if number == 1:
-            centers = domain.clip(public_centers(estimator, facts.n_features))
-        else:
-            centers = _read(facts, number - 1)[0]
-        radii = np.full(len(centers), domain.radius)
-        pure = not is_gaussian(facts)
-        return ClusterMoments(
-            frame, centers - frame.center, radii, _SHARES, pure, facts.units, facts.mass_public
-        )
-
-    def finish(self, estimator, facts):
-        """Read the last round."""
-        rounds = sum(name.startswith("round_") for name in facts.released)
-        centers, noise, read = _read(facts, rounds)
-        masses = np.maximum(read.mass, 0.0)
-        within = max(float(read.spread.sum()) / max(float(masses.sum()), 1.0), 0.0)
-        coarse = CoarseData(centers, masses, read.mass_sd, within)
-        return PrivateClusters(centers, masses, np.sqrt(noise), rounds, coarse)
+        radii = np.full(setting.n_clusters, domain.radius)
+        centers, rounds = domain.clip(_public_centers(setting)), _n_rounds(setting)
+        for i in range(rounds):
+            query = about_clusters(
+                ClusterMoments, facts, frame, centers - frame.center, radii, _SHARES
+            )
+            means = read_means((yield f"round_{i + 1}", query))
+            centers = domain.clip(frame.center + means.asked + means.of_known(means.steps))
+        masses = np.maximum(means.read.mass, 0.0)
+        within = max(float(means.read.spread.sum()) / max(float(masses.sum()), 1.0), 0.0)
+        coarse = WeightedPoints(centers, masses, means.read.mass_sd, within)
+        return PrivateClusters(centers, masses, np.sqrt(means.noise), rounds, coarse)
 
 
-def public_centers(estimator, n_features):
+def _n_rounds(setting):
+    return max(setting.rounds(_ROUNDS), 1)
+
+
+def _public_centers(setting):
     """Return `init` as an array of centers, or raise."""
-    centers = np.asarray(estimator.init, dtype=np.float64)
-    if centers.shape != (estimator.n_clusters, n_features) or not np.isfinite(centers).all():
+    centers = np.asarray(setting.init, dtype=np.float64)
+    shape = (setting.n_clusters, setting.n_features)
+    if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(
             'init must be "grid" or finite public centers of shape (n_clusters, n_features) = '
-            f"({estimator.n_clusters}, {n_features}), got {estimator.init!r}."
+            f"{shape}, got {setting.init!r}."
         )
     return centers
-
-
-def _read(facts, number):
-    """Return the centers after a round, the noise of each coordinate, and the round's readout."""
-    released = facts.released[f"round_{number}"]
-    query = released.query
-    read = query.read(released)
-    mass = np.maximum(read.mass, 2.0 * read.mass_sd)
-    steps = read.sums / mass[:, None]
-    steps[read.mass <= 2.0 * read.mass_sd] = 0.0
-    centers = facts.domain.clip(query.frame.center + query.used_centers + steps)
-    return centers, (read.sums_sd / mass) ** 2, read

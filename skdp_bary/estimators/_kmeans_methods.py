@@ -8,6 +8,34 @@ import numpy as np
 
 from ..privacy._calibration import gaussian_mu
 from ..privacy._mechanisms import RoundedGaussian
+from ._weighted_kmeans import nearest
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansSetting:
+    """Public parameters that a method may use: those of the estimator, and the number of features.
+
+    See :class:`~skdp_bary.PrivateKMeans` for what they mean.
+    """
+
+    n_features: int
+    n_clusters: int
+    init: object
+    n_init: int
+    max_iter: object
+    n_hint: int | None
+    epsilon: float
+    delta: float
+    random_state: object
+
+    @property
+    def mu(self):
+        """Gaussian parameter that the budget buys; needs ``delta > 0``."""
+        return gaussian_mu(self.epsilon, self.delta)
+
+    def rounds(self, wanted):
+        """Return the number of private rounds, where "auto" means `wanted`."""
+        return wanted if self.max_iter == "auto" else self.max_iter
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +51,7 @@ class PrivateClusters:
         Root mean square error of a center that is due to the noise.
     n_iter : int
         Number of private rounds of Lloyd's algorithm; public.
-    coarse : CoarseData
+    coarse : WeightedPoints
         A few weighted points that stand for the rows, made of an earlier release.
     """
 
@@ -35,7 +63,7 @@ class PrivateClusters:
 
 
 @dataclass(frozen=True, eq=False)
-class CoarseData:
+class WeightedPoints:
     """Weighted points that stand for the rows.
 
     Attributes
@@ -54,22 +82,35 @@ class CoarseData:
     mass_sd: float
     within: float
 
+    def spread_about(self, centers):
+        """Return the mean squared distance of every cluster's rows from its center."""
+        if not len(self.points):
+            return np.full(len(centers), self.within)
+        label, squares = nearest(self.points, centers)
+        masses = np.bincount(label, weights=self.masses, minlength=len(centers))
+        total = np.bincount(label, weights=self.masses * squares, minlength=len(centers))
+        overall = total.sum() / max(float(masses.sum()), 1e-300)
+        return np.where(masses > 0, total / np.maximum(masses, 1e-300), overall) + self.within
+
+    def masses_about(self, centers):
+        """Return the mass of every cluster, and the variance of a coordinate of its center."""
+        label, squares = nearest(self.points, centers) if len(self.points) else ([], [])
+        masses = np.bincount(label, weights=self.masses, minlength=len(centers))
+        total = np.bincount(label, weights=squares, minlength=len(centers)) / centers.shape[1]
+        return masses, self.mass_sd**2 * total / np.maximum(masses, self.mass_sd) ** 2
+
 
 class KMeansMethod(ABC):
     """What is released for a clustering, and how centers are made of it.
 
-    A method reads the public parameters of the estimator and earlier releases, never a row. What a
-    later step needs and what depends on chance is taken from the ``query`` of an earlier release.
+    A method reads public parameters and earlier releases, never a row.
     """
 
     @abstractmethod
-    def shares(self, estimator, n_features):
-        """Return the steps, in order, and the share of the budget of each.
+    def shares(self, setting):
+        """Return the steps, in order, and the share of the budget of each."""
 
-        Only public facts count: the estimator's parameters and the number of features.
-        """
-
-    def settled_shares(self, estimator, facts):
+    def settled_shares(self, setting, facts):
         """Return other steps and shares at the same total, by the size of the data, or None."""
         return None
 
@@ -82,12 +123,14 @@ class KMeansMethod(ABC):
         return plan
 
     @abstractmethod
-    def query(self, estimator, step_name, facts):
-        """Return the query of a step."""
+    def questions(self, setting, facts):
+        """Ask about the rows, and return the PrivateClusters."""
 
-    @abstractmethod
-    def finish(self, estimator, facts):
-        """Return the PrivateClusters."""
+
+def about_clusters(query_class, facts, frame, centers, radii, shares):
+    """Return a question about the clusters of centers, for the noise of a fit."""
+    pure = not is_gaussian(facts)
+    return query_class(frame, centers, radii, shares, pure, facts.units, facts.mass_public)
 
 
 def total_privacy(facts):
@@ -101,11 +144,6 @@ def total_privacy(facts):
 def is_gaussian(facts):
     """Whether the steps of a fit add Gaussian noise."""
     return any(isinstance(m, RoundedGaussian) for m in facts.mechanisms.values())
-
-
-def public_mu(estimator):
-    """Return the Gaussian parameter that the estimator's budget buys; needs ``delta > 0``."""
-    return gaussian_mu(estimator.epsilon, estimator.delta)
 
 
 def rescaled(masses, total):

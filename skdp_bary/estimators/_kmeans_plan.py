@@ -1,11 +1,9 @@
 """Shares of the budget for clustering in more than three dimensions, from public facts alone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-
-from ._kmeans_methods import public_mu
 
 AMBIENT_ROUNDS = 2
 _RESIDUAL_SHARE = 0.03  # of what the ambient rounds get
@@ -65,56 +63,59 @@ class ClusterPlan:
             steps[f"ambient_{i + 1}"] = share
         return steps
 
+    def with_rounds(self, max_iter):
+        """Return the plan with so many rounds in all; "auto" keeps its own."""
+        if max_iter == "auto":
+            return self
+        ambient = min(AMBIENT_ROUNDS, max_iter)
+        return replace(self, low_rounds=max_iter - ambient, ambient_rounds=ambient)
 
-def cluster_plan(estimator, n_features, size=None):
-    """Return the plan of an estimator in more than three dimensions.
+
+def cluster_plan(setting, size=None):
+    """Return the plan of a fit in more than three dimensions.
 
     ``max_iter`` counts all rounds; the last two of them use all features. Without ``n_hint`` a
     noisy or public `size` picks one of a few plans; before it is known the middle one is announced.
     """
-    if estimator.delta == 0:
-        shares, rounds, bits = _pure_plan(estimator, n_features)
-    elif n_features < _HIGH:
+    if setting.delta == 0:
+        shares, rounds, bits = _pure_plan(setting)
+    elif setting.n_features < _HIGH:
         shares, rounds, bits = _FEW_FEATURES
     else:
-        shares, rounds, bits = _mixed_plan(estimator, size)
-    ambient = AMBIENT_ROUNDS
-    if estimator.max_iter != "auto":
-        ambient = min(AMBIENT_ROUNDS, estimator.max_iter)
-        rounds = estimator.max_iter - ambient
-    return ClusterPlan(*shares, rounds, ambient, bits)
+        shares, rounds, bits = _mixed_plan(setting, size)
+    return ClusterPlan(*shares, rounds, AMBIENT_ROUNDS, bits).with_rounds(setting.max_iter)
 
 
-def _pure_plan(estimator, n_features):
+def _pure_plan(setting):
     """Give the mean what it needs to be of use: every center starts from it.
 
     A coordinate of the sum has noise of standard deviation ``sqrt(2 d) radius`` over the part of
     epsilon that the sum gets, and a mean has d coordinates.
     """
     shares, rounds, bits = _PURE
-    mean = _PURE_WIDE_MEAN if n_features > _PURE_WIDE else shares[0]
-    if estimator.n_hint is not None:
-        spent = estimator.n_hint * float(estimator.epsilon) * PURE_MOMENTS[1] / sum(PURE_MOMENTS)
-        needed = math.sqrt(2.0 / _PURE_MEAN_ERROR) * n_features / spent
+    mean = _PURE_WIDE_MEAN if setting.n_features > _PURE_WIDE else shares[0]
+    if setting.n_hint is not None:
+        spent = setting.n_hint * float(setting.epsilon) * PURE_MOMENTS[1] / sum(PURE_MOMENTS)
+        needed = math.sqrt(2.0 / _PURE_MEAN_ERROR) * setting.n_features / spent
         mean = float(np.clip(needed, mean, _PURE_MOST_MEAN))
     rest = (1.0 - mean) / (1.0 - shares[0])
     return (mean, *(rest * share for share in shares[1:])), rounds, bits
 
 
-def _mixed_plan(estimator, size):
+def _mixed_plan(setting, size):
     """Mix the plans for little and for much signal."""
-    w = _mixture(estimator, size)
+    w = _mixture(setting, size)
     little, much = _LITTLE_SIGNAL, _MUCH_SIGNAL
     shares = tuple((1 - w) * a + w * b for a, b in zip(little[0], much[0], strict=True))
     return shares, *(round((1 - w) * a + w * b) for a, b in zip(little[1:], much[1:], strict=True))
 
 
-def _mixture(estimator, size):
+def _mixture(setting, size):
     """Return the part of the plan for much signal, by the number of rows a cluster."""
-    known = size if estimator.n_hint is None else estimator.n_hint
+    known = size if setting.n_hint is None else setting.n_hint
     if known is None:
         return _MIXTURES[1]
     low, high = _SIGNAL
-    signal = known * public_mu(estimator) / estimator.n_clusters
+    signal = known * setting.mu / setting.n_clusters
     w = float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))
-    return w if estimator.n_hint is not None else min(_MIXTURES, key=lambda m: abs(m - w))
+    return w if setting.n_hint is not None else min(_MIXTURES, key=lambda m: abs(m - w))

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._shrinkage import shrink_rows, shrink_steps
+from ._shrinkage import read_means, shrink_rows
+from ._weighted_kmeans import nearest
 
 _PRIOR_SPREAD = 0.5  # relative standard deviation of the clusters' spreads around the pooled one
 _TIGHT = 0.75  # share of the squared radius above which the clip was too tight
@@ -34,40 +35,33 @@ class LloydState:
     error: np.ndarray
     noise: np.ndarray
 
-    def lifted(self, axes, spread):
-        """Return the state with all features, for centers that are combinations of `axes`."""
-        return replace(self, centers=self.centers @ axes, spread=spread)
+
+def first_state(coarse, centers):
+    """Return the state before the first round: one pooled spread, no noise but that of points."""
+    label, squares = nearest(coarse.points, centers)
+    masses = np.bincount(label, weights=coarse.masses, minlength=len(centers))
+    pooled = float(coarse.masses @ squares) / max(float(coarse.masses.sum()), 1e-300)
+    spread = np.full(len(centers), max(pooled + coarse.within, 1e-12))
+    noise = np.full(len(centers), 0.0)
+    return LloydState(centers, masses, spread, noise, noise)
 
 
-def low_round(released, swap):
-    """Return the state after a round of cluster moments.
-
-    Parameters
-    ----------
-    released : Release
-        Of a ClusterMoments.
-    swap : tuple or None
-        Points with their masses, and the variances of the axes: with them, clusters that look like
-        two are split and pairs that look like one are merged.
-    """
-    query = released.query
-    read = query.read(released)
-    mass = np.maximum(read.mass, 2.0 * read.mass_sd)
-    known = read.mass > 2.0 * read.mass_sd
-    noise = (read.sums_sd / mass) ** 2
-    steps = shrink_rows(read.sums / mass[:, None], noise)
-    steps[~known] = 0.0
-    spread, spread_sd = _spreads(read, mass, known, steps, query.used_radii)
-    error = np.minimum(steps.shape[1] * noise, spread)
-    state = LloydState(query.used_centers + steps, read.mass, spread, error, noise)
-    return state if swap is None else swap_clusters(state, spread_sd, *swap)
+def low_round(released):
+    """Return the state after a round of cluster moments, and the noise of its spreads."""
+    means = read_means(released)
+    steps = means.of_known(shrink_rows(means.steps, means.noise))
+    spread, spread_sd = _spreads(means, steps, released.query.used_radii)
+    error = np.minimum(steps.shape[1] * means.noise, spread)
+    state = LloydState(means.asked + steps, means.read.mass, spread, error, means.noise)
+    return state, spread_sd
 
 
-def _spreads(read, mass, known, steps, radii):
+def _spreads(means, steps, radii):
     """Return estimated mean squared distances and their standard deviations."""
-    relative = read.spread / mass
+    read, known = means.read, means.known
+    relative = read.spread / means.weight
     own = relative - (steps**2).sum(axis=1)
-    own_sd = read.spread_sd / mass
+    own_sd = read.spread_sd / means.weight
     pooled = float((read.spread - read.mass * (steps**2).sum(axis=1))[known].sum())
     pooled /= max(float(read.mass[known].sum()), 1.0)
     pooled = pooled if pooled > 0 else float((radii**2).mean()) / 4.0
@@ -80,7 +74,20 @@ def _spreads(read, mass, known, steps, radii):
 
 
 def swap_clusters(state, spread_sd, filled, variances):
-    """Split the cluster that gains most and merge the cheapest pair, while that pays."""
+    """Split clusters that look like two and merge pairs that look like one, while that pays.
+
+    The cluster that gains most is split and the cheapest pair merged.
+
+    Parameters
+    ----------
+    state : LloydState
+    spread_sd : ndarray of shape (n_clusters,)
+        Noise of the spreads.
+    filled : WeightedPoints
+        Two of them become the centers of the halves.
+    variances : ndarray of shape (width,)
+        Of the axes.
+    """
     centers, masses = state.centers.copy(), np.maximum(state.masses, 0.0)
     spread = state.spread.copy()
     effective = variances.sum() / variances.max()
@@ -116,7 +123,7 @@ def _merge_losses(centers, masses):
 
 def _split_points(centers, split, filled, spread, variances):
     """Return two centers for a cluster: its two heaviest distant points, else along the axes."""
-    points, masses = filled
+    points, masses = filled.points, filled.masses
     squares = ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
     own = points[(squares.argmin(axis=1) == split) & (masses > 0)]
     if len(own) > 1:
@@ -141,13 +148,8 @@ def ambient_round(released, spread, basis):
     basis : ndarray or None
         Directions in whose blocks steps are shrunk alike.
     """
-    query = released.query
-    read = query.read(released)
-    mass = np.maximum(read.mass, 2.0 * read.mass_sd)
-    known = read.mass > 2.0 * read.mass_sd
-    noise = (read.sums_sd / mass) ** 2
-    steps = shrink_steps(read.sums / mass[:, None], noise, known, basis)
-    steps[~known] = 0.0
+    means = read_means(released)
+    steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
     after = np.maximum(spread - moved, _LEAST_SPREAD * spread)
-    return LloydState(query.used_centers + steps, read.mass, after, 0.0 * noise, noise)
+    return LloydState(means.asked + steps, means.read.mass, after, 0.0 * means.noise, means.noise)

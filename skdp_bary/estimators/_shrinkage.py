@@ -1,10 +1,63 @@
-"""Shrinkage of released means towards their predecessors, by how much of them is noise."""
+"""Noisy means of clusters, and their shrinkage by how much of them is noise."""
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+_SURE = 2.0  # standard deviations of its noise that the mass of a cluster must reach to be known
 _FIRST_BLOCK = 4  # axes that share one prior variance: blocks that grow by half
 _LARGEST_BLOCK = 128
 _MOMENT_ROUNDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMeans:
+    """What a release about clusters says of the means of their rows.
+
+    Parameters
+    ----------
+    asked : ndarray of shape (n_clusters, width)
+        The centers, after rounding, that rows were compared with.
+    read : Readout
+        Masses, sums and their noise.
+    """
+
+    asked: np.ndarray
+    read: object
+
+    @cached_property
+    def known(self):
+        """Which clusters have a mass that stands out of its noise."""
+        return self.read.mass > _SURE * self.read.mass_sd
+
+    @cached_property
+    def weight(self):
+        """Masses to divide by, none below what its noise can hide."""
+        return np.maximum(self.read.mass, _SURE * self.read.mass_sd)
+
+    @cached_property
+    def steps(self):
+        """Noisy steps from the centers to the means of their rows."""
+        return self.read.sums / self.weight[:, None]
+
+    @cached_property
+    def noise(self):
+        """Variance of the noise of a coordinate of each step."""
+        return (self.read.sums_sd / self.weight) ** 2
+
+    def shrunk(self, basis=None):
+        """Return the steps, shrunk; those of clusters without a known mass are zero."""
+        return self.of_known(shrink_steps(self.steps, self.noise, self.known, basis))
+
+    def of_known(self, steps):
+        """Return steps, zero for clusters without a known mass."""
+        return np.where(self.known[:, None], steps, 0.0)
+
+
+def read_means(released):
+    """Return the NoisyMeans of a release of ClippedMeans or ClusterMoments."""
+    return NoisyMeans(released.query.used_centers, released.query.read(released))
 
 
 def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):

@@ -1,7 +1,6 @@
 """PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
-from skdp_bary.estimators import _kmeans_high
-from skdp_bary.estimators._kmeans_high import HighMethod, Route, allocate_bits
+from skdp_bary.estimators import _kmeans_high, _kmeans_low
+from skdp_bary.estimators._kmeans_high import HighMethod, allocate_bits
 from skdp_bary.estimators._kmeans_plan import cluster_plan
+from skdp_bary.estimators._weighted_kmeans import weighted_kmeans
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
@@ -188,19 +188,20 @@ def test_plans_follow_from_public_facts(n_features, delta):
     assert plan == kmeans.privacy_plan(n_features)
 
 
+def plan_of(n_features, *arguments, **settings):
+    return cluster_plan(PrivateKMeans(*arguments, **settings)._setting(n_features))
+
+
 def test_mixed_plans_move_with_the_signal():
-    rounds = [
-        cluster_plan(PrivateKMeans(16, delta=1e-6, n_hint=n), 100).low_rounds
-        for n in (1_000, None, 10**7)
-    ]
+    rounds = [plan_of(100, 16, delta=1e-6, n_hint=n).low_rounds for n in (1_000, None, 10**7)]
     assert rounds == [1, 3, 5]
-    assert cluster_plan(PrivateKMeans(max_iter=1), 5).ambient_rounds == 1
-    assert cluster_plan(PrivateKMeans(max_iter=0), 5).shares.keys() == {"moments", "cells", "fill"}
+    assert plan_of(5, max_iter=1).ambient_rounds == 1
+    assert plan_of(5, max_iter=0).shares.keys() == {"moments", "cells", "fill"}
 
 
 def test_a_pure_plan_pays_for_the_mean_what_it_needs():
     def share(epsilon):
-        return cluster_plan(PrivateKMeans(8, n_hint=70_000, epsilon=epsilon), 784).moments
+        return plan_of(784, 8, n_hint=70_000, epsilon=epsilon).moments
 
     assert share(10.0) == 0.2
     assert 0.2 < share(0.5) < share(0.2) < 0.9
@@ -255,18 +256,19 @@ def test_the_size_picks_among_plans_of_one_total(neighbors):
 def test_a_plan_picked_by_the_exact_size_is_caught(monkeypatch):
     X, _ = blobs(400, 30, 8)
     kmeans = PrivateKMeans(8, n_init=1, epsilon=4.0, delta=1e-6, bounds=(-1, 1), random_state=0)
-    opened, settled = PrivateKMeans._open, HighMethod.settled_shares
+    opened, planned = PrivateKMeans._open, HighMethod.plan
     method = HighMethod()
 
     def peek(self, names, X, *arguments):
         method.seen = len(X)
         return opened(self, names, X, *arguments)
 
-    def by_exact_size(self, estimator, facts):
-        return settled(self, estimator, replace(facts, size=10 if self.seen < 400 else 10**9))
+    def by_exact_size(self, setting, size=None):
+        exact = 10 if self.seen < 400 else 10**9
+        return planned(self, setting, None if size is None else exact)
 
     monkeypatch.setattr(PrivateKMeans, "_open", peek)
-    monkeypatch.setattr(HighMethod, "settled_shares", by_exact_size)
+    monkeypatch.setattr(HighMethod, "plan", by_exact_size)
     monkeypatch.setattr(PrivateKMeans, "_method", lambda self, n_features: method)
     assert not replay_sensitivity(kmeans, X, X[:-1]).holds
 
@@ -315,18 +317,24 @@ def test_a_shared_budget_pays_once():
     assert not budget.quote(kmeans, n_features=2).fits
 
 
-def test_what_chance_decided_is_taken_from_the_query():
-    """With random_state=None a later step would otherwise search for other centers."""
-    X, _ = blobs(n_features=5, n_clusters=6)
+@pytest.mark.parametrize(("n_features", "n_searches"), [(2, 1), (5, 2)])
+def test_what_chance_decides_is_drawn_once(monkeypatch, n_features, n_searches):
+    """With random_state=None a second search would find other centers."""
+    X, _ = blobs(n_features=n_features, n_clusters=6)
+    found = []
+
+    def search(*arguments):
+        found.append(weighted_kmeans(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(_kmeans_high, "weighted_kmeans", search)
+    monkeypatch.setattr(_kmeans_low, "weighted_kmeans", search)
     kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X))
     records = record_fit(kmeans, {"X": X}).records
-    facts = type("Facts", (), {})()
-    facts.released = {r.released.name: r.released for r in records}
-    facts.mechanisms = {r.released.name: r.released.mechanism for r in records}
-    facts.units = 1
-    route = Route(kmeans, facts)
-    asked = facts.released["low_1"].query.used_centers
-    np.testing.assert_array_equal(route.low_result(0).centers, asked)
+    assert len(found) == n_searches  # of groups of cells and of centers, or of centers alone
+    first = next(r.query for r in records if r.released.name in ("round_1", "low_1"))
+    asked = first.frame.center + first.centers if n_features == 2 else first.centers
+    np.testing.assert_allclose(asked, found[-1], atol=1e-12)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2])
@@ -357,11 +365,16 @@ class SkipsEmptyClusters(ClippedMeans):
 class ReadsTheRadius(HighMethod):
     """The last radius depends on the rows."""
 
-    def query(self, estimator, step_name, facts):
-        query = super().query(estimator, step_name, facts)
-        if step_name == "ambient_2":
-            object.__setattr__(query, "radii", query.radii * self.seen)
-        return query
+    def questions(self, setting, facts):
+        conversation, released = super().questions(setting, facts), None
+        while True:
+            try:
+                name, query = conversation.send(released)
+            except StopIteration as done:
+                return done.value
+            if name == "ambient_2":
+                object.__setattr__(query, "radii", query.radii * self.seen)
+            released = yield name, query
 
 
 def pair(n_features=4):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from skdp_bary.estimators._kmeans_paper import PaperKMeans
+from benchmarks.kmeans.paper import PaperKMeans
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.privacy._race import RaceChoice

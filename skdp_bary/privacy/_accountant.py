@@ -51,7 +51,8 @@ class BudgetAccountant(SharedBudget):
     entries : tuple of Entry
         Every spend so far, with ``time``, ``who``, ``relation``, ``epsilon``, ``delta``, ``part``
         and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of "spend"
-        and whose ``epsilon`` and ``delta`` are the new ceiling.
+        and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored there
+        is an entry of the kind "restore".
 
     Notes
     -----
@@ -67,8 +68,10 @@ class BudgetAccountant(SharedBudget):
     the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
     its ledger file. Without a file, an unpickled or forked copy can be read, but refuses to spend.
 
-    **Files.** Opening an existing file with another ceiling, relation or composition is an error.
-    Putting an older copy of the file in its place forgets the charges made since.
+    **Files.** Opening an existing file with another ceiling, relation or composition is an error,
+    and so is a file that is damaged, was emptied, or disappeared while the side file
+    ``<ledger>.lock`` says that it was there. Putting an older copy of the file in its place forgets
+    the charges made since; :meth:`backup` makes copies that cannot be mistaken for the ledger.
 
     **Parts.** See :meth:`part` for data that falls into disjoint groups of persons.
 

@@ -70,13 +70,15 @@ class SqliteLedger:
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally)`` raises."""
-        with self._session(writing=True) as db:
-            sums = self._caught_up(db)
-            self._refuse_backup(db)
-            admit(sums.tally(entry.part))
-            number, link = sums.head[0] + 1, next_link(sums.head[1], entry, cost)
-            insert(db, number, entry, cost, link)
-        sums.add_entry(entry, cost, link)
+        with self._held(writing=True) as side:
+            with self._transaction(writing=True) as db:
+                self._check_mark(side, db)
+                sums = self._caught_up(db)
+                self._refuse_backup(db)
+                admit(sums.tally(entry.part))
+                number, link = sums.head[0] + 1, next_link(sums.head[1], entry, cost)
+                insert(db, number, entry, cost, link)
+            sums.add_entry(entry, cost, link)  # once it is on disk, and before anybody else asks
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from skdp_bary.exceptions import BudgetError, LedgerError
 from skdp_bary.privacy import _sqlite
 from skdp_bary.privacy._accountant import BudgetAccountant
+from skdp_bary.privacy._running_sums import RunningSums
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and permissions")
 
@@ -146,6 +148,26 @@ class TestFile:
             thread.join()
         assert failures == []
         assert opened(path).total() == (0.6, 0.0)
+
+    def test_threads_of_one_accountant_count_every_entry_once(self, path, monkeypatch):
+        """Also when a thread is held up just after its charge."""
+        accountant, add_entry = opened(path), RunningSums.add_entry
+
+        def slowly(self, *record):
+            time.sleep(0.02)
+            add_entry(self, *record)
+
+        monkeypatch.setattr(RunningSums, "add_entry", slowly)
+        threads = [
+            threading.Thread(target=lambda: [accountant.spend(0.01) for _ in range(5)])
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert accountant.total() == (0.2, 0.0)
+        assert accountant.verify() == 20
 
 
 class TestTerms:

@@ -69,7 +69,7 @@ SENSIBLE = {  # what is nonsense elsewhere, by the place in the list above
 }  # fmt: skip
 EXTREME = {
     "bounds": [
-        (0, 1e-60), (-1e60, 1e60), (1e9, 1e9 + 1), (-1e-50, 1e-50), (0, 1e-59), (0, 1e30),
+        (0, 1e-30), (-1e30, 1e30), (1e9, 1e9 + 1), (-1e-20, 1e-20), (0, 1e-29), (0, 1e30),
         None, "ball", "tiny ball", "huge ball",
     ],
     "n_hint": [None, 1, 2, 2**53],
@@ -90,7 +90,7 @@ EXTREME = {
     "n_projections": [None, 1, 300],
     "n_min": [None, 1, 2**30],
     "n_components": ["auto", None, 1, 2, 256, 2**24],
-    "radius": [None, 1e-60, 1e60, 1e-9],
+    "radius": [None, 1e-30, 1e30, 1e-9],
     "subsample": [None, 1e-300, 1e-9, 0.01, 1.0],
     "distortion": [None, 1e-300, 1e-9, 0.5, 1 - 1e-12],
     "image_shape": [None, (1, 2), (1, 1, 2), [1, 2], (2, 2), (1, 1), (2**20, 2**20)],
@@ -99,11 +99,11 @@ EXTREME = {
     "init": ["grid", "max_cover", None, [[0.5, 0.5], [0.1, 0.1]], [[1e300, 0.0], [0.0, 0.0]]],
     "align": [0, -0.0, 1e6],
     "hidden": [1, 3],
-    "score_share": [1e-300, 1e-9, 0.5, 1 - 1e-12],
+    "score_share": [1e-300, 1e-6, 0.5, 1 - 1e-6],
     "mean_trials": [None, 1.1, 3],
     "n_guaranteed": [2, 30],
     "n_max": [2, 60],
-    "units": [1, 2**12],
+    "units": [1, 2**8],
     "classes": [None, [0], [0, 1], ["a", "b"], list(range(300))],
     "class_weights": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "class_prior": [None, [1.0], [1e-100, 1e100], [1, 2]],
@@ -125,6 +125,9 @@ _OPTIONS = {
     "trials": ("logarithmic", "geometric", "poisson"), "target": ("box", "ball"),
     "rule": ("distance", "kmeans", "barycenter"),
 }  # fmt: skip
+
+
+_OF_ROWS = ("X", "array", "chunk", "sample", "feature", "y ", "rows", "Column")
 
 
 class _Plan(SimpleNamespace):
@@ -224,7 +227,7 @@ def _extreme(rng, owner, name, width):
         values = _METHODS[owner] if name == "method" else _OPTIONS[name]
     value = values[int(rng.integers(len(values)))]
     if isinstance(value, str) and value.endswith("ball"):
-        radius = {"ball": 1.0, "tiny ball": 1e-55, "huge ball": 1e59}[value]
+        radius = {"ball": 1.0, "tiny ball": 1e-25, "huge ball": 1e29}[value]
         value = Ball(np.zeros(width), radius)
     return value
 
@@ -304,7 +307,7 @@ def _fault_of(error, accountant, name, style, changed):
     if not frames[-1].filename.startswith(HOME) and not checks_rows:
         return LIBRARY
     known = changed if style == "nonsense" else MAKERS[name][0]
-    rows = () if style == "nonsense" else ("X", "array", "chunk", "sample", "feature", "y ", "rows")
+    rows = () if style == "nonsense" else _OF_ROWS
     if not any(word in str(error) for word in (*known, *rows)):
         return NAMELESS
     return ""

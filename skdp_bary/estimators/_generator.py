@@ -163,7 +163,7 @@ class PrivateGenerator(BasePrivateEstimator):
         "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
         "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
         "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
-        "radius": Number(1e-60, 1e60) | None,
+        "radius": Number(1e-30, 1e30) | None,
         "classes": Labels() | None,
         "class_prior": Weights() | None,
     }

@@ -13,8 +13,8 @@ from ._rowwise import as_rows, row_blocks
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
-_FARTHEST = 1e60  # of the rows of an estimator: fourth powers, times persons, are floats
-_NARROWEST = 1e-60
+_FARTHEST = 1e30  # of the rows of an estimator: fourth powers, times persons, are floats
+_NARROWEST = 1e-30
 _FINEST = 2.0**-32  # width relative to the coordinates: 2**20 floats lie across
 _REJECTION_ROUNDS = 200
 

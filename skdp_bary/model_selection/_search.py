@@ -182,7 +182,7 @@ class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
         "param_grid": Grid(),
         "trials": Option(("logarithmic", "geometric", "poisson")),
         "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
-        "score_share": Number(0.0, 1.0, open_low=True, open_high=True),
+        "score_share": Number(1e-6, 1.0 - 1e-6),
     } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
 
     def __init__(

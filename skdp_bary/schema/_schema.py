@@ -257,6 +257,8 @@ def _table_of_objects(X):
     """Return rows given as lists as a table in which every value is as it was given."""
     if hasattr(X, "__array__"):
         return np.asarray(X)
+    if not hasattr(X, "__iter__"):
+        raise TypeError(f"X must be a table of rows, got {type(X).__name__}.")
     if not all(hasattr(row, "__iter__") and not isinstance(row, str) for row in X):
         raise ValueError("X must have two dimensions: a list of rows. Reshape your data.")
     rows = [list(row) for row in X]

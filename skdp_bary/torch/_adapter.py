@@ -285,8 +285,8 @@ class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
         -------
         plan : Plan
         """
-        n_latent = self._features(check_integer(n_features, "n_features", low=1))[1]
-        return self._check().plan(self, n_latent, n_persons)
+        n_features, method = check_integer(n_features, "n_features", low=1), self._check()
+        return method.plan(self, self._features(n_features)[1], n_persons)
 
     def predict(self, X):
         """Return the labels that the adapted network gives to rows.

@@ -107,7 +107,7 @@ EXTREME = {
     "classes": [None, [0], [0, 1], ["a", "b"], list(range(300))],
     "class_weights": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "class_prior": [None, [1.0], [1e-100, 1e100], [1, 2]],
-    "levels": [(1,), (2, 1), (10,)],
+    "levels": [(1,), (2, 1), (5,)],
     "method": "options", "mechanism": "options", "reconstruction": "options", "p": [1, 2, 2.0],
     "trials": "options", "rule": "options", "target": "options",
 }  # fmt: skip

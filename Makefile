@@ -87,7 +87,7 @@ clean: ## Remove what was built; the environments stay
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(call make_environment,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,postgres,plot,dask,accounting,fast,test,lint,docs]"
+	$(VENV)/bin/python -m pip install --quiet --editable ".[cli,postgres,plot,dask,accounting,test,lint,docs]"
 	touch $@
 
 $(PEERS)/.installed: setup.cfg pyproject.toml .ci/oldest.txt

@@ -55,6 +55,7 @@ MAY_BE_HEAVY = {
     "privacy/_sqlite_format.py": {"sqlite3"},
     "interop/_diffprivlib.py": {"diffprivlib"},
     "transport/_compiled.py": {"numba"},
+    "transport/_semidiscrete/compiling.py": {"numba"},
 }
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 

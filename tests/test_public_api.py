@@ -18,7 +18,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.testing._discovery import private_estimators, public_estimators
 
 ROOT = Path(skdp_bary.__file__).parent
-OPTIONAL = {"dask", "diffprivlib", "dp_accounting", "matplotlib", "numba", "torch"}
+OPTIONAL = {"dask", "diffprivlib", "dp_accounting", "matplotlib", "torch"}
 
 
 def _dotted(path):

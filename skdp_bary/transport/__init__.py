@@ -5,7 +5,7 @@ from ._lift import lift_support, plan_cost
 from ._measures import DiscreteMeasure
 from ._result import BarycenterResult, TransportResult
 from ._search import BarycenterEvent
-from ._semidiscrete import solve_semidiscrete
+from ._semidiscrete.solve import solve_semidiscrete
 from ._univariate import quantiles, univariate_cost, univariate_plan
 
 __all__ = [

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from ._checks import check_count, check_positive
-from ._exact import solve_problem
 from ._newton import settle
 from ._search import Level, Search
+from ._semidiscrete.exact import solve_problem
 from ._setting import Setting
 from ._threads import threads
 
@@ -163,4 +163,4 @@ def _warmth(problem):
 def _certified(atoms, p, prepared, potentials):
     """Solve one measure's transport to the final atoms exactly."""
     problem, columns = prepared.problem(atoms, p)
-    return prepared.result(atoms, columns, p, solve_problem(problem, potentials, _warmth(problem)))
+    return prepared.result(atoms, columns, p, solve_problem(problem, potentials))

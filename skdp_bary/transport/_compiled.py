@@ -62,10 +62,6 @@ class CompiledKernel(PlainKernel):
         """Return how the masses of soft points change, to first order."""
         return _drift(entries, rises, weights, temperatures)
 
-    def link(self, atoms, costs, flow, gap, via):
-        """Find the cheapest point to hand over from each of some atoms to every other one."""
-        _link(np.fromiter(atoms, dtype=np.intp), costs, flow, gap, via)
-
 
 @_compile
 def _cheapest(entries, winner, lowest, second):
@@ -175,23 +171,3 @@ def _drift(entries, rises, weights, temperatures):
         for a in range(size):
             change[near[a]] -= curvature * shares[a] * (rises[near[a], i] - mean)
     return change
-
-
-@_compile
-def _link(atoms, costs, flow, gap, via):
-    n_atoms, n_points = costs.shape
-    held = np.empty(n_points, np.intp)
-    for atom in atoms:
-        size = 0
-        for point in range(n_points):
-            if flow[atom, point] > 0:
-                held[size] = point
-                size += 1
-        for other in range(n_atoms):
-            least, best = np.inf, via[other, atom]
-            if other != atom:
-                for k in range(size):
-                    extra = costs[other, held[k]] - costs[atom, held[k]]
-                    if extra < least:
-                        least, best = extra, held[k]
-            gap[other, atom], via[other, atom] = least, best

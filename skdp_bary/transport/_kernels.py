@@ -129,31 +129,6 @@ class PlainKernel:
         rises *= shares
         return -rises @ (weights / temperatures)
 
-    def link(self, atoms, costs, flow, gap, via):
-        """Find the cheapest point to hand over from each of some atoms to every other one.
-
-        Parameters
-        ----------
-        atoms : iterable of int
-            The holders.
-        costs : ndarray of shape (n_atoms, n_points)
-        flow : ndarray of int64 of shape (n_atoms, n_points)
-        gap : ndarray of shape (n_atoms, n_atoms)
-            ``gap[l, j]``, the extra cost from j to l, is overwritten for every j in `atoms`.
-        via : ndarray of int of shape (n_atoms, n_atoms)
-            The points, likewise.
-        """
-        for atom in atoms:
-            held = np.flatnonzero(flow[atom])
-            if held.size == 0:
-                gap[:, atom] = np.inf
-                continue
-            extra = costs[:, held] - costs[atom, held]
-            best = extra.argmin(axis=1)
-            via[:, atom] = held[best]
-            gap[:, atom] = extra[np.arange(len(best)), best]
-            gap[atom, atom] = np.inf
-
 
 PLAIN = PlainKernel()
 

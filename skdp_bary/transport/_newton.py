@@ -10,10 +10,8 @@ import numpy as np
 from ._semidual import smooth
 
 _COOLING = 5.0
-_SLOWEST_COOLING = 1.3
 _COLD_START = 2.0  # warmth at which the smoothed dual is nearly quadratic from anywhere
 _OWN_SCALE = 0.02  # warmth below which every cell has its own scale
-_LEAST_WARMTH = 1e-8
 _HOTTER = 2.0  # coolings by which loosely connected atoms are warmed up
 
 _FREE = 1e3  # longest step along any mode, in temperatures, where the model is trusted
@@ -21,62 +19,9 @@ _WARY = 30.0  # where atoms have moved and it is not
 _SHORTEST = 0.5
 _TRUST_FACTOR = 5.0
 
-_MAX_STEPS = 60
 _MAX_SETTLING = 8
-_PATIENCE = 5  # steps without progress after which exchanges do better
-_LEFT = 0.05  # part of the soft mass that may be out of place when the temperature is lowered
-_POOR = 0.7  # a step that leaves more of the imbalance than this asks for a warmer start
 _SAMPLE = 200  # points per atom on which loosely connected atoms are put right
 _ADRIFT = 0.03  # imbalance beyond what a sample of that size leaves
-
-
-def newton(problem, potentials, goal, warmth=None):
-    """Climb the smoothed semi-dual until whole points leave at most `goal` mass out of place.
-
-    Parameters
-    ----------
-    problem : SemidualProblem
-    potentials : ndarray of shape (n_atoms,) or None
-        Where to start; ``None`` starts from zero, warm enough to converge from there.
-    goal : float
-        Mass out of place at which to stop; finer is the business of exact exchanges.
-    warmth : float, default=None
-        Warmth at which `potentials` are good; ``None`` reads it from the mass out of place.
-
-    Returns
-    -------
-    Smoothed
-        The best state seen.
-    """
-    cold, labels = potentials is None, None
-    if cold:
-        potentials, warmth = np.zeros(len(problem.target)), _COLD_START
-    elif warmth is None:
-        warmth, labels = _starting_warmth(problem, potentials)
-    state = best = heat(problem, potentials, warmth, labels)
-    cooling, poor, waited, longest = _COOLING, 0, 0, _FREE
-    for _ in range(_MAX_STEPS):
-        if best.misplaced <= goal or waited > _PATIENCE:
-            break
-        if state.settled(_LEFT * state.shared):
-            coldest = max(0.25 * _band(problem, state, goal), _LEAST_WARMTH)
-            if warmth <= coldest:  # what is still out of place sits in heavy points
-                break
-            warmth = max(warmth / cooling, coldest)
-            state, poor = heat(problem, state.potentials, warmth, state.labels), 0
-        else:
-            better, longest = _climb(problem, state, longest)
-            longest = min(longest * _TRUST_FACTOR, _FREE)
-            poor = 0 if better and better.imbalance < _POOR * state.imbalance else poor + 1
-            if better is None or poor == 2:
-                warmth *= cooling
-                better = heat(problem, (better or state).potentials, warmth, state.labels)
-                cooling, poor = max(cooling**0.7, _SLOWEST_COOLING), 0
-            state = better
-        early = cold and warmth > _OWN_SCALE
-        waited = 0 if early or state.misplaced < 0.8 * best.misplaced else waited + 1
-        best = min(best, state, key=lambda s: s.misplaced)
-    return best
 
 
 def settle(problem, potentials, warmth, tol, labels=None):
@@ -122,23 +67,6 @@ def heat(problem, potentials, warmth, labels=None):
     return smooth(problem, potentials, warmth * scales[labels])
 
 
-def _starting_warmth(problem, potentials):
-    """Return the warmth whose soft band holds the mass that has to move, and the labels."""
-    state = heat(problem, potentials, 1e-2)
-    warmth = _band(problem, state, 4.0 * state.misplaced)
-    return min(max(warmth, _LEAST_WARMTH), _COLD_START), state.labels
-
-
-def _band(problem, state, mass):
-    """Return the warmth at which points of about this mass are shared."""
-    margins = state.margins / problem.scales(state.potentials)[state.labels]
-    order = np.argsort(margins)
-    rank = np.searchsorted(np.cumsum(problem.cloud.weights[order]), mass)
-    # A soft minimum moves mass within about two temperatures on either side of a border.
-    margin = margins[order[min(rank, len(order) - 1)]] / 4.0
-    return margin if np.isfinite(margin) else np.inf
-
-
 def _climb(problem, state, longest):
     """Take a Newton step, shortened until it helps.
 
@@ -157,32 +85,3 @@ def _climb(problem, state, longest):
             return trial, longest
         longest /= _TRUST_FACTOR
     return None, _WARY
-
-
-def climb_at(problem, potentials, temperature, tol):
-    """Maximise the smoothed dual at one given temperature for all points, to precision `tol`.
-
-    Where potentials to start from are missing or misleading it cools down from far above.
-    """
-    if potentials is not None:
-        state = _climb_to(problem, potentials, temperature, tol)
-        if state.imbalance <= tol:
-            return state
-    potentials, current = np.zeros(len(problem.target)), problem.spread()
-    while current > temperature:
-        potentials = _climb_to(problem, potentials, current, _ADRIFT).potentials
-        current /= _COOLING
-    return _climb_to(problem, potentials, temperature, tol)
-
-
-def _climb_to(problem, potentials, temperature, tol):
-    state = smooth(problem, potentials, np.full(len(problem.cloud.points), temperature))
-    longest = _FREE
-    for _ in range(_MAX_STEPS):
-        if state.imbalance <= tol:
-            break
-        better, longest = _climb(problem, state, longest)
-        if better is None:
-            break
-        state, longest = better, min(longest * _TRUST_FACTOR, _FREE)
-    return state

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ._exact import solve_problem
 from ._pull import moved_potentials, pull
+from ._semidiscrete.exact import solve_problem
 from ._semidual import SemidualProblem
 
 # Pulling atoms to means is gradient descent with unit step on a function whose curvature is at most

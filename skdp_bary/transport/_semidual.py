@@ -127,11 +127,6 @@ class SemidualProblem:
         means[counts == 0] = typical
         return np.maximum(means, 1e-6 * typical)
 
-    def spread(self):
-        """Return how far the costs of one point lie apart, roughly."""
-        costs = pairwise_cost(self.atoms, self._sample, self.p)
-        return float(np.mean(costs.mean(axis=0) - costs.min(axis=0)))
-
 
 @dataclass(frozen=True)
 class Smoothed:

@@ -8,7 +8,7 @@ from ._checks import check_count, check_mean_power, check_measures, check_points
 from ._measures import DiscreteMeasure
 from ._result import BarycenterResult
 from ._search import Iterate
-from ._semidiscrete import Frame, Prepared
+from ._semidiscrete.frame import Frame, Prepared
 from ._starts import balanced_split
 
 _POINTS_PER_ATOM = 40  # of the sample that a start is split from

@@ -82,21 +82,6 @@ def test_both_kernels_predict_the_same_drift(compiled):
     assert abs(ours.sum()) < 1e-9 * abs(ours).max()  # what one atom loses others gain
 
 
-def test_both_kernels_link_alike(compiled):
-    rng = np.random.default_rng(6)
-    costs = rng.random((7, 200))
-    flow = np.zeros((7, 200), dtype=np.int64)
-    flow[rng.integers(0, 6, 200), np.arange(200)] = 5  # the last atom holds nothing
-    found = []
-    for kernel in (compiled, PLAIN):
-        gap, via = np.full((7, 7), np.inf), np.zeros((7, 7), dtype=np.intp)
-        kernel.link(range(7), costs, flow, gap, via)
-        found.append((gap, via))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    apart = ~np.eye(7, dtype=bool)
-    np.testing.assert_array_equal(found[0][1][apart], found[1][1][apart])
-
-
 @pytest.mark.parametrize("n_features", [2, 6])
 def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     rng = np.random.default_rng(7)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from skdp_bary.transport._newton import newton, settle
+from skdp_bary.transport._newton import settle
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._pull import moved_potentials, pull
+from skdp_bary.transport._semidiscrete.exact import solve_problem
 from skdp_bary.transport._semidual import SemidualProblem, smooth
 
 
@@ -12,7 +13,7 @@ def settled(p, offset=0.0):
     cloud, _ = order_points(rng.random((8000, 2)), np.ones(8000))
     atoms = rng.random((10, 2)) + offset
     problem = SemidualProblem(cloud, atoms, np.full(10, 0.1), p)
-    return problem, settle(problem, newton(problem, None, 0.02).potentials, 0.1, 1e-4)
+    return problem, settle(problem, solve_problem(problem).potentials, 0.1, 1e-4)
 
 
 def test_pull_is_the_mean_of_what_is_received():

@@ -1,70 +1,16 @@
-"""Exact optimal transport from many points to few atoms.
-
-Newton's method on the smoothed semi-dual, from coarse samples of the points to all of them, brings
-the potentials close; exchanges of whole points along shortest paths finish; a fresh evaluation of
-the dual certifies the result.
-"""
+"""Measures in the unit frame, and plans back in the original space."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from ._checks import check_measure, check_points, check_power
-from ._coincident import fill_in_order
-from ._costs import chosen_cost, pairwise_cost
-from ._exact import solve_problem
-from ._measures import DiscreteMeasure, read_only
-from ._points import OrderedPoints, order_points
-from ._result import TransportResult
-from ._semidual import SemidualProblem
-
-
-def solve_semidiscrete(measure, atoms, *, p=2, potentials=None):
-    """Transport a measure to a few atoms at least cost, with a proof of optimality.
-
-    Parameters
-    ----------
-    measure : DiscreteMeasure
-        The points. Masses are normalised to one.
-    atoms : DiscreteMeasure
-        Where they go; meant for far fewer atoms than points. Masses are normalised to one.
-    p : float, default=2
-        The cost of a unit of mass is the distance to the power `p`, at least one.
-    potentials : array-like of shape (n_atoms,), default=None
-        Potentials of a similar problem, to start from.
-
-    Returns
-    -------
-    TransportResult
-
-    Warns
-    -----
-    ConvergenceWarning
-        If cost and dual differ by more than 1e-9 of the cost, after every fallback: the plan is
-        not proven optimal, but ``gap`` still bounds what it loses.
-
-    Examples
-    --------
-    >>> from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
-    >>> points = DiscreteMeasure([[0.0], [1.0], [2.0], [3.0]])
-    >>> float(solve_semidiscrete(points, DiscreteMeasure([[0.0], [3.0]])).cost)
-    0.5
-    """
-    check_measure(measure, "measure")
-    check_measure(atoms, "atoms")
-    p = check_power(p)
-    if measure.n_features != atoms.n_features:
-        raise ValueError(
-            "measure and atoms must have the same number of features, "
-            f"got {measure.n_features} and {atoms.n_features}."
-        )
-    if potentials is not None:
-        potentials = check_points(potentials, (atoms.n_points,), "potentials")
-    prepared = Prepared.of(measure, Frame.of(measure.support))
-    problem, columns = prepared.problem(atoms, p)
-    start = None if potentials is None else potentials[columns] / prepared.frame.scale**p
-    return prepared.result(atoms, columns, p, solve_problem(problem, start))
+from .._costs import chosen_cost, pairwise_cost
+from .._measures import DiscreteMeasure, read_only
+from .._points import OrderedPoints, order_points
+from .._result import TransportResult
+from .._semidual import SemidualProblem
+from .coincident import fill_in_order
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""Exact solution of a semi-dual problem, by the engine or by POT, with a proof."""
+
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .coincident import divide, merge_atoms
+from .simplex import network_simplex
+
+_TINY = 200_000  # points times atoms: POT needs less time than compiled code takes to load
+_SMALL = 2_000_000  # and less than it takes to compile
+
+
+def solve_problem(problem, potentials=None):
+    """Return the exact Assignment of a SemidualProblem, by ever more careful means."""
+    merged, potentials, group = merge_atoms(problem, potentials)
+    for found in _attempts(merged, potentials):
+        if found.proven:
+            break
+    else:
+        warnings.warn(
+            "optimal transport was not solved to a proven optimum: "
+            f"cost {found.cost}, dual {found.dual} (in the unit frame of the points).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return found if group is None else divide(found, problem.cloud.weights, problem.target, group)
+
+
+def _attempts(problem, potentials):
+    """Yield assignments: by the engine, warm and cold, and by network simplex."""
+    size = len(problem.cloud.points) * len(problem.target)
+    small = size <= (_TINY if _is_compiled() else _SMALL)
+    if small:
+        yield network_simplex(problem)
+    from .levels import solve_levels  # loads compiled code
+
+    if potentials is not None:
+        yield solve_levels(problem, potentials)
+    yield solve_levels(problem, None)
+    if not small:
+        yield network_simplex(problem)
+
+
+def _is_compiled():
+    """Tell whether the compiled code is loaded, or on disk and newer than its source."""
+    return f"{__package__}.search" in sys.modules or _is_on_disk()
+
+
+@cache
+def _is_on_disk():
+    folder = Path(__file__).parent
+    pattern = f"search.balance-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    newest = (folder / "search.py").stat().st_mtime
+    return any(each.stat().st_mtime >= newest for each in (folder / "__pycache__").glob(pattern))

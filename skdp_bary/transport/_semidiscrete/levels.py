@@ -1,0 +1,66 @@
+"""Samples of growing size: the potentials of one are the start of the next."""
+
+import numpy as np
+
+from .balancing import Balancing
+from .certificate import certify, sum_by_label, to_units
+from .labels import prepare
+from .plan import read_plan
+
+_FACTOR = 4  # how much larger the next sample is
+_LEAST = 6  # points an atom from which a smaller sample is solved first
+_CLOSE = 0.05  # misplaced mass up to which given potentials are better than samples
+
+
+def solve_levels(problem, potentials):
+    """Return the Assignment of all points; `potentials` of a similar problem or None."""
+    if potentials is not None:
+        level = Level(problem, potentials)
+        if level.misplaced <= _CLOSE:
+            return level.solve()
+    potentials = np.zeros(len(problem.target))
+    for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
+        sample = problem.coarse(size / len(problem.target))
+        potentials = Level(sample, potentials).balanced().potentials
+    return Level(problem, potentials).solve()
+
+
+def sample_sizes(n_points, n_atoms):
+    """Return the sizes of the samples that come before all points, the smallest first."""
+    sizes = []
+    while n_points > _LEAST * n_atoms:
+        n_points //= _FACTOR
+        sizes.append(n_points)
+    return sizes[::-1]
+
+
+class Level:
+    """One sample, or all points, with the labels that some potentials give."""
+
+    def __init__(self, problem, potentials):
+        self.problem = problem
+        self.potentials = potentials
+        self.points = prepare(problem.cloud.points)
+        self.labels = self.points.labels(problem.atoms, potentials, problem.p)
+        self.units = to_units(problem.cloud.weights)
+        held = sum_by_label(self.labels, self.units, len(problem.target))
+        self.excess = held - to_units(problem.target)
+
+    @property
+    def misplaced(self):
+        """Mass that has to move when every point goes to its label whole."""
+        return float(np.abs(self.excess).sum() / (2.0 * self.units.sum()))
+
+    def balanced(self):
+        """Return a Balancing in which every atom has its share."""
+        problem = self.problem
+        cells = self.points.cells(self.labels, problem.atoms, problem.p)
+        found = Balancing(cells, self.units, self.excess, self.potentials)
+        found.run(self.points.points, problem.atoms, problem.p)
+        return found
+
+    def solve(self):
+        """Return the certified Assignment."""
+        found = self.balanced()
+        labels, split, shares = read_plan(self.problem, found)
+        return certify(self.problem, found.potentials, labels, split, shares)

@@ -108,7 +108,7 @@ EXTREME = {
     "class_weights": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "class_prior": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "levels": [(1,), (2, 1), (5,)],
-    "method": "options", "mechanism": "options", "reconstruction": "options", "p": [1, 2, 2.0],
+    "method": "options", "reconstruction": "options", "p": [1, 2, 2.0],
     "trials": "options", "rule": "options", "target": "options",
 }  # fmt: skip
 _METHODS = {
@@ -118,10 +118,11 @@ _METHODS = {
     "PrivateWassersteinBarycenter": ("auto", "coreset", "subspace", "pmm", "perturbation",
                                      "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
+    "DPSlicedWasserstein": ("sketch", "scalar", "rows"),
     "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip
 _OPTIONS = {
-    "mechanism": ("sketch", "scalar", "rows"), "reconstruction": ("posterior", "l1"),
+    "reconstruction": ("posterior", "l1"),
     "trials": ("logarithmic", "geometric", "poisson"), "target": ("box", "ball"),
     "rule": ("distance", "kmeans", "barycenter"),
 }  # fmt: skip

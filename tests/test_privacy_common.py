@@ -26,7 +26,7 @@ SMALL = {
         DPSlicedWasserstein(2, n_quantiles=5, n_min=40),
         DPSlicedWasserstein(4, bounds=Ball([0.0, 1.0], 1.5), n_min=40, directions="iid"),
         DPSlicedWasserstein(
-            mechanism="scalar",
+            method="scalar",
             directions=np.eye(2),
             reference=[[3.0, 3.0]],
             p=1,
@@ -35,7 +35,7 @@ SMALL = {
             n_min=60,
         ),
         DPSlicedWasserstein(
-            mechanism="scalar",
+            method="scalar",
             reference=[[3.0]],
             delta=0.0,
             bounds=Ball([2.0], 1.0),
@@ -43,7 +43,7 @@ SMALL = {
             n_min=60,
         ),
         DPSlicedWasserstein(
-            2, mechanism="rows", neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5)
+            2, method="rows", neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5)
         ),
     ],
     "PrivateDomainAdapter": [
@@ -161,7 +161,7 @@ ROWS_COME_OUT = {
 
 def expected_failures(estimator):
     """Checks that an estimator fails on purpose, and why."""
-    if getattr(estimator, "mechanism", None) == "rows":
+    if getattr(estimator, "method", None) == "rows":
         return ROWS_COME_OUT
     buys_sizes = isinstance(estimator, DPSlicedWasserstein) and estimator.n_min is None
     return SIZES_ARE_BOUGHT if buys_sizes else {}

@@ -6,7 +6,7 @@ distance of the rows on the same directions:
 - "paper": noise on the projections of both sides before sorting (Rakotomamonjy and Ralaivola,
   2021), with the noise of the paper's Bernstein bound;
 - "paper, exact": the same with the smallest noise that has the guarantee;
-- "sketch" and "scalar": the two mechanisms of ``DPSlicedWasserstein``.
+- "sketch" and "scalar": two methods of ``DPSlicedWasserstein``.
 
 All have epsilon = 1 for replacing one row of a ball of radius 1, delta = 1e-5 ("scalar": 0), and
 tight frames. ``python -m benchmarks.sliced.rmse [--runs 20]``
@@ -101,7 +101,7 @@ def estimates(setting, X, Y, directions, seed):
         "random_state": seed,
     }
     found["sketch"] = DPSlicedWasserstein(delta=DELTA, **common).fit(X).cost(Y)
-    scalar = DPSlicedWasserstein(mechanism="scalar", delta=0.0, reference=Y, **common)
+    scalar = DPSlicedWasserstein(method="scalar", delta=0.0, reference=Y, **common)
     found["scalar"] = scalar.fit(X).cost()
     return found
 

@@ -146,7 +146,7 @@ def _written_map(estimator, given):
 
 def _distance_of(estimator, given):
     """Return which distance it is, its value and its standard error."""
-    if estimator.mechanism == "scalar":
+    if estimator.method == "scalar":
         how = "released as one number"
         distance, error = estimator.distance(return_std=True)
     else:
@@ -294,4 +294,4 @@ def _distance(given, columns):
     given.public_rows = np.concatenate(list(Table(given.reference, columns).chunks()))
     if given.delta > 0:
         return DPSlicedWasserstein()
-    return DPSlicedWasserstein(mechanism="scalar", reference=given.public_rows)
+    return DPSlicedWasserstein(method="scalar", reference=given.public_rows)

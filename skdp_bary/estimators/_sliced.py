@@ -20,7 +20,7 @@ from ._sliced_sketch import MOST_PERSONS, MOST_QUANTILES, SketchMechanism, given
 from ._sliced_views import SlicedViews
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
-MECHANISMS = {
+METHODS = {
     "sketch": SketchMechanism(),
     "scalar": ScalarMechanism(),
     "rows": RowsMechanism(),
@@ -47,7 +47,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     p : {1, 2}, default=2
         Power of the distance.
 
-    mechanism : {"sketch", "scalar", "rows"}, default="sketch"
+    method : {"sketch", "scalar", "rows"}, default="sketch"
         What is released:
 
         - "sketch": noisy quantiles of the slices, with Gaussian noise, which needs ``delta > 0``;
@@ -67,7 +67,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         known and used again.
 
     reference : array-like of shape (n_rows, n_features) or None, default=None
-        Public rows that ``mechanism="scalar"`` measures the distance to.
+        Public rows that ``method="scalar"`` measures the distance to.
 
     classes : array-like or None, default=None
         Public labels of several distributions, which `y` tells apart. None: all rows are one
@@ -130,8 +130,8 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``.
     Mechanism
-        RoundedGaussian for ``mechanism="sketch"``, DiscreteLaplace for ``mechanism="scalar"``,
-        RoundedGaussian for ``mechanism="rows"``.
+        RoundedGaussian for ``method="sketch"``, DiscreteLaplace for ``method="scalar"``,
+        RoundedGaussian for ``method="rows"``.
     Sensitivity
         With directions of largest singular value H, m blocks, a domain of radius R and rows on
         levels g apart, one person of n moves the quantiles by at most
@@ -168,7 +168,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         "n_projections": Integer(1, 1 << 20) | None,
         "n_quantiles": Integer(1, MOST_QUANTILES) | None,
         "p": OneOf((1, 2)),
-        "mechanism": Option(tuple(MECHANISMS)),
+        "method": Option(tuple(METHODS)),
         "directions": Option(DIRECTIONS) | Points("an array of public directions as columns"),
         "reference": Points("public rows of shape (n_rows, n_features)") | None,
         "classes": Labels() | None,
@@ -181,7 +181,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         *,
         n_quantiles=None,
         p=2,
-        mechanism="sketch",
+        method="sketch",
         directions="tight",
         reference=None,
         classes=None,
@@ -197,7 +197,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         self.n_projections = n_projections
         self.n_quantiles = n_quantiles
         self.p = p
-        self.mechanism = mechanism
+        self.method = method
         self.directions = directions
         self.reference = reference
         self.classes = classes
@@ -214,7 +214,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return None if self.classes is None else named_classes(self.classes)
 
     def _prelude_shares(self):
-        # sizes are bought class by class, by the mechanism
+        # sizes are bought class by class, by the method
         return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _shares(self, n_features):
@@ -226,20 +226,20 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         public_directions(self.directions, self.n_projections, n_features)
         if self.n_min is not None:
             given_sizes(self.n_min, 1 if self.classes is None else np.size(self.classes))
-        mechanism, relation = MECHANISMS[self.mechanism], self._relation()
-        mechanism.check(self, relation, n_features)
-        return mechanism.shares(self, relation, n_features)
+        method, relation = METHODS[self.method], self._relation()
+        method.check(self, relation, n_features)
+        return method.shares(self, relation, n_features)
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
-        MECHANISMS[self.mechanism].check_facts(self, facts)
+        METHODS[self.method].check_facts(self, facts)
         return facts
 
     def _query(self, step_name, facts):
-        return MECHANISMS[self.mechanism].query(self, step_name, facts)
+        return METHODS[self.method].query(self, step_name, facts)
 
     def _finish(self, facts):
-        self.releases_ = list(MECHANISMS[self.mechanism].finish(self, facts))
+        self.releases_ = list(METHODS[self.method].finish(self, facts))
         self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
         self.directions_ = self.releases_[0].directions
         quantiles = [release.quantiles for release in self.releases_]

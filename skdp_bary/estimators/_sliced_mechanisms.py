@@ -1,6 +1,6 @@
 """Ways to release what is needed about the slices of k distributions.
 
-The table of mechanisms by name, ``MECHANISMS``, is beside the estimator in ``_sliced``.
+The table of methods by name, ``METHODS``, is beside the estimator in ``_sliced``.
 """
 
 from abc import ABC, abstractmethod

@@ -28,19 +28,19 @@ class RowsMechanism(SlicedMechanism):
         """As many rows come out as go in, with Gaussian noise."""
         if relation != REPLACE_ONE:
             raise ValueError(
-                "neighbors must be 'replace_one' for mechanism='rows', which shows how many rows "
+                "neighbors must be 'replace_one' for method='rows', which shows how many rows "
                 f"there are, got {relation!r}."
             )
         if estimator.delta == 0:
             raise ValueError(
-                "delta must be above zero for mechanism='rows', which adds Gaussian noise."
+                "delta must be above zero for method='rows', which adds Gaussian noise."
             )
 
     def check_facts(self, estimator, facts):
         """One row comes out for every person."""
         if facts.units != 1:
             raise ValueError(
-                "groups and sample_weight must be None for mechanism='rows', which releases one "
+                "groups and sample_weight must be None for method='rows', which releases one "
                 "row a person."
             )
 
@@ -94,8 +94,8 @@ class SlicedRows(SlicedRelease):
     def cost(self, Y, p):
         """Raise: rows with noise give no estimate of the distance between rows without."""
         raise ValueError(
-            "mechanism='rows' has smoothed distances only, with the noise in them; "
-            "smoothed_distance returns them. mechanism='sketch' estimates distances."
+            "method='rows' has smoothed distances only, with the noise in them; "
+            "smoothed_distance returns them. method='sketch' estimates distances."
         )
 
     def smoothed_cost(self, Y, p):

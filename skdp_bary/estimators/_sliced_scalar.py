@@ -26,13 +26,13 @@ class ScalarMechanism(SlicedMechanism):
         """Laplace noise on one number needs no delta, and the number needs a reference."""
         if estimator.delta != 0:
             raise ValueError(
-                "delta must be 0 for mechanism='scalar', which has pure privacy, "
+                "delta must be 0 for method='scalar', which has pure privacy, "
                 f"got {estimator.delta!r}."
             )
         if np.ndim(estimator.reference) != 2 or np.shape(estimator.reference)[1] != n_features:
             raise ValueError(
                 "reference must be public rows of shape (n_rows, n_features) for "
-                f"mechanism='scalar' and n_features={n_features}, got "
+                f"method='scalar' and n_features={n_features}, got "
                 f"{type(estimator.reference).__name__} of shape {np.shape(estimator.reference)}."
             )
         _public_reference(estimator)
@@ -103,14 +103,14 @@ class SlicedCost(SlicedRelease):
         """Return the released number, which speaks about the reference alone."""
         if Y is not None:
             raise ValueError(
-                "Y must be None for mechanism='scalar': the one number that was released is about "
-                "the reference. mechanism='sketch' answers about any rows."
+                "Y must be None for method='scalar': the one number that was released is about "
+                "the reference. method='sketch' answers about any rows."
             )
         return self.value, self.noise_std
 
     def smoothed_cost(self, Y, p):
         """Raise: there is no smoothed distance here."""
-        raise ValueError("mechanism='scalar' releases one number and no smoothed distance.")
+        raise ValueError("method='scalar' releases one number and no smoothed distance.")
 
 
 def _public_reference(estimator):
@@ -132,6 +132,6 @@ def _require_fit(name, persons, estimator, n_features):
     most = _most_persons(estimator, n_features)
     if persons > most:
         raise ValueError(
-            f"{name} must be at most {most} for mechanism='scalar' with p={estimator.p} and so "
+            f"{name} must be at most {most} for method='scalar' with p={estimator.p} and so "
             f"many directions, got {persons}. Lower it, or n_projections."
         )

@@ -30,8 +30,8 @@ class SketchMechanism(SlicedMechanism):
         """Gaussian noise alone fits numbers of which one person moves many."""
         if estimator.delta == 0:
             raise ValueError(
-                "delta must be above zero for mechanism='sketch', which adds Gaussian noise; "
-                "mechanism='scalar' has pure privacy."
+                "delta must be above zero for method='sketch', which adds Gaussian noise; "
+                "method='scalar' has pure privacy."
             )
 
     def check_facts(self, estimator, facts):

@@ -33,7 +33,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         Y : array-like of shape (n_rows, n_features) or None, default=None
             Public rows; moved to the border of the domain where they are outside. None is the
-            reference of ``mechanism="scalar"``, which answers about no others.
+            reference of ``method="scalar"``, which answers about no others.
         label : object, default=None
             The distribution that is compared; may be left out when there is only one.
         return_std : bool, default=False
@@ -288,8 +288,8 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         release = self._release(label)
         if not isinstance(release, SlicedSketch):
             raise ValueError(
-                "Quantiles are needed, which mechanism='sketch' releases; this estimator has "
-                f"mechanism={self.mechanism!r}."
+                "Quantiles are needed, which method='sketch' releases; this estimator has "
+                f"method={self.method!r}."
             )
         return release
 

@@ -64,7 +64,7 @@ class SlicesDisplay:
         Parameters
         ----------
         estimator : DPSlicedWasserstein
-            Fitted with ``mechanism="sketch"``.
+            Fitted with ``method="sketch"``.
         Y : array-like of shape (n_rows, n_features) or None, default=None
             Public rows to compare with. With them, the slices whose means are furthest apart are
             shown, without them the first ones.

@@ -142,7 +142,7 @@ class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
     Mechanism
         RoundedGaussian.
     Sensitivity
-        That of DPSlicedWasserstein with ``mechanism="sketch"`` for rows in a ball of radius
+        That of DPSlicedWasserstein with ``method="sketch"`` for rows in a ball of radius
         ``radius_``; for "batches" that of a batch.
     Budget
         With "sketch" one release costs (epsilon, delta). With "batches" all steps together do, each

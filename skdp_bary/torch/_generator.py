@@ -156,7 +156,7 @@ accountant
     Mechanism
         RoundedGaussian.
     Sensitivity
-        That of DPSlicedWasserstein with ``mechanism="sketch"``. Training is post-processing.
+        That of DPSlicedWasserstein with ``method="sketch"``. Training is post-processing.
     Budget
         All classes together, and what buys bounds and sizes, cost (epsilon, delta), once. Epochs,
         samples, saved states and continued training cost nothing.
@@ -183,7 +183,7 @@ accountant
     (3, 2)
     """
 
-    mechanism, p, reference = "sketch", 2, None  # what a network is trained on
+    method, p, reference = "sketch", 2, None  # what a network is trained on
 
     _parameter_rules = DPSlicedWasserstein._parameter_rules | {
         "n_epochs": Integer(0, MOST_STEPS),

@@ -16,7 +16,7 @@ class SlicedQuantileLoss(torch.nn.Module):
     Parameters
     ----------
     released : DPSlicedWasserstein or SlicedSketch
-        A fitted estimator with ``mechanism="sketch"``, or one of its sketches.
+        A fitted estimator with ``method="sketch"``, or one of its sketches.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ _MOST_TRIALS = 300
 _STARTS = 0.3  # share of the trials of a search that try the pairs to start from
 _KINDS = ("rows", "persons", "weights")
 # Rows that come out as rows do so in another order on a neighbor; a replay cannot pair them.
-REPLAYED = [each for each in ESTIMATORS if getattr(each, "mechanism", None) != "rows"]
+REPLAYED = [each for each in ESTIMATORS if getattr(each, "method", None) != "rows"]
 REPLAYED += [
     PrivateKMeans(
         2,

@@ -186,7 +186,7 @@ def test_persons_of_many_rows_count_once(groups):
     "parameters, message",
     [
         ({"p": 3}, "p must be 1 or 2"),
-        ({"mechanism": "rank"}, "mechanism must be one of"),
+        ({"method": "rank"}, "method must be one of"),
         ({"directions": "loose"}, "directions must be one of"),
         ({"n_projections": 0}, "n_projections must be"),
         ({"n_quantiles": 0}, "n_quantiles must be"),

@@ -22,7 +22,7 @@ SHAPES = [(1, None), (3, 8), (6, 2), (4, 4)]
 
 def sliced(d, k=None, **changes):
     settings = {
-        "mechanism": "rows",
+        "method": "rows",
         "neighbors": "replace_one",
         "bounds": Ball(np.arange(d, dtype=float), 2.0),
         "epsilon": 1.0,
@@ -192,5 +192,5 @@ def test_distances_without_noise_are_not_claimed():
     for method in (fitted.cost, fitted.distance, fitted.score):
         with pytest.raises(ValueError, match="smoothed distances only"):
             method(rows(30, 2))
-    with pytest.raises(ValueError, match="mechanism='sketch'|'sketch' releases"):
+    with pytest.raises(ValueError, match="method='sketch'|'sketch' releases"):
         fitted.gradient(rows(30, 2))

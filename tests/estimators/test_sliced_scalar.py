@@ -17,7 +17,7 @@ PUBLIC = BALL.clip(0.2 * RNG.normal(size=(171, 2)) + [0.3, 0.0])
 
 def scalar(**parameters):
     settings = {"bounds": BALL, "n_min": 300, "delta": 0.0, "reference": PUBLIC}
-    return DPSlicedWasserstein(4, mechanism="scalar", **(settings | parameters))
+    return DPSlicedWasserstein(4, method="scalar", **(settings | parameters))
 
 
 def true_cost(directions, p):
@@ -51,7 +51,7 @@ def test_what_it_cannot_answer_is_refused():
     assert fitted.quantiles_ is None
     with pytest.raises(ValueError, match="Y must be None"):
         fitted.distance(PUBLIC)
-    with pytest.raises(ValueError, match="mechanism='sketch'"):
+    with pytest.raises(ValueError, match="method='sketch'"):
         fitted.sample(3)
     with pytest.raises(ValueError, match="no smoothed distance"):
         fitted.smoothed_distance(PUBLIC)
@@ -82,7 +82,7 @@ def test_costs_that_may_overflow_are_refused_whatever_the_rows(n_min):
     accountant = BudgetAccountant(5.0, 0.0)
     settings = {"directions": COLUMNS, "n_min": n_min, "accountant": accountant}
     wide = DPSlicedWasserstein(
-        mechanism="scalar", delta=0.0, bounds=BALL, reference=[[1.0, 0.0]], **settings
+        method="scalar", delta=0.0, bounds=BALL, reference=[[1.0, 0.0]], **settings
     )
     for row in ([0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]):
         with pytest.raises(ValueError, match=f"n_min must be at most {2**26 - 1} "):
@@ -93,7 +93,7 @@ def test_costs_that_may_overflow_are_refused_whatever_the_rows(n_min):
 def test_the_largest_cost_that_is_allowed_is_right():
     rows = [[-1.0, 0.0]] * 2
     settings = {"directions": COLUMNS, "bounds": BALL, "reference": [[1.0, 0.0]], "epsilon": 1.0}
-    wide = DPSlicedWasserstein(mechanism="scalar", delta=0.0, **settings, random_state=0)
+    wide = DPSlicedWasserstein(method="scalar", delta=0.0, **settings, random_state=0)
     most = 2**26 - 1
     assert wide.set_params(n_min=most).fit(rows).cost() == pytest.approx(0.0 + 1.0, abs=0.01)
     assert wide.set_params(p=1, n_min=2**30).fit(rows).cost() == pytest.approx(1.0, abs=0.01)

@@ -9,22 +9,9 @@ from ..summaries._cover import ClusterCounts, CoverQuery, cover_radii
 from ..summaries._rows import ROW_UNITS
 from ._kmeans_high import HighMethod, principal_axes
 from ._kmeans_low import LowMethod
-from ._kmeans_methods import KMeansMethod, WeightedPoints, about_clusters
-from ._kmeans_plan import AMBIENT_ROUNDS, ClusterPlan
-
-_COVER_SHARE = 0.1  # of mu**2: what a race at a fifth of mu takes from the other steps
-_RATIO = 1.5  # of two radii that follow each other
-_MOST_RADII = 8
-_PICKS = 2  # at a radius, relative to the number of clusters: they cost no privacy
-_FEWEST_PICKS = 32
-_COVERED_AXES = 3
-_REACH = 2.0  # of the grids, in standard deviations of an axis
-_KEPT_SDS = 3.0
-_KEPT_FACTOR = 8  # points kept at most, relative to the number of clusters
-
-_LOW_SHARES = {"cells": 0.4, "rounds": 0.6}
-
-_HIGH_PLAN = ClusterPlan(0.02, 0.15, 0.03, 0.12, 0.36, 0.32, 5, AMBIENT_ROUNDS, 0)
+from ._kmeans_methods import KMeansMethod, WeightedPoints, about_clusters, standing_out
+from ._kmeans_plan import make_plan
+from ._kmeans_tuning import TUNED
 
 
 class RaceMethod(KMeansMethod):
@@ -58,14 +45,14 @@ class LowCoverMethod(RaceMethod, LowMethod):
     3. *round_1* to *round_3*: clipped means of the rows about these centers, shrunk by their noise.
     """
 
-    rounds = 3
+    rounds = TUNED.cover_rounds
 
     def shares(self, setting):
         """Return one step for the picks, one for their counts and one for each round."""
         check_delta_allows_cover(setting)
         rounds = setting.rounds(self.rounds)
-        share = _LOW_SHARES["rounds"] / max(rounds, 1)
-        steps = {"cover": _COVER_SHARE, "cells": _LOW_SHARES["cells"]}
+        share = (1.0 - TUNED.cover_cells) / max(rounds, 1)
+        steps = {"cover": TUNED.cover_share, "cells": TUNED.cover_cells}
         return steps | {f"round_{i + 1}": share for i in range(rounds)}
 
     def coarse(self, setting, facts, frame):
@@ -93,19 +80,19 @@ class HighCoverMethod(RaceMethod, HighMethod):
         steps = {}
         for name, share in self.plan(setting).shares.items():
             if name == "cells":
-                steps["cover"] = _COVER_SHARE
+                steps["cover"] = TUNED.cover_share
             steps[name] = share
         return steps
 
     def plan(self, setting, size=None):
         """Return the one plan of this method; the last two rounds use all features."""
-        return _HIGH_PLAN.with_rounds(setting.max_iter)
+        return make_plan(setting, *TUNED.cover_plan)
 
     def cells(self, setting, facts, plan, rows):
         """Ask for the leading axes and for picks on the first of them."""
         axes = yield from principal_axes(setting, facts, rows)
         frame = rows.frame(facts, axes)
-        halfwidths = _REACH * np.sqrt(axes.variances[:_COVERED_AXES])
+        halfwidths = TUNED.cover_reach * np.sqrt(axes.variances[: TUNED.covered_axes])
         picks, _ = yield from ask_picks(setting, facts, frame, halfwidths)
         beside = float(axes.variances[len(halfwidths) :].sum())
         return frame, replace(picks, within=picks.within + beside)
@@ -131,17 +118,17 @@ def ask_picks(setting, facts, frame, halfwidths):
     total : float
         Noisy mass of all rows.
     """
-    k, p = setting.n_clusters, len(halfwidths)
-    radii = cover_radii(halfwidths, facts.size, _RATIO, _MOST_RADII)
-    cover = CoverQuery(frame, halfwidths, radii, max(_PICKS * k, _FEWEST_PICKS), facts.units)
+    p = len(halfwidths)
+    radii = cover_radii(halfwidths, facts.size, TUNED.radius_ratio, TUNED.most_radii)
+    n_picks = max(TUNED.picks * setting.n_clusters, TUNED.fewest_picks)
+    cover = CoverQuery(frame, halfwidths, radii, n_picks, facts.units)
     picks = cover.points((yield "cover", cover))
     points = np.zeros((len(picks), frame.width))
     points[:, :p] = picks
     radii = np.full(len(points), facts.domain.radius)
     query = about_clusters(ClusterCounts, facts, frame, points, radii, (1.0,))
     counts, sd = query.read((yield "cells", query))
-    wanted = int(np.clip((counts > _KEPT_SDS * sd).sum(), min(k, len(counts)), _KEPT_FACTOR * k))
-    kept = np.argsort(-counts, kind="stable")[:wanted]
+    kept = standing_out(setting, counts, sd)
     masses = np.maximum(counts[kept], 0.0)
     squares = p / (p + 2.0) * cover.pick_radii()[kept] ** 2
     within = float(masses @ squares) / max(float(masses.sum()), 1.0)

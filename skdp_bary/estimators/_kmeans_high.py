@@ -18,45 +18,15 @@ from ._kmeans_methods import (
     about_clusters,
     is_gaussian,
     rescaled,
+    standing_out,
 )
-from ._kmeans_plan import PURE_MOMENTS, cluster_plan
+from ._kmeans_plan import cluster_plan
 from ._kmeans_rounds import ambient_round, first_state, low_round, swap_clusters
+from ._kmeans_tuning import TUNED
 from ._shrinkage import read_means, unlengthened
-from ._weighted_kmeans import nearest, weighted_kmeans
+from ._weighted_kmeans import nearest
 
-_DETECTED = 1.05  # an axis counts from this many times the edge of the noise
-_MOST_AXES, _FEWEST_AXES, _PURE_AXES = 64, 8, 16
-_MOST_BITS = 5  # of one axis of the grid
-_KEPT_SDS = 3.0
-_KEPT_FACTOR = 8  # cells kept at most, relative to the number of clusters
 _HALVES = 0.8  # place of the mean of half a normal law, in standard deviations
-_FIRST_RADIUS, _LATER_RADIUS = 2.0, 1.4
-_RESIDUAL_REACH = 2.0  # clipping radius of the residual total, relative to the rows' spread
-_LEAST_LEFT = 0.05  # of the rows' spread that clusters are thought to leave
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What differs between the two kinds of noise.
-
-    Attributes
-    ----------
-    moments : tuple of float
-        Shares of the first step's precision for mass, sum and spread.
-    mass, spread : float
-        ... of later steps, where sums get 1.
-    ambient_radius : float
-        Clipping radius of a cluster, with all features, relative to its spread.
-    """
-
-    moments: tuple
-    mass: float
-    spread: float
-    ambient_radius: float
-
-
-_GAUSSIAN = Tuning((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
-_PURE = Tuning(PURE_MOMENTS, 0.25, 0.25, 0.9)
 
 
 class HighMethod(KMeansMethod):
@@ -89,19 +59,17 @@ class HighMethod(KMeansMethod):
     def questions(self, setting, facts):
         """Ask step by step, for points relative to the released mean."""
         plan = self.plan(setting, facts.size)
-        tuning = _GAUSSIAN if is_gaussian(facts) else _PURE
-        rows = yield from row_moments(facts, tuning)
+        blocks = TUNED.gaussian if is_gaussian(facts) else TUNED.laplace
+        rows = yield from row_moments(facts, blocks)
         frame, cells = yield from self.cells(setting, facts, plan, rows)
         axes, wide = frame.axes, frame.without_axes()
-        filled = yield from fill(setting, facts, tuning, frame, cells)
-        rng = public_generator(setting.random_state)
-        k, n_init = setting.n_clusters, setting.n_init
-        start = first_state(filled, weighted_kmeans(filled.points, filled.masses, k, n_init, rng))
-
-        state = start
+        filled = yield from fill(setting, facts, blocks, frame, cells)
+        found = filled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+        state = start = first_state(filled, found)
         for i in range(plan.low_rounds):
-            radii = np.sqrt(state.spread + state.error) * (_LATER_RADIUS if i else _FIRST_RADIUS)
-            shares = (tuning.mass, 1.0, tuning.spread)
+            factor = TUNED.later_radius if i else TUNED.first_radius
+            radii = factor * np.sqrt(state.spread + state.error)
+            shares = (blocks.mass, 1.0, blocks.spread)
             query = about_clusters(ClusterMoments, facts, frame, state.centers, radii, shares)
             state, spread_sd = low_round((yield f"low_{i + 1}", query))
             if i + 1 < plan.low_rounds:
@@ -111,8 +79,8 @@ class HighMethod(KMeansMethod):
         if plan.ambient_rounds:
             state = yield from with_residual(facts, wide, rows, state)
         for i in range(plan.ambient_rounds):
-            radii = tuning.ambient_radius * np.sqrt(state.spread)
-            shares = (tuning.mass, 1.0)
+            radii = blocks.ambient_radius * np.sqrt(state.spread)
+            shares = (blocks.mass, 1.0)
             query = about_clusters(ClippedMeans, facts, wide, state.centers, radii, shares)
             basis = axes.vectors if is_gaussian(facts) else None
             state = ambient_round((yield f"ambient_{i + 1}", query), state.spread, basis)
@@ -175,15 +143,15 @@ class RowMoments:
         square, masses = self.rms**2, np.maximum(masses, 0.0)
         explained = float(masses @ (centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)
         left = square - explained + 2.0 * self.doubt
-        return float(np.clip(left, _LEAST_LEFT * square, square))
+        return float(np.clip(left, TUNED.least_left * square, square))
 
 
-def row_moments(facts, tuning):
+def row_moments(facts, blocks):
     """Ask for mass, sum and spread about the center of the domain, and return RowMoments."""
     domain, d = facts.domain, facts.n_features
     frame = Frame(domain, domain.center, digits_of(facts.units).rows)
     origin, radius = np.zeros((1, d)), np.array([domain.radius])
-    query = about_clusters(ClusterMoments, facts, frame, origin, radius, tuning.moments)
+    query = about_clusters(ClusterMoments, facts, frame, origin, radius, blocks.moments)
     found = read_means((yield "moments", query))
     read, count = found.read, max(float(found.weight[0]), 1.0)
     mean, noise = read.sums[0] / count, (read.sums_sd[0] / count) ** 2
@@ -205,8 +173,8 @@ def principal_axes(setting, facts, rows):
     values, vectors = values[::-1], vectors[:, ::-1].T
     d = len(values)
     edge = released.noise_sd[0] * gram.unit * math.sqrt(2.0 * d)
-    most = min(d, max(_FEWEST_AXES, min(2 * setting.n_clusters, _MOST_AXES)))
-    kept = int(np.clip((values > _DETECTED * edge).sum(), min(2, d), most))
+    most = min(d, max(TUNED.fewest_axes, min(2 * setting.n_clusters, TUNED.most_axes)))
+    kept = int(np.clip((values > TUNED.detected * edge).sum(), min(2, d), most))
     variances = unlengthened(values[:kept], edge) / rows.count
     trace = max(float(values.sum()), 1e-300)
     variances *= float(np.clip(rows.count * rows.rms**2 / trace, 1.0, 4.0))
@@ -217,15 +185,13 @@ def public_rotation(setting, rows):
     """Return random axes, with the variance that a round cloud of rows has along each."""
     d = setting.n_features
     rng = public_generator(setting.random_state)
-    return Axes(haar_frame(d, d, rng).T, np.full(min(d, _PURE_AXES), rows.rms**2 / d))
+    return Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
 
 
 def kept_cells(setting, grid, counts, sd):
     """Return the cells of a grid that stand out of the noise, as points on the leading axes."""
-    k, p, variances = setting.n_clusters, len(grid.bits), grid.frame.axes.variances
-    wanted = int((counts > _KEPT_SDS * sd).sum())
-    wanted = int(np.clip(wanted, min(k, len(counts)), _KEPT_FACTOR * k))
-    kept = np.argsort(-counts, kind="stable")[:wanted]
+    p, variances = len(grid.bits), grid.frame.axes.variances
+    kept = standing_out(setting, counts, sd)
     places = grid.cell_centers(kept)
     halved = np.array(grid.bits) == 1
     places[:, halved] = np.sign(places[:, halved]) * _HALVES * np.sqrt(variances[:p])[halved]
@@ -236,17 +202,16 @@ def kept_cells(setting, grid, counts, sd):
     return WeightedPoints(points, np.maximum(counts[kept], 0.0), sd, float(inside.sum()))
 
 
-def fill(setting, facts, tuning, frame, cells):
+def fill(setting, facts, blocks, frame, cells):
     """Ask for clipped means about cells, and return the points that they move to."""
     points, widest, most = cells.points, 0.0, 2 * setting.n_clusters
     if len(points) > most:
-        rng = public_generator(setting.random_state)
-        points = weighted_kmeans(cells.points, cells.masses, most, 1, rng)
+        points = cells.best_centers(most, 1, setting.random_state)
         widest = float(nearest(cells.points, points)[1].max())
-    radius = 2.0 * math.sqrt(cells.within + widest)
-    radius = min(1.5 * math.sqrt(frame.axes.variances.sum()), radius)
+    radius = TUNED.fill_radius * math.sqrt(cells.within + widest)
+    radius = min(TUNED.fill_reach * math.sqrt(frame.axes.variances.sum()), radius)
     radii = np.full(len(points), radius)
-    query = about_clusters(ClippedMeans, facts, frame, points, radii, (tuning.mass, 1.0))
+    query = about_clusters(ClippedMeans, facts, frame, points, radii, (blocks.mass, 1.0))
     means = read_means((yield "fill", query))
     masses = np.maximum(means.read.mass, 0.0)
     return WeightedPoints(means.asked + means.shrunk(), masses, means.read.mass_sd, cells.within)
@@ -254,12 +219,12 @@ def fill(setting, facts, tuning, frame, cells):
 
 def with_residual(facts, frame, rows, state):
     """Ask for the total squared distance from centers, and return the state with all features."""
-    reach = _RESIDUAL_REACH * math.sqrt(rows.left_by(state.centers, state.masses))
+    reach = TUNED.residual_reach * math.sqrt(rows.left_by(state.centers, state.masses))
     radii = np.full(len(state.centers), min(facts.domain.radius, reach))
     query = about_clusters(TotalSpread, facts, frame, state.centers, radii, (1.0,))
     masses = np.maximum(state.masses, 0.0)
     total = query.read((yield "residual", query)) / max(masses.sum(), 1.0)
-    floor = 0.02 * total if total > 0 else 1e-12
+    floor = TUNED.least_residual * total if total > 0 else 1e-12
     pooled = float(masses @ state.spread) / max(masses.sum(), 1.0)
     rest = max(total - pooled, floor, 1e-12 * facts.domain.radius**2)
     return replace(state, spread=state.spread + rest)
@@ -271,8 +236,8 @@ def allocate_bits(variances, total):
     Returns the bits of the axes up to the last one that has any.
     """
     bits = np.zeros(len(variances), dtype=int)
-    for _ in range(min(total, _MOST_BITS * len(variances))):
-        left = np.where(bits < _MOST_BITS, variances * 4.0**-bits, -1.0)
+    for _ in range(min(total, TUNED.most_bits * len(variances))):
+        left = np.where(bits < TUNED.most_bits, variances * 4.0**-bits, -1.0)
         bits[int(left.argmax())] += 1
     last = int(np.flatnonzero(bits)[-1]) + 1
     return tuple(int(b) for b in bits[:last])

@@ -5,10 +5,8 @@ import numpy as np
 from ..summaries._cluster_sums import ClusterMoments, digits_of
 from ..summaries._frames import Frame
 from ._kmeans_methods import KMeansMethod, PrivateClusters, WeightedPoints, about_clusters
+from ._kmeans_tuning import TUNED
 from ._shrinkage import read_means
-
-_ROUNDS = 5
-_SHARES = (0.5, 1.0, 0.1)
 
 
 class LloydMethod(KMeansMethod):
@@ -28,7 +26,7 @@ class LloydMethod(KMeansMethod):
         centers, rounds = domain.clip(_public_centers(setting)), _n_rounds(setting)
         for i in range(rounds):
             query = about_clusters(
-                ClusterMoments, facts, frame, centers - frame.center, radii, _SHARES
+                ClusterMoments, facts, frame, centers - frame.center, radii, TUNED.lloyd_blocks
             )
             means = read_means((yield f"round_{i + 1}", query))
             centers = domain.clip(frame.center + means.asked + means.of_known(means.steps))
@@ -39,7 +37,7 @@ class LloydMethod(KMeansMethod):
 
 
 def _n_rounds(setting):
-    return max(setting.rounds(_ROUNDS), 1)
+    return max(setting.rounds(TUNED.lloyd_rounds), 1)
 
 
 def _public_centers(setting):

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..geometry._cell_tree import CellTree
-from ..privacy._noise import public_generator
 from ..summaries._cluster_sums import ClippedMeans, digits_of
 from ..summaries._frames import Frame
 from ..summaries._level_counts import LevelCounts
@@ -21,21 +20,10 @@ from ._kmeans_methods import (
     rescaled,
     total_privacy,
 )
+from ._kmeans_tuning import TUNED
 from ._shrinkage import read_means
 from ._tree_methods import halving_orders
-from ._weighted_kmeans import lloyd, nearest, weighted_kmeans
-
-_COUNTS_SHARE = 0.7
-_DEEPEST = {1: 14, 2: 9, 3: 6}  # halvings of every axis
-_MOST_LEVELS = 4
-_LEVEL_RATIO = 1.5  # of the shares of two levels that follow each other
-_CLIP = 1.5  # radius of a cluster relative to its root mean square distance
-_BLOCK_SHARES = (0.3, 1.0)  # of the noise's precision: clip factors and sums
-_SURE = 2.0  # standard deviations of a cell that relocated centers may go for
-_TRIED_CELLS = 64
-_RELOCATED_ROUNDS = 2
-_FINE_ROUNDS = 2
-_SEARCH_CELLS = 4000  # starts are compared on a level of about this many cells
+from ._weighted_kmeans import lloyd, nearest
 
 
 class LowMethod(KMeansMethod):
@@ -46,15 +34,15 @@ class LowMethod(KMeansMethod):
     2. *round_1*, *round_2*: clipped means of the rows about these centers, shrunk by their noise.
     """
 
-    rounds = 2
+    rounds = TUNED.low_rounds
 
     def shares(self, setting):
         """Return one step for the counts and one for each round."""
         rounds = setting.rounds(self.rounds)
         if rounds == 0:
             return {"counts": 1.0}
-        share = (1.0 - _COUNTS_SHARE) / rounds
-        return {"counts": _COUNTS_SHARE} | {f"round_{i + 1}": share for i in range(rounds)}
+        share = (1.0 - TUNED.counts_share) / rounds
+        return {"counts": TUNED.counts_share} | {f"round_{i + 1}": share for i in range(rounds)}
 
     def questions(self, setting, facts):
         """Ask for points that stand for the rows, then for means about the best centers there."""
@@ -65,10 +53,10 @@ class LowMethod(KMeansMethod):
         if rounds == 0:
             masses, noise = coarse.masses_about(centers)
         for i in range(rounds):
-            radii = np.sqrt(np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2))
-            query = about_clusters(
-                ClippedMeans, facts, frame, centers - frame.center, _CLIP * radii, _BLOCK_SHARES
-            )
+            squares = np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2)
+            radii, places = TUNED.low_radius * np.sqrt(squares), centers - frame.center
+            shares = (TUNED.low_mass, 1.0)
+            query = about_clusters(ClippedMeans, facts, frame, places, radii, shares)
             means = read_means((yield f"round_{i + 1}", query))
             asked, masses, noise = frame.center + means.asked, means.read.mass, means.noise
             centers = facts.domain.clip(asked + means.shrunk())
@@ -92,11 +80,11 @@ def _level_counts(facts):
     """Cells as small as the noise of a count allows, on every second level."""
     d = facts.n_features
     sides = math.log2(max(facts.size * total_privacy(facts) / 2.0, 2.0)) / d
-    halvings = int(np.clip(round(sides), 2, _DEEPEST[d]))
-    chosen = list(range(halvings, 0, -2))[:_MOST_LEVELS][::-1]
+    halvings = int(np.clip(round(sides), 2, TUNED.deepest[d - 1]))
+    chosen = list(range(halvings, 0, -2))[: TUNED.most_levels][::-1]
     levels = tuple(d * h for h in chosen)
     power = 0.5 if is_gaussian(facts) else 1.0
-    scales = tuple(_LEVEL_RATIO ** (power * i) for i in range(len(levels)))[::-1]
+    scales = tuple(TUNED.level_ratio ** (power * i) for i in range(len(levels)))[::-1]
     tree = CellTree(facts.domain, levels[-1])
     return LevelCounts(tree, 1, facts.units, facts.mass_public, scales, levels)
 
@@ -133,26 +121,25 @@ def search(setting, domain, coarse):
     """
     if not len(coarse.points):
         return np.tile(domain.center, (setting.n_clusters, 1))
-    rng = public_generator(setting.random_state)
-    points, masses = _pool(coarse, domain)
-    centers = weighted_kmeans(points, masses, setting.n_clusters, setting.n_init, rng)
-    if len(points) < len(coarse.points):
-        centers = lloyd(coarse.points, coarse.masses, centers, rounds=_FINE_ROUNDS)
+    pooled = _pool(coarse, domain)
+    centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+    if pooled is not coarse:
+        centers = lloyd(coarse.points, coarse.masses, centers, rounds=TUNED.fine_rounds)
     return domain.clip(centers)
 
 
 def _pool(coarse, domain):
-    """Return the cells added up over a grid of at most about _SEARCH_CELLS cells."""
-    if len(coarse.points) <= _SEARCH_CELLS:
-        return coarse.points, coarse.masses
+    """Return the cells added up over a grid of at most about as many cells as are searched."""
+    if len(coarse.points) <= TUNED.search_cells:
+        return coarse
     d = coarse.points.shape[1]
-    side = int(_SEARCH_CELLS ** (1.0 / d)) * 2
+    side = int(TUNED.search_cells ** (1.0 / d)) * 2
     places = (coarse.points - domain.low) / (domain.high - domain.low) * side
     flat = np.ravel_multi_index(tuple(np.clip(places.astype(int), 0, side - 1).T), (side,) * d)
     _, group = np.unique(flat, return_inverse=True)
     masses = np.bincount(group, weights=coarse.masses)
     sums = [np.bincount(group, weights=coarse.masses * x) for x in coarse.points.T]
-    return np.stack(sums, axis=1) / masses[:, None], masses
+    return replace(coarse, points=np.stack(sums, axis=1) / masses[:, None], masses=masses)
 
 
 def _calibrated(coarse, centers, masses):
@@ -171,17 +158,17 @@ def _calibrated(coarse, centers, masses):
 
 def _relocated(coarse, centers, wasted):
     """Return centers of which those spent on noise are moved to where cells gain most."""
-    sure = coarse.masses > _SURE * coarse.mass_sd
+    sure = coarse.masses > TUNED.sure_sds * coarse.mass_sd
     if not wasted.any() or wasted.all() or not sure.any():
         return centers
     points, masses = coarse.points[sure], coarse.masses[sure]
     found = centers[~wasted]
     for _ in range(int(wasted.sum())):
         squares = nearest(points, found)[1]
-        tried = np.argsort(-masses * squares, kind="stable")[:_TRIED_CELLS]
+        tried = np.argsort(-masses * squares, kind="stable")[: TUNED.tried_cells]
         gains = [
             masses @ np.maximum(squares - ((points - point) ** 2).sum(axis=1), 0.0)
             for point in points[tried]
         ]
         found = np.vstack([found, points[tried[int(np.argmax(gains))]]])
-    return lloyd(coarse.points, coarse.masses, found, rounds=_RELOCATED_ROUNDS)
+    return lloyd(coarse.points, coarse.masses, found, rounds=TUNED.relocated_rounds)

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..privacy._calibration import gaussian_mu
 from ..privacy._mechanisms import RoundedGaussian
-from ._weighted_kmeans import nearest
+from ..privacy._noise import public_generator
+from ._kmeans_tuning import TUNED
+from ._weighted_kmeans import nearest, weighted_kmeans
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,11 @@ class WeightedPoints:
     mass_sd: float
     within: float
 
+    def best_centers(self, n_clusters, n_init, random_state):
+        """Return the centers of least cost over several starts."""
+        rng = public_generator(random_state)
+        return weighted_kmeans(self.points, self.masses, n_clusters, n_init, rng)
+
     def spread_about(self, centers):
         """Return the mean squared distance of every cluster's rows from its center."""
         if not len(self.points):
@@ -131,6 +138,14 @@ def about_clusters(query_class, facts, frame, centers, radii, shares):
     """Return a question about the clusters of centers, for the noise of a fit."""
     pure = not is_gaussian(facts)
     return query_class(frame, centers, radii, shares, pure, facts.units, facts.mass_public)
+
+
+def standing_out(setting, counts, sd):
+    """Return which counts stand out of their noise, the largest first: enough, and not too many."""
+    k = setting.n_clusters
+    wanted = int((counts > TUNED.kept_sds * sd).sum())
+    wanted = int(np.clip(wanted, min(k, len(counts)), TUNED.kept_factor * k))
+    return np.argsort(-counts, kind="stable")[:wanted]
 
 
 def total_privacy(facts):

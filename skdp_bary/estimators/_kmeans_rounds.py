@@ -4,13 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ._kmeans_tuning import TUNED
 from ._shrinkage import read_means, shrink_rows
 from ._weighted_kmeans import nearest
-
-_PRIOR_SPREAD = 0.5  # relative standard deviation of the clusters' spreads around the pooled one
-_TIGHT = 0.75  # share of the squared radius above which the clip was too tight
-_SWAP_GAIN = 1.3  # what a split must gain, relative to the loss of a merge
-_LEAST_SPREAD = 0.05  # of the spread before an ambient step
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +61,12 @@ def _spreads(means, steps, radii):
     pooled = float((read.spread - read.mass * (steps**2).sum(axis=1))[known].sum())
     pooled /= max(float(read.mass[known].sum()), 1.0)
     pooled = pooled if pooled > 0 else float((radii**2).mean()) / 4.0
-    prior = (_PRIOR_SPREAD * pooled) ** 2
+    prior = (TUNED.spread_prior * pooled) ** 2
     weight = np.where(known, prior / (prior + own_sd**2), 0.0)
-    spread = np.maximum(weight * own + (1.0 - weight) * pooled, 0.02 * pooled)
-    tight = known & (relative > _TIGHT * radii**2)
+    spread = np.maximum(weight * own + (1.0 - weight) * pooled, TUNED.least_spread * pooled)
+    tight = known & (relative > TUNED.tight * radii**2)
     spread[tight] = 2.0 * radii[tight] ** 2
-    return spread, np.sqrt(weight) * np.minimum(own_sd, _PRIOR_SPREAD * pooled)
+    return spread, np.sqrt(weight) * np.minimum(own_sd, TUNED.spread_prior * pooled)
 
 
 def swap_clusters(state, spread_sd, filled, variances):
@@ -93,13 +89,13 @@ def swap_clusters(state, spread_sd, filled, variances):
     effective = variances.sum() / variances.max()
     safe = np.maximum(spread - 2.0 * spread_sd, 0.0)
     excess = np.maximum(safe - 2.0 * np.median(safe), 0.0)
-    gains = masses * (0.3 * safe / effective + 0.8 * excess)
+    gains = masses * (TUNED.split_gain * safe / effective + TUNED.excess_gain * excess)
     for _ in range(max(len(centers) // 3, 1) if len(centers) > 2 else 0):
         split = int(gains.argmax())
         loss = _merge_losses(centers, masses)
         loss[split, :] = loss[:, split] = np.inf
         a, b = np.unravel_index(int(loss.argmin()), loss.shape)
-        if not gains[split] > _SWAP_GAIN * loss[a, b]:
+        if not gains[split] > TUNED.swap_gain * loss[a, b]:
             break
         total = max(masses[a] + masses[b], 1e-300)
         centers[a] = (masses[a] * centers[a] + masses[b] * centers[b]) / total
@@ -151,5 +147,5 @@ def ambient_round(released, spread, basis):
     means = read_means(released)
     steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
-    after = np.maximum(spread - moved, _LEAST_SPREAD * spread)
+    after = np.maximum(spread - moved, TUNED.least_left_ambient * spread)
     return LloydState(means.asked + steps, means.read.mass, after, 0.0 * means.noise, means.noise)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
-from skdp_bary.estimators import _kmeans_high, _kmeans_low
+from skdp_bary.estimators import _kmeans_high, _kmeans_methods
 from skdp_bary.estimators._kmeans_high import HighMethod, allocate_bits
 from skdp_bary.estimators._kmeans_plan import cluster_plan
 from skdp_bary.estimators._weighted_kmeans import weighted_kmeans
@@ -327,8 +327,7 @@ def test_what_chance_decides_is_drawn_once(monkeypatch, n_features, n_searches):
         found.append(weighted_kmeans(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(_kmeans_high, "weighted_kmeans", search)
-    monkeypatch.setattr(_kmeans_low, "weighted_kmeans", search)
+    monkeypatch.setattr(_kmeans_methods, "weighted_kmeans", search)
     kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X))
     records = record_fit(kmeans, {"X": X}).records
     assert len(found) == n_searches  # of groups of cells and of centers, or of centers alone

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skdp_bary.estimators._shrinkage import shrink_rows, shrink_steps
+from skdp_bary.estimators._shrinkage import NoisyMeans, shrink_rows, shrink_steps
+from skdp_bary.summaries._cluster_sums import Readout
 
 
 def test_without_noise_steps_stay():
@@ -32,3 +33,19 @@ def test_blocks_keep_the_axes_that_carry_signal():
     known, noise = np.ones(8, dtype=bool), np.ones(8)
     shrunk = shrink_steps(steps, noise, known, np.eye(60))
     assert ((shrunk - truth) ** 2).sum() < 0.4 * ((steps - truth) ** 2).sum()
+
+
+def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
+    read = Readout(
+        mass=np.array([100.0, 1.9, -5.0]),
+        sums=np.array([[50.0, 0.0], [9.0, 9.0], [9.0, 9.0]]),
+        mass_sd=1.0,
+        sums_sd=np.array([4.0, 4.0, 4.0]),
+    )
+    means = NoisyMeans(np.zeros((3, 2)), read)
+    assert means.known.tolist() == [True, False, False]
+    np.testing.assert_array_equal(means.weight, [100.0, 2.0, 2.0])
+    np.testing.assert_allclose(means.noise, [0.0016, 4.0, 4.0])
+    np.testing.assert_array_equal(means.of_known(means.steps), [[0.5, 0.0], [0, 0], [0, 0]])
+    shrunk = means.shrunk()
+    assert 0.48 < shrunk[0, 0] < 0.5 and not shrunk[1:].any()

@@ -1,0 +1,103 @@
+"""The tuned numbers of private k-means, and what each of them trades."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BlockShares:
+    """What differs between the two kinds of noise, in more than three features.
+
+    Attributes
+    ----------
+    moments : tuple of float
+        Shares of the first step's precision for mass, sum and spread of all rows.
+    mass, spread : float
+        ... of later steps, where sums get 1.
+    ambient_radius : float
+        Clipping radius of a cluster, with all features, relative to its spread.
+    """
+
+    moments: tuple
+    mass: float
+    spread: float
+    ambient_radius: float
+
+
+@dataclass(frozen=True)
+class KMeansTuning:
+    """Chosen by the costs of ``benchmarks/kmeans/quality.py``, without its last two sets.
+
+    Those of the max cover were chosen by ``benchmarks/kmeans/cover.py``. None of them changes what
+    is guaranteed: they divide the budget, and say where rows are clipped and how long is searched.
+    """
+
+    # up to three features
+    counts_share: float = 0.7  # of the budget: good starts against precise centers
+    low_rounds: int = 2  # better radii against noisier rounds
+    deepest: tuple = (14, 9, 6)  # halvings of an axis in 1 to 3 features: detail against memory
+    most_levels: int = 4  # of the hierarchy: sums of few noisy cells against noisier cells
+    level_ratio: float = 1.5  # of the shares of two levels: large clusters against small ones
+    low_radius: float = 1.5  # of a cluster over its root mean square: clipped rows against noise
+    low_mass: float = 0.3  # precision of clip factors, where sums get 1
+    sure_sds: float = 2.0  # of a cell a lost center may go to: small clusters against noise
+    tried_cells: int = 64  # for a lost center: cost against time
+    relocated_rounds: int = 2  # of Lloyd's algorithm on the cells, after that: fit against overfit
+    search_cells: int = 4000  # on which starts are compared: detail against time
+    fine_rounds: int = 2  # on all cells after that: detail against time
+
+    # more than three features: shares of the steps, rounds in the subspace, bits of the grid
+    few_features: tuple = ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10)  # up to `many_features`
+    little_signal: tuple = ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10)  # most for the last rounds
+    much_signal: tuple = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12)  # most for the subspace
+    pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
+    many_features: int = 30  # from which the plans for little and for much signal are mixed
+    signal: tuple = (40.0, 100.0)  # rows a cluster times mu, where the mixture starts and ends
+    mixtures: tuple = (0.0, 0.5, 1.0)  # plans to pick from by a bought size
+    ambient_rounds: int = 2  # with all features: better radii against noisier rounds
+    residual_share: float = 0.03  # of what these get: radii against means
+    wide_features: int = 100  # from which the mean gets at least `wide_mean` of a pure budget
+    wide_mean: float = 0.2  # a good origin against good centers
+    most_mean: float = 0.9  # ... at most, where noise would drown the mean
+    mean_error: float = 0.025  # wanted of the mean, relative to the squared radius of the domain
+    gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
+    laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
+    detected: float = 1.05  # times the edge of the noise, from which an axis counts
+    most_axes: int = 64  # detail against noise in every step of the subspace
+    fewest_axes: int = 8  # that may be kept, however few the clusters
+    pure_axes: int = 16  # of the random rotation: detail against noise
+    most_bits: int = 5  # of one axis of the grid: leave some for the others
+    kept_sds: float = 3.0  # from which a cell stands out: small clusters against noise
+    kept_factor: int = 8  # cells kept at most, relative to the clusters: detail against time
+    fill_reach: float = 1.5  # clipping radius about cells over the spread of all rows, at most
+    fill_radius: float = 2.0  # ... over the spread within a cell: clipped rows against noise
+    first_radius: float = 2.0  # of a cluster over its spread, in the first round
+    later_radius: float = 1.4  # ... in later rounds of the subspace
+    residual_reach: float = 2.0  # clipping radius of the residual total over what is left
+    least_left: float = 0.05  # of the rows' spread that clusters are thought to leave
+    least_residual: float = 0.02  # of the released residual that is off the subspace, at least
+    spread_prior: float = 0.5  # relative deviation of the clusters' spreads from the pooled one
+    least_spread: float = 0.02  # of a cluster, relative to the pooled one
+    tight: float = 0.75  # of the squared radius: a spread above it says the clip was too tight
+    swap_gain: float = 1.3  # of a split over the loss of a merge: better fits against noise
+    split_gain: float = 0.3  # of a cluster's spread along one axis that a split is thought to gain
+    excess_gain: float = 0.8  # ... of its spread beyond twice the median one
+    least_left_ambient: float = 0.05  # of a spread after a round with all features
+
+    # max cover
+    cover_share: float = 0.1  # of mu**2: what a race at a fifth of mu takes from the other steps
+    cover_cells: float = 0.4  # of the rest in up to three features: starts against rounds
+    cover_rounds: int = 3  # in up to three features
+    cover_plan: tuple = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 0)  # in more; no grid
+    radius_ratio: float = 1.5  # of two radii that follow each other: clusters of all sizes
+    most_radii: int = 8  # time and memory against small clusters
+    picks: int = 2  # at a radius, relative to the number of clusters: they cost no privacy
+    fewest_picks: int = 32
+    covered_axes: int = 3  # of the released ones: grids grow with each
+    cover_reach: float = 2.0  # of the grids, in standard deviations of an axis
+
+    # plain rounds from public centers, for comparison
+    lloyd_rounds: int = 5
+    lloyd_blocks: tuple = (0.5, 1.0, 0.1)  # precision of masses, sums and spreads
+
+
+TUNED = KMeansTuning()

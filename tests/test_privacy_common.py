@@ -62,7 +62,7 @@ SMALL = {
     ],
     # small radii and little noise leave room for rows that hurt around the released means
     "PrivateGenerator": [
-        PrivateGenerator(1, radius=0.2, bounds=(0, 1), n_hint=60, epsilon=100.0),
+        PrivateGenerator(1, class_spread=0.2, bounds=(0, 1), n_hint=60, epsilon=100.0),
         PrivateGenerator(
             2,
             radius=0.2,
@@ -70,7 +70,9 @@ SMALL = {
             classes=["a", "b"],
             epsilon=1e3,
         ),
-        PrivateGenerator(radius=0.2, bounds=Ball([0.0, 1.0, 2.0], 1.5), n_hint=60, epsilon=100.0),
+        PrivateGenerator(
+            class_spread=0.2, bounds=Ball([0.0, 1.0, 2.0], 1.5), n_hint=60, epsilon=100.0
+        ),
         PrivateGenerator(
             1, image_shape=(2, 2), radius=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
         ),

@@ -21,8 +21,8 @@ from ..privacy._noise import public_generator
 from ._base import BasePrivateEstimator
 from ._classes import named_or_found_classes
 from ._frame_output import as_dataframe
-from ._generator_mixture import MixtureReader
-from ._generator_plan import Route, number_of_cells, shares
+from ._generator_plan import GeneratorSetting, shares
+from ._generator_questions import questions
 from ._shrinkage import positive_part
 
 _MOST_CELLS = 256
@@ -53,9 +53,9 @@ class PrivateGenerator(BasePrivateEstimator):
         and the channels of a pixel together. Means are then smoothed in a cosine basis, neighboring
         pixels vary together, and pixels that are dark in the mean stay dark.
 
-    radius : float or None, default=None
-        Public guess of the root mean square distance of rows from the mean of their class, by which
-        rows are clipped. None takes it from the first release.
+    class_spread : float or None, default=None
+        Public guess of the root mean square distance of rows from the mean of their class; rows are
+        clipped a little further out. None takes it from the first release.
 
     classes : array-like or None, default=None
         Public labels. None: rows without labels are one class; rows with labels need the set,
@@ -163,7 +163,7 @@ class PrivateGenerator(BasePrivateEstimator):
         "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
         "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
         "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
-        "radius": Number(1e-30, 1e30) | None,
+        "class_spread": Number(1e-30, 1e30) | None,
         "classes": Labels() | None,
         "class_prior": Weights() | None,
     }
@@ -173,7 +173,7 @@ class PrivateGenerator(BasePrivateEstimator):
         n_components="auto",
         *,
         image_shape=None,
-        radius=None,
+        class_spread=None,
         classes=None,
         class_prior=None,
         epsilon=1.0,
@@ -186,7 +186,7 @@ class PrivateGenerator(BasePrivateEstimator):
     ):
         self.n_components = n_components
         self.image_shape = image_shape
-        self.radius = radius
+        self.class_spread = class_spread
         self.classes = classes
         self.class_prior = class_prior
         self.epsilon = epsilon
@@ -278,7 +278,19 @@ class PrivateGenerator(BasePrivateEstimator):
     def _shares(self, n_features):
         self._check_image(n_features)
         n_classes = 1 if self.classes is None else np.size(self.classes)
-        return shares(number_of_cells(self, n_features, n_classes, self.n_hint))
+        return shares(self._setting(n_features, n_classes, self.n_hint))
+
+    def _setting(self, n_features, n_classes, size):
+        return GeneratorSetting(
+            n_features=n_features,
+            n_classes=n_classes,
+            size=size,
+            mu=gaussian_mu(self.epsilon, self.delta),
+            n_components=self.n_components,
+            class_spread=self.class_spread,
+            image_shape=self.image_shape,
+            random_state=self.random_state,
+        )
 
     def _check_image(self, n_features):
         shape = self.image_shape
@@ -289,7 +301,7 @@ class PrivateGenerator(BasePrivateEstimator):
             )
 
     def _settled_shares(self, facts):
-        settled = shares(number_of_cells(self, facts.n_features, facts.n_classes, facts.size))
+        settled = shares(self._setting(facts.n_features, facts.n_classes, facts.size))
         announced = self._shares(facts.n_features)
         return None if announced.keys() == settled.keys() else settled
 
@@ -298,19 +310,19 @@ class PrivateGenerator(BasePrivateEstimator):
         self._prior(facts.n_classes)  # refused before anything is charged
         return facts
 
-    def _query(self, step_name, facts):
-        return Route(self, facts).query(step_name)
+    def _questions(self, facts):
+        setting = self._setting(facts.n_features, facts.n_classes, facts.size)
+        return (yield from questions(setting, facts))
 
-    def _finish(self, facts):
-        route = Route(self, facts)
-        self._mixture = MixtureReader(route).mixture()
-        prior = self._prior(facts.n_classes)
-        if prior is None:
-            prior = route.class_sizes / route.class_sizes.sum()
+    def _finish(self, facts, result):
+        self._mixture, prior = result
+        given = self._prior(facts.n_classes)
+        if given is not None:
+            prior = given
         self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
-        self.n_components_ = route.n_cells
+        self.n_components_ = self._mixture.weights.shape[1]
 
     def _prior(self, n_classes):
         """Return the public frequencies of the classes, or None."""

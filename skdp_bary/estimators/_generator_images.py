@@ -5,10 +5,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.fft import dct
 
+from ._generator_tuning import TUNED
 from ._shrinkage import shrink_matrices
-
-_LARGEST_LAG = 4
-_LEAST_VARIANCE = 1e-4  # of a pixel, relative to the squared width of the bounds
 
 
 @lru_cache(maxsize=4)
@@ -44,7 +42,7 @@ def neighbor_pairs(image_shape):
     """
     height, width, channels = full_shape(image_shape)
     places = np.arange(height * width * channels).reshape(height, width, channels)
-    reach = _LARGEST_LAG
+    reach = TUNED.largest_lag
     pairs = []
     for down in range(min(reach, height - 1) + 1):
         for right in range(-min(reach, width - 1), min(reach, width - 1) + 1):
@@ -60,7 +58,7 @@ def largest_variances(domain, means):
     """Return the largest variances of rows in the bounding box of a domain with these means."""
     width = domain.high - domain.low
     found = (means - domain.low) * (domain.high - means)
-    return np.maximum(found, _LEAST_VARIANCE * width**2)
+    return np.maximum(found, TUNED.least_variance * width**2)
 
 
 def lag_sums(matrix, image_shape):

@@ -1,22 +1,13 @@
 """From the released matrices of the cells to means and covariances, noise taken out."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from ._generator_images import largest_variances
 from ._generator_rectified import RectifiedGaussian
+from ._generator_tuning import TUNED
 from ._shrinkage import positive_part, shrink_matrices, shrink_steps
-
-_LEAST_MASS = 1.0 / 6.0  # of a cell, relative to the mean one
-_MOST_AXES = 256  # along which cells have covariances of their own
-_LEAST_SHARE = 1e-4  # of the variance, of an axis that is one
-_LARGEST_RATIO = 4.0  # of the variance of a pixel in a class to that in all
-# Mean, relative to the bounds, below which a pixel is dark in all images. Dark pixels are constant,
-# and classifiers would tell classes by the noise in the means of constant ones, so they are few.
-_DARK = 0.005
-_LARGEST_SHARE = 0.6  # of the variance of a black or white pixel with this mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,155 +77,120 @@ class Mixture:
     def _capped(self, covariance, code, cell):
         """Reduce variances that no gray pixel has; dark pixels do not vary."""
         mean, domain = self.means[code, cell], self.domain
-        limit = _LARGEST_SHARE * largest_variances(domain, mean)
+        limit = TUNED.largest_share * largest_variances(domain, mean)
         variance = np.maximum(np.diagonal(covariance), 1e-300)
         factor = np.sqrt(np.minimum(1.0, limit / variance))
-        factor[mean - domain.low < _DARK * (domain.high - domain.low)] = 0.0
+        factor[mean - domain.low < TUNED.dark * (domain.high - domain.low)] = 0.0
         return covariance * factor * factor[:, None]
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureReader:
-    """What follows from the release of the grams."""
+def read_mixture(domain, classes, scatter, basis, query, released):
+    """Return the Mixture that follows from the release of the grams.
 
-    route: object
+    Parameters
+    ----------
+    domain : Box, Ball or Mask
+    classes : ClassMoments
+    scatter : PooledScatter
+    basis : ndarray of shape (n_features, n_features)
+        Directions in the order of how much is expected along them.
+    query : ByClass
+        The question about the grams, and its release.
+    released : Release
+    """
+    found = query.read(released)
+    masses = cell_masses(found, classes.sizes)
+    shares = masses / masses.sum(axis=1, keepdims=True)
+    steps = cell_steps(found, masses, basis)
+    noise = (np.stack([read.scatter_sd for read in found]) / masses) ** 2
 
-    def mixture(self):
-        """Return the Mixture."""
-        return Mixture(
-            self.route.facts.domain,
-            self.shares,
-            self.means,
-            self.pooled,
-            self.scales,
-            self.axes,
-            self.moves,
-            self._are_images,
-        )
+    offsets = np.stack([of_class.used_centers for of_class in query.queries]) + steps
+    means = classes.means[:, None] + offsets
+    means = domain.clip(means.reshape(-1, means.shape[2])).reshape(means.shape)
+    limits = np.einsum("ik,ikd->id", shares, largest_variances(domain, means))
+    pooled_limits = classes.shares @ limits
+    apart = spread_of_cells(classes, shares, offsets)
+    pooled = positive_part(scatter.denoised(pooled_limits) - apart.T @ apart)
 
-    @property
-    def _are_images(self):
-        return self.route.estimator.image_shape is not None
+    are_images = scatter.image_shape is not None
+    squares = np.ones(limits.shape)
+    if are_images:  # pixels vary where their mean lets them
+        squares = np.minimum(limits / pooled_limits, TUNED.largest_ratio)
+    traces = class_traces(classes, found, masses, steps, noise)
+    at_first = squares @ np.diagonal(pooled)
+    scales = np.sqrt(squares * (traces / np.maximum(at_first, 1e-300))[:, None])
 
-    @cached_property
-    def moments(self):
-        """The CellMoments of every class."""
-        facts = self.route.facts
-        released = facts.released["grams"]
-        parts = (released.query.released_for(released, i) for i in range(facts.n_classes))
-        return [part.query.read(part) for part in parts]
+    axes = longest_axes(pooled)
+    priors = np.stack([axes @ (pooled * s * s[:, None]) @ axes.T for s in scales])
+    moves = corrections(priors, along(axes, found, masses, steps), shares, noise)
+    return Mixture(domain, shares, means, pooled, scales, axes, moves, are_images)
 
-    @cached_property
-    def masses(self):
-        """Noisy number of rows of every cell, none far below the mean one."""
-        masses = np.stack([read.mass for read in self.moments])
-        sizes = self.route.class_sizes[:, None]
-        return np.maximum(masses, _LEAST_MASS * sizes / masses.shape[1])
 
-    @cached_property
-    def shares(self):
-        """Shares of the cells in their classes."""
-        return self.masses / self.masses.sum(axis=1, keepdims=True)
+def cell_masses(found, sizes):
+    """Return noisy numbers of rows of every cell, none far below the mean one of its class."""
+    masses = np.stack([read.mass for read in found])
+    return np.maximum(masses, TUNED.least_mass * sizes[:, None] / masses.shape[1])
 
-    @cached_property
-    def steps(self):
-        """Means of the cells relative to their centers, smoothed where they are mostly noise."""
-        sums = np.concatenate([read.sums for read in self.moments])
-        sds = np.concatenate([read.sums_sd for read in self.moments])
-        masses, basis = self.masses.ravel(), self.route.basis
-        if basis is None:
-            basis = np.linalg.eigh(self.route.scatter(None))[1].T[::-1]
-        steps = shrink_steps(sums / masses[:, None], (sds / masses) ** 2, masses, basis)
-        return steps.reshape(*self.masses.shape, -1)
 
-    @cached_property
-    def offsets(self):
-        """Means of the cells relative to the first means of their classes."""
-        queries = self.route.facts.released["grams"].query.queries
-        return np.stack([query.used_centers for query in queries]) + self.steps
+def cell_steps(found, masses, basis):
+    """Return means of the cells relative to their centers, smoothed where they are mostly noise."""
+    sums = np.concatenate([read.sums for read in found])
+    sds = np.concatenate([read.sums_sd for read in found])
+    flat = masses.ravel()
+    steps = shrink_steps(sums / flat[:, None], (sds / flat) ** 2, flat, basis)
+    return steps.reshape(*masses.shape, -1)
 
-    @cached_property
-    def means(self):
-        """Means of the cells."""
-        means = self.route.class_means[:, None] + self.offsets
-        return self.route.facts.domain.clip(means.reshape(-1, means.shape[2])).reshape(means.shape)
 
-    @cached_property
-    def limits(self):
-        """Variances that the means of the cells allow, of every class."""
-        limits = largest_variances(self.route.facts.domain, self.means)
-        return np.einsum("ik,ikd->id", self.shares, limits)
+def spread_of_cells(classes, shares, offsets):
+    """Return a root of the covariance of the means of cells within their classes."""
+    apart = offsets - np.einsum("ik,ikd->id", shares, offsets)[:, None]
+    apart = apart * np.sqrt(classes.shares[:, None] * shares)[..., None]
+    return apart.reshape(-1, offsets.shape[2])
 
-    @cached_property
-    def pooled(self):
-        """Covariance of all rows within cells: that within classes less that of the cells."""
-        shares, offsets = self.shares, self.offsets
-        matrix = self.route.scatter(self.route.class_shares @ self.limits)
-        apart = offsets - np.einsum("ik,ikd->id", shares, offsets)[:, None]
-        apart = apart * np.sqrt(self.route.class_shares[:, None] * shares)[..., None]
-        apart = apart.reshape(-1, len(matrix))
-        return positive_part(matrix - apart.T @ apart)
 
-    @cached_property
-    def axes(self):
-        """Axes of the pooled covariance, the longest first."""
-        values, vectors = np.linalg.eigh(self.pooled)
-        kept = int((values > _LEAST_SHARE * values.sum()).sum())
-        return vectors[:, ::-1][:, : max(1, min(kept, _MOST_AXES))].T
-
-    @cached_property
-    def scales(self):
-        """Scales of the features in every class, at which the pooled covariance has its trace.
-
-        Pixels vary where their mean lets them.
-        """
-        traces = self._traces()
-        squares = np.ones(self.limits.shape)
-        if self._are_images:
-            pooled = self.route.class_shares @ self.limits
-            squares = np.minimum(self.limits / pooled, _LARGEST_RATIO)
-        found = squares @ np.diagonal(self.pooled)
-        return np.sqrt(squares * (traces / np.maximum(found, 1e-300))[:, None])
-
-    def _traces(self):
-        """Traces of the covariances of the classes, drawn together by their noise."""
-        own = np.array(
+def class_traces(classes, found, masses, steps, noise):
+    """Return traces of the covariances of the classes, drawn together by their noise."""
+    shares = masses / masses.sum(axis=1, keepdims=True)
+    own = np.array(
+        [
             [
-                [
-                    np.trace(scatter) / mass - step @ step
-                    for scatter, mass, step in zip(read.scatters, masses, steps, strict=True)
-                ]
-                for read, masses, steps in zip(self.moments, self.masses, self.steps, strict=True)
+                np.trace(scatter) / mass - step @ step
+                for scatter, mass, step in zip(read.scatters, of_cells, moved, strict=True)
             ]
-        )
-        own = (self.shares * own).sum(axis=1)
-        noise = 2.0 * self.steps.shape[2] * (self.shares**2 * self._noise).sum(axis=1)
-        pooled = float(self.route.class_shares @ own)
-        moves = shrink_steps((own - pooled)[:, None], noise, np.ones(len(own)))[:, 0]
-        return np.maximum(pooled + moves, 0.1 * abs(pooled))
+            for read, of_cells, moved in zip(found, masses, steps, strict=True)
+        ]
+    )
+    own = (shares * own).sum(axis=1)
+    wrong = 2.0 * steps.shape[2] * (shares**2 * noise).sum(axis=1)
+    pooled = float(classes.shares @ own)
+    moves = shrink_steps((own - pooled)[:, None], wrong, np.ones(len(own)))[:, 0]
+    return np.maximum(pooled + moves, TUNED.least_trace * abs(pooled))
 
-    @cached_property
-    def moves(self):
-        """Corrections along the axes, shrunk from cell to class to all rows."""
-        axes, n_cells = self.axes, self.masses.shape[1]
-        priors = np.stack([axes @ (self.pooled * s * s[:, None]) @ axes.T for s in self.scales])
-        noisy = np.stack([[self._along(i, k) for k in range(n_cells)] for i in range(len(priors))])
-        classes = np.einsum("ik,ikab->iab", self.shares, noisy)
-        class_noise = (self.shares**2 * self._noise).sum(axis=1)
-        classes = priors + shrink_matrices(classes - priors, class_noise)
-        if n_cells == 1:
-            return (positive_part(classes) - priors)[:, None]
-        apart = (noisy - classes[:, None]).reshape(-1, *priors.shape[1:])
-        apart = shrink_matrices(apart, self._noise.ravel()).reshape(noisy.shape)
-        return positive_part(classes[:, None] + apart) - priors[:, None]
 
-    def _along(self, code, cell):
-        """Noisy covariance of one cell along the axes."""
-        step = self.axes @ self.steps[code, cell]
-        scatter = self.axes @ self.moments[code].scatters[cell] @ self.axes.T
-        return scatter / self.masses[code, cell] - np.outer(step, step)
+def longest_axes(pooled):
+    """Return the axes of the pooled covariance, the longest first."""
+    values, vectors = np.linalg.eigh(pooled)
+    kept = int((values > TUNED.least_share * values.sum()).sum())
+    return vectors[:, ::-1][:, : max(1, min(kept, TUNED.own_axes))].T
 
-    @cached_property
-    def _noise(self):
-        """Variance of the noise of an entry of a covariance off the diagonal."""
-        return (np.stack([read.scatter_sd for read in self.moments]) / self.masses) ** 2
+
+def along(axes, found, masses, steps):
+    """Return noisy covariances of the cells along the axes."""
+    noisy = np.empty((*masses.shape, len(axes), len(axes)))
+    for code, cell in np.ndindex(masses.shape):
+        step = axes @ steps[code, cell]
+        scatter = axes @ found[code].scatters[cell] @ axes.T
+        noisy[code, cell] = scatter / masses[code, cell] - np.outer(step, step)
+    return noisy
+
+
+def corrections(priors, noisy, shares, noise):
+    """Return corrections along the axes, shrunk from cell to class to all rows."""
+    classes = np.einsum("ik,ikab->iab", shares, noisy)
+    class_noise = (shares**2 * noise).sum(axis=1)
+    classes = priors + shrink_matrices(classes - priors, class_noise)
+    if noisy.shape[1] == 1:
+        return (positive_part(classes) - priors)[:, None]
+    apart = (noisy - classes[:, None]).reshape(-1, *priors.shape[1:])
+    apart = shrink_matrices(apart, noise.ravel()).reshape(noisy.shape)
+    return positive_part(classes[:, None] + apart) - priors[:, None]

@@ -83,10 +83,11 @@ class ByClass(Query):
             (*within.l2_squared, *_sums_of_two(joins.l2_squared)),
         )
 
-    def released_for(self, released, code):
-        """Return the release of one class, as that of its query."""
-        values = tuple(block[code] for block in released.values)
-        return replace(released, values=values, query=self.queries[code])
+    def read(self, released):
+        """Return what the query of every class reads in its part of the release."""
+        parts = enumerate(self.queries)
+        values = ((query, tuple(block[code] for block in released.values)) for code, query in parts)
+        return [query.read(replace(released, values=own, query=query)) for query, own in values]
 
 
 def frames_of(domain, centers, bits, axes=None):

@@ -1,10 +1,14 @@
 """PrivateGenerator: what it draws, what it asks, and what bugs would show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator_plan import Route, _spiked, number_of_cells, shares
+from skdp_bary.estimators import _generator_questions
+from skdp_bary.estimators._generator_plan import shares
+from skdp_bary.estimators._generator_questions import class_moments, clipping_lengths, spiked
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay, replay_after
@@ -139,7 +143,7 @@ def test_pure_privacy_is_refused_with_the_reason():
     [
         ({"n_components": 0}, "n_components"),
         ({"n_components": "many"}, "n_components"),
-        ({"radius": -1.0}, "radius"),
+        ({"class_spread": -1.0}, "class_spread"),
         ({"image_shape": (2, 3)}, "image_shape"),
         ({"image_shape": 4}, "image_shape"),
         ({"image_shape": (2.0, 2)}, "image_shape"),
@@ -153,8 +157,8 @@ def test_wrong_parameters_are_refused(settings, message, data):
 
 def test_number_of_cells_is_a_public_rule():
     many, few = make(n_hint=10**6), make(n_hint=10**6, epsilon=1e-3)
-    assert number_of_cells(many, 4, 2, 10**6) == 5 and number_of_cells(few, 4, 2, 10**6) == 1
-    assert number_of_cells(many, 3000, 10, 10**6) == 1
+    assert many._setting(4, 2, 10**6).n_cells == 5 and few._setting(4, 2, 10**6).n_cells == 1
+    assert many._setting(3000, 10, 10**6).n_cells == 1
     with pytest.raises(ValueError, match="n_components=1 "):
         many.privacy_plan(12_000)
     names = [step.name for step in many.privacy_plan(4).steps]
@@ -234,7 +238,12 @@ def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
     X, y = data
     candidate = make(
-        neighbors=relation, n_components=2, radius=0.03, epsilon=300.0, delta=1e-5, random_state=0
+        neighbors=relation,
+        n_components=2,
+        class_spread=0.03,
+        epsilon=300.0,
+        delta=1e-5,
+        random_state=0,
     )
     base = record_fit(candidate, {"X": X, "y": y})
     queries = base.records[-1].query.queries
@@ -260,16 +269,8 @@ def test_labels_and_sizes_follow_the_relation(data):
         means = next(r for r in record.records if r.released.name == "means")
         exact = np.array_equal(means.exact[0], means.released.values[0])
         assert exact == (relation == "replace_one")
-        route = Route(record.fitted, FactsOf(record, relation))
-        assert np.array_equal(route.class_sizes, np.bincount(y)) == exact
-
-
-class FactsOf:
-    """The part of the facts of a recorded fit that sizes are read from."""
-
-    def __init__(self, record, relation):
-        self.released = {r.released.name: r.released for r in record.records}
-        self.n_classes, self.relation = 2, relation
+        masses = [read.mass[0] for read in means.query.read(means.released)]
+        assert np.array_equal(masses, np.bincount(y)) == exact
 
 
 def test_unpaid_releases_are_found_by_replay(monkeypatch, data):
@@ -282,41 +283,49 @@ def test_unpaid_releases_are_found_by_replay(monkeypatch, data):
     neighbor = {"X": far, "y": labels}
     candidate = make(neighbors="replace_any", n_components=1, random_state=0)
     assert replay(candidate, {"X": near, "y": y}, neighbor).holds
-    bugs = {
-        "class_sizes": lambda X, y: np.bincount(y, minlength=2).astype(float),
-        "class_means": lambda X, y: np.stack([X[y == c].mean(axis=0) for c in (0, 1)]),
-        "reaches": lambda X, y: np.array(
-            [np.linalg.norm(X[y == c] - 0.5, axis=1).max() for c in (0, 1)]
-        ),
-    }
-    for name, value in bugs.items():
+    for bug in (sizes_of_rows, means_of_rows, lengths_of_rows):
         with monkeypatch.context() as patch:
-            patch.setattr(PrivateGenerator, "fit", spying_fit(name, value))
+            patch.setattr(PrivateGenerator, "fit", spying_fit(bug))
             report = replay(candidate, {"X": near, "y": y}, neighbor)
-        assert not report.holds, name
+        assert not report.holds, bug.__name__
 
 
-def spying_fit(name, value):
-    """Return a fit in which the route takes one of its numbers from the rows."""
+def spying_fit(bug):
+    """Return a fit in which the conversation takes one of its numbers from the rows."""
     honest = PrivateGenerator.fit
 
     def fit(self, X, y=None, **others):
-        class Leaking(Route):
-            pass
-
-        setattr(Leaking, name, property(lambda route: value(np.asarray(X), np.asarray(y))))
-        self._query = lambda step, facts: Leaking(self, facts).query(step)
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, function in bug(np.asarray(X), np.asarray(y)).items():
+                patch.setattr(_generator_questions, name, function)
             return honest(self, X, y, **others)
-        finally:
-            del self._query
 
     return fit
 
 
+def sizes_of_rows(X, y):
+    sizes = np.bincount(y, minlength=2).astype(float)
+    return {"clipping_lengths": lambda *facts: clipping_lengths(*facts[:-1], sizes)}
+
+
+def means_of_rows(X, y):
+    means = np.stack([X[y == c].mean(axis=0) for c in (0, 1)])
+
+    def leaking(setting, facts):
+        return replace((yield from class_moments(setting, facts)), means=means)
+
+    return {"class_moments": leaking}
+
+
+def lengths_of_rows(X, y):
+    lengths = [np.linalg.norm(X[y == c] - 0.5, axis=1).max() for c in (0, 1)]
+    return {"clipping_lengths": lambda *facts: np.array(lengths)}
+
+
 @pytest.mark.parametrize("n_cells", [1, 5])
 def test_shares_of_the_plan_add_up(n_cells):
-    assert sum(shares(n_cells).values()) == pytest.approx(1.0)
+    setting = make(n_components=n_cells)._setting(4, 2, None)
+    assert sum(shares(setting).values()) == pytest.approx(1.0)
 
 
 def test_classes_that_are_read_under_replace_one_settle_the_cells():
@@ -363,4 +372,4 @@ def test_advice_is_right_about_the_means():
 def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
     """The square of the edge and that of an eigenvalue there may round to different numbers."""
     for sd in np.random.default_rng(0).uniform(0.1, 1.0, size=2000):
-        assert np.isfinite(_spiked(np.zeros((2, 2)), float(sd))).all()
+        assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()

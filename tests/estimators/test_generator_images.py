@@ -10,7 +10,7 @@ from skdp_bary.estimators._generator_images import (
     smooth_covariance,
     stationary,
 )
-from skdp_bary.estimators._generator_plan import _spiked
+from skdp_bary.estimators._generator_questions import spiked
 from skdp_bary.estimators._shrinkage import positive_part, shrink_matrices
 from skdp_bary.geometry import Box
 
@@ -64,12 +64,12 @@ def test_axes_stand_out_of_the_noise_and_the_trace_is_kept():
     rng = np.random.default_rng(2)
     exact = np.diag(np.r_[20.0, 10.0, np.full(198, 0.5)])
     noisy = exact + symmetric_noise(200, 0.2, rng)
-    found = _spiked(noisy, 0.2)
+    found = spiked(noisy, 0.2)
     assert np.trace(found) == pytest.approx(np.trace(exact), rel=0.05)
     assert np.linalg.norm(found - exact) < 0.5 * np.linalg.norm(noisy - exact)
     assert np.linalg.eigvalsh(found).min() > -1e-9
     few = np.diag([4.0, 1.0])
-    np.testing.assert_allclose(_spiked(few, 1e-9), few, atol=1e-6)
+    np.testing.assert_allclose(spiked(few, 1e-9), few, atol=1e-6)
 
 
 def test_matrices_are_shrunk_by_their_noise():

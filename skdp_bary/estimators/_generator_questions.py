@@ -1,0 +1,251 @@
+"""What PrivateGenerator asks: means, a pooled scatter, cells of the classes, their moments."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..privacy._noise import public_generator
+from ..summaries._by_class import ByClass, frames_of
+from ..summaries._cell_grams import CellGrams
+from ..summaries._cluster_sums import ClippedMeans, ClusterMoments, digits_of
+from ..summaries._frames import Axes
+from ..summaries._moments import Moments, symmetric
+from ._generator_images import image_basis, largest_variances, smooth_covariance
+from ._generator_mixture import read_mixture
+from ._generator_tuning import TUNED
+from ._shrinkage import positive_part, shrink_steps, unlengthened
+from ._weighted_kmeans import weighted_kmeans
+
+
+def questions(setting, facts):
+    """Ask for the moments of all cells, and return the Mixture and the shares of the classes.
+
+    1. *means*: mass, sum and spread of every class about the center of the domain.
+    2. *scatter*: second moments of all rows about the released means of their classes.
+    3. *cells_1, ...*: where there are several cells, rounds of Lloyd's algorithm in the leading
+       axes of the scatter.
+    4. *grams*: mass, mean and second moments of every cell.
+    """
+    domain = facts.domain
+    classes = yield from class_moments(setting, facts)
+    scatter = yield from pooled_scatter(setting, facts, classes)
+    basis, n_cells = image_basis(setting.image_shape), setting.n_cells
+    centers = [np.zeros((1, facts.n_features))] * facts.n_classes
+    if basis is None or n_cells > 1:
+        limits = classes.shares @ largest_variances(domain, classes.means)
+        axes = leading_axes(scatter.denoised(limits), domain)
+        basis = axes.vectors if basis is None else basis
+    if n_cells > 1:
+        centers = yield from cell_centers(setting, facts, classes, scatter.radius, axes)
+    frames, lengths = class_frames(facts, classes.means), TUNED.gram_reach * classes.reaches
+    query = about_cells(CellGrams, facts, frames, centers, lengths, TUNED.gram_shares)
+    released = yield "grams", query
+    return read_mixture(domain, classes, scatter, basis, query, released), classes.shares
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """What the first step says of the classes.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_classes,)
+        Noisy or public numbers of persons, at least one.
+    means : ndarray of shape (n_classes, n_features)
+        Drawn to the center of the domain where they are noise.
+    reaches : ndarray of shape (n_classes,)
+        Lengths that rows are clipped to: root mean square distances from the mean.
+    """
+
+    sizes: np.ndarray
+    means: np.ndarray
+    reaches: np.ndarray
+
+    @cached_property
+    def shares(self):
+        """Shares of the classes."""
+        return self.sizes / self.sizes.sum()
+
+    @cached_property
+    def reach(self):
+        """A length for the rows of all classes together."""
+        return math.sqrt(float((self.reaches**2).mean()))
+
+
+def class_moments(setting, facts):
+    """Ask for mass, sum and spread about the center of the domain, and return ClassMoments."""
+    domain = facts.domain
+    frames = class_frames(facts, np.tile(domain.center, (facts.n_classes, 1)))
+    origins = [np.zeros((1, facts.n_features))] * facts.n_classes
+    radii = np.full(facts.n_classes, domain.radius)
+    query = about_cells(ClusterMoments, facts, frames, origins, radii, (1.0, 1.0, 1.0))
+    found = query.read((yield "means", query))
+    masses = np.array([read.mass[0] for read in found])
+    mass_sds = np.array([read.mass_sd for read in found])
+    sizes = np.maximum(masses, np.maximum(2.0 * mass_sds, 1.0))
+    sums, sds = first_sums(found)
+    noise, basis = (sds / sizes) ** 2, image_basis(setting.image_shape)
+    moves = shrink_steps(sums / sizes[:, None], noise, sizes, basis, domain.radius)
+    reaches = clipping_lengths(setting, domain, found, sizes)
+    return ClassMoments(sizes, domain.clip(domain.center + moves), reaches)
+
+
+def clipping_lengths(setting, domain, found, sizes):
+    """Return root mean square distances of rows from the means of their classes, or the given one.
+
+    They are drawn together by their noise. In few dimensions distances differ more, and rows are
+    clipped further out.
+    """
+    wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))
+    if setting.class_spread is not None:
+        return np.full(len(sizes), wider * float(setting.class_spread))
+    squares, noise = mean_squares(found, sizes)
+    pooled = float(sizes / sizes.sum() @ squares)
+    squares = pooled + shrink_steps((squares - pooled)[:, None], noise, sizes)[:, 0]
+    largest = domain.radius
+    return wider * np.sqrt(np.clip(squares, (TUNED.least_reach * largest) ** 2, largest**2))
+
+
+def mean_squares(found, sizes):
+    """Return mean square distances of rows from the means of their classes, and their noise."""
+    sums, sds = first_sums(found)
+    spreads = np.array([read.spread[0] for read in found])
+    wrong = np.array([read.spread_sd[0] for read in found])
+    lengths = (sums**2).sum(axis=1)
+    noise = (wrong / sizes) ** 2 + 4.0 * lengths * sds**2 / sizes**4
+    return (spreads - (lengths - sums.shape[1] * sds**2) / sizes) / sizes, noise
+
+
+def first_sums(found):
+    """Return the sums of the rows of every class about the center, and their noise."""
+    return np.stack([r.sums[0] for r in found]), np.array([r.sums_sd[0] for r in found])
+
+
+@dataclass(frozen=True, eq=False)
+class PooledScatter:
+    """Covariance of all rows about the means of their classes, as it was released.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_features, n_features)
+    noise_sd : float
+        Of an entry off the diagonal.
+    radius : float
+        Distance that rows were clipped to.
+    image_shape : tuple or None
+    """
+
+    matrix: np.ndarray
+    noise_sd: float
+    radius: float
+    image_shape: tuple | None
+
+    def denoised(self, limits):
+        """Return the covariance without most of its noise.
+
+        Parameters
+        ----------
+        limits : ndarray of shape (n_features,)
+            Variances that the means allow, for images.
+        """
+        if self.image_shape is None:
+            return self._spiked
+        noise = self.noise_sd**2
+        return positive_part(smooth_covariance(self.matrix, noise, limits, self.image_shape))
+
+    @cached_property
+    def _spiked(self):
+        return spiked(self.matrix, self.noise_sd)
+
+
+def pooled_scatter(setting, facts, classes):
+    """Ask for second moments about the means of the classes, and return the PooledScatter."""
+    query = Moments(
+        classes.means,
+        TUNED.scatter_reach * classes.reach,
+        second="pooled",
+        block_weights=(TUNED.other_noise, TUNED.other_noise, 1.0),
+        units=facts.units,
+        total_public=facts.total_public,
+    )
+    released = yield "scatter", query
+    scale = query.step**2 / (facts.units * classes.sizes.sum())
+    matrix = symmetric(released.values[2][0], released.values[3][0]) * scale
+    noise_sd = released.noise_sd[3] * scale
+    return PooledScatter(matrix, noise_sd, query.radius, setting.image_shape)
+
+
+def leading_axes(covariance, domain):
+    """Return the axes of a covariance, the longest first; the leading ones are kept."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = min(TUNED.most_axes, len(values))
+    return Axes(vectors[:, ::-1].T, np.maximum(values[::-1][:kept], 1e-9 * domain.radius**2))
+
+
+def cell_centers(setting, facts, classes, largest, axes):
+    """Ask for clipped means of the cells, some rounds, in the leading axes.
+
+    Returns the centers of the cells of every class relative to its mean, with all features.
+    """
+    radius = min(TUNED.cell_reach * math.sqrt(float(axes.variances.sum())), largest)
+    frames, radii = class_frames(facts, classes.means, axes), np.full(facts.n_classes, radius)
+    centers = [first_cells(setting, axes)] * facts.n_classes
+    for i in range(TUNED.rounds):
+        query = about_cells(ClippedMeans, facts, frames, centers, radii, (TUNED.mass_share, 1.0))
+        found = query.read((yield f"cells_{i + 1}", query))
+        centers = [
+            moved_cells(of_class.used_centers, read, size)
+            for of_class, read, size in zip(query.queries, found, classes.sizes, strict=True)
+        ]
+    return [places @ axes.kept for places in centers]
+
+
+def first_cells(setting, axes):
+    """Return centers that quantize the pooled Gaussian."""
+    rng = public_generator(setting.random_state)
+    points = rng.standard_normal((TUNED.drawn, len(axes.variances)))
+    points *= np.sqrt(axes.variances)
+    return weighted_kmeans(points, np.ones(TUNED.drawn), setting.n_cells, 1, rng)
+
+
+def moved_cells(asked, read, size):
+    """Return the centers after a round: shrunken steps, small masses taken for larger ones."""
+    mass = np.maximum(read.mass, TUNED.least_mass * size / len(asked))
+    return asked + shrink_steps(read.sums / mass[:, None], (read.sums_sd / mass) ** 2, mass)
+
+
+def class_frames(facts, centers, axes=None):
+    """Return a frame about the center of every class."""
+    return frames_of(facts.domain, centers, digits_of(facts.units).rows, axes)
+
+
+def about_cells(query_class, facts, frames, centers, lengths, shares):
+    """Return a question about the cells of every class, whose rows are clipped to one length."""
+    kind = (shares, False, facts.units, facts.total_public)
+    return ByClass(
+        tuple(
+            query_class(frame, places, np.full(len(places), length), *kind)
+            for frame, places, length in zip(frames, centers, lengths, strict=True)
+        )
+    )
+
+
+def spiked(matrix, sd):
+    """Return a noisy covariance with the axes above the noise, and variances across them.
+
+    The noise lengthens eigenvalues and turns their axes, by amounts that random matrices tell.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    edge = 2.0 * sd * math.sqrt(len(values))
+    kept = int((values > TUNED.detected * edge).sum())
+    kept = max(kept, min(TUNED.fewest_axes, len(values)))
+    top, axes = np.maximum(values[-kept:], edge + 1e-300), vectors[:, -kept:]
+    clean = unlengthened(top, edge)
+    clean *= np.maximum(1.0 - edge**2 / (4.0 * clean**2), 0.0)
+    inside = (axes * clean) @ axes.T
+    across = np.maximum(np.diagonal(matrix) - np.diagonal((axes * top) @ axes.T), 0.0)
+    # what the axes take of the noise by their choice is missing across them
+    missing = max(float(np.trace(matrix) - clean.sum()), 0.0) * (kept < len(values))
+    return inside + np.diag(across * (missing / max(float(across.sum()), 1e-300)))

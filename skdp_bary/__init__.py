@@ -5,7 +5,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BudgetAccountant": "skdp_bary.privacy._accountant",
+    "BudgetAccountant": "skdp_bary.privacy.ledger.accountant",
     "DPSlicedWasserstein": "skdp_bary.estimators",
     "DomainScaler": "skdp_bary.transformers",
     "JLTransformer": "skdp_bary.transformers",

@@ -15,9 +15,9 @@ from os import PathLike
 import numpy as np
 
 from .geometry._domains import Domain, check_domain
-from .privacy._accountant import SharedBudget
-from .privacy._filters import LARGEST_EPSILON, LOSS_UNIT
 from .privacy._neighbors import RELATIONS
+from .privacy.ledger.accountant import SharedBudget
+from .privacy.ledger.filters import LARGEST_EPSILON, LOSS_UNIT
 
 MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
 MOST_STEPS = 10_000  # of a plan, of starts, of epochs: more are never meant

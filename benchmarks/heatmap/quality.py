@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from skdp_bary.estimators._heatmap_density import blur
+from skdp_bary.estimators._heatmap.density import blur
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.metrics import (
     earth_mover_distance,

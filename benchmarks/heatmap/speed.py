@@ -21,10 +21,10 @@ from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.summaries._partition import Partition, PartitionCounts, QuadGrid
-from skdp_bary.summaries._reduce import collect
-from skdp_bary.summaries._rows import Rows
-from skdp_bary.summaries._sources import open_source
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.rows.persons import Rows
+from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
 
 RESULTS = Results("heatmap_speed")
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])

@@ -32,15 +32,15 @@ from benchmarks.kmeans.paper import PaperKMeans  # noqa: E402
 from benchmarks.kmeans.quality import BOUNDS, FROM_FILES, SIZES, baseline, cost, load  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
-from skdp_bary.estimators._weighted_kmeans import nearest, weighted_kmeans  # noqa: E402
+from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans  # noqa: E402
 from skdp_bary.geometry import Box  # noqa: E402
 from skdp_bary.geometry._projections import haar_frame  # noqa: E402
-from skdp_bary.privacy._noise import noise_generator  # noqa: E402
-from skdp_bary.summaries._cover import CoverQuery, cover_radii  # noqa: E402
-from skdp_bary.summaries._cover_grid import REACH  # noqa: E402
-from skdp_bary.summaries._frames import Frame  # noqa: E402
-from skdp_bary.summaries._query import Sketch  # noqa: E402
-from skdp_bary.summaries._rows import Chunk  # noqa: E402
+from skdp_bary.privacy.noise.sampler import noise_generator  # noqa: E402
+from skdp_bary.summaries.asking.query import Sketch  # noqa: E402
+from skdp_bary.summaries.clusters.cover import CoverQuery, cover_radii  # noqa: E402
+from skdp_bary.summaries.clusters.cover_grid import REACH  # noqa: E402
+from skdp_bary.summaries.moments.frames import Frame  # noqa: E402
+from skdp_bary.summaries.rows.persons import Chunk  # noqa: E402
 
 RESULTS = Results("kmeans_cover")
 CLUSTERS, RADII, PICKS, RATE = 16, 8, 16, 0.05

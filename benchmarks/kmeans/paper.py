@@ -11,15 +11,15 @@ import math
 import numpy as np
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._kmeans_cover import RaceMethod, check_delta_allows_cover
-from skdp_bary.estimators._kmeans_methods import PrivateClusters, about_clusters
-from skdp_bary.estimators._shrinkage import read_means
-from skdp_bary.estimators._weighted_kmeans import weighted_kmeans
+from skdp_bary.estimators._denoise.shrinkage import read_means
+from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
+from skdp_bary.estimators._kmeans.cover import RaceMethod, check_delta_allows_cover
+from skdp_bary.estimators._kmeans.methods import PrivateClusters, about_clusters
 from skdp_bary.geometry._projections import haar_frame
-from skdp_bary.privacy._noise import public_generator
-from skdp_bary.summaries._cluster_sums import ClippedMeans, digits_of
-from skdp_bary.summaries._cover import ClusterCounts, CoverQuery, cover_radii
-from skdp_bary.summaries._frames import Axes, Frame
+from skdp_bary.privacy.noise.sampler import public_generator
+from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, digits_of
+from skdp_bary.summaries.clusters.cover import ClusterCounts, CoverQuery, cover_radii
+from skdp_bary.summaries.moments.frames import Axes, Frame
 
 _DISTORTION = 0.99  # of the projection, which is also the growth of the radii
 _UNPROJECTED = 5  # features up to which rows are not projected

@@ -23,13 +23,13 @@ from scipy.stats import wasserstein_distance
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateMeasure
-from skdp_bary.estimators._tree_methods import CountsMethod
+from skdp_bary.estimators._denoise.trees import CountsMethod
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries._hierarchy import CellCounts
-from skdp_bary.summaries._query import Sketch
-from skdp_bary.summaries._rows import Chunk
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.summaries.trees.hierarchy import CellCounts
 
 RESULTS = Results("measure_accuracy")
 METHODS = ("haar", "least_squares", "pmm", "flat")

@@ -16,10 +16,10 @@ from benchmarks.recording import Results, peak_bytes, run_alone
 from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries._hierarchy import HaarDifferences
-from skdp_bary.summaries._reduce import collect
-from skdp_bary.summaries._rows import Rows
-from skdp_bary.summaries._sources import open_source
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.rows.persons import Rows
+from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.trees.hierarchy import HaarDifferences
 
 RESULTS = Results("measure_speed")
 N, DEPTH, SIDE = 10**7, 20, 1024

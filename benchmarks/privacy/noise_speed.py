@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from benchmarks.recording import Results
-from skdp_bary.privacy._noise import noise_generator
+from skdp_bary.privacy.noise.sampler import noise_generator
 
 try:
     import opendp.prelude as dp

@@ -16,7 +16,7 @@ import pyarrow
 from pyarrow import csv
 
 from benchmarks.recording import Results
-from skdp_bary.summaries._csv import CsvFile
+from skdp_bary.summaries.rows.csv import CsvFile
 
 RESULTS = Results("csv_reader")
 GOAL = 1.5

@@ -34,7 +34,7 @@ from skdp_bary import (  # noqa: E402
 )
 from skdp_bary.estimators import _base  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.summaries._reduce import collect  # noqa: E402
+from skdp_bary.summaries.asking.counting import collect  # noqa: E402
 
 RESULTS = Results("dask_speed")
 CHUNK = 1_000_000

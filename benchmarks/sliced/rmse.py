@@ -24,7 +24,7 @@ from skdp_bary import DPSlicedWasserstein
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, tight_frame
 from skdp_bary.privacy import bernstein_bound, calibrate_sigma
-from skdp_bary.privacy._calibration import gaussian_mu
+from skdp_bary.privacy.accounting.calibration import gaussian_mu
 
 RESULTS = Results("sliced_rmse")
 EPSILON, DELTA = 1.0, 1e-5

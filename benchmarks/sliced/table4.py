@@ -33,8 +33,8 @@ from scipy.special import gammaln, logsumexp
 
 from benchmarks.recording import Results
 from skdp_bary.privacy import bernstein_bound, calibrate_sigma, clt_bound
-from skdp_bary.privacy._projection_curves import projection_law
-from skdp_bary.privacy._projection_profile import projection_epsilon
+from skdp_bary.privacy.accounting.projection_curves import projection_law
+from skdp_bary.privacy.accounting.projection_profile import projection_epsilon
 
 RESULTS = Results("sliced_table4")
 EPSILON = 10.0

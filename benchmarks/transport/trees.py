@@ -17,9 +17,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye_array, hstack, vstack
 
 from benchmarks.recording import Results
-from skdp_bary.transport._tree import Tree, cell_codes, select_top, spread_leaves
-from skdp_bary.transport._tree_l1 import l1_objective, minimize_l1
-from skdp_bary.transport._tree_posterior import infer_masses
+from skdp_bary.transport._tree.l1 import l1_objective, minimize_l1
+from skdp_bary.transport._tree.nodes import Tree, cell_codes, select_top, spread_leaves
+from skdp_bary.transport._tree.posterior import infer_masses
 
 RESULTS = Results("tree_speed")
 

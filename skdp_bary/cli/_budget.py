@@ -6,11 +6,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from ..privacy._accountant import BudgetAccountant
-from ..privacy._chain import Receipt
-from ..privacy._entries import FIELDS, RAISE
-from ..privacy._filters import COMPOSITIONS
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ..privacy.ledger.accountant import BudgetAccountant
+from ..privacy.ledger.chain import Receipt
+from ..privacy.ledger.entry import FIELDS, RAISE
+from ..privacy.ledger.filters import COMPOSITIONS
 from ._pages import BUDGET_STATUS, Page
 from ._text import cell, say
 

@@ -15,8 +15,8 @@ from ..estimators import (
 )
 from ..exceptions import BudgetError
 from ..geometry import Box
-from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ..privacy.ledger.accountant import BudgetAccountant
 from ._files import PromisedFile, check_target
 from ._interrupts import uninterrupted
 from ._outputs import check_form, heatmap, points

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from .._optional import import_optional
-from ..summaries._csv import CsvFile
-from ..summaries._parquet import ParquetFile
+from ..summaries.rows.csv import CsvFile
+from ..summaries.rows.parquet import ParquetFile
 
 _SHOWN_PERCENT = 5
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")

@@ -1,13 +1,13 @@
-"""Private estimators: one public family a file."""
+"""Private estimators: one public family a folder."""
 
-from ._adapter import PrivateDomainAdapter
-from ._barycenter import PrivateWassersteinBarycenter
-from ._cluster_curve import ClusterCurve, choose_n_clusters
-from ._generator import PrivateGenerator
-from ._heatmap import PrivateEMDHeatmap
-from ._kmeans import PrivateKMeans
+from ._adapter.estimator import PrivateDomainAdapter
+from ._barycenter.estimator import PrivateWassersteinBarycenter
+from ._generator.estimator import PrivateGenerator
+from ._heatmap.estimator import PrivateEMDHeatmap
+from ._kmeans.curve import ClusterCurve, choose_n_clusters
+from ._kmeans.estimator import PrivateKMeans
 from ._measure import PrivateMeasure
-from ._sliced import DPSlicedWasserstein
+from ._sliced.estimator import DPSlicedWasserstein
 
 __all__ = [
     "ClusterCurve",

@@ -13,23 +13,23 @@ from sklearn.utils.validation import validate_data
 from .._parameters import PRIVACY_RULES, check_parameters
 from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
-from ..privacy._accountant import BudgetAccountant
 from ..privacy._checks import check_integer
-from ..privacy._entries import note_of
-from ..privacy._filters import SumFilter
-from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
-from ..privacy._noise import noise_generator
-from ..privacy._plan import Plan, Step, split_epsilon, split_mu
-from ..privacy._subsampled_plan import SubsampledPlan, subsampled_plan
-from ..summaries._dask import named_columns
-from ..summaries._desk import Desk, Rehearsal
-from ..summaries._rows import Rows
-from ..summaries._sources import open_source
+from ..privacy.accounting.plans import Plan, Step, split_epsilon, split_mu
+from ..privacy.accounting.subsampled_plan import SubsampledPlan, subsampled_plan
+from ..privacy.ledger.accountant import BudgetAccountant
+from ..privacy.ledger.entry import note_of
+from ..privacy.ledger.filters import SumFilter
+from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from ..privacy.noise.sampler import noise_generator
+from ..summaries.asking.desk import Desk, Rehearsal
+from ..summaries.rows.dask import named_columns
+from ..summaries.rows.persons import Rows
+from ..summaries.rows.sources import open_source
 from ._alone import fitted_alone
 from ._bridge import asks_by_step, step_by_step
-from ._guarantee import Guarantee, GuaranteeRepr, width_of
-from ._prelude import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
+from ._face.guarantee import Guarantee, GuaranteeRepr, width_of
+from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "

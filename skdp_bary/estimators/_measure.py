@@ -9,14 +9,14 @@ from .._parameters import PRIVACY_RULES, Integer, Option
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
 from ..geometry._domains import Box, Domain
 from ..privacy._checks import check_integer
-from ..privacy._mechanisms import RoundedGaussian
-from ..privacy._noise import public_generator
-from ..transport._haar import prune
+from ..privacy.noise.mechanisms import RoundedGaussian
+from ..privacy.noise.sampler import public_generator
 from ..transport._measures import DiscreteMeasure
+from ..transport._tree.haar import prune
 from ._base import BasePrivateEstimator
-from ._frame_output import as_dataframe
-from ._misplaced import warn_of_border
-from ._tree_methods import METHODS, by_level, cell_support
+from ._denoise.trees import METHODS, by_level, cell_support
+from ._face.frames import as_dataframe
+from ._face.misfit import warn_of_border
 
 _AUTO_DEPTHS = (1, 20)
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares

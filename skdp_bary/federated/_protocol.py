@@ -19,15 +19,15 @@ from .._parameters import (
     PublicDomain,
     check_parameters,
 )
-from ..estimators._heatmap_fit import HeatmapCells, Measurement, fit_l1, fit_posterior
-from ..estimators._heatmap_views import HeatmapViews
+from ..estimators._heatmap.fit import HeatmapCells, Measurement, fit_l1, fit_posterior
+from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_integer, exact
-from ..privacy._noise import noise_generator
-from ..summaries._partition import Partition, QuadGrid
-from ..summaries._rows import check_floats, encode_weights, person_masses
-from ..summaries._sampling import random_order
+from ..privacy.noise.sampler import noise_generator
+from ..summaries.rows.persons import check_floats, encode_weights, person_masses
+from ..summaries.rows.sampling import random_order
+from ..summaries.trees.partition import Partition, QuadGrid
 from ._bounds import shuffle_distance
 from ._polya import polya_sampler
 

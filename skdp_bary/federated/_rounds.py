@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Number, check_parameters
-from ..estimators._heatmap_methods import AdaptiveMethod, HeatmapSetting
+from ..estimators._heatmap.methods import AdaptiveMethod, HeatmapSetting
 from ..privacy._checks import check_integer, exact, float_below
-from ..privacy._noise import noise_generator, public_generator
-from ..privacy._plan import split_epsilon
-from ..summaries._rows import encode_persons
+from ..privacy.accounting.plans import split_epsilon
+from ..privacy.noise.sampler import noise_generator, public_generator
+from ..summaries.rows.persons import encode_persons
 from ._protocol import (
     MAX_DEPTH,
     ShuffleAnalyzer,

@@ -10,7 +10,7 @@ from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
 from ..model_selection._public_steps import RAW, join_names, public_fault, walk_steps
 from ..model_selection._step_rules import sklearn_name
-from ..privacy._selection_plan import SelectionPlan
+from ..privacy.accounting.selection_plan import SelectionPlan
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 

@@ -2,7 +2,7 @@
 
 from sklearn.pipeline import Pipeline
 
-from ..estimators._guarantee import width_of
+from ..estimators._face.guarantee import width_of
 from ..geometry import Ball, Box, check_domain
 from ..model_selection._public_steps import join_names
 from ..schema import Schema

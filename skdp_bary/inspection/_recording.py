@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import PrivacyWarning
-from ..summaries._tape import Tape, use_tape
+from ..summaries.asking.tape import Tape, use_tape
 
 
 @dataclass(frozen=True)

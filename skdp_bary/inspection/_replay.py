@@ -12,9 +12,9 @@ from math import inf
 import numpy as np
 
 from ..privacy._checks import exact
-from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from ..privacy._neighbors import ADD_REMOVE
-from ..privacy._race import RaceChoice
+from ..privacy.accounting.races import RaceChoice
+from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from ._race_replay import compare_picks
 from ._recording import record_fit, with_same_chance
 

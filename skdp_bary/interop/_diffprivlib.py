@@ -12,11 +12,11 @@ import warnings
 
 from .._optional import import_optional
 from ..exceptions import PrivacyWarning, RelationError
-from ..privacy._accountant import check_accountant
 from ..privacy._checks import check_integer, exact, float_below
-from ..privacy._entries import SPEND
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
-from ..privacy._spending import BudgetPart
+from ..privacy.ledger.accountant import check_accountant
+from ..privacy.ledger.entry import SPEND
+from ..privacy.ledger.spending import BudgetPart
 
 _LIBRARY = import_optional("diffprivlib", "peers", "DiffprivlibAccountant")
 _NOTE = "as stated by diffprivlib"

@@ -10,17 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
 from ..estimators._alone import fitted_alone
-from ..estimators._guarantee import Guarantee, GuaranteeRepr
+from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_integer
-from ..privacy._entries import note_of
-from ..privacy._noise import noise_generator
-from ..privacy._plan import Step
-from ..privacy._private_selection import make_trials
-from ..summaries._desk import Desk, PaidSteps
-from ..summaries._reduce import require_readable
-from ..summaries._release import require_noise
+from ..privacy.accounting.plans import Step
+from ..privacy.accounting.selection import make_trials
+from ..privacy.ledger.entry import note_of
+from ..privacy.noise.sampler import noise_generator
+from ..summaries.asking.counting import require_readable
+from ..summaries.asking.desk import Desk, PaidSteps
+from ..summaries.asking.release import require_noise
 from ._search_parts import search_parts
 from ._trial import make_trial
 

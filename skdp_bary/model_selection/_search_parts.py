@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..estimators._base import BasePrivateEstimator
-from ..summaries._sources import is_chunked, is_dask
+from ..summaries.rows.sources import is_chunked, is_dask
 from ._public_steps import public_fault, walk_steps
 
 

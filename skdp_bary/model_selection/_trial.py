@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from ..privacy._calibration import gaussian_epsilon, gaussian_mu
 from ..privacy._checks import exact
-from ..privacy._mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy._plan import Step, split_epsilon
-from ..privacy._private_selection import selection_mu
-from ..privacy._selection_plan import SelectionPlan
-from ..summaries._losses import NearestLoss
+from ..privacy.accounting.calibration import gaussian_epsilon, gaussian_mu
+from ..privacy.accounting.plans import Step, split_epsilon
+from ..privacy.accounting.selection import selection_mu
+from ..privacy.accounting.selection_plan import SelectionPlan
+from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from ..summaries.clusters.losses import NearestLoss
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..summaries._rows import encode_labels
+from ..summaries.rows.persons import encode_labels
 from ._axes import map_aspect, matplotlib_module, open_axes
 from ._measure import NOT_PRIVATE
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..privacy._entries import SPEND
 from ..privacy._neighbors import compose_parts
+from ..privacy.ledger.entry import SPEND
 from ._axes import open_axes
 
 _CALLER = "BudgetDisplay"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..estimators._heatmap_density import raster
+from ..estimators._heatmap.density import raster
 from ._axes import matplotlib_module, open_axes
 
 _CALLER = "HeatmapDisplay"

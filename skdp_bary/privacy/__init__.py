@@ -1,6 +1,6 @@
 """Numbers and noise of differential privacy: knows no rows, estimators or transport."""
 
-from ._projection_curves import bernstein_bound, clt_bound
-from ._projection_profile import calibrate_sigma
+from .accounting.projection_curves import bernstein_bound, clt_bound
+from .accounting.projection_profile import calibrate_sigma
 
 __all__ = ["bernstein_bound", "calibrate_sigma", "clt_bound"]

@@ -7,15 +7,15 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..privacy._neighbors import ADD_REMOVE
-from ..summaries._by_class import ByClass
-from ..summaries._cell_grams import CellGrams
-from ..summaries._cluster_sums import ClusterQuery
-from ..summaries._frame_counts import Gram
-from ..summaries._head_gradients import ClippedGradients, PredictedClasses
-from ..summaries._moments import Moments
-from ..summaries._projected_histogram import ProjectedHistogram
-from ..summaries._row_features import FeaturesOf
-from ..summaries._rows import Chunk
+from ..summaries.asking.by_class import ByClass
+from ..summaries.clusters.cell_grams import CellGrams
+from ..summaries.clusters.cluster_sums import ClusterQuery
+from ..summaries.moments.frame_counts import Gram
+from ..summaries.moments.moments import Moments
+from ..summaries.networks.head_gradients import ClippedGradients, PredictedClasses
+from ..summaries.networks.row_features import FeaturesOf
+from ..summaries.rows.persons import Chunk
+from ..summaries.slices.histogram import ProjectedHistogram
 from ._crowds import crowded_pairs
 from ._hostile import Pair, rewritten
 

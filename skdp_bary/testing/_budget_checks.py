@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV
 
 from ..exceptions import BudgetError, ReadOnlyLedgerError
 from ..inspection._recording import quiet, record_fit
-from ..privacy._calibration import gaussian_delta
 from ..privacy._checks import exact
-from ..privacy._noise import NoiseSource
+from ..privacy.accounting.calibration import gaussian_delta
+from ..privacy.noise.sampler import NoiseSource
 from ._hostile import make_arguments
 from ._settings import default_setting, feature_counts, is_unfitted, require, settings, with_budget
 

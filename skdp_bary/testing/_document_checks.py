@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from sklearn.base import clone
 
 from ..inspection._recording import quiet
-from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import RELATIONS
+from ..privacy.ledger.accountant import BudgetAccountant
 from ._hostile import make_arguments
 from ._settings import default_setting, feature_count, require, settings
 

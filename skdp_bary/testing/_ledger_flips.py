@@ -4,7 +4,7 @@ import os
 from collections import Counter
 
 from ..exceptions import LedgerError
-from ..privacy._accountant import BudgetAccountant
+from ..privacy.ledger.accountant import BudgetAccountant
 
 REFUSED, HARMLESS, GAVE_BUDGET, CRASHED = "refused", "harmless", "gave budget", "crashed"
 

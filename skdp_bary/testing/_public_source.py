@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..estimators import PrivateDomainAdapter
-from ..summaries._row_features import N_DRAWS
-from ..summaries._sources import open_source
+from ..summaries.networks.row_features import N_DRAWS
+from ..summaries.rows.sources import open_source
 
 _SOURCE_ROWS = 80
 

@@ -7,10 +7,10 @@ import numpy as np
 from ..inspection._recording import record_fit
 from ..inspection._replay import replay, replay_after
 from ..privacy._neighbors import ADD_REMOVE
-from ..summaries._by_class import ByClass
-from ..summaries._cluster_sums import ClusterQuery
-from ..summaries._frame_counts import Gram
-from ..summaries._row_features import FeaturesOf
+from ..summaries.asking.by_class import ByClass
+from ..summaries.clusters.cluster_sums import ClusterQuery
+from ..summaries.moments.frame_counts import Gram
+from ..summaries.networks.row_features import FeaturesOf
 from ._aim import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..privacy._accountant import BudgetAccountant
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ..privacy.ledger.accountant import BudgetAccountant
 
 DELTAS = (0.0, 1e-5)
 

@@ -8,28 +8,33 @@ from ..geometry._cell_tree import CellTree
 from ..geometry._domains import Box
 from ..geometry._slices import SliceLattice
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
-from ..summaries._bounds import ClippedSum, DistanceHistogram, PersonCount
-from ..summaries._by_class import ByClass
-from ..summaries._cell_grams import CellGrams
-from ..summaries._cell_spreads import CellSpreads
-from ..summaries._cell_sums import CellSums
-from ..summaries._cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
-from ..summaries._cover import ClusterCounts, CoverQuery
-from ..summaries._frame_counts import Gram, GridHistogram
-from ..summaries._frames import Frame
-from ..summaries._head_gradients import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
-from ..summaries._hierarchy import CellCounts, HaarDifferences
-from ..summaries._level_counts import LevelCounts
-from ..summaries._losses import NearestLoss
-from ..summaries._mapped import Mapped
-from ..summaries._moments import Moments
-from ..summaries._partition import Partition, PartitionCounts, QuadGrid
-from ..summaries._projected_cost import ProjectedCost
-from ..summaries._projected_histogram import ClassSizes
-from ..summaries._projected_quantiles import ProjectedQuantiles
-from ..summaries._projected_rows import ProjectedRows
-from ..summaries._row_features import FeaturesOf, RowFeatures
-from ..summaries._row_mapped import RowMapped
+from ..summaries.asking.by_class import ByClass
+from ..summaries.asking.mapped import Mapped
+from ..summaries.asking.row_mapped import RowMapped
+from ..summaries.clusters.cell_grams import CellGrams
+from ..summaries.clusters.cell_spreads import CellSpreads
+from ..summaries.clusters.cell_sums import CellSums
+from ..summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
+from ..summaries.clusters.cover import ClusterCounts, CoverQuery
+from ..summaries.clusters.losses import NearestLoss
+from ..summaries.moments.bounds import ClippedSum, DistanceHistogram, PersonCount
+from ..summaries.moments.frame_counts import Gram, GridHistogram
+from ..summaries.moments.frames import Frame
+from ..summaries.moments.moments import Moments
+from ..summaries.networks.head_gradients import (
+    ClippedGradients,
+    HeadFrame,
+    HeadPoint,
+    PredictedClasses,
+)
+from ..summaries.networks.row_features import FeaturesOf, RowFeatures
+from ..summaries.slices.cost import ProjectedCost
+from ..summaries.slices.histogram import ClassSizes
+from ..summaries.slices.quantiles import ProjectedQuantiles
+from ..summaries.slices.rows import ProjectedRows
+from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
+from ..summaries.trees.level_counts import LevelCounts
+from ..summaries.trees.partition import Partition, PartitionCounts, QuadGrid
 from ._small_worlds import Slack, World, explore
 
 _LINE = Box([-1.0], [1.0])

@@ -10,18 +10,18 @@ import torch
 from torch import nn
 
 from ..estimators import DPSlicedWasserstein
-from ..estimators._sliced_sketch import SlicedSketch
+from ..estimators._sliced.sketch import SlicedSketch
 from ..exceptions import RelationError
 from ..geometry import Ball
 from ..geometry._projections import haar_frame, tight_frame
 from ..geometry._slices import SliceLattice
-from ..privacy._batched_plan import batched_plan
-from ..privacy._entries import note_of
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
-from ..privacy._noise import noise_generator
-from ..summaries._batches import BatchReleases
-from ..summaries._projected_quantiles import ProjectedQuantiles
-from ..summaries._row_mapped import RowMapped
+from ..privacy.accounting.batched_plan import batched_plan
+from ..privacy.ledger.entry import note_of
+from ..privacy.noise.sampler import noise_generator
+from ..summaries.asking.batches import BatchReleases
+from ..summaries.asking.row_mapped import RowMapped
+from ..summaries.slices.quantiles import ProjectedQuantiles
 from ._encoding import RowForward, encoded_chunks
 from ._losses import SlicedQuantileLoss
 from ._networks import ResidualMap

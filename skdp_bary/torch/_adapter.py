@@ -23,7 +23,7 @@ from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
-from ..privacy._noise import public_generator
+from ..privacy.noise.sampler import public_generator
 from ._adaptation import BatchAdaptation, SketchAdaptation, Source
 from ._networks import feature_network, head_network
 from ._training import Training, seeded_network

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from .._values import as_numbers
-from ..summaries._rows import check_floats
+from ..summaries.rows.persons import check_floats
 from ._networks import FirstChannels, channels_of
 
 _CHUNK_ROWS = 4096

@@ -25,7 +25,7 @@ from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
-from ..privacy._noise import public_generator
+from ..privacy.noise.sampler import public_generator
 from ._losses import SlicedQuantileLoss
 from ._networks import generator_network
 from ._saving import generator_state, read_state, restore_release, write_state

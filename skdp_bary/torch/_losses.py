@@ -2,8 +2,8 @@
 
 import torch
 
-from ..estimators._sliced_sketch import SlicedSketch
-from ..estimators._sliced_views import SlicedViews
+from ..estimators._sliced.sketch import SlicedSketch
+from ..estimators._sliced.views import SlicedViews
 
 
 class SlicedQuantileLoss(torch.nn.Module):

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..estimators._sliced_directions import public_directions
-from ..estimators._sliced_sketch import SlicedSketch
+from ..estimators._sliced.sketch import SlicedSketch
 from ..geometry._ball import Ball
+from ..geometry._directions import public_directions
 from ..geometry._domains import Box
 from ..geometry._slices import SliceLattice
-from ..privacy._mechanisms import RoundedGaussian
-from ..privacy._plan import Plan, Step
-from ..summaries._projected_quantiles import ProjectedQuantiles
+from ..privacy.accounting.plans import Plan, Step
+from ..privacy.noise.mechanisms import RoundedGaussian
+from ..summaries.slices.quantiles import ProjectedQuantiles
 
 _FORMAT = 1
 _NOT_SAVED = ("network", "encoder", "callback", "checkpoint", "accountant", "bounds", "directions")

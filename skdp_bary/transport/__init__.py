@@ -1,10 +1,10 @@
 """Optimal transport between public or released measures; no privacy word in it."""
 
-from ._barycenter import free_support_barycenter
-from ._lift import lift_support, plan_cost
+from ._barycenter.free_support import free_support_barycenter
+from ._barycenter.lift import lift_support, plan_cost
+from ._barycenter.search import BarycenterEvent
 from ._measures import DiscreteMeasure
 from ._result import BarycenterResult, TransportResult
-from ._search import BarycenterEvent
 from ._semidiscrete.solve import solve_semidiscrete
 from ._univariate import quantiles, univariate_cost, univariate_plan
 

@@ -13,10 +13,11 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.estimators import _base
-from skdp_bary.privacy import _memory, _sqlite
-from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.summaries._csv import CsvFile
-from skdp_bary.summaries._hierarchy import CellCounts
+from skdp_bary.privacy.ledger import memory as _memory
+from skdp_bary.privacy.ledger import sqlite as _sqlite
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.summaries.rows.csv import CsvFile
+from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
 from tests.attack import (
     __main__,
@@ -35,7 +36,7 @@ from tests.attack.runner import Line, merged, run_attacks
 from tests.attack.sensitivity import Search, searches
 from tests.attack.suite import PROMISES
 from tests.inspection.test_replay import HalfStated, asking
-from tests.privacy import test_ledger_crash, test_ledger_flips
+from tests.privacy.ledger import test_ledger_crash, test_ledger_flips
 from tests.summaries.reader_trials import csv_trial
 
 SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from skdp_bary.cli import main
-from skdp_bary.privacy._accountant import BudgetAccountant
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from skdp_bary import (
 )
 from skdp_bary.estimators import _base
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
-from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy._noise import NoiseSource
-from skdp_bary.summaries._tape import Tape, use_tape
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.sampler import NoiseSource
+from skdp_bary.summaries.asking.tape import Tape, use_tape
 
 X = np.random.default_rng(0).random((400, 2))
 

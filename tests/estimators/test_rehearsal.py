@@ -14,7 +14,7 @@ from skdp_bary import (
 from skdp_bary.estimators import _base
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy._noise import MAX_SCALE
+from skdp_bary.privacy.noise.sampler import MAX_SCALE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 X = np.random.default_rng(0).random((40, 6))

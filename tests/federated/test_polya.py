@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare, nbinom
 
 from skdp_bary.federated._polya import PolyaSampler, polya_sampler
-from skdp_bary.privacy._noise import NoiseSource, noise_generator
+from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from skdp_bary.federated import (
     shuffle_messages,
     simulate_shuffle,
 )
-from skdp_bary.privacy import _noise
+from skdp_bary.privacy.noise import sampler as _noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

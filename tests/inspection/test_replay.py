@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.privacy._mechanisms import Sensitivity
-from skdp_bary.summaries._hierarchy import CellCounts
+from skdp_bary.privacy.noise.mechanisms import Sensitivity
+from skdp_bary.summaries.trees.hierarchy import CellCounts
 
 X = np.random.default_rng(0).random((50, 2))
 X[-5:] = 0.7  # equal rows, whose effects on an answer add up

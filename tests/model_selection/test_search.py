@@ -22,11 +22,11 @@ from skdp_bary import (
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._trial import make_trial
-from skdp_bary.privacy._calibration import gaussian_mu
 from skdp_bary.privacy._checks import exact
-from skdp_bary.privacy._plan import race_plan
-from skdp_bary.privacy._private_selection import make_trials, selection_mu
-from skdp_bary.summaries._release import release
+from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.accounting.plans import race_plan
+from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
+from skdp_bary.summaries.asking.release import release
 
 pytestmark = pytest.mark.filterwarnings("ignore:param_grid varies")
 # The number of atoms shows at once whether the better candidate was chosen.
@@ -152,7 +152,7 @@ def test_the_noise_of_scores_is_what_is_published(delta, monkeypatch):
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr("skdp_bary.summaries._desk.release", noted)
+    monkeypatch.setattr("skdp_bary.summaries.asking.desk.release", noted)
     search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, delta=delta)
     search.fit(corners(300), groups=np.arange(300) // 3)
     for released in (each for each in seen if each.name == "score"):

@@ -4,7 +4,7 @@ import pytest
 
 from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
 from skdp_bary.estimators import _base
-from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.testing import check_empirical_loss
 from skdp_bary.testing._discovery import private_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource

@@ -9,8 +9,8 @@ import gzip
 
 import numpy as np
 
-from skdp_bary.summaries._csv import CsvFile
-from skdp_bary.summaries._parquet import ParquetFile
+from skdp_bary.summaries.rows.csv import CsvFile
+from skdp_bary.summaries.rows.parquet import ParquetFile
 
 HEADER = b"id,x,note,y"
 _CELLS = (

@@ -12,12 +12,12 @@ from skdp_bary.estimators._base import BasePrivateEstimator
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.privacy._mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from skdp_bary.privacy._noise import NoiseSource, noise_generator
-from skdp_bary.privacy._plan import Plan, Step
-from skdp_bary.summaries._hierarchy import CellCounts
-from skdp_bary.summaries._reduce import collect
-from skdp_bary.summaries._release import release
+from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
+from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.asking.release import release
+from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing import check_private_estimator, parametrize_with_privacy_checks
 from skdp_bary.testing._suite import CHECKS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp_bary.privacy._mechanisms import Sensitivity
+from skdp_bary.privacy.noise.mechanisms import Sensitivity
 from skdp_bary.testing._small_worlds import explore, query_classes
 from skdp_bary.testing._world_list import SLACKS, asked_in, small_worlds, world_size
 

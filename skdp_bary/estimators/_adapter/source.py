@@ -1,0 +1,244 @@
+"""What the adapter knows before it asks about a private row: all of it from the public source."""
+
+import inspect
+import pickle
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_X_y
+
+from ...geometry._domains import check_domain
+from ...summaries.networks.row_features import N_DRAWS, RowFeatures, raw_features
+from .head import Head, new_head, train_head
+
+N_VIEWS = 2  # of a private row; the source has as many more
+_LENGTH = 10.0  # of typical scaled features
+_REACH = 2.0  # of the ball of features, in units of the longest source row
+_HELD_OUT = 10  # one source row in so many tells how good the source model is
+_PROBED = 8
+_BLOCK = 1 << 10
+_VIEWS = (
+    "views is called as views(rows, draws) and returns altered rows: draws has shape (n_rows, "
+    f"{N_DRAWS}), uniform numbers in [0, 1) for every row, and is no random generator"
+)
+
+
+class EstimatorFeatures:
+    """Features that a public fitted estimator computes of rows."""
+
+    def __init__(self, estimator, method):
+        self.estimator = estimator
+        self.method = method
+
+    def __call__(self, rows):
+        return getattr(self.estimator, self.method)(rows)
+
+    def __eq__(self, other):
+        """Two estimators that were fitted alike are one public map."""
+        return type(other) is type(self) and pickle.dumps(vars(self)) == pickle.dumps(vars(other))
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The public source: its features, the head trained on them, and how good it is.
+
+    Attributes
+    ----------
+    features : RowFeatures
+    tables : ndarray of shape (n_views, n_rows, n_features)
+        Scaled features of the training rows and, where there are views, of views of them.
+    codes : ndarray of int of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+    head : Head
+    score : float
+        Accuracy on views (rows, where there are none) that were not trained on.
+    seed : int
+        Of public random choices.
+    n_inputs : int
+        Number of features of a row.
+    """
+
+    features: RowFeatures
+    tables: np.ndarray
+    codes: np.ndarray
+    classes: np.ndarray
+    head: Head
+    score: float
+    seed: int
+    n_inputs: int
+    kept: dict = field(default_factory=dict, repr=False)
+
+    def once(self, key, make):
+        """Return what `make` returned when it was first asked for under this key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def frequencies(self):
+        """Share of every class among the source rows."""
+        return np.bincount(self.codes, minlength=self.n_classes) / len(self.codes)
+
+    @cached_property
+    def axes(self):
+        """Principal axes of the features, the widest first, one a line."""
+        flat = self.tables.reshape(-1, self.tables.shape[2])
+        gram = np.zeros((flat.shape[1], flat.shape[1]))
+        for start in range(0, len(flat), _BLOCK):
+            block = flat[start : start + _BLOCK].astype(np.float64)
+            gram += block.T @ block
+        return np.ascontiguousarray(linalg.eigh(gram)[1][:, ::-1].T)
+
+    def generator(self, *place):
+        """Return public randomness for a place in the fit."""
+        return np.random.default_rng([self.seed, *place])
+
+    def refit(self, moved):
+        """Return the head after more training on moved features of the source rows.
+
+        A noisy answer may send rows anywhere; they stay in the ball of features.
+        """
+        lengths = np.sqrt((moved.astype(np.float64) ** 2).sum(axis=2, keepdims=True))
+        room = self.features.radius / np.maximum(lengths, self.features.radius)
+        moved = np.nan_to_num(moved * room).astype(np.float32)
+        return train_head(self.head, moved, self.codes, self.generator(1), refit=True)
+
+
+def read_source(estimator, X, y, rng):
+    """Train the public part of a :class:`PrivateDomainAdapter` and return it as a source.
+
+    Parameters
+    ----------
+    estimator : PrivateDomainAdapter
+        Its parameters; nothing is written.
+    X, y : array-like
+        Public rows and their labels.
+    rng : numpy.random.Generator
+    """
+    X, y = check_X_y(X, y, dtype=np.float64)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y_source must hold at least two classes, got {classes!r}.")
+    order = rng.permutation(len(X))
+    X, codes = X[order], codes[order]
+    features = _scaled_features(estimator, X, y[order])
+    views = range(1 + 2 * N_VIEWS if features.views is not None else 1)
+    tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
+    n_held = len(X) // _HELD_OUT
+    seed = int(rng.integers(1 << 31))
+    start = new_head(tables.shape[2], estimator.hidden, len(classes), rng)
+    train = tables[:, n_held:]
+    head = train_head(start, train, codes[n_held:], rng)
+    held = slice(0, n_held) if n_held else slice(None)
+    judged = tables[1 : 1 + N_VIEWS, held] if len(tables) > 1 else tables[:, held]
+    hits = [head.scores(table).argmax(axis=1) == codes[held] for table in judged]
+    score = float(np.mean(hits))
+    return Source(features, train, codes[n_held:], classes, head, score, seed, X.shape[1])
+
+
+def _scaled_features(estimator, X, y):
+    """Return the map to features, scaled by the source so that their typical length is known."""
+    domain = None if estimator.bounds is None else check_domain(estimator.bounds, X.shape[1])
+    extract = feature_function(estimator.estimator, X, y)
+    bare = RowFeatures(
+        domain,
+        estimator.row_map,
+        estimator.views,
+        extract,
+        np.zeros(1),
+        np.ones(1),
+        1.0,
+        estimator.block_rows,
+    )
+    if bare.views is not None:
+        _try_views(bare, X[:_PROBED])
+    _require_rowwise(bare, X[:_PROBED])
+    blocks = range(0, len(X), _BLOCK)
+    raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])
+    if not np.isfinite(raw).all():
+        raise ValueError("The features of X_source contain NaN or infinity.")
+    center, width = raw.mean(axis=0), raw.std(axis=0)
+    if extract is not None:
+        width = np.full(len(width), np.sqrt((width**2).mean()))
+    width = np.where(width > 0.0, width, 1.0)
+    scale = width * (max(1.0, np.sqrt(len(width)) / _LENGTH))
+    radius = _REACH * float(np.sqrt((((raw - center) / scale) ** 2).sum(axis=1)).max())
+    return RowFeatures(
+        domain,
+        estimator.row_map,
+        estimator.views,
+        extract,
+        center,
+        scale,
+        max(radius, 1.0),
+        estimator.block_rows,
+    )
+
+
+def feature_function(estimator, X, y):
+    """Return the function of rows that an estimator, fitted or not, or a callable stands for."""
+    if estimator is None:
+        return None
+    method = next((m for m in ("transform", "predict_proba") if hasattr(estimator, m)), None)
+    if method is None:
+        if not callable(estimator):
+            raise ValueError(
+                "estimator must be None, a callable, or have transform or predict_proba, got "
+                f"{estimator!r}."
+            )
+        return estimator
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        estimator = clone(estimator).fit(X, y)
+    return EstimatorFeatures(estimator, method)
+
+
+def check_views_signature(views):
+    """Raise unless a function of rows can be called with rows and draws."""
+    try:
+        signature = inspect.signature(views)
+    except (TypeError, ValueError):
+        return  # some callables of other languages have none
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ValueError(f"{_VIEWS}; got {views!r} ({error}).") from None
+
+
+def _try_views(maps, X):
+    """Call views on a few public rows, so that what is wrong with it is said in its own words."""
+    mapped = replace(maps, extract=None)
+    raw_features(mapped, X)
+    try:
+        raw_features(mapped, X, 1)
+    except Exception as error:
+        raise ValueError(f"{_VIEWS}. On rows of X_source it failed: {error}") from error
+
+
+def _require_rowwise(maps, X):
+    """Refuse maps that treat a row otherwise beside other rows, as far as source rows show it."""
+    for view in (0, 1) if maps.views is not None else (0,):
+        together = raw_features(maps, X, view)
+        alone = np.concatenate([raw_features(maps, X[i : i + 1], view) for i in range(len(X))])
+        backwards = raw_features(maps, X[::-1], view)[::-1]
+        scale = np.abs(alone).max() + 1e-300
+        for other in (together, backwards):
+            if other.shape != alone.shape or not np.abs(other - alone).max() <= 1e-4 * scale:
+                raise ValueError(
+                    "row_map, views and estimator must treat every row by itself: a row of "
+                    "X_source has other features beside other rows."
+                )

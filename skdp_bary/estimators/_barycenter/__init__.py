@@ -1,0 +1,5 @@
+"""PrivateWassersteinBarycenter and its methods."""
+
+from .estimator import PrivateWassersteinBarycenter
+
+__all__ = ["PrivateWassersteinBarycenter"]

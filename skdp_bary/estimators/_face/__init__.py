@@ -1,0 +1,1 @@
+"""What every estimator shows: guarantees, labels, warnings, frames."""

@@ -1,0 +1,31 @@
+"""The public labels by which rows are divided."""
+
+import numpy as np
+
+from ...privacy._neighbors import REPLACE_ONE
+from ...summaries.rows.dask import distinct_labels
+
+
+def named_classes(classes):
+    """Return labels that a user named as an array, or raise unless they are distinct."""
+    named = np.asarray(classes)
+    if named.ndim != 1 or named.size == 0 or len(np.unique(named)) != named.size:
+        raise ValueError(f"classes must be distinct labels, got {classes!r}.")
+    return named
+
+
+def named_or_found_classes(classes, y, relation):
+    """Return the labels named, or those that occur where the relation makes them public.
+
+    None where rows have no labels.
+    """
+    if classes is not None:
+        return named_classes(classes)
+    if y is None:
+        return None
+    if relation == REPLACE_ONE:
+        return distinct_labels(y)
+    raise ValueError(
+        "y is given, so classes must name the public set of labels: under "
+        f"neighbors={relation!r} the labels that occur are private."
+    )

@@ -1,0 +1,150 @@
+"""What a private estimator promises and what is left of its budget, in diagrams and notebooks.
+
+Everything shown is a parameter, a plan or a total of the ledger: no row is read and nothing is
+charged.
+"""
+
+import warnings
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from ..._sklearn import captioned_block
+from ...geometry._domains import Domain
+
+# scikit-learn reads the docstrings of what it draws and does not know the section "Privacy".
+warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
+
+_RELATIONS = {
+    "add_remove": "adding or removing one person",
+    "replace_one": "replacing one person by another with the same label",
+    "replace_any": "replacing one person by any other",
+}
+_REFUSALS = (TypeError, ValueError, ArithmeticError)  # of parameters that no fit accepts
+_SEEDED = "seeded noise: NOT PRIVATE"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one fit promises.
+
+    Attributes
+    ----------
+    relation : {"add_remove", "replace_one", "replace_any"}
+    epsilon, delta : float
+    steps : tuple of (str, str)
+        Names of the steps and of their mechanisms.
+    seeded : bool
+        Whether the noise can be drawn again, so that nothing is promised.
+    condition : str, default=""
+        When this holds: "" for a fit that was made.
+    scope : str, default=""
+        What epsilon and delta are the price of, where it is more than one fit.
+    """
+
+    relation: str
+    epsilon: float
+    delta: float
+    steps: tuple
+    seeded: bool
+    condition: str = ""
+    scope: str = ""
+
+    @classmethod
+    def of_plan(cls, plan, *, seeded, condition=""):
+        """Return what a plan promises."""
+        steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
+        terms = plan.relation, plan.epsilon, plan.delta
+        return cls(*terms, steps, seeded, condition, plan.scope)
+
+    @property
+    def mechanisms(self):
+        """Names of the mechanisms, each once."""
+        return ", ".join(dict.fromkeys(mechanism for _, mechanism in self.steps))
+
+
+class GuaranteeRepr:
+    """Show the guarantee in diagrams and notebooks.
+
+    The estimator has an ``accountant`` and a method ``_guarantee``, which raises ValueError or
+    TypeError where its parameters allow no fit.
+    """
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, _caption(self))
+
+    def _html_repr(self):
+        return super()._html_repr() + _table(self)
+
+
+def width_of(bounds, default):
+    """Return the number of features that public bounds tell, or `default` where they do not."""
+    if isinstance(bounds, Domain):
+        return bounds.n_features
+    try:
+        return max(np.size(side) for side in bounds) if np.ndim(bounds[0]) else default
+    except (TypeError, IndexError, KeyError, ValueError):
+        return default
+
+
+def _caption(estimator):
+    try:
+        guarantee = estimator._guarantee()
+    except _REFUSALS:
+        return "parameters that no fit accepts"
+    if guarantee.seeded:
+        return _SEEDED
+    words = [
+        f"epsilon={guarantee.epsilon}, delta={guarantee.delta}, {guarantee.relation}",
+        guarantee.scope,
+        guarantee.mechanisms,
+    ]
+    if estimator.accountant is not None:
+        words.append(f"left: {_left(estimator.accountant)}")
+    return "; ".join(filter(None, words))
+
+
+def _table(estimator):
+    try:
+        lines = _lines(estimator._guarantee())
+    except _REFUSALS as error:
+        lines = [("Guarantee", f"none: {error}")]
+    lines.append(("Budget", _budget(estimator.accountant)))
+    body = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in lines
+    )
+    return f'<table class="skdp-guarantee"><caption>Privacy</caption><tbody>{body}</tbody></table>'
+
+
+def _lines(guarantee):
+    promise = f"epsilon={guarantee.epsilon}, delta={guarantee.delta}"
+    if guarantee.scope:
+        promise += f" for the whole search; {guarantee.scope}"
+    if guarantee.seeded:
+        promise = f"{_SEEDED}. It would be {promise} with random_state=None."
+    return [
+        ("Guarantee", promise + guarantee.condition),
+        ("Neighbors", f"{guarantee.relation}: {_RELATIONS[guarantee.relation]}"),
+        ("Mechanisms", "; ".join(f"{name}: {mechanism}" for name, mechanism in guarantee.steps)),
+    ]
+
+
+def _budget(accountant):
+    if accountant is None:
+        return "of its own: what several fits cost together is nowhere added up"
+    try:
+        ceiling = f" of epsilon={accountant.epsilon}, delta={accountant.delta}"
+    except AttributeError:
+        return f"accountant is no BudgetAccountant, but {accountant!r}"
+    return f"left: {_left(accountant)}{ceiling}"
+
+
+def _left(accountant):
+    try:
+        epsilon, delta = accountant.remaining()
+    except Exception as error:  # a picture must not fail because a server or a file cannot be read
+        return f"cannot be read ({type(error).__name__})"
+    return f"epsilon={epsilon}, delta={delta}"

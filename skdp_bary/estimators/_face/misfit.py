@@ -1,0 +1,94 @@
+"""Signs in a release that bounds do not fit the rows. Post-processing: they cost nothing."""
+
+import warnings
+
+import numpy as np
+
+from ...exceptions import PrivacyWarning
+from ...geometry._domains import Box
+
+_ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
+_FEW = 0.1  # of the persons expected
+_CLEAR = 3.0  # standard deviations of the noise, which no empty map is likely to pass
+_THIN = 1.0 / 16.0  # of the width of the domain
+_MOST = 0.95  # of the mass
+_FEATURES = 3  # with more, rows of many zeros lie at a face by nature
+
+
+def warn_of_missing(total, measurements, facts, epsilon):
+    """Warn when a map holds few of the persons expected, or no more than noise would show.
+
+    Parameters
+    ----------
+    total : float
+        Released number of persons on the map.
+    measurements : list of Measurement
+        The noisy masses that it was made of.
+    facts : Facts
+    epsilon : float
+    """
+    known = facts.size is not None and facts.size * epsilon >= _ENOUGH
+    noisy, deviation = _noisy_total(measurements)
+    if known and total < _FEW * facts.size:
+        found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
+    elif noisy < _CLEAR * deviation:
+        found, hint = "on the map, no more than its noise alone would show", ""
+    else:
+        return
+    warnings.warn(
+        f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
+        f"carry no mass: check the units and the order of the columns{hint}.",
+        PrivacyWarning,
+        stacklevel=4,
+    )
+
+
+def _noisy_total(measurements):
+    """Return the mass of the map before it is made non-negative, and its standard deviation.
+
+    Every measurement that covers the map has a sum of its own. They count by their precision:
+    Laplace noise of some rate has a variance of 2 / rate**2 on every cell.
+    """
+    total = precision = 0.0
+    for measured in measurements:
+        covered = np.exp2(-2.0 * measured.level).sum()
+        if covered == 1.0:
+            weight = measured.rate**2 / (2.0 * len(measured.mass))
+            total += weight * measured.mass.sum()
+            precision += weight
+    return total / precision, precision**-0.5
+
+
+def warn_of_border(points, weights, facts, epsilon, bounds):
+    """Warn when nearly all mass of a release lies in a thin layer at one face of the given box.
+
+    Rows outside of a domain are moved to its border, where they look like rows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    weights : ndarray of shape (n_points,)
+        Both released.
+    facts : Facts
+    epsilon : float
+    bounds : object
+        As given to the estimator; bought ones fit.
+    """
+    domain = facts.domain
+    given = bounds is not None and isinstance(domain, Box) and facts.n_features <= _FEATURES
+    if not given or facts.size is None or facts.size * epsilon < _ENOUGH:
+        return
+    places = (points - domain.low) / (domain.high - domain.low)
+    total = weights.sum()
+    for name, near in (("low", places <= _THIN), ("high", places >= 1.0 - _THIN)):
+        shares = weights @ near / total
+        feature = int(np.argmax(shares))
+        if shares[feature] > _MOST:
+            warnings.warn(
+                f"Nearly all of the release lies at the {name} end of feature {feature}. Rows "
+                "outside of bounds are moved to their border: check the units and the order of "
+                "the columns. If the rows do lie there, narrower bounds tell more.",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+            return

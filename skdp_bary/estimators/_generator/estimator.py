@@ -1,0 +1,336 @@
+"""PrivateGenerator: synthetic rows of every class from one private release."""
+
+import math
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..._parameters import (
+    MOST_FEATURES,
+    PRIVACY_RULES,
+    Integer,
+    Integers,
+    Labels,
+    Number,
+    Option,
+    Weights,
+)
+from ...privacy._checks import check_integer
+from ...privacy.accounting.calibration import gaussian_mu
+from ...privacy.noise.sampler import public_generator
+from .._base import BasePrivateEstimator
+from .._denoise.shrinkage import positive_part
+from .._face.classes import named_or_found_classes
+from .._face.frames import as_dataframe
+from .._generator_questions import questions
+from .plan import GeneratorSetting, shares
+
+_MOST_CELLS = 256
+_NEEDS_DELTA = (
+    "PrivateGenerator releases second moments with Gaussian noise and needs delta > 0; "
+    "PrivateMeasure has a pure form."
+)
+_MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
+_NOISY = 0.1
+
+
+class PrivateGenerator(BasePrivateEstimator):
+    """Synthetic rows with labels: a private mixture of rectified Gaussians for every class.
+
+    The rows of a class are divided into a few cells, and every cell is described by a noisy mass,
+    mean and covariance. Samples are Gaussians with these moments after being clipped to the bounds.
+    There is one release, and any number of samples is drawn from it at no further cost.
+
+    Parameters
+    ----------
+    n_components : "auto" or int, default="auto"
+        Number of cells of a class, at most 256. "auto" takes 5, or 1 where public facts say that
+        noise would drown more: where the Gaussian parameter of the budget times the number of
+        persons of a class is below 5000, or where matrices of 5 cells would not fit 256 MB.
+
+    image_shape : tuple or None, default=None
+        Public (height, width) or (height, width, channels) of rows that are images, pixel by pixel
+        and the channels of a pixel together. Means are then smoothed in a cosine basis, neighboring
+        pixels vary together, and pixels that are dark in the mean stay dark.
+
+    class_spread : float or None, default=None
+        Public guess of the root mean square distance of rows from the mean of their class; rows are
+        clipped a little further out. None takes it from the first release.
+
+    classes : array-like or None, default=None
+        Public labels. None: rows without labels are one class; rows with labels need the set,
+        except under "replace_one", where labels are public.
+
+    class_prior : array-like of shape (n_classes,) or None, default=None
+        Public frequencies of the labels that samples get when none is asked for. None takes those
+        of the release.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, above zero and much smaller than one over the number
+        of persons.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border, and samples are inside.
+        None buys a box with a fifth of the budget.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets the number of cells only. None buys a noisy
+        count with a twentieth of the budget under "add_remove", and reads the number under the
+        other relations, which make it public.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_classes, n_components, n_features)
+        Mean of every cell.
+    covariances_ : ndarray of shape (n_classes, n_components, n_features, n_features)
+        Covariance of every cell; computed when asked for.
+    weights_ : ndarray of shape (n_classes, n_components)
+        Probability of every cell; they sum to 1.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_components_ : int
+        Number of cells of a class; public.
+    domain_ : Box, Ball or Mask
+        Public or bought domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian; ``delta=0`` is refused.
+    Sensitivity
+        Rows are clipped to released balls, and a row counts in its class and cell only. With a
+        constant c appended to a clipped row of length at most r, the matrix of its outer product
+        moves by ``r**2 + c**2`` when it joins and by ``sqrt(2) (r**2 + c**2)`` when it is replaced,
+        whichever cell it goes to; a mean by r and 2 r; the pooled second moment by ``r**2`` and
+        ``sqrt(2) r**2``. Who changes the class under "replace_any" leaves one and joins another.
+    Budget
+        All steps, and what buys bounds and size, cost (epsilon, delta) together.
+    Released
+        means_, covariances_, weights_, classes_, n_components_, domain_, privacy_, n_features_in_,
+        feature_names_in_
+    Not covered
+        none: no method but fit takes rows.
+
+    See Also
+    --------
+    PrivateMeasure : Synthetic rows of any shape in few dimensions, and pure privacy.
+    sklearn.mixture.GaussianMixture : Mixtures without privacy.
+
+    Notes
+    -----
+    What classifiers learn from samples is what means and covariances tell. Private diffusion models
+    are more accurate on images at large epsilon, and take hours on a GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateGenerator
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=20000)
+    >>> X = np.clip(0.1 * rng.normal(size=(20000, 3)) + np.where(y[:, None] == 0, 0.3, 0.7), 0, 1)
+    >>> generator = PrivateGenerator(classes=[0, 1], bounds=(0, 1), n_hint=20000).fit(X, y)
+    >>> generator.means_.shape
+    (2, 1, 3)
+    >>> rows, labels = generator.sample(1000, y=1)
+    >>> bool(abs(rows.mean() - 0.7) < 0.05)
+    True
+    """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
+        "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
+        "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
+        "class_spread": Number(1e-30, 1e30) | None,
+        "classes": Labels() | None,
+        "class_prior": Weights() | None,
+    }
+
+    def __init__(
+        self,
+        n_components="auto",
+        *,
+        image_shape=None,
+        class_spread=None,
+        classes=None,
+        class_prior=None,
+        epsilon=1.0,
+        delta=1e-6,
+        bounds=None,
+        n_hint=None,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.image_shape = image_shape
+        self.class_spread = class_spread
+        self.classes = classes
+        self.class_prior = class_prior
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def sample(self, n_samples=1, y=None, random_state=None, *, as_frame=False):
+        """Draw synthetic rows and their labels.
+
+        The draws are post-processing of the release: they cost nothing, whatever their number. The
+        first draw of a cell computes a factor that later draws use again.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        y : label or None, default=None
+            Class of all rows. None draws the labels by the probabilities of the classes.
+        random_state : None, int or RandomState, default=None
+        as_frame : bool, default=False
+            Return `X` as a pandas DataFrame with the names of the features, where there are some.
+
+        Returns
+        -------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        n_samples = check_integer(n_samples, "n_samples", low=1)
+        rng = public_generator(random_state)
+        probabilities = self.weights_.sum(axis=1)
+        if y is not None:
+            probabilities = np.array([float(label == y) for label in self.classes_.tolist()])
+            if not probabilities.any():
+                raise ValueError(f"y must be one of {self.classes_.tolist()!r}, got {y!r}.")
+        codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
+        X = self._mixture.draw(codes, rng)
+        return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
+
+    def privacy_advice(self, n_features):
+        """Return how large the noise of a class is, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return (
+                "Give n_hint, the public number of persons, to see how much noise there would be."
+            )
+        n_classes = 1 if self.classes is None else np.size(self.classes)
+        persons = self.n_hint / n_classes
+        moved = (
+            _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
+        )
+        text = (
+            f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
+            "radius of the domain. "
+        )
+        if moved <= _NOISY:
+            return text + f"Up to {_NOISY} classes are mostly signal."
+        return text + (
+            f"Above {_NOISY} classes can be mostly noise: that takes more rows, fewer classes or a "
+            "larger epsilon."
+        )
+
+    @property
+    def covariances_(self):
+        """Covariance of every cell."""
+        check_is_fitted(self)
+        mixture = self._mixture
+        return np.stack(
+            [
+                [positive_part(mixture.covariance(code, k)) for k in range(self.n_components_)]
+                for code in range(len(self.classes_))
+            ]
+        )
+
+    def _public_classes(self, y):
+        return named_or_found_classes(self.classes, y, self._relation())
+
+    def _shares(self, n_features):
+        self._check_image(n_features)
+        n_classes = 1 if self.classes is None else np.size(self.classes)
+        return shares(self._setting(n_features, n_classes, self.n_hint))
+
+    def _setting(self, n_features, n_classes, size):
+        return GeneratorSetting(
+            n_features=n_features,
+            n_classes=n_classes,
+            size=size,
+            mu=gaussian_mu(self.epsilon, self.delta),
+            n_components=self.n_components,
+            class_spread=self.class_spread,
+            image_shape=self.image_shape,
+            random_state=self.random_state,
+        )
+
+    def _check_image(self, n_features):
+        shape = self.image_shape
+        if shape is not None and math.prod(map(int, shape)) != n_features:
+            raise ValueError(
+                "image_shape must be (height, width) or (height, width, channels) of the "
+                f"{n_features} features, got {shape!r}."
+            )
+
+    def _settled_shares(self, facts):
+        settled = shares(self._setting(facts.n_features, facts.n_classes, facts.size))
+        announced = self._shares(facts.n_features)
+        return None if announced.keys() == settled.keys() else settled
+
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        self._prior(facts.n_classes)  # refused before anything is charged
+        return facts
+
+    def _questions(self, facts):
+        setting = self._setting(facts.n_features, facts.n_classes, facts.size)
+        return (yield from questions(setting, facts))
+
+    def _finish(self, facts, result):
+        self._mixture, prior = result
+        given = self._prior(facts.n_classes)
+        if given is not None:
+            prior = given
+        self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
+        self.means_ = self._mixture.means
+        self.weights_ = self._mixture.weights * prior[:, None]
+        self.n_components_ = self._mixture.weights.shape[1]
+
+    def _prior(self, n_classes):
+        """Return the public frequencies of the classes, or None."""
+        if self.class_prior is None:
+            return None
+        prior = np.asarray(self.class_prior, dtype=float)
+        if prior.shape != (n_classes,) or not np.isfinite(prior).all() or prior.min() <= 0:
+            raise ValueError(
+                f"class_prior must be {n_classes} positive numbers, got {self.class_prior!r}."
+            )
+        return prior / prior.sum()

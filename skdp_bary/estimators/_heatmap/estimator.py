@@ -1,0 +1,240 @@
+"""PrivateEMDHeatmap: where many people are, as a map."""
+
+import math
+
+import numpy as np
+
+from ..._parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
+from ...privacy._neighbors import ADD_REMOVE
+from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
+from .._base import BasePrivateEstimator
+from .._face.misfit import warn_of_missing
+from .fit import HeatmapCells
+from .methods import HEATMAP_METHODS, HeatmapSetting
+from .views import HeatmapViews
+
+
+class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
+    """Private heatmap: how the places of many people are distributed over a map.
+
+    Every person counts once, however many rows they have: their mass of one is shared among their
+    rows inside the bounds. Noisy masses of the cells of a quadtree are released, and made into a
+    heatmap that is close to the true one in earth mover's distance.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=0.0
+        Must be 0: the guarantee is pure, with Laplace noise.
+
+    bounds : (low, high), Box, Ball or Mask
+        Public map, in the units of the rows. Rows outside carry no mass. It must be given: the
+        outermost place of somebody is a secret.
+
+    resolution : int, default=256
+        Cells of the map along each side, a power of two up to 2**24. Fits cost what the measured
+        cells cost, not ``resolution**2``.
+
+    bandwidth : float, default=1/32
+        Standard deviation of the blur of the heatmap, in units of the side of the map.
+
+    method : str, default="adaptive"
+        - "adaptive": a coarse look with a third of the budget, then cells as fine as the masses
+          that it showed, and the posterior of all masses given both;
+        - "one_shot": two levels at once, and the posterior;
+        - "paper": Algorithms 1 and 2 of Ghazi et al. (2023), solved exactly;
+        - "dense": Appendix D of the same paper;
+        - "laplace", "topk": its baselines, noise on every cell of the grid.
+
+    reconstruction : {"auto", "posterior", "l1"}, default="auto"
+        What is made of the noisy masses: their posterior mean under a public prior that expects
+        people in few places, or the masses of least weighted absolute deviation. "auto" takes what
+        belongs to the method.
+
+    n_kept : int, default=20
+        Cells kept on each level, for "paper".
+
+    top_share : float, default=0.01
+        Share of the cells that is kept, for "topk".
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; it sets levels only. None: "one_shot" and "dense"
+        buy a noisy count with a twentieth of the budget under "add_remove", the other methods do
+        without.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    heatmap_ : ndarray of shape (side, side)
+        The blurred heatmap, computed on demand; it sums to 1. ``heatmap_[i, j]`` is the i-th row
+        of cells (second feature) and j-th column (first feature) from the lower corner. Its side
+        is the resolution, or 1024 for finer grids; see `render`.
+    cells_ : HeatmapCells
+        Level, code, corners and mass (in persons) of the cells of the release.
+    coreset_ : DiscreteMeasure
+        Their middles, weighted by mass: what `k_median` works on.
+    total_ : float
+        Mass of the release: an estimate of the number of persons inside the bounds, except for
+        the two baselines, which overestimate it.
+    measurements_ : list of Measurement
+        The noisy masses.
+    grid_ : QuadGrid
+        The grid of the map.
+    domain_ : Box, Ball or Mask
+        The map.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features, 2.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        DiscreteLaplace
+    Sensitivity
+        The cells of one step are disjoint, and a person has a mass of at most 1, so joining
+        changes the masses of a step by at most 1 in L1 and replacing a person by at most 2. The
+        step of "one_shot" has two such sets of cells. A bought count moves by 1.
+    Budget
+        The steps of a fit share epsilon. Several fits on one accountant add up.
+    Released
+        heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_,
+        n_features_in_, feature_names_in_
+    Not covered
+        score_samples, score, transform, fit_transform: exact functions of the rows they are given.
+
+    See Also
+    --------
+    PrivateMeasure : Measures in any number of dimensions.
+
+    References
+    ----------
+    B. Ghazi, J. He, K. Kohlhoff, R. Kumar, P. Manurangsi, V. Navalpakkam, N. Valliappan.
+    Differentially private heatmaps. AAAI 2023.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateEMDHeatmap
+    >>> from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+    >>> X, people = make_city_checkins(n_people=500, random_state=0)
+    >>> city = PrivateEMDHeatmap(epsilon=1.0, bounds=CITY_BOUNDS, n_hint=500)
+    >>> heatmap = city.fit(X, groups=people).heatmap_
+    >>> heatmap.shape, round(float(heatmap.sum()), 6)
+    ((256, 256), 1.0)
+    """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": OneOf((0,), note="The guarantee is pure."),
+        "bounds": PublicDomain(),
+        "resolution": PowerOfTwo(2, 2**MAX_GRID_DEPTH),
+        "bandwidth": Number(2.0**-MAX_GRID_DEPTH, 1.0),
+        "method": Option(tuple(HEATMAP_METHODS)),
+        "reconstruction": Option(("auto", "posterior", "l1")),
+        "n_kept": Integer(1, 2**MAX_GRID_DEPTH),
+        "top_share": Number(0.0, 1.0, open_low=True),
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=0.0,
+        bounds=None,
+        resolution=256,
+        bandwidth=1 / 32,
+        *,
+        method="adaptive",
+        reconstruction="auto",
+        n_kept=20,
+        top_share=0.01,
+        n_hint=None,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.resolution = resolution
+        self.bandwidth = bandwidth
+        self.method = method
+        self.reconstruction = reconstruction
+        self.n_kept = n_kept
+        self.top_share = top_share
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _mass_bounds(self):
+        return self.bounds
+
+    def _check_width(self, n_features):
+        if n_features != 2:
+            raise ValueError(
+                f"A heatmap is drawn in the plane: X must have 2 features, got "
+                f"n_features={n_features}."
+            )
+
+    def _shares(self, n_features):
+        self._check_width(n_features)
+        setting = self._setting(None, 1)
+        limit = HEATMAP_METHODS[self.method].max_depth
+        if limit is not None and setting.depth > limit:
+            raise ValueError(
+                f"resolution must be at most {2**limit} for method={self.method!r}, which measures "
+                f"every cell, got {self.resolution}."
+            )
+        return HEATMAP_METHODS[self.method].shares(setting)
+
+    def _prelude_shares(self):
+        return super()._prelude_shares() if HEATMAP_METHODS[self.method].needs_size else {}
+
+    def _setting(self, size, units):
+        depth = int(self.resolution).bit_length() - 1
+        return HeatmapSetting(
+            depth=depth,
+            finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),
+            epsilon=self.epsilon,
+            size=size,
+            n_kept=self.n_kept,
+            top_share=self.top_share,
+            whole=units == 1,
+            reach=1 if self._relation() == ADD_REMOVE else 2,
+        )
+
+    def _questions(self, facts):
+        setting = self._setting(facts.size, facts.units)
+        method = HEATMAP_METHODS[self.method]
+        measurements = yield from method.questions(setting, facts)
+        how = self.reconstruction if self.reconstruction != "auto" else method.reconstruction
+        return measurements, method.rebuild(how, setting, measurements)
+
+    def _finish(self, facts, result):
+        self.measurements_, fit = result
+        self.grid_ = QuadGrid(facts.domain, self._setting(facts.size, facts.units).depth)
+        self._posterior = fit.posterior
+        mass = fit.mass
+        if not mass.sum() > 0:  # noise outweighs the data: the uniform map is what is left
+            mass = np.exp2(-2.0 * fit.level)
+        self.cells_ = HeatmapCells(
+            fit.level, fit.code, *self.grid_.corners(fit.level, fit.code), mass
+        )
+        self.total_ = float(fit.mass.sum())
+        warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)

@@ -1,0 +1,388 @@
+"""PrivateKMeans: imported instead of scikit-learn's KMeans."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import pairwise_distances_argmin_min
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
+from ...exceptions import PrivacyWarning
+from ...geometry._ball import Ball
+from ...privacy._checks import check_integer
+from ...transport import DiscreteMeasure
+from .._base import BasePrivateEstimator
+from .._face.misfit import warn_of_border
+from .cover import HighCoverMethod, LowCoverMethod
+from .high import HighMethod
+from .lloyd import LloydMethod
+from .low import LowMethod
+from .methods import KMeansSetting
+from .noise import NOISY, level_of, noise_level
+
+_LOW_FEATURES = 3
+_MOST_CLUSTERS = 4096
+METHODS = {  # with at most three features, and with more
+    "grid": (LowMethod(), HighMethod()),
+    "max_cover": (LowCoverMethod(), HighCoverMethod()),
+}
+_FROM_CENTERS = LloydMethod()
+_NO_ROWS = (
+    "What picks rows would release them: leave init out, "
+    'init="grid" runs k-means++ on noisy counts.'
+)
+_FREE_STARTS = "Starts are made on the release and cost no privacy: leave it out for 10 of them."
+_NOT_RELEASED = {  # of scikit-learn's KMeans
+    "labels_": "it would be an exact answer about every row. predict gives labels of rows you see",
+    "inertia_": "it would be an exact sum over the rows. -score(X) gives it for rows you see",
+}
+
+
+class PrivateKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BasePrivateEstimator
+):
+    """Private k-means clustering, with the interface of scikit-learn's KMeans.
+
+    The rows are asked a few questions whose noisy answers are enough to find good centers: counts
+    on a coarse grid, then clipped means of the clusters. With more than three features the grid
+    lies in a released subspace. Only noisy answers are used, and everything computed from them is
+    free.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, at most 4096.
+
+    init : {"grid", "max_cover"} or array-like of shape (n_clusters, n_features), default="grid"
+        Where centers come from: "grid" finds them on noisy counts; "max_cover" picks points of
+        growing grids that cover many rows and needs a positive `delta`; an array of public centers
+        is moved by plain noisy rounds of Lloyd's algorithm.
+
+    n_init : int, default=10
+        Number of starts on the noisy counts; they are post-processing and cost nothing.
+
+    max_iter : "auto" or int, default="auto"
+        Number of private rounds of Lloyd's algorithm, which share the budget. It is fixed before
+        the fit. 0 with at most three features: one pass over the rows.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets resolutions and shares only. None buys a noisy
+        count under "add_remove", and reads the number under the other relations, which make it
+        public.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=0.0
+        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, as good as
+        any with up to about ten features; a positive value (much smaller than one over the number
+        of persons) means Gaussian noise.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border. None buys a box, or a ball
+        with more than three features, with a fifth of the budget.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise and the starts
+        reproducible, for tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers, inside the domain.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        Noisy number of persons of each cluster, at least zero.
+    center_stderr_ : ndarray of shape (n_clusters,)
+        Standard deviation that the noise of the last round gives each coordinate of a center,
+        before it is reduced by shrinkage.
+    n_iter_ : int
+        Number of private rounds; public.
+    coarse_ : DiscreteMeasure
+        A few weighted points that stand for the rows, from an earlier release; what
+        ``choose_n_clusters`` computes on.
+    coarse_noise_ : tuple of float
+        Standard deviation of the mass of one point of `coarse_`, as a share of all mass, and the
+        estimated mean squared distance of a row from its point.
+    domain_ : Box, Ball or Mask
+        Public or bought domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian, and RaceChoice for
+        ``init="max_cover"``.
+    Sensitivity
+        A row is in one cell of every grid and in one cluster, and adds a clipped vector of integers
+        to the sum there; replacing it may change two cells, or turn the vector around. With
+        ``init="max_cover"`` a row counts for the points within reach until one of them is picked.
+    Budget
+        All steps, and what buys bounds and size, cost (epsilon, delta) together.
+    Released
+        cluster_centers_, cluster_weights_, center_stderr_, n_iter_, coarse_, coarse_noise_,
+        domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        predict, transform, fit_predict, fit_transform, score: exact functions of the rows they are
+        given.
+
+    See Also
+    --------
+    PrivateMeasure : A private stand-in for all rows.
+
+    Notes
+    -----
+    There is no ``labels_`` and no ``inertia_``: both are exact functions of private rows. Nothing
+    stops early: a stopping rule would be one more release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20000, 2)) * 0.05 + rng.choice([0.2, 0.8], size=(20000, 1))
+    >>> kmeans = PrivateKMeans(n_clusters=2, bounds=(0, 1), n_hint=20000).fit(X)
+    >>> np.sort(kmeans.cluster_centers_[:, 0]).round(1)
+    array([0.2, 0.8])
+    """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "n_clusters": Integer(1, _MOST_CLUSTERS),
+        "init": Option(tuple(METHODS), note=_NO_ROWS)
+        | Points("public centers, an array of finite numbers"),
+        "n_init": Integer(1, MOST_STEPS, note=_FREE_STARTS),
+        "max_iter": Integer(0, 1000) | Option(("auto",)),
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init="grid",
+        n_init=10,
+        max_iter="auto",
+        n_hint=None,
+        epsilon=1.0,
+        delta=0.0,
+        bounds=None,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.n_hint = n_hint
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def predict(self, X):
+        """Return the nearest center of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self._nearest(X)[0].astype(np.int32)
+
+    def fit_predict(self, X, y=None, *, groups=None, sample_weight=None):
+        """Fit, then return the nearest center of each row; nothing of it is stored.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : ignored
+        groups, sample_weight : array-like of shape (n_rows,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_rows,)
+        """
+        return self.fit(X, y, groups=groups, sample_weight=sample_weight).predict(X)
+
+    def transform(self, X):
+        """Return the distance of each row to each center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_rows, n_clusters)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return pairwise_distances(X, self.cluster_centers_)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Return minus the sum of squared distances of rows to their nearest center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        squares = self._nearest(X)[1] ** 2
+        if sample_weight is None:
+            return -float(squares.sum())
+        return -float(np.asarray(sample_weight, dtype=float) @ squares)
+
+    def noise_level(self, n_features, n_rows=None):
+        """Return how much noise a fit would have, for both kinds of noise, see :class:`NoiseLevel`.
+
+        Parameters
+        ----------
+        n_features : int
+        n_rows : int, default=None
+            Public number of rows; None takes ``n_hint``.
+
+        Returns
+        -------
+        level : NoiseLevel
+        """
+        n_rows = self.n_hint if n_rows is None else n_rows
+        if n_rows is None:
+            raise ValueError("n_rows is needed, a public number, when n_hint is None.")
+        return noise_level(self, n_features, check_integer(n_rows, "n_rows", low=1))
+
+    def privacy_advice(self, n_features):
+        """Return what ``noise_level`` says, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return (
+                "Give n_hint, the public number of persons, to see how much noise there would be."
+            )
+        return str(self.noise_level(n_features))
+
+    def privacy_plan(self, n_features):
+        """Return what a fit on `n_features` features will release and charge.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        plan : Plan
+            Named steps with their mechanisms, the neighboring relation, epsilon and delta.
+        """
+        plan = super().privacy_plan(n_features)
+        return self._method(n_features).priced(plan)
+
+    def __getattr__(self, name):
+        """Say of what KMeans has and a private release must not have why it is not there."""
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _NOT_RELEASED:
+            text += f": {_NOT_RELEASED[name]}."
+        raise AttributeError(text, name=name, obj=self)
+
+    @property
+    def _n_features_out(self):
+        return len(self.cluster_centers_)
+
+    def _nearest(self, X):
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return pairwise_distances_argmin_min(X, self.cluster_centers_)
+
+    def _method(self, n_features):
+        if not isinstance(self.init, str):
+            return _FROM_CENTERS
+        low, high = METHODS[self.init]
+        return low if n_features <= _LOW_FEATURES else high
+
+    def _setting(self, n_features):
+        return KMeansSetting(
+            n_features,
+            self.n_clusters,
+            self.init,
+            self.n_init,
+            self.max_iter,
+            self.n_hint,
+            self.epsilon,
+            self.delta,
+            self.random_state,
+        )
+
+    def _shares(self, n_features):
+        return self._method(n_features).shares(self._setting(n_features))
+
+    def _settled_shares(self, facts):
+        setting = self._setting(facts.n_features)
+        return self._method(facts.n_features).settled_shares(setting, facts)
+
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        self._method(facts.n_features).check(facts)
+        return facts
+
+    def _prelude(self, facts):
+        bought = yield from super()._prelude(facts)
+        box = bought.domain
+        if facts.domain is None and facts.n_features > _LOW_FEATURES:
+            # the corners of the bought box are sqrt(d) times as far as any row
+            bought = replace(bought, domain=Ball(box.center, box.high[0] - box.center[0]))
+        return bought
+
+    def _questions(self, facts):
+        setting = self._setting(facts.n_features)
+        return (yield from self._method(facts.n_features).questions(setting, facts))
+
+    def _finish(self, facts, clusters):
+        self.cluster_centers_ = clusters.centers
+        self.cluster_weights_ = clusters.weights
+        self.center_stderr_ = clusters.stderr
+        self.n_iter_ = clusters.n_iter
+        coarse = clusters.coarse
+        points = coarse.points if len(coarse.points) else facts.domain.center[None]
+        masses = coarse.masses if coarse.masses.any() else np.ones(len(points))
+        self.coarse_ = DiscreteMeasure(points, masses)
+        self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
+        warn_of_border(points, masses, facts, self.epsilon, self.bounds)
+        last = list(facts.mechanisms.values())[-1]
+        width, size = facts.n_features, facts.size
+        if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:
+            level = noise_level(self, width, size)
+            warnings.warn(str(level), PrivacyWarning, stacklevel=3)

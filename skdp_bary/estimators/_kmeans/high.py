@@ -1,0 +1,243 @@
+"""Clustering in more than three dimensions: a released subspace, a grid in it, private rounds."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...geometry._projections import haar_frame
+from ...privacy.noise.sampler import public_generator
+from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
+from ...summaries.moments.frame_counts import Gram, GridHistogram
+from ...summaries.moments.frames import Axes, Frame
+from ...summaries.moments.moments import symmetric
+from .._denoise.shrinkage import read_means, unlengthened
+from .._denoise.weighted_kmeans import nearest
+from .methods import (
+    KMeansMethod,
+    PrivateClusters,
+    WeightedPoints,
+    about_clusters,
+    is_gaussian,
+    rescaled,
+    standing_out,
+)
+from .plan import cluster_plan
+from .rounds import ambient_round, first_state, low_round, swap_clusters
+from .tuning import TUNED
+
+_HALVES = 0.8  # place of the mean of half a normal law, in standard deviations
+
+
+class HighMethod(KMeansMethod):
+    """Noisy moments, principal axes, a histogram in the leading ones, then noisy Lloyd rounds.
+
+    1. *moments*: mass, sum and spread of the rows about the center of the domain.
+    2. *axes*: second moments about the released mean. Laplace noise is too much for them: with
+       ``delta=0`` the axes are those of a public random rotation and this step is left out.
+    3. *cells*: a histogram on a product grid of the leading axes.
+    4. *fill*: a clipped mean of the rows about every cell that stands out. Weighted k-means on
+       these means gives centers.
+    5. *low_1, ...*: rounds of Lloyd's algorithm in the leading axes.
+    6. *residual*: total squared distance from the centers, with all features.
+    7. *ambient_1, ...*: rounds with all features, shrunk by their noise.
+    """
+
+    def shares(self, setting):
+        """Return the steps of the plan."""
+        return self.plan(setting).shares
+
+    def settled_shares(self, setting, facts):
+        """Return the steps of the plan for the size, where that was not given."""
+        settled = self.plan(setting, facts.size)
+        return None if settled == self.plan(setting) else settled.shares
+
+    def plan(self, setting, size=None):
+        """Return what the fit does."""
+        return cluster_plan(setting, size)
+
+    def questions(self, setting, facts):
+        """Ask step by step, for points relative to the released mean."""
+        plan = self.plan(setting, facts.size)
+        blocks = TUNED.gaussian if is_gaussian(facts) else TUNED.laplace
+        rows = yield from row_moments(facts, blocks)
+        frame, cells = yield from self.cells(setting, facts, plan, rows)
+        axes, wide = frame.axes, frame.without_axes()
+        filled = yield from fill(setting, facts, blocks, frame, cells)
+        found = filled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+        state = start = first_state(filled, found)
+        for i in range(plan.low_rounds):
+            factor = TUNED.later_radius if i else TUNED.first_radius
+            radii = factor * np.sqrt(state.spread + state.error)
+            shares = (blocks.mass, 1.0, blocks.spread)
+            query = about_clusters(ClusterMoments, facts, frame, state.centers, radii, shares)
+            state, spread_sd = low_round((yield f"low_{i + 1}", query))
+            if i + 1 < plan.low_rounds:
+                state = swap_clusters(state, spread_sd, filled, axes.variances)
+
+        state = replace(state, centers=state.centers @ axes.kept)
+        if plan.ambient_rounds:
+            state = yield from with_residual(facts, wide, rows, state)
+        for i in range(plan.ambient_rounds):
+            radii = blocks.ambient_radius * np.sqrt(state.spread)
+            shares = (blocks.mass, 1.0)
+            query = about_clusters(ClippedMeans, facts, wide, state.centers, radii, shares)
+            basis = axes.vectors if is_gaussian(facts) else None
+            state = ambient_round((yield f"ambient_{i + 1}", query), state.spread, basis)
+
+        beside = start.spread.mean() + max(rows.rms**2 - axes.variances.sum(), 0.0)
+        places = filled.points @ axes.kept + rows.center
+        return PrivateClusters(
+            facts.domain.clip(state.centers + rows.center),
+            rescaled(state.masses, rows.count),
+            np.sqrt(state.noise),
+            plan.low_rounds + plan.ambient_rounds,
+            replace(filled, points=places, within=beside),
+        )
+
+    def cells(self, setting, facts, plan, rows):
+        """Ask for cells on the leading axes; return their frame, and those that stand out."""
+        if is_gaussian(facts):
+            axes = yield from principal_axes(setting, facts, rows)
+        else:
+            axes = public_rotation(setting, rows)
+        bits = allocate_bits(axes.variances, plan.bits)
+        frame = rows.frame(facts, axes)
+        halfwidths = 2.0 * np.sqrt(axes.variances[: len(bits)])
+        grid = GridHistogram(frame, halfwidths, bits, facts.units)
+        released = yield "cells", grid
+        counts = released.values[0] / facts.units
+        return frame, kept_cells(setting, grid, counts, released.noise_sd[0] / facts.units)
+
+
+@dataclass(frozen=True, eq=False)
+class RowMoments:
+    """What the first step says of all rows.
+
+    Attributes
+    ----------
+    count : float
+        Noisy number of rows.
+    center : ndarray of shape (n_features,)
+        Noisy mean, shrunk to the center of the domain.
+    rms : float
+        Root mean square distance from it.
+    doubt : float
+        Standard deviation of the noise of ``rms**2``.
+    """
+
+    count: float
+    center: np.ndarray
+    rms: float
+    doubt: float
+
+    def frame(self, facts, axes=None):
+        """Return the frame about the mean."""
+        return Frame(facts.domain, self.center, digits_of(facts.units).rows, axes)
+
+    def left_by(self, centers, masses):
+        """Return a cautious guess of the rows' mean squared distance from centers.
+
+        It is what the released spread about the mean leaves beside that of the centers.
+        """
+        square, masses = self.rms**2, np.maximum(masses, 0.0)
+        explained = float(masses @ (centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)
+        left = square - explained + 2.0 * self.doubt
+        return float(np.clip(left, TUNED.least_left * square, square))
+
+
+def row_moments(facts, blocks):
+    """Ask for mass, sum and spread about the center of the domain, and return RowMoments."""
+    domain, d = facts.domain, facts.n_features
+    frame = Frame(domain, domain.center, digits_of(facts.units).rows)
+    origin, radius = np.zeros((1, d)), np.array([domain.radius])
+    query = about_clusters(ClusterMoments, facts, frame, origin, radius, blocks.moments)
+    found = read_means((yield "moments", query))
+    read, count = found.read, max(float(found.weight[0]), 1.0)
+    mean, noise = read.sums[0] / count, (read.sums_sd[0] / count) ** 2
+    if d > 4:
+        mean = mean * max(0.0, 1.0 - d * noise / max(float(mean @ mean), 1e-300))
+    spread = float(read.spread[0]) / count - float(mean @ mean)
+    rms = math.sqrt(float(np.clip(spread, 0.01 * domain.radius**2, domain.radius**2)))
+    return RowMoments(count, domain.center + mean, rms, float(read.spread_sd[0]) / count)
+
+
+def principal_axes(setting, facts, rows):
+    """Ask for second moments about the mean, of rows clipped to their root mean square distance.
+
+    Returns their eigenvectors, and the variances without the noise.
+    """
+    gram = Gram(rows.frame(facts), min(facts.domain.radius, rows.rms), facts.units)
+    released = yield "axes", gram
+    values, vectors = np.linalg.eigh(symmetric(*released.values) * gram.unit)
+    values, vectors = values[::-1], vectors[:, ::-1].T
+    d = len(values)
+    edge = released.noise_sd[0] * gram.unit * math.sqrt(2.0 * d)
+    most = min(d, max(TUNED.fewest_axes, min(2 * setting.n_clusters, TUNED.most_axes)))
+    kept = int(np.clip((values > TUNED.detected * edge).sum(), min(2, d), most))
+    variances = unlengthened(values[:kept], edge) / rows.count
+    trace = max(float(values.sum()), 1e-300)
+    variances *= float(np.clip(rows.count * rows.rms**2 / trace, 1.0, 4.0))
+    return Axes(vectors, np.maximum(variances, 1e-9 * rows.rms**2))
+
+
+def public_rotation(setting, rows):
+    """Return random axes, with the variance that a round cloud of rows has along each."""
+    d = setting.n_features
+    rng = public_generator(setting.random_state)
+    return Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
+
+
+def kept_cells(setting, grid, counts, sd):
+    """Return the cells of a grid that stand out of the noise, as points on the leading axes."""
+    p, variances = len(grid.bits), grid.frame.axes.variances
+    kept = standing_out(setting, counts, sd)
+    places = grid.cell_centers(kept)
+    halved = np.array(grid.bits) == 1
+    places[:, halved] = np.sign(places[:, halved]) * _HALVES * np.sqrt(variances[:p])[halved]
+    points = np.zeros((len(kept), grid.frame.width))
+    points[:, :p] = places
+    inside = variances.copy()
+    inside[:p] *= 4.0 ** -np.array(grid.bits, dtype=float)
+    return WeightedPoints(points, np.maximum(counts[kept], 0.0), sd, float(inside.sum()))
+
+
+def fill(setting, facts, blocks, frame, cells):
+    """Ask for clipped means about cells, and return the points that they move to."""
+    points, widest, most = cells.points, 0.0, 2 * setting.n_clusters
+    if len(points) > most:
+        points = cells.best_centers(most, 1, setting.random_state)
+        widest = float(nearest(cells.points, points)[1].max())
+    radius = TUNED.fill_radius * math.sqrt(cells.within + widest)
+    radius = min(TUNED.fill_reach * math.sqrt(frame.axes.variances.sum()), radius)
+    radii = np.full(len(points), radius)
+    query = about_clusters(ClippedMeans, facts, frame, points, radii, (blocks.mass, 1.0))
+    means = read_means((yield "fill", query))
+    masses = np.maximum(means.read.mass, 0.0)
+    return WeightedPoints(means.asked + means.shrunk(), masses, means.read.mass_sd, cells.within)
+
+
+def with_residual(facts, frame, rows, state):
+    """Ask for the total squared distance from centers, and return the state with all features."""
+    reach = TUNED.residual_reach * math.sqrt(rows.left_by(state.centers, state.masses))
+    radii = np.full(len(state.centers), min(facts.domain.radius, reach))
+    query = about_clusters(TotalSpread, facts, frame, state.centers, radii, (1.0,))
+    masses = np.maximum(state.masses, 0.0)
+    total = query.read((yield "residual", query)) / max(masses.sum(), 1.0)
+    floor = TUNED.least_residual * total if total > 0 else 1e-12
+    pooled = float(masses @ state.spread) / max(masses.sum(), 1.0)
+    rest = max(total - pooled, floor, 1e-12 * facts.domain.radius**2)
+    return replace(state, spread=state.spread + rest)
+
+
+def allocate_bits(variances, total):
+    """Give `total` bits one by one to the axis of the largest variance a cell, at most 5 an axis.
+
+    Returns the bits of the axes up to the last one that has any.
+    """
+    bits = np.zeros(len(variances), dtype=int)
+    for _ in range(min(total, TUNED.most_bits * len(variances))):
+        left = np.where(bits < TUNED.most_bits, variances * 4.0**-bits, -1.0)
+        bits[int(left.argmax())] += 1
+    last = int(np.flatnonzero(bits)[-1]) + 1
+    return tuple(int(b) for b in bits[:last])

@@ -1,0 +1,174 @@
+"""Clustering in one to three dimensions: one hierarchy of counts, then noisy means to polish."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ...geometry._cell_tree import CellTree
+from ...summaries.clusters.cluster_sums import ClippedMeans, digits_of
+from ...summaries.moments.frames import Frame
+from ...summaries.trees.level_counts import LevelCounts
+from ...transport._tree.consistency import make_consistent, project_nonnegative
+from ...transport._tree.nodes import Tree
+from .._denoise.shrinkage import read_means
+from .._denoise.trees import halving_orders
+from .._denoise.weighted_kmeans import lloyd, nearest
+from .methods import (
+    KMeansMethod,
+    PrivateClusters,
+    WeightedPoints,
+    about_clusters,
+    is_gaussian,
+    rescaled,
+    total_privacy,
+)
+from .tuning import TUNED
+
+
+class LowMethod(KMeansMethod):
+    """Noisy counts of cells on up to four levels, k-means on them, then noisy means.
+
+    1. *counts*: masses of the cells of nested grids, all at once; consistent and not negative
+       after weighted least squares. Weighted k-means on the cells gives centers.
+    2. *round_1*, *round_2*: clipped means of the rows about these centers, shrunk by their noise.
+    """
+
+    rounds = TUNED.low_rounds
+
+    def shares(self, setting):
+        """Return one step for the counts and one for each round."""
+        rounds = setting.rounds(self.rounds)
+        if rounds == 0:
+            return {"counts": 1.0}
+        share = (1.0 - TUNED.counts_share) / rounds
+        return {"counts": TUNED.counts_share} | {f"round_{i + 1}": share for i in range(rounds)}
+
+    def questions(self, setting, facts):
+        """Ask for points that stand for the rows, then for means about the best centers there."""
+        frame = Frame(facts.domain, facts.domain.center, digits_of(facts.units).rows)
+        coarse, total = yield from self.coarse(setting, facts, frame)
+        centers, points = search(setting, facts.domain, coarse), coarse
+        rounds = setting.rounds(self.rounds)
+        if rounds == 0:
+            masses, noise = coarse.masses_about(centers)
+        for i in range(rounds):
+            squares = np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2)
+            radii, places = TUNED.low_radius * np.sqrt(squares), centers - frame.center
+            shares = (TUNED.low_mass, 1.0)
+            query = about_clusters(ClippedMeans, facts, frame, places, radii, shares)
+            means = read_means((yield f"round_{i + 1}", query))
+            asked, masses, noise = frame.center + means.asked, means.read.mass, means.noise
+            centers = facts.domain.clip(asked + means.shrunk())
+            if i == 0 and rounds > 1:
+                points, centers = self.revised(points, asked, centers, masses)
+        return PrivateClusters(centers, rescaled(masses, total), np.sqrt(noise), rounds, coarse)
+
+    def coarse(self, setting, facts, frame):
+        """Ask for counts, and return the WeightedPoints of their cells and the mass of all rows."""
+        query = _level_counts(facts)
+        cells = _consistent_cells(facts, query, (yield "counts", query))
+        return cells, float(cells.masses.sum())
+
+    def revised(self, coarse, asked, centers, masses):
+        """Return what a first round about the `asked` centers says of the cells and the centers."""
+        coarse = _calibrated(coarse, asked, masses)
+        return coarse, _relocated(coarse, centers, wasted=masses <= 0)
+
+
+def _level_counts(facts):
+    """Cells as small as the noise of a count allows, on every second level."""
+    d = facts.n_features
+    sides = math.log2(max(facts.size * total_privacy(facts) / 2.0, 2.0)) / d
+    halvings = int(np.clip(round(sides), 2, TUNED.deepest[d - 1]))
+    chosen = list(range(halvings, 0, -2))[: TUNED.most_levels][::-1]
+    levels = tuple(d * h for h in chosen)
+    power = 0.5 if is_gaussian(facts) else 1.0
+    scales = tuple(TUNED.level_ratio ** (power * i) for i in range(len(levels)))[::-1]
+    tree = CellTree(facts.domain, levels[-1])
+    return LevelCounts(tree, 1, facts.units, facts.mass_public, scales, levels)
+
+
+def _consistent_cells(facts, query, released):
+    """Return the cells of the finest level, with consistent masses of at least zero."""
+    orders = halving_orders(query.tree)
+    values, variances = [], []
+    for block, level, sd in zip(released.values, query.levels, released.noise_sd, strict=True):
+        values.append(np.empty(block.size))
+        values[-1][orders[level]] = block[0] / facts.units
+        variances.append(np.full(block.size, max(sd / facts.units, 1e-9) ** 2))
+    branching = tuple(b.size // a.size for a, b in zip(values, values[1:], strict=False))
+    tree = Tree(tuple(np.ones(v.size, dtype=bool) for v in values), branching)
+    estimates, spreads = make_consistent(tree, values, variances)
+    finest = query.levels[-1]
+    masses = project_nonnegative(tree, estimates)[-1][orders[finest]]
+    cells = np.flatnonzero(masses > 0)
+    points = query.tree.centroids(finest, cells)
+    sides = np.array(query.tree.full_shape(finest), dtype=float)
+    widths = (facts.domain.high - facts.domain.low) / sides
+    sd = math.sqrt(float(spreads[-1][0]))
+    return WeightedPoints(points, masses[cells], sd, float((widths**2).sum() / 12.0))
+
+
+def search(setting, domain, coarse):
+    """Return centers of least cost on weighted points; starts are compared on fewer, larger ones.
+
+    Parameters
+    ----------
+    setting : KMeansSetting
+    domain : Box, Ball or Mask
+    coarse : WeightedPoints
+    """
+    if not len(coarse.points):
+        return np.tile(domain.center, (setting.n_clusters, 1))
+    pooled = _pool(coarse, domain)
+    centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+    if pooled is not coarse:
+        centers = lloyd(coarse.points, coarse.masses, centers, rounds=TUNED.fine_rounds)
+    return domain.clip(centers)
+
+
+def _pool(coarse, domain):
+    """Return the cells added up over a grid of at most about as many cells as are searched."""
+    if len(coarse.points) <= TUNED.search_cells:
+        return coarse
+    d = coarse.points.shape[1]
+    side = int(TUNED.search_cells ** (1.0 / d)) * 2
+    places = (coarse.points - domain.low) / (domain.high - domain.low) * side
+    flat = np.ravel_multi_index(tuple(np.clip(places.astype(int), 0, side - 1).T), (side,) * d)
+    _, group = np.unique(flat, return_inverse=True)
+    masses = np.bincount(group, weights=coarse.masses)
+    sums = [np.bincount(group, weights=coarse.masses * x) for x in coarse.points.T]
+    return replace(coarse, points=np.stack(sums, axis=1) / masses[:, None], masses=masses)
+
+
+def _calibrated(coarse, centers, masses):
+    """Return the cells with the released masses of the clusters that they belong to.
+
+    Many cells hold nothing but noise, which adds up where it is counted as positive; the mass of a
+    whole cluster is one precise number.
+    """
+    if not len(coarse.points):
+        return coarse
+    label = nearest(coarse.points, centers)[0]
+    counted = np.bincount(label, weights=coarse.masses, minlength=len(centers))
+    ratio = np.maximum(masses, 0.0) / np.maximum(counted, 1e-300)
+    return replace(coarse, masses=coarse.masses * np.minimum(ratio, 2.0)[label])
+
+
+def _relocated(coarse, centers, wasted):
+    """Return centers of which those spent on noise are moved to where cells gain most."""
+    sure = coarse.masses > TUNED.sure_sds * coarse.mass_sd
+    if not wasted.any() or wasted.all() or not sure.any():
+        return centers
+    points, masses = coarse.points[sure], coarse.masses[sure]
+    found = centers[~wasted]
+    for _ in range(int(wasted.sum())):
+        squares = nearest(points, found)[1]
+        tried = np.argsort(-masses * squares, kind="stable")[: TUNED.tried_cells]
+        gains = [
+            masses @ np.maximum(squares - ((points - point) ** 2).sum(axis=1), 0.0)
+            for point in points[tried]
+        ]
+        found = np.vstack([found, points[tried[int(np.argmax(gains))]]])
+    return lloyd(coarse.points, coarse.masses, found, rounds=TUNED.relocated_rounds)

@@ -1,0 +1,86 @@
+"""How much noise private k-means has, by public facts."""
+
+import math
+from dataclasses import dataclass
+
+from sklearn.base import clone
+
+from ...privacy._neighbors import ADD_REMOVE
+from ...privacy.noise.mechanisms import RoundedGaussian
+
+NOISY = 0.1  # noise level above which centers can be mostly noise
+_MASS_SHARE = 0.3  # of the precision that the counts of a round get beside its sums
+_DELTA = 1e-6  # for the comparison, when only Laplace noise was asked for
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Noise of the last round relative to the size of a cluster, see ``noise_level``.
+
+    The level is ``d (k sd / n)**2``, the squared noise of a center whose rows lie at distance one:
+    `sd` is the noise of one coordinate of a sum in the last round. Up to about 0.07, measured costs
+    were below 1.3 times those without noise; above 1 the centers were mostly noise.
+
+    Attributes
+    ----------
+    current : float
+        Level with the estimator's own delta.
+    laplace, gaussian : float
+        Levels of the two kinds of noise; Gaussian noise with the estimator's delta, or 1e-6.
+    most_clusters : int
+        Largest number of clusters whose level is at most 0.1; 0 when one cluster is above.
+    delta : float
+        Failure probability of the Gaussian noise.
+    """
+
+    current: float
+    laplace: float
+    gaussian: float
+    most_clusters: int
+    delta: float
+
+    def __str__(self):
+        text = (
+            f"Noise level {self.current:.2g} (Laplace noise, delta=0: {self.laplace:.2g}; Gaussian "
+            f"noise, delta={self.delta:g}: {self.gaussian:.2g}). "
+        )
+        if self.current <= NOISY:
+            return text + "Below 0.1, most of a center is signal."
+        text += f"Above {NOISY} the centers can be mostly noise. " + self._fewer_clusters()
+        if self.gaussian <= min(NOISY, self.current / 4.0):
+            text += f" With delta={self.delta:g} it is below {NOISY}."
+        return text
+
+    def _fewer_clusters(self):
+        if self.most_clusters < 1:
+            return (
+                f"A single cluster is above {NOISY} too: that takes more rows or a larger epsilon."
+            )
+        some = "1 cluster" if self.most_clusters == 1 else f"up to {self.most_clusters} clusters"
+        return f"With {some} the level is below {NOISY}."
+
+
+def noise_level(estimator, n_features, n_rows):
+    """Return the NoiseLevel of a fit of `n_rows` rows with `n_features` features."""
+    delta = estimator.delta if estimator.delta > 0 else _DELTA
+    relation = estimator.privacy_plan(n_features).relation
+    levels = []
+    for d in (0.0, delta):
+        candidate = clone(estimator).set_params(delta=d, accountant=None, neighbors=relation)
+        if d == 0.0 and isinstance(estimator.init, str):
+            candidate.set_params(init="grid")  # the way with Laplace noise
+        last = candidate.privacy_plan(n_features).steps[-1].mechanism
+        levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
+    current = levels[1] if estimator.delta > 0 else levels[0]
+    most = int(estimator.n_clusters * math.sqrt(NOISY / current))
+    return NoiseLevel(current, *levels, most, delta)
+
+
+def level_of(mechanism, relation, n_clusters, n_features, n_rows):
+    """Return the level of a fit whose last round has noise of a mechanism."""
+    moved = 1.0 if relation == ADD_REMOVE else 2.0
+    if isinstance(mechanism, RoundedGaussian):
+        sd = moved * math.hypot(1.0, _MASS_SHARE) / mechanism.mu
+    else:
+        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + _MASS_SHARE) / mechanism.epsilon
+    return n_features * (n_clusters * sd / n_rows) ** 2

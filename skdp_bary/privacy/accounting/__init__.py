@@ -1,0 +1,1 @@
+"""What releases cost together: calibrations, curves, plans, subsampling, races, selection."""

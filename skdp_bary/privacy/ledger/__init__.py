@@ -1,0 +1,1 @@
+"""The budget that estimators share, and where its entries live."""

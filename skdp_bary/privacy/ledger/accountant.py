@@ -1,0 +1,353 @@
+"""The budget that estimators share: a ceiling, what was spent, and what a fit would cost."""
+
+from ...exceptions import BudgetError
+from .._neighbors import ADD_REMOVE, check_neighbors
+from .address import is_address
+from .chain import check_receipt, check_records
+from .entry import RAISE, RESTORE, terms_now
+from .filters import Cost, make_filter
+from .opening import find_ledger, open_ledger, refuse_existing
+from .spending import BudgetPart, SharedBudget, check_text
+from .table import html_table, text_table
+
+
+class BudgetAccountant(SharedBudget):
+    """A privacy budget shared by every estimator it is given to.
+
+    The accountant is a *privacy filter*. Its ceiling is fixed first; then every fit is charged
+    before it draws any noise, and refused when the charge would exceed the ceiling. All that is
+    ever released under the accountant is then (epsilon, delta) differentially private taken
+    together, also when the later fits, their budgets and the moment to stop were chosen after
+    looking at earlier results. A refused fit charges and releases nothing; a fit that fails after
+    it was charged stays charged.
+
+    Parameters
+    ----------
+    epsilon : float
+        Ceiling of the privacy loss.
+    delta : float, default=0.0
+        Ceiling of the failure probability.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
+        Neighbouring relation of the guarantee. Plans under another relation are refused.
+    composition : {"sum", "renyi"}, default="sum"
+        How spends add up. ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses
+        at one order that follows from the ceiling alone, which admits many more releases with
+        Gaussian noise; it needs ``delta > 0``, keeps half of it for releases that have a delta of
+        their own, and the other half to turn the Renyi loss into (epsilon, delta).
+    ledger : str or path-like, default=None
+        Where the entries are kept. A path names a file (SQLite), created when it does not exist;
+        it can be shared by the processes of one host and survives crashes.
+        ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
+        many hosts (extra ``postgres``). With None the entries live in the memory of this process.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The ceiling, as known since the ledger was last read; :meth:`raise_ceiling` raises it.
+    neighbors, composition : str
+        As given; they cannot be changed.
+    ledger : str or None
+        Absolute path of the file, or address of the server without password.
+    entries : tuple of Entry
+        Every spend so far, with ``time``, ``who``, ``relation``, ``epsilon``, ``delta``, ``part``
+        and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of "spend"
+        and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored there
+        is an entry of the kind "restore".
+
+    Notes
+    -----
+    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18.
+    Ceilings are rounded down and spends up, reading every number as it is printed: 0.1 fits three
+    times into 0.3, but 1 / 3, which counts as 0.333334, fits only twice into 1.0.
+
+    **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
+    fit was given ``groups``, a single row where it was not. The note of an entry says which. Where
+    a ledger holds both, people with several rows are promised less than its total.
+
+    **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
+    the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
+    its ledger file. Without a file, an unpickled or forked copy can be read, but refuses to spend.
+
+    **Files.** Opening an existing file with another ceiling, relation or composition is an error,
+    and so is a file that is damaged, was emptied, or disappeared while the side file
+    ``<ledger>.lock`` says that it was there. Putting an older copy of the file in its place forgets
+    the charges made since; :meth:`backup` makes copies that cannot be mistaken for the ledger.
+
+    **Parts.** See :meth:`part` for data that falls into disjoint groups of persons.
+
+    Examples
+    --------
+    >>> from skdp_bary import BudgetAccountant
+    >>> accountant = BudgetAccountant(epsilon=0.3)
+    >>> for _ in range(3):
+    ...     accountant.spend(0.1, who="survey")
+    >>> accountant.total(), accountant.remaining()
+    ((0.3, 0.0), (0.0, 0.0))
+    >>> accountant.spend(0.1, who="survey")
+    Traceback (most recent call last):
+        ...
+    skdp_bary.exceptions.BudgetError: survey asks for epsilon=0.1, delta=0.0, but only \
+epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing was charged.
+    """
+
+    @classmethod
+    def open(cls, ledger):
+        """Return the budget that an existing ledger holds.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            A ledger file, or the address of a budget on a server.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+
+        Raises
+        ------
+        LedgerError
+            If there is no such ledger, or it is damaged.
+        """
+        kept = find_ledger(ledger)
+        found = cls.__new__(cls)
+        found._keep(kept, terms_now(kept.terms, kept.tally("").raised))
+        return found
+
+    @classmethod
+    def create(cls, ledger, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum"):
+        """Return a new budget in a ledger that does not exist yet.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            File or budget to create; an existing one is refused.
+        epsilon, delta : float
+            Ceiling.
+        neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
+            Neighbouring relation.
+        composition : {"sum", "renyi"}, default="sum"
+            How spends add up.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        refuse_existing(ledger)
+        return cls(epsilon, delta, neighbors=neighbors, composition=composition, ledger=ledger)
+
+    def __init__(self, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum", ledger=None):
+        filter_ = make_filter(composition, epsilon, delta)
+        terms = {
+            "epsilon": filter_.epsilon,
+            "delta": filter_.delta,
+            "neighbors": check_neighbors(neighbors),
+            "composition": filter_.composition,
+            "renyi_order": filter_.order,
+        }
+        kept = open_ledger(ledger, terms)
+        self._keep(kept, terms | {"renyi_order": kept.terms["renyi_order"]})
+
+    def _keep(self, ledger, terms):
+        ceiling = make_filter(
+            terms["composition"], terms["epsilon"], terms["delta"], terms["renyi_order"]
+        )
+        super().__init__(ceiling, terms["neighbors"], ledger, "")
+
+    @property
+    def composition(self):
+        """How spends add up."""
+        return self._filter.composition
+
+    @property
+    def ledger(self):
+        """Absolute path of the ledger file, address of the server without password, or None."""
+        return self._ledger.path
+
+    @property
+    def entries(self):
+        """Every spend, and every raise of the ceiling, oldest first."""
+        return self._ledger.entries()
+
+    def raise_ceiling(self, epsilon, delta=None, *, who="", note=""):
+        """Raise the ceiling, an act of the owner of the data that is logged as an entry.
+
+        From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
+        answer to what was released is a promise of the largest ceiling that might ever be allowed,
+        so decide about that one without looking at releases.
+
+        Parameters
+        ----------
+        epsilon : float
+            New ceiling of the privacy loss, not below the present one.
+        delta : float or None, default=None
+            New ceiling of the failure probability, not below the present one; None keeps it.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Raises
+        ------
+        BudgetError
+            If the new ceiling is not above the present one; nothing is changed.
+        LedgerError
+            If the role on a server is not the owner of the budget.
+        """
+        delta = self.delta if delta is None else delta
+        raised = make_filter(self.composition, epsilon, delta, self._filter.order)
+        entry = self._entry(who, epsilon, delta, note, kind=RAISE)
+        self._ledger.append(entry, Cost(), lambda tally: self._admit_raise(tally, raised))
+        self._filter = raised
+
+    def receipt(self):
+        """Return a receipt of everything charged so far, to be kept apart from the ledger.
+
+        Returns
+        -------
+        receipt : Receipt
+            Its ``to_json`` and ``from_json`` write and read a line of text.
+        """
+        return self._ledger.receipt()
+
+    def verify(self, receipt=None):
+        """Raise unless the ledger is whole and holds everything that a receipt speaks of.
+
+        Parameters
+        ----------
+        receipt : Receipt or None, default=None
+            A receipt taken earlier. With it, an older copy of the ledger put in its place is found.
+
+        Returns
+        -------
+        n_entries : int
+
+        Raises
+        ------
+        LedgerError
+            If an entry was altered or removed, if the running sums are not those of the entries,
+            or if the ledger does not hold what the receipt speaks of.
+        """
+        rows, totals = self._ledger.records()
+        first = self._ledger.first_link()
+        check_records(self.ledger, first, rows, totals)
+        if receipt is not None:
+            check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
+        return len(rows)
+
+    def backup(self, path):
+        """Write a backup of the ledger file, as it is at this moment, to a new file.
+
+        It can be opened and read like a ledger, and refuses to spend. Copying a ledger file by
+        other means makes two ledgers that do not know of one another.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to be made; an existing one is refused.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged or is not a file, or the backup cannot be written.
+        """
+        self._ledger.backup(path)
+
+    @classmethod
+    def restore(cls, backup, ledger, *, who="", note=""):
+        """Return the budget of a backup, put in the place of a ledger file that was lost.
+
+        What was charged after the backup was made is forgotten by the ledger, and has been
+        released: charge it again with :meth:`spend`. The ledger gets an entry that says that it
+        was restored, and receipts taken later than the backup do not verify any more.
+
+        Parameters
+        ----------
+        backup : str or path-like
+            What :meth:`backup` wrote.
+        ledger : str or path-like
+            Ledger file to be made; an existing one is refused.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        if is_address(backup) or is_address(ledger):
+            raise ValueError("backup and ledger must be files; a server has its own backups.")
+        kept = cls.open(backup)
+        kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))
+        return cls.open(ledger)
+
+    def part(self, name):
+        """Return the budget of one of several disjoint parts of the data.
+
+        Spends on different parts do not add up, because each person is in one part: what counts
+        against the ceiling are the spends on the whole data plus the largest part. The caller
+        promises that the parts are disjoint groups of persons, and that who is in which part
+        does not follow from private data: every person belongs to one part, by a public rule or
+        a public label, and only the rows of its persons are used for a release on a part.
+
+        Under ``"add_remove"`` and ``"replace_one"`` a label of the person may name the part.
+        Under ``"replace_any"`` a person may move to another part, so the two largest parts add
+        up. A spend on a part must then hold for adding or removing one person of that part as
+        well as for replacing one, and only :meth:`spend` is possible: fits take the number of
+        persons as public, which the size of a part is not.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+
+        Returns
+        -------
+        BudgetPart
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
+            can be given to an estimator as its ``accountant``.
+        """
+        if not check_text(name, "name"):
+            raise ValueError("name must not be empty: the whole data is no part.")
+        return BudgetPart(self._filter, self._neighbors, self._ledger, name)
+
+    def summary(self):
+        """Return the entries and what is left as a plain table."""
+        return text_table(repr(self), self.entries, self._closing_lines())
+
+    def __str__(self):
+        return self.summary()
+
+    def _repr_html_(self):
+        return html_table(repr(self), self.entries, self._closing_lines())
+
+    def __repr__(self):
+        ledger = f", ledger={self.ledger!r}" if self.ledger else ""
+        return (
+            f"BudgetAccountant(epsilon={self.epsilon}, delta={self.delta}, "
+            f"neighbors={self.neighbors!r}, composition={self.composition!r}{ledger})"
+        )
+
+    def _admit_raise(self, tally, raised):
+        present = self._filter_at(tally)
+        before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
+        if after == before or after[0] < before[0] or after[1] < before[1]:
+            raise BudgetError(
+                f"The ceiling can only be raised, and what was spent stays spent: it is epsilon="
+                f"{before[0]}, delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. "
+                "Nothing was changed."
+            )
+
+    def _closing_lines(self):
+        spent = self._exposure()
+        return [
+            "spent: " + self._in_words(*self._filter.total(spent), spent),
+            "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
+        ]
+
+
+def check_accountant(value, name="accountant"):
+    """Return a budget or a part of one, or raise naming the parameter."""
+    if not isinstance(value, SharedBudget):
+        raise TypeError(f"{name} must be a BudgetAccountant or a part of one, got {value!r}.")
+    return value

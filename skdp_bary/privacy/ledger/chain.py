@@ -1,0 +1,146 @@
+"""A chain of hashes through the entries of a ledger, so that changed or missing ones are found.
+
+The link of an entry is a hash of the entry and of the link before it; the first link is a hash of
+the ledger's identity and of what its entries are measured against. Whoever keeps the latest link
+elsewhere, as a receipt, can tell later that a ledger still holds everything up to that entry: an
+older copy in its place, or an entry altered behind the ledger's back, has other links.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, astuple, dataclass, fields
+from json.encoder import encode_basestring_ascii as quoted
+
+from ...exceptions import LedgerError
+from .._checks import check_integer
+from .entry import RAISE
+from .running_sums import RunningSums
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The state of a ledger after an entry; keep it apart from the ledger.
+
+    Parameters
+    ----------
+    ledger : str
+        Identity of the ledger.
+    number : int
+        Number of entries.
+    link : str
+        Hash that stands for all of them.
+    """
+
+    ledger: str
+    number: int
+    link: str
+
+    def __post_init__(self):
+        for name in ("ledger", "link"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
+        check_integer(self.number, "number of a receipt", low=0)
+
+    def to_json(self):
+        """Return the receipt as a line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text):
+        """Return the receipt that a line of JSON holds.
+
+        Parameters
+        ----------
+        text : str
+        """
+        try:
+            held = json.loads(text)
+        except ValueError:
+            held = None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(held, dict) or sorted(held) != sorted(names):
+            raise ValueError(
+                f"A receipt must be a line of JSON with {', '.join(names)} and nothing else, as "
+                "to_json writes it."
+            )
+        return cls(**held)
+
+
+def first_link(ledger, terms):
+    """Return the link before the first entry, given the identity and the terms of a ledger."""
+    return _hash([ledger, terms])
+
+
+def next_link(previous, entry, cost):
+    """Return the link of an entry, given the one before it."""
+    return _link(previous, astuple(entry), cost.loss, cost.delta)
+
+
+def take_in(name, sums, rows):
+    """Add rows of a ledger to running sums, and raise at the first one whose link is wrong.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ledger.
+    sums : RunningSums
+        Sums of the entries before the rows.
+    rows : iterable of tuple
+        The fields of an entry in their order, its loss and delta in units, and its link.
+    """
+    previous = sums.head[1]
+    for time, who, relation, epsilon, delta, part, note, kind, loss, delta_units, link in rows:
+        entry = time, who, relation, epsilon, delta, part, note, kind
+        try:
+            right = link == _link(previous, entry, loss, delta_units)
+        except (TypeError, ValueError):  # a field of another type
+            right = False
+        if not right:
+            raise LedgerError(
+                f"The ledger {name!r} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
+                "one before it was altered or removed. Nothing was released."
+            )
+        sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == RAISE else None)
+        previous = link
+
+
+def check_records(name, first, rows, totals):
+    """Raise unless the links are those of the entries, and the sums by part those of the costs."""
+    sums = RunningSums(first)
+    take_in(name, sums, rows)
+    if sums.totals != totals:
+        raise LedgerError(
+            f"The ledger {name!r} cannot be trusted: its running totals differ from the sum of its "
+            "entries."
+        )
+
+
+def check_receipt(name, first, now, rows, receipt):
+    """Raise unless a ledger still holds everything up to a receipt."""
+    if not isinstance(receipt, Receipt):
+        raise TypeError(f"receipt must be a Receipt, got {receipt!r}.")
+    if receipt.ledger != now.ledger:
+        raise LedgerError(f"The receipt is of another ledger than {name!r}.")
+    held = [first, *(row[-1] for row in rows)]
+    if receipt.number >= len(held) or held[receipt.number] != receipt.link:
+        raise LedgerError(
+            f"The ledger {name!r} cannot be trusted: it does not hold the {receipt.number} entries "
+            "of the receipt. An older copy may have been put in its place."
+        )
+
+
+def _link(previous, entry, loss, delta_units):
+    # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
+    time, who, relation, epsilon, delta, part, note, kind = entry
+    text = (
+        f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
+        f'"note": {quoted(note)}, "part": {quoted(part)}, "relation": {quoted(relation)}, '
+        f'"time": {quoted(time)}, "who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hash(record):
+    text = json.dumps(record, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,96 @@
+"""Entries of a budget in the memory of one process."""
+
+import os
+import uuid
+from dataclasses import astuple
+
+from ...exceptions import LedgerError, ReadOnlyLedgerError
+from .chain import Receipt, first_link, next_link
+from .lock import LOCK
+from .running_sums import RunningSums
+
+
+class MemoryLedger:
+    """Entries of one process; a pickled or forked copy can be read but not spent from.
+
+    The list of entries is the ledger, and an entry gets there in one step, with its cost and its
+    link: what interrupts a spend leaves all of the entry or nothing. Sums are taken from the list
+    afterwards, by whoever asks next.
+    """
+
+    path = None
+
+    def __init__(self, terms):
+        self.terms = terms
+        self._id = uuid.uuid4().hex
+        self._log = []  # (entry, cost, link), oldest first
+        self._sums = RunningSums(self.first_link())
+        self._owner = os.getpid()
+
+    def append(self, entry, cost, admit):
+        """Add `entry` unless ``admit(tally)`` raises."""
+        with LOCK:
+            self.refuse_copy()
+            sums = self._summed()
+            admit(sums.tally(entry.part))
+            self._log.append((entry, cost, next_link(sums.head[1], entry, cost)))
+
+    def tally(self, part):
+        """Return the sums that decide about a spend on `part`."""
+        with LOCK:
+            return self._summed().tally(part)
+
+    def entries(self):
+        """Return the entries, oldest first."""
+        with LOCK:
+            return tuple(entry for entry, _, _ in self._log)
+
+    def receipt(self):
+        """Return the receipt of the latest entry."""
+        with LOCK:
+            return Receipt(self._id, *self._summed().head)
+
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
+
+    def records(self):
+        """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""
+        with LOCK:
+            rows = [(*astuple(e), cost.loss, cost.delta, link) for e, cost, link in self._log]
+            return rows, self._summed().totals
+
+    def backup(self, path):
+        """Raise: there is no file to copy."""
+        raise LedgerError(
+            "This budget lives in the memory of a process: there is no ledger file to back up."
+        )
+
+    def refuse_copy(self):
+        """Raise unless this is the ledger that was created, in the process that created it."""
+        if self._owner != os.getpid():
+            raise ReadOnlyLedgerError(
+                "This budget lives in the memory of another process; what is here is a copy, and "
+                "spends from copies would not add up. Nothing was charged. Give the accountant a "
+                "file that processes share, BudgetAccountant(..., ledger='budget.db'), or run in "
+                "one process (n_jobs=1 or threads)."
+            )
+
+    def __getstate__(self):
+        with LOCK:
+            return self.__dict__ | {"_log": list(self._log), "_sums": None, "_owner": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._sums = RunningSums(self.first_link())
+
+    def _summed(self):
+        """Return the sums of all entries."""
+        for record in self._log[self._sums.head[0] :]:
+            self._sums.add_entry(*record)
+        return self._sums

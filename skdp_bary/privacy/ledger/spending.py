@@ -1,0 +1,276 @@
+"""Spending from a budget: asking, charging, reading, for the whole data and for its parts."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ...exceptions import BudgetError, RelationError
+from .._checks import check_delta, check_integer, check_real
+from .._neighbors import REPLACE_ANY
+from ..accounting.plans import Plan
+from .entry import SPEND, Entry
+from .filters import exposure, make_filter
+from .same_rows import under_one_part
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a fit would cost, computed before it runs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the fit would be charged for.
+    fits : bool
+        Whether the budget admits it now.
+    remaining : tuple of float
+        The (epsilon, delta) left after the charge; what is left now when it does not fit.
+    plan : Plan
+        The steps of the fit.
+    advice : str, default=""
+        What the estimator says, from public facts alone, about the noise that this buys; empty for
+        a plan, and for estimators without a ``privacy_advice`` method.
+    """
+
+    epsilon: float
+    delta: float
+    fits: bool
+    remaining: tuple
+    plan: Plan
+    advice: str = ""
+
+
+class SharedBudget:
+    """What a budget and its parts have in common: asking, spending, reading."""
+
+    def __init__(self, filter_, neighbors, ledger, part):
+        self._filter = filter_
+        self._neighbors = neighbors
+        self._ledger = ledger
+        self._part = part
+
+    @property
+    def neighbors(self):
+        """The neighbouring relation every charged plan must speak about."""
+        return self._neighbors
+
+    @property
+    def epsilon(self):
+        """Ceiling of the privacy loss."""
+        return self._filter.epsilon
+
+    @property
+    def delta(self):
+        """Ceiling of the failure probability."""
+        return self._filter.delta
+
+    def charge(self, plan, who, *, note="", rows=None):
+        """Charge a plan in one atomic step, before its first draw.
+
+        Parameters
+        ----------
+        plan : Plan
+            What will be released.
+        who : str
+            Who asks, as it will appear in the entries.
+        note : str, default=""
+            Free text kept with the entry.
+        rows : object, default=None
+            What holds the rows, as given to ``fit``. The same object, or the same memory, is
+            refused under two parts of one budget; nothing is read from it.
+
+        Raises
+        ------
+        BudgetError
+            If the plan does not fit into what is left; nothing is charged.
+        LeakError
+            If the rows were charged under another part of this budget; nothing is charged.
+        RelationError
+            If the plan speaks about another neighbouring relation.
+        ReadOnlyLedgerError
+            If this is a copy of a budget that lives in the memory of another process.
+        """
+        self._check_plan(plan)
+        with under_one_part(self._ledger.identity, self._part, rows):
+            self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
+
+    def check(self, plan):
+        """Raise what :meth:`charge` would raise, without charging.
+
+        Parameters
+        ----------
+        plan : Plan
+            What would be released.
+        """
+        self._check_plan(plan)
+        self._ledger.refuse_copy()
+        cost = self._filter.price_plan(plan)
+        self._admit(self._ledger.tally(self._part), "A plan", plan.epsilon, plan.delta, cost)
+
+    def spend(self, epsilon, delta=0.0, *, who="", note=""):
+        """Charge an (epsilon, delta) private release made outside this package.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the release under the relation of this budget.
+        delta : float, default=0.0
+            Failure probability of the release.
+        who : str, default=""
+            Who asks, as it will appear in the entries.
+        note : str, default=""
+            Free text kept with the entry.
+
+        Raises
+        ------
+        BudgetError
+            If the spend does not fit into what is left; nothing is charged.
+        ReadOnlyLedgerError
+            If this is a copy of a budget that lives in the memory of another process.
+        """
+        epsilon, delta = check_real(epsilon, "epsilon", low=0.0), check_delta(delta)
+        if epsilon == 0.0 and delta == 0.0:
+            raise ValueError("epsilon or delta must be above zero, got 0 for both.")
+        self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note)
+
+    def quote(self, plan_or_estimator, n_features=None):
+        """Return what a fit would cost, without charging.
+
+        Parameters
+        ----------
+        plan_or_estimator : Plan or estimator
+            A plan, or an unfitted estimator of this package, or a search over one.
+        n_features : int, default=None
+            Number of columns the estimator would be fitted on; not used for a plan.
+
+        Returns
+        -------
+        Quote
+        """
+        plan = _find_plan(plan_or_estimator, n_features)
+        self._check_plan(plan)
+        spent = self._exposure()
+        after = spent + self._filter.price_plan(plan)
+        fits = after.fits(self._filter.ceiling)
+        remaining = self._room(after if fits else spent)
+        advise = getattr(plan_or_estimator, "privacy_advice", None)
+        advice = "" if advise is None else advise(n_features)
+        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice)
+
+    def total(self):
+        """Return the (epsilon, delta) spent so far, rounded up.
+
+        For a part: what a person of that part has spent, entries on the whole data included.
+        With ``composition="renyi"`` it contains the fixed price of turning a Renyi loss into
+        (epsilon, delta), and so starts high and grows slowly.
+        """
+        return self._filter.total(self._exposure())
+
+    def remaining(self):
+        """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down."""
+        return self._room(self._exposure())
+
+    # copy.copy, copy.deepcopy and sklearn.base.clone must not multiply a budget.
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def _append(self, who, epsilon, delta, cost, note):
+        entry = self._entry(who, epsilon, delta, note)
+        asker = who or "A spend"
+        self._ledger.append(
+            entry, cost, lambda tally: self._admit(tally, asker, epsilon, delta, cost)
+        )
+
+    def _entry(self, who, epsilon, delta, note, kind=SPEND):
+        return Entry(
+            time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+            who=check_text(who, "who"),
+            relation=self._neighbors,
+            epsilon=float(epsilon),
+            delta=float(delta),
+            part=self._part,
+            note=check_text(note, "note"),
+            kind=kind,
+        )
+
+    def _admit(self, tally, who, epsilon, delta, cost):
+        spent = self._spent(tally)
+        if (spent + cost).fits(self._filter.ceiling):
+            return
+        left = spent.below(self._filter.ceiling)
+        asked = self._in_words(epsilon, delta, cost)
+        available = self._in_words(*self._filter.room(left), left)
+        where = f" for part {self._part!r}" if self._part else ""
+        mend = ""
+        if delta > 0.0 and not self._filter.delta:
+            mend = " This budget has delta=0: make one with delta > 0 for releases that need it."
+        raise BudgetError(
+            f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
+            f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."
+            f"{mend}"
+        )
+
+    def _in_words(self, epsilon, delta, cost):
+        detail = self._filter.describe(cost)
+        return f"epsilon={epsilon}, delta={delta}" + (f" ({detail})" if detail else "")
+
+    def _check_plan(self, plan):
+        if not isinstance(plan, Plan):
+            raise TypeError(f"plan must be a Plan, got {plan!r}.")
+        if plan.relation != self._neighbors:
+            raise RelationError(
+                f"The plan speaks about neighbors={plan.relation!r}, this budget about "
+                f"neighbors={self._neighbors!r}. Nothing was charged."
+            )
+
+    def _exposure(self):
+        return self._spent(self._ledger.tally(self._part))
+
+    def _spent(self, tally):
+        """Return what counts against the ceiling, and take note of the ceiling of that moment."""
+        self._filter = self._filter_at(tally)
+        return exposure(tally, self._neighbors)
+
+    def _filter_at(self, tally):
+        now = self._filter
+        if tally.raised is None or tally.raised == (now.epsilon, now.delta):
+            return now
+        return make_filter(now.composition, *tally.raised, now.order)
+
+    def _room(self, spent):
+        return self._filter.room(spent.below(self._filter.ceiling))
+
+
+class BudgetPart(SharedBudget):
+    """One of several disjoint parts of the data, see :meth:`BudgetAccountant.part`."""
+
+    def _check_plan(self, plan):
+        super()._check_plan(plan)
+        if self._neighbors == REPLACE_ANY:
+            raise RelationError(
+                "Under neighbors='replace_any' a fit takes the number of persons as public, and "
+                f"the size of part {self._part!r} is not. Charge the fit to the whole data. "
+                "Nothing was charged."
+            )
+
+    def __repr__(self):
+        return f"BudgetPart({self._part!r})"
+
+
+def _find_plan(plan_or_estimator, n_features):
+    if isinstance(plan_or_estimator, Plan):
+        return plan_or_estimator
+    if not hasattr(plan_or_estimator, "privacy_plan"):
+        raise TypeError(
+            "plan_or_estimator must be a Plan or an estimator with a privacy_plan method, got "
+            f"{plan_or_estimator!r}."
+        )
+    return plan_or_estimator.privacy_plan(check_integer(n_features, "n_features", low=1))
+
+
+def check_text(value, name):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}.")
+    return value

@@ -1,0 +1,153 @@
+"""What a ledger file holds: its tables, its marks, and the words for what SQLite refuses."""
+
+import errno
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import astuple
+from functools import cache
+
+from .entry import FIELDS
+from .side_file import make_file
+
+# What marks a file as a ledger, and as a backup, which can be read and not spent from. No single
+# flipped bit makes the one of the other.
+LEDGER, BACKUP = 0x736B6470, 0x736BA28F
+FORMAT = 4
+# A rollback journal rather than WAL: between two charges all entries are in one file, so a copy or
+# a backup of that file can never leave recent charges behind in another one. EXTRA, because with a
+# rollback journal FULL does not sync the folder after the journal is deleted: power lost just
+# then could bring the journal back and undo a charge whose release is already out.
+JOURNAL, SYNCHRONOUS = "DELETE", "EXTRA"
+
+# Nothing here can be derived from anything else, but for the number and the link of the latest
+# entry, which tell that none was lost at the end. Sums are taken from the entries.
+SCHEMA = """
+CREATE TABLE ledger (
+    id TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbors TEXT NOT NULL,
+    composition TEXT NOT NULL, renyi_order REAL, number INTEGER NOT NULL, link TEXT NOT NULL
+);
+CREATE TABLE entries (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
+    epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL, note TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    loss_units INTEGER NOT NULL CHECK (loss_units >= 0),
+    delta_units INTEGER NOT NULL CHECK (delta_units >= 0),
+    link TEXT NOT NULL
+);
+"""
+
+TERMS = {
+    "epsilon": float,
+    "delta": float,
+    "neighbors": str,
+    "composition": str,
+    "renyi_order": (float, type(None)),
+}
+COLUMNS = ", ".join(FIELDS)
+_INSERT = f"""
+INSERT INTO entries (number, {COLUMNS}, loss_units, delta_units, link)
+VALUES ({", ".join("?" * (len(FIELDS) + 4))})
+"""
+ROWS = f"""
+SELECT {COLUMNS}, loss_units, delta_units, link FROM entries WHERE number > ? ORDER BY number
+"""
+
+_LOCKED = "it stayed locked by another process for {:g} seconds"
+_READ_ONLY = "the file, or the folder it is in, is read-only"
+_FULL = "the disk is full"
+_MISSING = "the file is missing, or its folder is missing or read-only"
+DAMAGED = "the file is damaged"
+_BROKEN_DISK = "reading or writing the disk failed"
+_REASONS = {
+    "SQLITE_BUSY": _LOCKED,
+    "SQLITE_READONLY": _READ_ONLY,
+    "SQLITE_FULL": _FULL,
+    "SQLITE_CANTOPEN": _MISSING,
+    "SQLITE_PERM": "permission is denied",
+    "SQLITE_NOTADB": "it is not a budget ledger, nor any SQLite database",
+    "SQLITE_CORRUPT": DAMAGED,
+    "SQLITE_IOERR": _BROKEN_DISK,
+}
+_FILE_REASONS = {
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.EROFS: _READ_ONLY,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.ENOENT: _MISSING,
+    errno.ENOTDIR: _MISSING,
+}
+
+
+def insert(db, number, entry, cost, link):
+    """Add an entry, and note that it is the latest."""
+    db.execute(_INSERT, (number, *astuple(entry), cost.loss, cost.delta, link))
+    db.execute("UPDATE ledger SET number = ?, link = ?", (number, link))
+
+
+def in_memory(db):
+    """Return a copy of a database in memory."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    db.backup(copy)
+    return copy
+
+
+def write_new(db, path):
+    """Write a database to a file that does not exist yet, all of it or nothing."""
+    path = os.path.abspath(os.fspath(path))
+    part = f"{path}.part"
+    if os.path.exists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    os.close(make_file(part))
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as copy:
+            copy.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+            db.backup(copy)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+def schema_of(db):
+    """Return what a database holds, in the words of SQLite."""
+    return db.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    ).fetchall()
+
+
+@cache
+def expected_schema():
+    """Return what a ledger holds, see :func:`schema_of`."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return schema_of(db)
+
+
+def pragma(db, name):
+    """Return one number of the head of a database."""
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def reason_of(error, seconds):
+    """Return in words what SQLite or the operating system refuses, after waiting for `seconds`."""
+    if isinstance(error, TimeoutError):
+        return _LOCKED.format(seconds)
+    if isinstance(error, OSError):
+        return f"{_FILE_REASONS.get(error.errno, _BROKEN_DISK)} ({error.strerror})"
+    if isinstance(error, UnicodeDecodeError):
+        return DAMAGED
+    name = getattr(error, "sqlite_errorname", "")
+    known = [reason for code, reason in _REASONS.items() if name.startswith(code)]
+    return f"{known[0].format(seconds)} ({error})" if known else str(error)
+
+
+def check_path(path):
+    """Return a path of a ledger file that does not depend on the current folder."""
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or path == ":memory:":
+        raise ValueError(
+            "ledger must be None (entries stay in memory) or the path of a file, such as "
+            f"'budget.db', got {path!r}."
+        )
+    return os.path.abspath(os.fspath(path))

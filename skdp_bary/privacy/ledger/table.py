@@ -1,0 +1,42 @@
+"""The entries of a budget as a table, in plain text and in HTML."""
+
+from html import escape
+
+from .entry import RAISE, RESTORE, SPEND
+
+_COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
+_WIDEST = 40
+_KINDS = {SPEND: "", RAISE: "new ceiling", RESTORE: "restored from a backup"}
+
+
+def text_table(title, entries, closing):
+    """Return a table with aligned columns between a title and closing lines."""
+    cells = [_COLUMNS, *(_cells(entry) for entry in entries)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([title, *rows, *closing])
+
+
+def html_table(title, entries, closing):
+    """Return the same table for notebooks."""
+    head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(entry)) + "</tr>"
+        for entry in entries
+    )
+    return (
+        f"<table><caption>{escape(title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{'<br>'.join(escape(line) for line in closing)}</p>"
+    )
+
+
+def _cells(entry):
+    who = " ".join(entry.who.split())
+    if len(who) > _WIDEST:
+        who = who[: _WIDEST - 3] + "..."
+    note = "; ".join(filter(None, [_KINDS[entry.kind], entry.note]))
+    return (entry.time, who, entry.part, f"{entry.epsilon:g}", f"{entry.delta:g}", note)

@@ -1,0 +1,1 @@
+"""Questions, exact answers, noise, and the desk where they meet."""

@@ -1,0 +1,181 @@
+"""The desk: where the questions of a fit are answered, in the order of its plan."""
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+
+from ...exceptions import PlanError
+from ...privacy.accounting.plans import divided_anew
+from ...privacy.noise.sampler import noise_generator
+from .counting import collect
+from .query import Sketch
+from .release import release, require_noise
+from .tape import use_tape
+
+_ROOM = 16.0  # of a rehearsal: what is asked of rows may be more sensitive than of nobody
+
+
+@dataclass(frozen=True)
+class PaidSteps:
+    """Steps that a larger plan has paid for: those of one trial of a search, or of one batch.
+
+    Attributes
+    ----------
+    relation : str
+    steps : tuple of Step
+    """
+
+    relation: str
+    steps: tuple
+
+
+class Desk:
+    """Answers the questions of one plan about one set of rows: the only thing that holds both.
+
+    A question is a pair, the name of the next step of the plan and a query. What comes back is a
+    release. The desk pays before the first draw, and answers each step once.
+
+    Parameters
+    ----------
+    rows : Rows
+    plan : Plan or PaidSteps
+    noise : NoiseSource
+    charge : callable or None
+        ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
+        is fixed before the first question: a plan that is divided anew costs the same. None: the
+        steps are paid for.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is released, as far as it is known.
+    """
+
+    def __init__(self, rows, plan, noise, charge):
+        self.plan = plan
+        self._rows = rows
+        self._noise = noise
+        self._charge = charge
+        self._is_paid = charge is None
+        self._n_asked = 0
+
+    def answer(self, questions):
+        """Run a conversation to its end, and return what it returns.
+
+        Parameters
+        ----------
+        questions : generator
+            Yields pairs (name, query), and is sent their releases.
+        """
+        if not isinstance(questions, Generator):
+            raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
+        released = None
+        with closing(questions):
+            while True:
+                try:
+                    question = questions.send(released)
+                except StopIteration as done:
+                    return done.value
+                released = self.ask(*_pair(question))
+
+    def ask(self, name, query):
+        """Return the release of the next step of the plan.
+
+        Parameters
+        ----------
+        name : str
+        query : Query
+        """
+        step = self._next_step(name)
+        require_noise(query, step, self.plan.relation)
+        sketch = collect(query, self._rows)
+        if not self._is_paid:
+            self.pay()
+        self._n_asked += 1  # an interrupt from here on leaves the step used
+        return release(sketch, step, self.plan.relation, self._noise)
+
+    def check(self, name, query):
+        """Raise where the noise of a step, not only the next one, is too large to be drawn.
+
+        For questions that follow from public facts alone: to be asked before anything is charged.
+
+        Parameters
+        ----------
+        name : str
+        query : Query
+        """
+        for step in self.plan.steps:
+            if step.name == name:
+                return require_noise(query, step, self.plan.relation)
+        raise PlanError(f"No step of the plan is named {name!r}, the steps are {self._names()}.")
+
+    def pay(self):
+        """Spend the price of the plan, once; `ask` does it where nobody has."""
+        if self._is_paid:
+            raise PlanError("This plan has been charged: all of its steps are paid for at once.")
+        self._charge()
+        self._is_paid = True
+
+    def divide_anew(self, shares):
+        """Let the steps that are left share otherwise what they cost, see ``divided_anew``.
+
+        Parameters
+        ----------
+        shares : dict
+            Names of the steps, in order, and their shares.
+        """
+        self.plan = divided_anew(self.plan, self._n_asked, shares)
+
+    def close(self):
+        """Raise where a step was paid for and never asked."""
+        left = [step.name for step in self.plan.steps[self._n_asked :]]
+        if left:
+            raise PlanError(f"The steps {left} of the plan were paid for, and never asked.")
+
+    def __getstate__(self):
+        raise TypeError("A desk holds private rows: it is neither copied nor pickled.")
+
+    def _next_step(self, name):
+        if self._n_asked == len(self.plan.steps):
+            raise PlanError(
+                f"The step {name!r} is not paid for: all steps {self._names()} of the plan have "
+                "been asked."
+            )
+        step = self.plan.steps[self._n_asked]
+        if step.name != name:
+            raise PlanError(
+                f"The next step of the plan is {step.name!r}, but the question is for {name!r}."
+            )
+        return step
+
+    def _names(self):
+        return [step.name for step in self.plan.steps]
+
+
+class Rehearsal(Desk):
+    """A desk without rows and without a budget, whose answers are noise about nobody.
+
+    What public facts forbid, above all noise too large to be drawn in a later step, shows here
+    before anything is charged. Nothing of it is kept.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan):
+        super().__init__(None, plan, noise_generator(0), None)
+
+    def ask(self, name, query):
+        """Return a release of the next step, about no rows."""
+        step = self._next_step(name)
+        require_noise(query, step, self.plan.relation, _ROOM)
+        self._n_asked += 1
+        with use_tape(None):
+            return release(Sketch(query), step, self.plan.relation, self._noise)
+
+
+def _pair(question):
+    if isinstance(question, tuple) and len(question) == 2:
+        return question
+    raise PlanError(f"A question is a pair, a name and a query, got {type(question).__name__}.")

@@ -1,0 +1,89 @@
+"""Queries: frozen public questions about rows, and the sketches that answer them exactly."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from .packed import pack, unpack_into
+
+
+class Query(ABC):
+    """A public question whose exact answer is a list of integer arrays, called blocks.
+
+    A query is built from public facts and earlier releases, never from rows. Its answer is a linear
+    function of a state of integers that adds up over rows, so chunks can be counted anywhere, in
+    order, and give the same integers.
+
+    A state of integers may wrap around 64 bits. Where blocks are sums of rows, so may they: the
+    noise is added modulo ``2**64`` too, so what comes out is a function of the exact sum plus
+    noise. See :doc:`/guarantees` for the proof.
+
+    Attributes
+    ----------
+    units : int or None
+        Largest mass of one person; rows are counted in these units. None: no masses are asked for.
+    mass_block : int or None
+        Block whose entries add up to the mass of all rows that were counted, if there is one.
+    """
+
+    units = None
+    mass_block = None
+
+    @abstractmethod
+    def zeros(self):
+        """Return the state of no rows: a tuple of int64 arrays."""
+
+    @abstractmethod
+    def count(self, state, chunk):
+        """Add a :class:`~skdp_bary.summaries.rows.persons.Chunk` of rows to `state` in place."""
+
+    @abstractmethod
+    def blocks(self, state):
+        """Return the blocks of the answer, a tuple of int64 arrays, computed from `state`."""
+
+    @abstractmethod
+    def sensitivity(self, relation):
+        """Return the :class:`~skdp_bary.privacy.noise.mechanisms.Sensitivity` under `relation`."""
+
+    def weights(self):
+        """Return the relative noise scale of each block, or None for equal scales."""
+        return None
+
+
+class Sketch:
+    """The exact, mergeable answer to one query. Its integers leave only through ``release``."""
+
+    def __init__(self, query):
+        self.query = query
+        self._state = query.zeros()
+
+    def update(self, chunk):
+        """Count the rows of one chunk, whatever numpy settings the user has made."""
+        with np.errstate(all="ignore"):
+            for part in chunk.in_units(self.query.units).parts():
+                self.query.count(self._state, part)
+        return self
+
+    def merge(self, other):
+        """Add the integers of a sketch of the same query over other rows."""
+        for mine, theirs in zip(self._state, other._state, strict=True):
+            mine += theirs
+        return self
+
+    def packed(self):
+        """Return the integers in few bytes, for a journey to another machine."""
+        return pack(self._state)
+
+    def add_packed(self, packed):
+        """Add the packed integers of a sketch of the same query; they stay as they are."""
+        unpack_into(self._state, packed)
+        return self
+
+    def exact_blocks(self):
+        """Return the answer before noise."""
+        return self.query.blocks(self._state)
+
+    def race(self, rate, noise, recorded=None, audit=None):
+        """Return the picks of a query that makes them, whatever the numpy settings of the user."""
+        with np.errstate(all="ignore"):
+            return self.query.race(self._state, rate, noise, recorded, audit)

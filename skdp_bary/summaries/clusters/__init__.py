@@ -1,0 +1,1 @@
+"""Masses, sums and spreads of the cells of released points."""

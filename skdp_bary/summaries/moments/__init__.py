@@ -1,0 +1,1 @@
+"""Sizes, ranges, means and second moments."""

@@ -1,0 +1,143 @@
+"""Second moments and histograms of integer rows in a released frame."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...privacy._neighbors import ADD_REMOVE
+from ...privacy.noise.mechanisms import Sensitivity
+from ..asking.query import Query
+from .frames import Frame
+
+_GRAM_BITS = {1: 14}  # of a row that is a person
+_SHARED_GRAM_BITS = 10
+_BLOCK = {1: 1 << 20}  # rows whose products add up exactly in float64
+_SHARED_BLOCK = 1 << 10
+_ROUND_DOWN = 1.0 - 2.0**-40  # covers the roundings of a float division
+
+
+@dataclass(frozen=True, eq=False)
+class Gram(Query):
+    """Sum of the outer products of rows clipped to a ball around the frame's center.
+
+    The blocks are the diagonal and the upper triangle of the symmetric matrix.
+
+    Parameters
+    ----------
+    frame : Frame
+    radius : float
+    units : int
+        Largest mass of one person.
+    """
+
+    frame: Frame
+    radius: float
+    units: int = 1
+
+    @property
+    def _bits(self):
+        return _GRAM_BITS.get(self.units, _SHARED_GRAM_BITS)
+
+    @property
+    def unit(self):
+        """What one unit of an entry stands for, in squared lengths times persons."""
+        return (self.radius * 2.0**-self._bits) ** 2 / self.units
+
+    def zeros(self):
+        """Return the zero matrix."""
+        return (np.zeros((self.frame.width, self.frame.width), dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the rows of a chunk; a row's norm is at most ``2**bits`` after truncation."""
+        length = 2.0**self._bits
+        limit = self.radius / self.frame.step
+        for rows, masses in self.frame.blocks(chunk, _BLOCK.get(self.units, _SHARED_BLOCK)):
+            norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            rows *= (length * _ROUND_DOWN / np.maximum(norms, limit))[:, None]
+            np.trunc(rows, out=rows)
+            if masses is None:
+                state[0][:] += (rows.T @ rows).astype(np.int64)
+                continue
+            # 20 + 10 digits of masses are cut in two so that products stay below 2**53
+            for part, unit in zip(np.divmod(masses, 1 << 10), (1 << 10, 1), strict=True):
+                state[0][:] += (rows.T @ (rows * part[:, None])).astype(np.int64) * unit
+
+    def blocks(self, state):
+        """Return the diagonal and the upper triangle."""
+        matrix = state[0]
+        return np.diagonal(matrix).copy(), matrix[np.triu_indices(len(matrix), k=1)]
+
+    def weights(self):
+        """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
+        return 1.0, 1.0 / math.sqrt(2.0)
+
+    def sensitivity(self, relation):
+        """A row adds ``|z z'|**2 = diagonal + 2 upper <= 4**(2 bits)``; two rows twice that.
+
+        The inner product of ``z z'`` and ``w w'`` is a square, so replacing costs sqrt(2) of
+        adding and no more.
+        """
+        persons = 1 if relation == ADD_REMOVE else 2
+        d, r = self.frame.width, 1 << self._bits
+        u = self.units
+        l1 = (persons * u * r**2, persons * u * (d - 1) * r**2 // 2)
+        cases = ((persons * u * u * r**4, 0), (0, persons * u * u * r**4 // 2))
+        return Sensitivity((l1,), cases)
+
+
+@dataclass(frozen=True, eq=False)
+class GridHistogram(Query):
+    """Mass of the cells of a product grid on the leading axes of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+    halfwidths : ndarray of shape (n_axes,)
+        Bins of each axis cover this much to both sides of the center; the outer ones take the
+        tails.
+    bits : tuple of int
+        The number of bins of an axis is two to this power.
+    units : int
+        Largest mass of one person.
+    """
+
+    frame: Frame
+    halfwidths: np.ndarray
+    bits: tuple
+    units: int = 1
+
+    def zeros(self):
+        """Return the empty histogram."""
+        return (np.zeros(1 << sum(self.bits), dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the masses of the rows to their cells."""
+        for rows, masses in self.frame.blocks(chunk, 1 << 20):
+            sums = np.bincount(self._cells(rows), weights=masses, minlength=len(state[0]))
+            state[0][:] += sums.astype(np.int64)
+
+    def blocks(self, state):
+        """Return the histogram."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation):
+        """A person has one cell to add to, or two to change."""
+        touched = 1 if relation == ADD_REMOVE else 2
+        return Sensitivity.single(touched * self.units, touched * self.units**2)
+
+    def cell_centers(self, cells):
+        """Return the middle of cells on the axes of the grid, of shape (n_cells, n_axes)."""
+        sides = tuple(1 << b for b in self.bits)
+        places = np.stack(np.unravel_index(cells, sides), axis=1)
+        sides = np.array(sides, dtype=float)
+        return self.halfwidths * ((2 * places + 1) / sides - 1.0)
+
+    def _cells(self, rows):
+        cell = np.zeros(len(rows), dtype=np.int64)
+        for axis, b in enumerate(self.bits):
+            width = self.halfwidths[axis] / self.frame.step
+            place = np.floor((rows[:, axis] + width) * (2.0 ** (b - 1) / width))
+            cell <<= b
+            cell += np.clip(place, 0, (1 << b) - 1).astype(np.int64)
+        return cell

@@ -1,0 +1,1 @@
+"""Rows that pass through a public function or a small network."""

@@ -1,0 +1,1 @@
+"""Where rows come from, whose they are, and how they become integers."""

@@ -1,0 +1,243 @@
+"""CSV files in which every physical line is a row, read from its own bytes alone.
+
+A reader made for convenience lets one line decide about others: it guesses types, missing values or
+an index from all of them, and a stray quote swallows the lines after it. Here a line ends at a
+line feed, always; what may not stand in a line is an error that quotes no value and numbers no line
+(how many lines stand before it is private). What passes is cut at line ends into blocks, and every
+line of a block is read alike, whatever the lines beside it are.
+"""
+
+import csv
+import gzip
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from ..._optional import import_optional
+from .columns import Batch, finite_numbers, missing, not_numbers
+
+BLOCK_BYTES = 1 << 23
+_WORKERS = 4
+_COMMA, _QUOTE, _END = b","[0], b'"'[0], b"\n"[0]
+_RAGGED = "has lines with more or fewer cells than the line of column names"
+
+
+class CsvFile:
+    """The named columns of a CSV file.
+
+    Parameters
+    ----------
+    path : str
+        Compressed if it ends in .gz.
+    block_bytes : int, default=2**23
+        How much is read at a time; a longer line is an error.
+
+    Attributes
+    ----------
+    names : list of str
+        What stands in the first line.
+    """
+
+    def __init__(self, path, block_bytes=BLOCK_BYTES):
+        import_optional("pyarrow.csv", "cli", "skdp-bary")
+        self.path = path
+        self._block_bytes = block_bytes
+        self._size = max(Path(path).stat().st_size, 1)
+        first, _ = next(self._blocks(), (b"\n", 0.0))  # of the lines after it nothing is asked
+        line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
+        self.names = next(csv.reader([_text_of(line, path)], strict=True), [])
+        if not self.names:
+            raise ValueError(f"{path} has no line of column names.")
+
+    def batches(self, numbers, texts):
+        """Yield the rows in batches, as :class:`Batch`.
+
+        Parameters
+        ----------
+        numbers, texts : list of str
+            Columns to be read as numbers, at least one, and as they are written.
+        """
+        arrow = import_optional("pyarrow", "cli", "skdp-bary")
+        parse = _Parser(self.path, self.names, numbers, texts)
+        workers = max(1, min(_WORKERS, arrow.cpu_count()))
+        waiting = deque()
+        with ThreadPoolExecutor(workers) as pool:
+            for block, share in self._lines():
+                waiting.append((pool.submit(parse, block), share))
+                if len(waiting) > workers:
+                    yield _finished(waiting)
+            while waiting:
+                yield _finished(waiting)
+
+    def _lines(self):
+        """Yield blocks without the line of column names."""
+        names_are_read = False
+        for block, share in self._blocks():
+            rest = block if names_are_read else block[block.find(b"\n") + 1 :]
+            names_are_read = True
+            if rest:
+                yield rest, share
+
+    def _blocks(self):
+        """Yield whole lines, and the share of the file that has been read."""
+        carry, first = b"", True
+        with Path(self.path).open("rb") as raw:
+            file = gzip.GzipFile(fileobj=raw) if str(self.path).endswith(".gz") else raw
+            while piece := self._read(file):
+                if first:
+                    piece, first = _without_mark(piece, self.path), False
+                end, cut = piece.find(b"\n"), piece.rfind(b"\n") + 1
+                if len(carry) + (end if cut else len(piece)) >= self._block_bytes:
+                    raise _error(self.path, f"has a line of {self._block_bytes:,} or more bytes")
+                if cut:
+                    yield carry + piece[:cut], min(raw.tell() / self._size, 1.0)
+                carry = piece[cut:] if cut else carry + piece
+        if carry:
+            yield carry + b"\n", 1.0
+
+    def _read(self, file):
+        try:
+            return file.read(self._block_bytes)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise _error(
+                self.path, "is not compressed by gzip, or is damaged or cut short"
+            ) from None
+
+
+def _finished(waiting):
+    parsed, share = waiting.popleft()
+    X, texts = parsed.result()
+    return Batch(X, texts, share)
+
+
+def _normal(block, path):
+    """Refuse what may stand in no line, and let all lines end in a line feed."""
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block:
+            raise _error(path, "has a carriage return within a line: lines end in LF or CRLF")
+    if b"\0" in block:
+        raise _error(path, "has a NUL byte: it is binary, compressed or no UTF-8")
+    if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
+        raise _error(path, "has a byte order mark within, as glued files have")
+    if b'"' in block and not _quotes_are_whole(block):
+        raise _error(
+            path,
+            "has a line with a quote that is not closed in it, or that stands within a cell: a "
+            "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
+        )
+    return block
+
+
+def _error(path, what):
+    return ValueError(f"{path} {what}.")
+
+
+def _without_mark(piece, path):
+    """Refuse other encodings by name; drop the mark that some programs put before UTF-8."""
+    marks = {
+        "UTF-32": (BOM_UTF32_LE, BOM_UTF32_BE),
+        "UTF-16": (BOM_UTF16_LE, BOM_UTF16_BE),
+    }
+    for encoding, starts in marks.items():
+        if piece.startswith(starts):
+            raise ValueError(f"{path} is encoded in {encoding}; it must be UTF-8.")
+    return piece.removeprefix(BOM_UTF8)
+
+
+def _text_of(line, path):
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"The column names of {path} are not encoded in UTF-8.") from None
+
+
+def _quotes_are_whole(block):
+    """Whether in every line the first quote begins a cell, the second ends it, and so on.
+
+    A doubled quote ends and begins again, so both may also stand beside a quote.
+    """
+    data = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(data == _QUOTE)
+    up_to_here = np.searchsorted(quotes, np.flatnonzero(data == _END))
+    if (up_to_here % 2).any():
+        return False
+    opening, closing = quotes[::2], quotes[1::2]  # every line has an even number of them
+    edges = np.zeros(256, dtype=bool)
+    edges[[_COMMA, _END, _QUOTE]] = True
+    before = edges[data[opening - 1]] | (opening == 0)
+    return bool(before.all() and edges[data[closing + 1]].all())
+
+
+class _Parser:
+    """Reads the columns that are wanted from blocks of whole lines."""
+
+    def __init__(self, path, names, numbers, texts):
+        self._arrow = import_optional("pyarrow", "cli", "skdp-bary")
+        self._csv = import_optional("pyarrow.csv", "cli", "skdp-bary")
+        self._path, self._width = path, len(names)
+        self._numbers = {str(names.index(name)): name for name in numbers}
+        self._texts = {str(names.index(name)): name for name in texts}
+        self._types = dict.fromkeys(self._numbers, self._arrow.float64())
+        self._types |= dict.fromkeys(self._texts, self._arrow.string())
+
+    def __call__(self, block):
+        """Return an array of the numbers, and a list of Arrow arrays of the texts."""
+        block = _normal(block, self._path)
+        try:
+            table = self._read(block, self._types)
+        except self._arrow.ArrowInvalid:
+            raise self._reason(block) from None  # Arrow's own message quotes the line
+        if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _END):
+            raise RuntimeError("Arrow and this package disagree about where lines end.")
+        X = np.empty((table.num_rows, len(self._numbers)))
+        for place, (key, name) in enumerate(self._numbers.items()):
+            X[:, place] = finite_numbers(table[key], name, self._path)
+        return X, [table[key].combine_chunks() for key in self._texts]
+
+    def _read(self, block, types):
+        return self._csv.read_csv(
+            self._arrow.BufferReader(block),
+            read_options=self._csv.ReadOptions(
+                use_threads=False,
+                block_size=len(block) + 1,
+                column_names=[str(place) for place in range(self._width)],
+            ),
+            parse_options=self._csv.ParseOptions(ignore_empty_lines=False),
+            convert_options=self._csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+
+    def _column(self, block, key, kind):
+        """Return one column, or None where it cannot be read as that."""
+        try:
+            return self._read(block, {key: kind})[key]
+        except self._arrow.ArrowInvalid:
+            return None
+
+    def _reason(self, block):
+        """Return the error that says what is wrong, by the name of a column and not by values."""
+        arrow = self._arrow
+        if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
+            return ValueError(f"{self._path} has an empty line.")
+        for key, name in self._texts.items():
+            if self._column(block, key, arrow.binary()) is None:
+                return ValueError(f"{self._path} {_RAGGED}.")
+            if self._column(block, key, arrow.string()) is None:
+                return ValueError(f"The column {name!r} of {self._path} is not encoded in UTF-8.")
+        for key, name in self._numbers.items():
+            written = self._column(block, key, arrow.binary())
+            if written is None:
+                return ValueError(f"{self._path} {_RAGGED}.")
+            if self._column(block, key, arrow.float64()) is None:
+                empty = any(not cell.strip(b" \t") for cell in written.to_pylist())
+                return (missing if empty else not_numbers)(name, self._path)
+        return ValueError(f"{self._path} cannot be read.")

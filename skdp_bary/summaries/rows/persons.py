@@ -1,0 +1,373 @@
+"""Rows on their way to integers: checked chunk by chunk, labelled, weighted, never kept.
+
+A person's *mass* is an integer number of units. Without person ids and weights a row is a person
+of one unit. A weight in [0, 1] is rounded down to a multiple of 2**-16. With person ids the rows of
+one person share 2**20 units, by a running floor in exact integers over that person's rows in a
+fixed order, so the units of one person add up exactly and depend on that person's rows alone.
+
+A query may ask for coarser units, so that the sums of many persons fit 64-bit integers. How coarse
+they are follows from the number of persons, where it is public or has been bought.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..._values import as_floats, is_missing, refuse_masked
+from ...geometry._domains import check_domain
+from .sampling import draw_batch
+
+WEIGHT_UNITS = 1 << 16
+PERSON_UNITS = 1 << 20
+CHUNK_ROWS = 1 << 19  # counted at once: float64 sums of so many masses are exact
+_MOST_UNITS = 1 << 38  # of all persons; a unit adds at most 2**21 to a sum, which leaves 8 of 2**62
+_COARSER = 3  # digits; persons and weighted rows never have the same units
+_COARSEST = 1 << 13  # finer ones are made coarser
+ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Checked rows: finite float64 values, codes of public classes, integer masses.
+
+    ``codes=None`` means one class, ``masses=None`` one unit a row. ``memo`` holds what queries
+    computed of the rows and will need again; it lives as long as the rows are read. ``starts`` says
+    where a row's mass begins among the ``units`` of its person; None: at zero.
+    """
+
+    X: np.ndarray
+    codes: np.ndarray | None
+    masses: np.ndarray | None
+    memo: dict = field(default_factory=dict, compare=False, repr=False)
+    starts: np.ndarray | None = None
+    units: int | None = None
+
+    def in_units(self, units):
+        """Return the chunk with masses of which one person has at most `units`.
+
+        The mass of a row runs from a start to an end among the units of its person. Both are
+        rounded down, so neighboring rows of a person still meet, and the sum is at most `units`.
+        """
+        if self.masses is None or None in (units, self.units) or units == self.units:
+            return self
+        shift = (self.units // units).bit_length() - 1
+        if units << shift != self.units:
+            raise ValueError(f"Masses in units of 1/{self.units} cannot be had in 1/{units}.")
+        starts = 0 if self.starts is None else self.starts
+        masses = ((starts + self.masses) >> shift) - (starts >> shift)
+        return replace(self, masses=masses, starts=None, units=units)
+
+    def parts(self):
+        """Yield the chunk in pieces whose masses float64 adds up exactly."""
+        if len(self.X) <= CHUNK_ROWS:
+            yield self
+            return
+        for start in range(0, len(self.X), CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            columns = (self.codes, self.masses, self.starts)
+            codes, masses, starts = (c if c is None else c[rows] for c in columns)
+            yield Chunk(self.X[rows], codes, masses, starts=starts, units=self.units)
+
+
+class Rows:
+    """The rows of one fit, read as often as there are steps.
+
+    Parameters
+    ----------
+    source : ArraySource, ChunkSource or DaskSource
+    classes : ndarray or None
+        Public labels; None when labels do not matter.
+    """
+
+    def __init__(self, source, classes=None):
+        self.source = source
+        self.classes = classes
+        self.n_features = source.n_features
+        self.rereadable = source.rereadable
+
+    @property
+    def person_units(self):
+        """Largest mass of one person, in units."""
+        if self.source.grouped:
+            return PERSON_UNITS
+        return WEIGHT_UNITS if self.source.weighted else 1
+
+    def units_for(self, size):
+        """Return the largest mass of one person that suits so many persons; None: not known."""
+        return self.person_units if size is None else coarser_units(self.person_units, size)
+
+    @property
+    def person(self):
+        """What one person is, in the words of a ledger."""
+        return "persons by groups" if self.source.grouped else "rows"
+
+    @property
+    def weights_move_classes(self):
+        """Whether other weights would move a person from one class to another; to be asked only
+        where the relation makes labels public."""
+        source = self.source
+        return source.weighted and source.grouped and not source.persons_have_one_class
+
+    def public_size(self):
+        """Number of persons, to be asked only where the relation makes it public."""
+        return self.source.count_persons()
+
+    def sample_persons(self, rate, sampling, noise):
+        """Keep a random batch of persons, the same one for every step of the fit.
+
+        Parameters
+        ----------
+        rate, sampling
+            See :func:`~skdp_bary.summaries.rows.sampling.draw_batch`.
+        noise : NoiseSource
+        """
+        if not hasattr(self.source, "keep_persons"):
+            raise ValueError(
+                "subsample draws one batch of persons for all steps of a fit and needs X as one "
+                "array or dataframe, not as chunks or a Dask collection."
+            )
+        if sampling == "without_replacement" and not self.source.persons_have_one_class:
+            raise ValueError(
+                "subsample under neighbors='replace_one' needs persons with rows of one class "
+                "each: labels are public, and a person can only stand in for one with the same."
+            )
+        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
+
+
+def check_floats(X):
+    """Return the rows as float64, refusing anything that is not a finite number.
+
+    The check is made here and not by scikit-learn because ``assume_finite`` must not disable it.
+    """
+    X = as_floats(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got an array of shape {X.shape}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        total_is_finite = np.isfinite(X.sum())
+    if not total_is_finite and not np.isfinite(X).all():
+        kind = "NaN" if np.isnan(X).any() else "infinity"
+        raise ValueError(f"Input X contains {kind}.")
+    return X
+
+
+def encode_labels(y, classes, n_rows):
+    """Return the position of every label in the public set `classes`.
+
+    Labels are looked up one value at a time, so that no row's label changes how another's is read.
+    """
+    if y is None:
+        raise ValueError("y is needed: it says which of the classes each row belongs to.")
+    places = {label: place for place, label in enumerate(np.asarray(classes).tolist())}
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        labels, inverse = np.unique(column(y, "y", n_rows), return_inverse=True)
+        codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        codes = codes[inverse]
+    else:
+        values = column(as_objects(y), "y", n_rows)
+        codes = np.fromiter((places.get(label, -1) for label in values), np.int64, n_rows)
+    if (codes < 0).any():
+        raise ValueError(f"y holds labels that are not among the public classes {list(places)!r}.")
+    return codes
+
+
+def encode_persons(groups, n_rows):
+    """Return equal integers, counted from 0, exactly for equal person ids.
+
+    Ids are compared two at a time: a dtype shared by all of them would let one person's id round
+    those of others, and sorting needs a total order that ids of several kinds do not have. All
+    missing ids are one person.
+    """
+    dtype = getattr(groups, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuSUmM":
+        return np.unique(column(groups, "groups", n_rows), return_inverse=True)[1]
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        raise ValueError(
+            f"groups must hold integers or strings, got dtype {dtype}: as floats, ids above 2**53 "
+            "run together."
+        )
+    places = {}
+    ids = (
+        None if is_missing(value) else value
+        for value in column(as_objects(groups), "groups", n_rows)
+    )
+    return np.fromiter((places.setdefault(key, len(places)) for key in ids), np.int64, n_rows)
+
+
+def encode_weights(sample_weight, n_rows):
+    """Return weights in [0, 1] rounded down to multiples of 2**-16, as integers; None for None.
+
+    Weights above 1 count as 1: raising would answer a question about one row.
+    """
+    if sample_weight is None:
+        return None
+    weights = as_floats(column(sample_weight, "sample_weight", n_rows), "sample_weight")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must hold finite non-negative numbers.")
+    return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
+
+
+def coarser_units(units, size):
+    """Return the units of a person, so few that sums over about `size` persons fit 64 bits.
+
+    Persons have ``2**20`` and 3, 6 or 9 digits less, weighted rows ``2**16`` and 3 or 6 less.
+
+    Parameters
+    ----------
+    units : int
+        The finest, in which the rows are; 1 where rows have no masses.
+    size : int
+        Public or bought number of persons.
+    """
+    while units >= _COARSEST and size * units > _MOST_UNITS:
+        units >>= _COARSER
+    return units
+
+
+def shared_masses(X, codes, persons, weights, bounds):
+    """Share the units of every person among the person's rows inside public bounds, if given.
+
+    Returns
+    -------
+    starts, masses : ndarray of int64
+        See `person_spans`.
+    """
+    if bounds is not None:
+        inside = check_domain(bounds, X.shape[1]).contains(X)
+        weights = inside.astype(np.int64) if weights is None else weights * inside
+    return person_spans(X, codes, persons, weights)
+
+
+def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
+    """Return the mass of each row: how long its share of the units of its person is."""
+    return person_spans(X, codes, persons, weights, units)[1]
+
+
+def person_spans(X, codes, persons, weights, units=PERSON_UNITS):
+    """Share `units` among the rows of every person in proportion to their integer weights.
+
+    Row r of a person gets what lies from ``floor(U C_(r-1) / C)`` to ``floor(U C_r / C)``, with C_r
+    the running sum of weights over that person's rows sorted by label, values and weight.
+
+    Returns
+    -------
+    starts, masses : ndarray of int64
+        Where the share of a row begins, and how long it is.
+    """
+    weights = np.ones(len(persons), dtype=np.int64) if weights is None else weights
+    order = person_order(X, codes, persons, weights)
+    persons, weights = persons[order], weights[order]
+    running = np.cumsum(weights)
+    first = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
+    counts = np.diff(np.r_[first, len(persons)])
+    before = running[first] - weights[first]
+    totals = np.maximum(running[first + counts - 1] - before, 1)
+    running -= np.repeat(before, counts)
+    ends = _parts_of(units, running, np.repeat(totals, counts))
+    begins = np.r_[0, ends[:-1]]
+    begins[first] = 0
+    spans = np.empty((2, len(ends)), dtype=np.int64)
+    spans[0, order] = begins
+    spans[1, order] = ends - begins
+    return spans[0], spans[1]
+
+
+def _parts_of(units, parts, wholes):
+    """Return ``floor(units * parts / wholes)`` for parts up to their wholes below ``2**61``.
+
+    Where products would leave 64 bits, `units` is taken in digit by digit: the remainder stays
+    below three wholes. An error instead would be an answer about one person.
+    """
+    if int(wholes.max(initial=0)) <= np.iinfo(np.int64).max // units:
+        return parts * units // wholes
+    found, rest = np.zeros_like(parts), np.zeros_like(parts)
+    for digit in f"{units:b}":
+        rest = 2 * rest + int(digit) * parts
+        found = 2 * found + rest // wholes
+        rest %= wholes
+    return found
+
+
+def person_order(X, codes, persons, weights):
+    """Return the order of rows by person, label, values and weight; equal rows stay in order.
+
+    The order of ``np.lexsort``, in a fifth of its time: integers made of person and label, of the
+    leading bits of the first value and of the number of the row are sorted by themselves, and only
+    rows that these bits leave in a wrong order are compared in full.
+    """
+    n_rows = len(persons)
+    labels = persons if codes is None else persons * (int(codes.max(initial=0)) + 1) + codes
+    row_bits = max(n_rows - 1, 1).bit_length()
+    value_bits = 63 - row_bits - int(labels.max(initial=0)).bit_length()
+    if value_bits < 0:
+        return np.lexsort([weights, *X.T[::-1], labels])
+    keys = _leading_bits(X[:, 0], value_bits)
+    keys |= labels << value_bits
+    keys <<= row_bits
+    keys |= np.arange(n_rows)
+    keys.sort()
+    order = keys & ((1 << row_bits) - 1)
+    keys >>= row_bits
+    tied = np.flatnonzero(keys[1:] == keys[:-1])
+    wrong = tied[_come_before((*X.T, weights), order[tied + 1], order[tied])]
+    if wrong.size:
+        # keys are sorted, so those of a row in a wrong place are one run
+        runs = np.unique(keys[wrong])
+        edges = np.zeros(n_rows + 1, dtype=np.int8)
+        edges[np.searchsorted(keys, runs)] += 1
+        edges[np.searchsorted(keys, runs, side="right")] -= 1
+        part = np.flatnonzero(np.cumsum(edges[:-1], dtype=np.int8))
+        rows = order[part]
+        order[part] = rows[np.lexsort([weights[rows], *X[rows].T[::-1], keys[part]])]
+    return order
+
+
+def _leading_bits(values, n_bits):
+    """Return integers below ``2**n_bits`` that are ordered as the values are, with ties."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0, which it equals
+    bits ^= (bits >> 63) & np.iinfo(np.int64).max  # the larger a negative number, the fewer bits
+    bits >>= 1  # so that differences fit
+    bits -= bits.min()
+    bits >>= max(int(bits.max()).bit_length() - n_bits, 0)
+    return bits
+
+
+def _come_before(columns, first, second):
+    """Whether each row of `first` comes before its row of `second`, column by column."""
+    before, equal = np.zeros(len(first), dtype=bool), np.ones(len(first), dtype=bool)
+    for column in columns:
+        before |= equal & (column[first] < column[second])
+        equal &= column[first] == column[second]
+    return before
+
+
+def split_chunk(item):
+    """Return (X, y, sample_weight) of one chunk."""
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(
+            f"A chunk is X, (X, y) or (X, y, sample_weight), got a tuple of {len(parts)}."
+        )
+    return parts + (None,) * (3 - len(parts))
+
+
+def as_objects(values):
+    """Return values as an array of objects, each as it was given."""
+    refuse_masked(values, "y or groups")
+    if hasattr(values, "__array__"):
+        return np.asarray(values, dtype=object)
+    values = list(values)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def column(values, name, n_rows):
+    """Return a 1-d array of `n_rows` values."""
+    refuse_masked(values, name)
+    values = np.asarray(values)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must have one value a row ({n_rows}), got shape {values.shape}.")
+    return values

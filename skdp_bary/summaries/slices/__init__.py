@@ -1,0 +1,1 @@
+"""Rows projected on public directions."""

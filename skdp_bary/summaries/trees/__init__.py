@@ -1,0 +1,1 @@
+"""Counts on trees of cells."""

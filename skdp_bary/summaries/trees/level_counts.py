@@ -1,0 +1,44 @@
+"""Counts on some of the levels of a tree of cells."""
+
+from dataclasses import dataclass
+
+from .hierarchy import TreeQuery
+
+
+@dataclass(frozen=True)
+class LevelCounts(TreeQuery):
+    """Mass of every cell of chosen levels: blocks of shape ``(n_classes, 2**level)``.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Increasing, the last one the depth of the tree.
+    """
+
+    levels: tuple = ()
+
+    def blocks(self, state):
+        """Return the cells of the levels, the fewest first."""
+        sums, blocks = state[0], []
+        for level in range(self.tree.depth, self.levels[0] - 1, -1):
+            if level in self.levels:
+                blocks.append(sums)
+            if level > self.levels[0]:
+                sums = self._parents(sums, level - 1)
+        return tuple(reversed(blocks))
+
+    def _parents(self, sums, level):
+        first, second = self.tree.halves(sums, level)
+        return first + second
+
+    def _joins(self):
+        """A person adds to one cell of every level."""
+        return [1] * len(self.levels), [1] * len(self.levels)
+
+    def _moves(self):
+        """A person leaves one cell of every level below the root and enters another."""
+        changes = [2 if level else 0 for level in self.levels]
+        return [(changes, changes)]
+
+    def _changes_class(self):
+        return [2] * len(self.levels), [2] * len(self.levels)

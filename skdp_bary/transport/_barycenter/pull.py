@@ -1,0 +1,64 @@
+"""Where points pull the atoms they are sent to: the step of a free-support barycenter."""
+
+import numpy as np
+from scipy import sparse
+
+from .._costs import paired_cost
+from .._kernels import attraction
+
+_CHUNK = 4096  # soft points at a time
+_LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
+
+
+def pull(problem, state):
+    """Return the counts and sums of the points every atom receives at a Smoothed state.
+
+    For p = 2 their ratio is the mean of the points received. Otherwise it is one step of
+    Weiszfeld's iteration, in which a point counts by ``distance ** (p - 2)``.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_atoms,)
+    sums : ndarray of shape (n_atoms, n_features)
+    """
+    cloud, n_atoms = problem.cloud, len(problem.target)
+    hard = cloud.weights.copy()
+    if problem.p != 2:
+        hard *= attraction(problem.own_costs(state.labels), problem.p)
+    hard[state.soft] = 0.0
+    holders = sparse.csc_array(
+        (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
+    )
+    counts = np.bincount(state.labels, hard, n_atoms) + state.soft_counts
+    return counts, holders @ cloud.points + state.soft_sums
+
+
+def moved_potentials(problem, state, centers, step):
+    """Predict the best potentials after the atoms move by `step`.
+
+    First every potential changes by what its atom's move costs at the center of its cell, so that
+    cells stay where they are, however far from their atoms. To first order the masses then change
+    by what the soft points are shared otherwise, and Newton's step answers the gradient that
+    leaves. So one evaluation of the smoothed dual often serves for a step of the atoms.
+    """
+    atoms, p = problem.atoms, problem.p
+    shift = paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
+    change = np.zeros(len(problem.target))
+    soft = state.soft
+    for part in np.array_split(soft, 1 + len(soft) // _CHUNK):
+        change += _mass_change(problem, state, part, step, shift)
+    return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
+
+
+def _mass_change(problem, state, soft, step, shift):
+    """Return how the masses received from some soft points change, to first order."""
+    points, weights = problem.cloud.points[soft], problem.cloud.weights[soft]
+    entries, temperatures = problem.entries(points, state.potentials), state.temperatures[soft]
+    rises = np.einsum("ij,ij->i", problem.atoms, step)[:, None] - step @ points.T
+    rises *= problem.p
+    if problem.p == 2:
+        rises += np.einsum("ij,ij->i", step, step)[:, None]
+    else:
+        rises *= attraction(entries + state.potentials[:, None], problem.p)
+    rises -= shift[:, None]
+    return problem.kernel.drift(entries, rises, weights, temperatures)

@@ -1,0 +1,227 @@
+"""The search for the atoms of a barycenter, from coarse samples of the measures to all points."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .._semidiscrete.exact import solve_problem
+from .._semidual import SemidualProblem
+from .pull import moved_potentials, pull
+
+# Pulling atoms to means is gradient descent with unit step on a function whose curvature is at most
+# one, so steps up to 2 * (1 + momentum) are stable, and neighbors that wander together converge
+# several times faster.
+_RELAXATION = 1.5
+_MOMENTUM = 0.5
+_NEARBY = 0.1  # movement below which momentum helps
+_PATIENCE = 8  # steps without gain after which a level has nothing more to give
+_LEAST_INNER = 1e-3  # of the cost; keeps a measure of distances above rounding
+_WARMEST = 2.0  # plans are nearly quadratic there, from any potentials
+_LOOSEST = 0.05  # mass out of place in the plans of atoms on a long way
+_LEAST_SAMPLE = 20  # points an atom of every measure
+_FRONT = 2  # starts ranked exactly beyond those that are kept
+
+
+@dataclass(frozen=True)
+class Level:
+    """One refinement of a search.
+
+    Attributes
+    ----------
+    points_per_atom : float
+        Size of the samples of all measures together.
+    warmth : float
+        How soft the plans are at least.
+    max_iter : int
+        Most steps of the atoms.
+    imbalance : float
+        Mass that may be out of place in a plan; it shifts a center by as much of its cell.
+    tol : float
+        Movement at which to stop.
+    """
+
+    points_per_atom: float
+    warmth: float
+    max_iter: int
+    imbalance: float
+    tol: float
+
+    def eased(self, movement):
+        """Return what is good enough for the next step of atoms that still move that much.
+
+        Plans for atoms on a long way are soon out of date, and warm ones are cheap.
+        """
+        warmth = np.clip(movement, self.warmth, _WARMEST)
+        imbalance = np.clip(_LOOSEST * movement, self.imbalance, _LOOSEST)
+        return replace(self, warmth=float(warmth), imbalance=float(imbalance))
+
+
+@dataclass(frozen=True)
+class BarycenterEvent:
+    """Progress, as handed to a callback after every step of the atoms.
+
+    Attributes
+    ----------
+    level : int
+        0 is the coarsest sample of the measures.
+    start : int
+        Which of the starts is being improved.
+    iteration : int
+        Steps taken on this level, this one included.
+    cost : float
+        Mean transport cost on this level before the step: a lower bound, tight once in balance.
+    movement : float
+        Mean p-th power of the distance from the atoms to where they are pulled, over the mean
+        p-th power of the distance of the points from the center of their cell.
+    """
+
+    level: int
+    start: int
+    iteration: int
+    cost: float
+    movement: float
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Atoms on their way, the step that led there, and a guess of each measure's potentials."""
+
+    start: int
+    atoms: np.ndarray
+    potentials: tuple
+    step: np.ndarray | float = 0.0
+    cost: float = np.inf
+    movement: float = np.inf
+    history: tuple = field(default=())
+
+
+class Search:
+    """Improves atoms level by level.
+
+    Parameters
+    ----------
+    setting : Setting
+    clouds : list of OrderedPoints
+        The measures, in the frame of the setting.
+    run : callable
+        Maps a function over argument tuples.
+    respond : callable
+        Called with (level, problem, potentials or None, labels or None); returns a Smoothed state
+        that is nearly in balance.
+    callback : callable or None
+    """
+
+    def __init__(self, setting, clouds, run, respond, callback):
+        self.clouds = clouds
+        self.shares = setting.shares
+        self.target = setting.target
+        self.p = setting.p
+        self.unit = setting.unit
+        self.run = run
+        self.respond = respond
+        self.callback = callback
+
+    def refine(self, iterates, levels, n_keep):
+        """Take all starts through level 0, the best few through level 1, one to the end."""
+        for index, level in enumerate(levels):
+            # An atom averages over the measures, so together they need no more points than one.
+            share = max(level.points_per_atom / len(self.clouds), _LEAST_SAMPLE)
+            size = np.ceil(share * len(self.target))
+            clouds = [cloud.coarse(size) for cloud in self.clouds]
+            iterates = [self._descend(each, clouds, index, level) for each in iterates]
+            iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
+        return iterates[0]
+
+    def _best(self, iterates, clouds, n_keep):
+        """Return the iterates of least exact cost; a bound from warm plans favors some atoms."""
+        if len(iterates) <= n_keep:
+            return iterates
+        # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
+        iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
+        tasks = [
+            (SemidualProblem(cloud, each.atoms, self.target, self.p),)
+            for each in iterates
+            for cloud in clouds
+        ]
+        costs = np.reshape(
+            [found.cost for found in self.run(solve_problem, tasks)], (-1, len(clouds))
+        )
+        return [iterates[place] for place in np.argsort(costs @ self.shares)[:n_keep]]
+
+    def _descend(self, iterate, clouds, index, level):
+        constants = [_mean_square(cloud) if self.p == 2 else 0.0 for cloud in clouds]
+        labels, movements = [None] * len(clouds), []
+        for iteration in range(1, level.max_iter + 1):
+            problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
+            eased = level.eased(iterate.movement)
+            tasks = zip(problems, iterate.potentials, labels, strict=True)
+            found = self.run(self._pulled, [(eased, *task) for task in tasks])
+            labels = [state.labels for state, _, _ in found]
+            costs = [state.dual + c for (state, _, _), c in zip(found, constants, strict=True)]
+            iterate = self._step(iterate, problems, found, float(self.shares @ costs))
+            self._report(index, iteration, iterate)
+            movements.append(iterate.movement)
+            if iterate.movement <= level.tol or _stalled(movements):
+                break
+        return iterate
+
+    def _pulled(self, level, problem, potentials, labels):
+        state = self.respond(level, problem, potentials, labels)
+        return (state, *pull(problem, state))
+
+    def _step(self, iterate, problems, found, cost):
+        counts = sum(s * c for s, (_, c, _) in zip(self.shares, found, strict=True))
+        sums = sum(s * total for s, (_, _, total) in zip(self.shares, found, strict=True))
+        pulled = _centers(counts, sums, iterate.atoms)
+        step = _RELAXATION * (pulled - iterate.atoms)
+        if iterate.movement < _NEARBY:
+            step += _MOMENTUM * iterate.step
+        centers = [_centers(count, total, iterate.atoms) for _, count, total in found]
+        potentials = tuple(
+            moved_potentials(problem, state, center, step)
+            for problem, (state, _, _), center in zip(problems, found, centers, strict=True)
+        )
+        # The rest of the cost is how far the centers of one atom's cells are from the atom.
+        away_from = [self._mean_power(center - iterate.atoms) for center in centers]
+        inner = max(cost - float(self.shares @ away_from), _LEAST_INNER * cost)
+        return replace(
+            iterate,
+            atoms=iterate.atoms + step,
+            step=step,
+            potentials=potentials,
+            cost=cost,
+            movement=self._mean_power(pulled - iterate.atoms) / max(inner, np.finfo(float).tiny),
+            history=(*iterate.history, cost * self.unit),
+        )
+
+    def _mean_power(self, vectors):
+        square = np.einsum("ij,ij->i", vectors, vectors)
+        return float(self.target @ square ** (self.p / 2.0))
+
+    def _report(self, index, iteration, iterate):
+        if self.callback is not None:
+            self.callback(
+                BarycenterEvent(
+                    level=index,
+                    start=iterate.start,
+                    iteration=iteration,
+                    cost=iterate.cost * self.unit,
+                    movement=iterate.movement,
+                )
+            )
+
+
+def _stalled(movements):
+    """Tell whether the last few movements of a level are all above an earlier one of it."""
+    late, early = movements[-_PATIENCE:], movements[:-_PATIENCE]
+    return bool(early) and min(late) > min(early)
+
+
+def _centers(counts, sums, atoms):
+    """Return sums over counts; an atom that receives nothing stays where it is."""
+    used = counts > 0
+    return np.where(used[:, None], sums / np.where(used, counts, 1.0)[:, None], atoms)
+
+
+def _mean_square(cloud):
+    return float(cloud.weights @ np.einsum("ij,ij->i", cloud.points, cloud.points))

@@ -1,0 +1,1 @@
+"""Transport and inference on trees of nested cells."""

@@ -1,0 +1,250 @@
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary.estimators._barycenter.methods import transport_cost
+from skdp_bary.estimators._barycenter.subspace import _bounded, _shrunk, _without_noise
+from skdp_bary.estimators._denoise.shrinkage import shrink_steps
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay
+from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+RELATIONS = ["add_remove", "replace_one", "replace_any"]
+
+
+def mixtures(n_features=10, sizes=(3000, 3000), seed=0):
+    """Rows of two classes, each a mixture of four clusters, and labels."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], sizes)
+    centers = rng.uniform(0.25, 0.75, size=(2, 4, n_features))
+    noise = 0.05 * rng.standard_normal((y.size, n_features))
+    return np.clip(centers[y, rng.integers(4, size=y.size)] + noise, 0.0, 1.0), y
+
+
+def make(**settings):
+    defaults = {"n_atoms": 4, "method": "subspace", "n_init": 1, "classes": [0, 1]}
+    defaults |= {"bounds": (0, 1), "n_hint": 6000, "delta": 1e-6, "epsilon": 8.0}
+    return PrivateWassersteinBarycenter(**(defaults | settings))
+
+
+def mean_cost(X, y, support):
+    return np.mean([transport_cost(X[y == c], DiscreteMeasure(support), 2) for c in (0, 1)])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return mixtures()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return make(random_state=1, n_init=2).fit(*data)
+
+
+def test_cost_is_near_that_of_the_rows(data, fitted):
+    X, y = data
+    clouds = [DiscreteMeasure(X[y == code]) for code in (0, 1)]
+    best = free_support_barycenter(clouds, 4, n_init=5, random_state=0)
+    assert mean_cost(X, y, fitted.support_) < 1.05 * best.cost
+
+
+def test_without_a_seed_the_atoms_of_the_lift_are_not_drawn_again(data):
+    X, y = data
+    record = record_fit(make(n_atoms=6), {"X": X, "y": y})
+    before = record.records[-1].query.origins.mean(axis=0)
+    away = np.linalg.norm(record.fitted.support_[:, None] - before, axis=2)
+    np.testing.assert_array_equal(away.argmin(axis=1), np.arange(6))
+
+
+def test_potentials_and_cost_are_those_of_the_models(data, fitted):
+    for code, measure in enumerate(fitted.private_measures_):
+        labels = np.full(measure.n_points, code)
+        masses = np.bincount(fitted.predict(measure.support, labels), measure.weights, minlength=4)
+        np.testing.assert_allclose(masses, 0.25, atol=0.02)
+    costs = [
+        solve_semidiscrete(measure, fitted.to_measure()).cost
+        for measure in fitted.private_measures_
+    ]
+    np.testing.assert_allclose(fitted.release_cost_, np.mean(costs), rtol=0.02)
+
+
+def test_rows_are_cut_into_nearly_equal_cells(data, fitted):
+    X, y = data
+    for code in (0, 1):
+        shares = np.bincount(fitted.predict(X[y == code], y[y == code]), minlength=4) / 3000
+        np.testing.assert_allclose(shares, 0.25, atol=0.1)
+
+
+def test_sizes_of_classes_do_not_matter_but_weights_do():
+    X, y = mixtures(sizes=(5000, 1000))
+    means = np.stack([X[y == code].mean(axis=0) for code in (0, 1)])
+    for weights, shares in ((None, [0.5, 0.5]), ([9, 1], [0.9, 0.1])):
+        model = make(class_weights=weights, epsilon=50.0).fit(X, y)
+        np.testing.assert_allclose(model.support_.mean(axis=0), shares @ means, atol=0.02)
+
+
+def test_one_distribution_needs_no_labels():
+    X, _ = mixtures()
+    model = make(classes=None).fit(X)
+    assert model.support_.shape == (4, 10) and len(model.private_measures_) == 1
+
+
+def test_atoms_stay_in_the_domain_when_noise_is_all_there_is():
+    X, y = mixtures(sizes=(3, 2))
+    for settings in ({}, {"neighbors": "replace_any"}, {"class_weights": [1, 50]}):
+        model = make(epsilon=0.05, random_state=1, **settings).fit(X, y)
+        assert model.support_.min() >= 0.0 and model.support_.max() <= 1.0
+        assert np.isfinite(model.release_cost_) and np.isfinite(model.potentials_).all()
+
+
+def test_noise_alone_does_not_drive_atoms_away():
+    rng = np.random.default_rng(0)
+    for draw in (lambda s: s * rng.standard_normal((6, 5)), lambda s: np.full((6, 5), s)):
+        noise = np.full(6, 1e8)
+        for rows in (
+            _shrunk(draw(3e4), noise, 1.0),
+            _bounded(draw(3e4), noise, 1.0),
+            shrink_steps(draw(3e4), noise, np.ones(6), reach=1.0),
+        ):
+            assert np.linalg.norm(rows, axis=1).max() < 1e-2
+    exact = draw(0.3)
+    for rows in (
+        _shrunk(exact, np.full(6, 1e-12), 1.0),
+        _bounded(exact, np.full(6, 1e-12), 1.0),
+        shrink_steps(exact, np.full(6, 1e-12), np.ones(6), reach=1.0),
+    ):
+        np.testing.assert_allclose(rows, exact, rtol=1e-6)
+
+
+def test_eigenvalues_are_read_without_the_noise():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((300, 300)) / 2**0.5
+    noise = noise + noise.T
+    noise[0, 0] += 60.0
+    values = np.linalg.eigvalsh(noise)[::-1]
+    found = _without_noise(values, 2 * 300**0.5)
+    assert found[0] == pytest.approx(60.0, rel=0.05) and values[0] > 62
+    assert found[1:].max() < 20
+
+
+def test_a_domain_may_be_bought():
+    X, y = mixtures()
+    model = make(bounds=None, n_hint=None).fit(3 * X - 1, y)
+    assert [step.name for step in model.privacy_.steps][:4] == [
+        "count",
+        "scale",
+        "center",
+        "radius",
+    ]
+    np.testing.assert_allclose(model.support_.mean(axis=0), 3 * X.mean(axis=0) - 1, atol=0.2)
+
+
+def test_number_of_axes():
+    X, y = mixtures()
+    record = record_fit(make(n_components=3, random_state=0), {"X": X, "y": y})
+    queries = {each.released.name: each.query for each in record.records}
+    assert queries["models"].components.shape == (3, 10)
+    assert queries["round_1"].components is queries["models"].components
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"p": 1}, "p=2"),
+        ({"delta": 0.0}, "delta > 0"),
+        ({"n_components": 11}, "n_components"),
+        ({"n_components": 0}, "n_components"),
+    ],
+)
+def test_settings_without_a_sound_form_are_refused(settings, match):
+    with pytest.raises(ValueError, match=match):
+        make(**settings).privacy_plan(10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_features", "method"),
+    [
+        ({}, 10, "subspace"),
+        ({}, 4, "subspace"),
+        ({}, 3, "coreset"),
+        ({"delta": 0.0}, 10, "perturbation"),
+        ({"delta": 0.0}, 3, "coreset"),
+        ({"p": 1}, 10, "coreset"),
+        ({"n_hint": 60}, 10, "coreset"),
+        ({"n_hint": 400, "epsilon": 1.0}, 4, "subspace"),
+        ({"n_hint": 400, "epsilon": 1.0}, 20, "coreset"),
+        ({"n_hint": 400, "epsilon": 1.0, "classes": None}, 20, "subspace"),
+        ({"n_hint": 600, "epsilon": 1.0, "delta": 0.0}, 10, "coreset"),
+        ({"n_hint": 60, "bounds": None, "delta": 0.0, "epsilon": 1.0}, 10, "coreset"),
+        ({"n_hint": None, "epsilon": 1.0}, 10, "subspace"),
+        ({"distortion": 0.5}, 3, "projected"),
+    ],
+)
+def test_auto_chooses_by_public_parameters(settings, n_features, method):
+    chosen, named = (make(method=m, **settings).privacy_plan(n_features) for m in ("auto", method))
+    assert chosen == named
+
+
+def placed_pair(model, arguments, code, other_code, relation):
+    """Neighbors at opposite ends of the clipping ball of one cell, off the subspace."""
+    base = record_fit(model.set_params(neighbors=relation, random_state=0), arguments)
+    assert base.error is None, base.error
+    query = base.records[-1].query
+    normal = np.linalg.svd(query.components)[2][-1]
+    ends = [
+        query.origins[c, 0] + sign * 0.999 * query.radius * normal
+        for c, sign in ((code, 1.0), (other_code, -1.0))
+    ]
+    X, y = arguments["X"], arguments["y"]
+    last = np.flatnonzero(y == code)[-1]
+    rest = np.delete(np.arange(len(y)), last)
+    one = {"X": np.vstack([X[rest], ends[0]]), "y": np.append(y[rest], code)}
+    two = {"X": np.vstack([X[rest], ends[1]]), "y": np.append(y[rest], other_code)}
+    if relation == "add_remove":
+        two = {"X": X[rest], "y": y[rest]}
+    return replay(model, one, two, base.records)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_lift_is_as_sensitive_as_stated_in_the_class_that_weighs_most(relation):
+    X, y = mixtures(3, sizes=(300, 100))
+    model = make(n_components=2, n_atoms=2, epsilon=300.0, n_hint=400, bounds=(-1, 2))
+    report = placed_pair(model, {"X": X, "y": y}, 1, 1, relation)
+    assert report.holds, report
+    assert report.steps[-1].ratio > 0.9, report
+
+
+def test_a_row_may_change_its_class_and_its_place_under_replace_any():
+    X, y = mixtures(3, sizes=(200, 200))
+    model = make(n_components=2, n_atoms=2, epsilon=300.0, n_hint=400, bounds=(-1, 2))
+    report = placed_pair(model, {"X": X, "y": y}, 0, 1, "replace_any")
+    assert report.holds, report
+    assert report.steps[-1].ratio > 0.8, report
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
+@pytest.mark.parametrize("persons", [False, True])
+def test_rows_as_far_as_floats_go_are_clipped_in_every_step(relation, persons):
+    X, y = mixtures(6, sizes=(60, 60))
+    other = X.copy()
+    X[0], other[0] = 1.7e308, -1.7e308
+    ids = np.arange(120) // 2 if persons else None
+    report = replay_sensitivity(
+        make(neighbors=relation, n_hint=120, n_components=2, random_state=0),
+        X,
+        other,
+        y=y,
+        neighbor_y=y,
+        groups=ids,
+        neighbor_groups=ids,
+    )
+    assert report.holds, report
+
+
+def test_cost_in_many_dimensions_is_that_of_the_plain_problem():
+    rng = np.random.default_rng(0)
+    rows, atoms = rng.random((300, 20)), DiscreteMeasure(rng.random((3, 20)))
+    plain = solve_semidiscrete(DiscreteMeasure(rows), atoms).cost
+    np.testing.assert_allclose(transport_cost(rows, atoms, 2), plain, rtol=1e-9)

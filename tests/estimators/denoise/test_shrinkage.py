@@ -1,0 +1,51 @@
+"""Shrinkage: nothing is lost without noise, and noise alone shrinks to nothing."""
+
+import numpy as np
+
+from skdp_bary.estimators._denoise.shrinkage import NoisyMeans, shrink_rows, shrink_steps
+from skdp_bary.summaries.clusters.cluster_sums import Readout
+
+
+def test_without_noise_steps_stay():
+    steps = np.random.default_rng(0).standard_normal((5, 40))
+    basis = np.linalg.qr(np.random.default_rng(1).standard_normal((40, 40)))[0]
+    for how in (None, basis):
+        np.testing.assert_allclose(
+            shrink_steps(steps, np.zeros(5), np.ones(5, dtype=bool), how), steps
+        )
+    np.testing.assert_allclose(shrink_rows(steps, np.zeros(5)), steps)
+
+
+def test_noise_alone_shrinks():
+    noise = np.full(6, 4.0)
+    steps = 2.0 * np.random.default_rng(0).standard_normal((6, 200))
+    known = np.ones(6, dtype=bool)
+    assert (shrink_steps(steps, noise, known) ** 2).sum() < 0.05 * (steps**2).sum()
+    assert (shrink_rows(steps, noise) ** 2).sum() < 0.05 * (steps**2).sum()
+    assert not shrink_steps(steps, noise, ~known).any()
+
+
+def test_blocks_keep_the_axes_that_carry_signal():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((8, 60))
+    truth[:, :4] = 5.0 * rng.standard_normal((8, 4))
+    steps = truth + rng.standard_normal(truth.shape)
+    known, noise = np.ones(8, dtype=bool), np.ones(8)
+    shrunk = shrink_steps(steps, noise, known, np.eye(60))
+    assert ((shrunk - truth) ** 2).sum() < 0.4 * ((steps - truth) ** 2).sum()
+
+
+def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
+    read = Readout(
+        mass=np.array([100.0, 1.9, -5.0]),
+        sums=np.array([[50.0, 0.0], [9.0, 9.0], [9.0, 9.0]]),
+        mass_sd=1.0,
+        sums_sd=np.array([4.0, 4.0, 4.0]),
+    )
+    means = NoisyMeans(np.zeros((3, 2)), read)
+    assert means.known.tolist() == [True, False, False]
+    np.testing.assert_array_equal(means.weight, [100.0, 2.0, 2.0])
+    np.testing.assert_allclose(means.noise, [0.0016, 4.0, 4.0])
+    np.testing.assert_array_equal(means.of_known(means.steps), [[0.5, 0.0], [0, 0], [0, 0]])
+    shrunk = means.shrunk()
+    assert 0.48 < shrunk[0, 0] < 0.5 and not shrunk[1:].any()

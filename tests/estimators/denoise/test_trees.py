@@ -1,0 +1,155 @@
+"""What the ways to measure a tree release and what they make of it."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.estimators._denoise.trees import (
+    METHODS,
+    BlockCountsMethod,
+    CountsMethod,
+    HaarMethod,
+    cell_support,
+    halving_orders,
+)
+from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.transport._tree.haar import CellMasses
+
+SQUARE = Box([0.0, 0.0], [1.0, 1.0])
+TREES = METHODS | {"block_counts": BlockCountsMethod(step=4)}
+
+
+def noisy_blocks(method, tree, n, scale, seed=0):
+    rng = np.random.default_rng(seed)
+    query = method.query(tree, 1, 1, False)
+    X = tree.domain.clip(rng.normal(0.4, 0.2, size=(n, tree.domain.n_features)))
+    exact = Sketch(query).update(Chunk(X, None, None)).exact_blocks()
+    noisy = [b[0] + np.rint(rng.laplace(0, scale, b[0].shape)) for b in exact]
+    leaves = np.bincount(tree.leaf_index(X), minlength=tree.n_cells)
+    return noisy, [1.5 * scale] * len(noisy), leaves
+
+
+@pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5, 0.5], 0.5), Box([0.0], [1.0])])
+@pytest.mark.parametrize("scale", [0.0, 3.0, 1e4])
+@pytest.mark.parametrize("name", TREES)
+def test_masses_are_a_measure_on_every_level(name, scale, domain):
+    tree = CellTree(domain, 6)
+    blocks, noise_sd, leaves = noisy_blocks(TREES[name], tree, 500, scale)
+    if blocks[0].size == 1:
+        blocks[0] = np.maximum(blocks[0], 1.0)
+    masses = TREES[name].masses(tree, blocks, noise_sd)
+    assert [m.size for m in masses] == [1 << level for level in range(7)]
+    for level in range(6):
+        first, second = tree.halves(masses[level + 1], level)
+        assert first + second == pytest.approx(masses[level], rel=1e-9, abs=1e-6)
+        assert (masses[level + 1] >= 0).all()
+    if scale == 0.0:
+        assert masses[-1] == pytest.approx(leaves, abs=1e-3)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 7])
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", TREES)
+def test_schedules_spend_what_they_say(name, relation, depth):
+    query = TREES[name].query(CellTree(SQUARE, depth), 2, 1, relation == "replace_one")
+    sensitivity = query.sensitivity(relation)
+    for mechanism, amount in ((DiscreteLaplace(0.7), 0.7), (RoundedGaussian(0.7), 0.49)):
+        scales = mechanism.scales(sensitivity, query.weights())
+        loss = float(mechanism.loss(sensitivity, scales))
+        if relation == "replace_one" and depth == 0:
+            assert scales == (0.0,)
+        else:
+            assert amount * (1 - 1e-12) < loss <= amount * (1 + 1e-15)
+
+
+def test_pmm_has_the_published_ratios():
+    """He, Vershynin and Zhu (2023): sigma_j proportional to 2**(-(1 - 1/d) j / 2)."""
+    weights = METHODS["pmm"].query(CellTree(Box([0.0] * 3, [1.0] * 3), 9), 1, 1, False).weights()
+    ratios = np.divide(weights[2:], weights[1:-1])
+    assert ratios == pytest.approx(2.0 ** (-(1 - 1 / 3) / 2))
+    assert set(METHODS["least_squares"].level_scales(3, 9)) == {1.0}
+    assert set(METHODS["haar"].level_scales(3, 9)) == {1.0}
+    assert HaarMethod(power=1.0).level_scales(2, 3) == pytest.approx(2.0 ** -(np.arange(3) / 6))
+
+
+def test_least_squares_beats_one_pass():
+    methods = {"fit": CountsMethod(0.0, True), "pass": CountsMethod(0.0, False)}
+    errors = dict.fromkeys(methods, 0.0)
+    tree = CellTree(SQUARE, 8)
+    for seed in range(8):
+        for name, method in methods.items():
+            blocks, noise_sd, leaves = noisy_blocks(method, tree, 2000, 8.0, seed)
+            masses = method.masses(tree, blocks, noise_sd)[-1]
+            top = leaves.reshape(16, 16)
+            top = top.reshape(4, 4, 4, 4).sum(axis=(1, 3))
+            found = masses.reshape(4, 4, 4, 4).sum(axis=(1, 3))
+            errors[name] += np.abs(found - top).sum()
+    assert errors["fit"] < 0.8 * errors["pass"]
+
+
+def test_depth_and_levels_of_counts():
+    counts, haar = TREES["block_counts"], TREES["haar"]
+    for signal in (8.0, 10.0, 14.0):
+        assert counts.depth(signal, 20.0) >= haar.depth(signal, 20.0)
+    assert counts.depth(30.0, 12.0) == haar.depth(30.0, 12.0) + 2
+    assert [counts.levels(depth) for depth in (3, 7, 9, 13)] == [(3,), (4, 7), (5, 9), (5, 9, 13)]
+
+
+@pytest.mark.parametrize("total_public", [False, True])
+def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
+    method, tree = BlockCountsMethod(step=3), CellTree(SQUARE, 6)
+    query = method.query(tree, 1, 1, total_public)
+    assert query.levels == ((0, 3, 6) if total_public else (3, 6))
+    rng = np.random.default_rng(0)
+    seen = []
+    monkeypatch.setattr(
+        "skdp_bary.estimators._denoise.trees.rebuild_masses",
+        lambda tree, total, differences, *rest: seen.append((total, differences)),
+    )
+    sds = [0.0, 2.0, 5.0][-len(query.levels) :]
+    for _ in range(400):
+        method.masses(
+            tree,
+            [rng.normal(0, sd, 1 << at) for at, sd in zip(query.levels, sds, strict=True)],
+            sds,
+        )
+    stated = method.split_noise(tree, sds)
+    assert len(stated) == tree.depth
+    for level, sd in enumerate(stated):
+        found = np.std([differences[level] for _, differences in seen])
+        assert sd == pytest.approx(found, rel=0.15)
+    totals = np.std([total for total, _ in seen])
+    assert totals == pytest.approx(0.0 if total_public else 2.0 * 8**0.5, rel=0.15)
+
+
+@pytest.mark.parametrize("domain", [SQUARE, Box([0.0] * 5, [1.0] * 5)])
+def test_halving_orders_put_siblings_together(domain):
+    tree = CellTree(domain, 6)
+    orders = halving_orders(tree)
+    for level in range(6):
+        first, second = tree.halves(orders[level + 1], level)
+        assert (first == 2 * orders[level]).all()
+        assert (second == 2 * orders[level] + 1).all()
+    assert sorted(orders[6]) == list(range(64))
+
+
+def test_the_order_of_cells_matters_to_counts():
+    """Row-major cells handed to a binary tree as they are would mix up siblings."""
+    tree = CellTree(SQUARE, 4)
+    blocks, noise_sd, leaves = noisy_blocks(METHODS["least_squares"], tree, 300, 0.0)
+    orders = halving_orders(tree)
+    assert (orders[4] != np.arange(16)).any()
+    masses = CountsMethod(0.0, False).masses(tree, blocks, noise_sd)
+    assert masses[-1] == pytest.approx(leaves)
+
+
+def test_support_is_a_point_in_each_cell():
+    tree = CellTree(SQUARE, 4)
+    cells = CellMasses(np.array([1, 2, 2, 4]), np.array([0, 2, 3, 5]), np.ones(4))
+    support = cell_support(tree, cells)
+    assert support[:3].tolist() == [[0.25, 0.5], [0.75, 0.25], [0.75, 0.75]]
+    assert tree.leaf_index(support[3:]).tolist() == [5]

@@ -1,0 +1,105 @@
+"""Bounds that do not fit the rows are told by the release, where it can tell."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter
+from skdp_bary.estimators._face.misfit import _noisy_total
+from skdp_bary.estimators._heatmap.fit import Measurement
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Ball
+
+N = 2000
+RNG = np.random.default_rng(0)
+FITTING = RNG.normal(0.5, 0.1, size=(N, 2))
+DEGREES = FITTING + [139.0, 35.0]  # in bounds of another unit
+CLIPPING = [
+    PrivateMeasure(bounds=(0, 1), n_hint=N),
+    PrivateKMeans(3, bounds=(0, 1), n_init=1, n_hint=N),
+    PrivateWassersteinBarycenter(3, bounds=(0, 1), n_init=1, n_hint=N),
+]
+NAMES = {"ids": lambda estimator: type(estimator).__name__}
+
+
+def said(estimator, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X)
+    texts = [str(w.message) for w in caught if w.category is PrivacyWarning]
+    return [text for text in texts if "random_state" not in text]
+
+
+@pytest.mark.parametrize("estimator", CLIPPING, **NAMES)
+def test_rows_that_all_lie_at_one_face_are_told(estimator):
+    (text,) = said(estimator, DEGREES)
+    assert "at the high end of feature" in text
+    (text,) = said(estimator, FITTING * [1.0, 1e-3])  # one column in other units
+    assert "at the low end of feature 1" in text
+
+
+@pytest.mark.parametrize("estimator", CLIPPING, **NAMES)
+@pytest.mark.parametrize(
+    "X",
+    [FITTING, RNG.random((N, 2)), RNG.integers(2, size=(N, 2)).astype(float), FITTING * 0.3],
+    ids=["inside", "uniform", "binary", "corner"],
+)
+def test_rows_inside_are_not(estimator, X):
+    assert said(estimator, X) == []
+
+
+def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
+    """With little data the release is noise; with many features zeros are the rule."""
+    assert said(PrivateMeasure(bounds=(0, 1), n_hint=50), DEGREES[:50]) == []
+    wide = np.hstack([FITTING, np.zeros((N, 3))])
+    assert said(PrivateMeasure(bounds=(0, 1), n_hint=N), wide) == []
+    assert said(PrivateMeasure(bounds=Ball([0, 0], 1), n_hint=N), DEGREES) == []
+    assert all("bounds=None" in text for text in said(PrivateMeasure(n_hint=N), DEGREES))
+
+
+@pytest.mark.parametrize("method", ["adaptive", "one_shot", "paper", "dense", "laplace"])
+def test_a_map_beside_the_rows_is_told(method):
+    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method=method, n_hint=N)
+    assert any("carry no mass" in text for text in said(heatmap, DEGREES))
+    assert said(heatmap, FITTING) == []
+    assert said(heatmap.set_params(n_hint=None), FITTING) == []
+
+
+@pytest.mark.parametrize("method", ["adaptive", "one_shot", "paper", "dense", "laplace"])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+def test_a_map_beside_the_rows_is_told_without_a_hint(method, epsilon):
+    """Nothing says how many to expect; the release is no larger than its noise."""
+    heatmap = PrivateEMDHeatmap(
+        epsilon, bounds=(0, 1), resolution=16, method=method, random_state=0
+    )
+    (text,) = said(heatmap, DEGREES)
+    assert "The release holds about" in text and "carry no mass" in text
+    assert said(heatmap, np.repeat(FITTING, 5, axis=0)) == []
+
+
+def test_the_noise_of_a_total_counts_what_covers_the_map():
+    """A precise look at one cell is no total, and noisy looks at the whole map are averaged."""
+    quarters = np.ones(4, dtype=int), np.arange(4)
+    looks = [
+        Measurement(*quarters, np.array([10.0, -4.0, 3.0, 1.0]), rate=1.0),
+        Measurement(*quarters, np.array([5.0, 1.0, 0.0, 0.0]), rate=2.0),
+        Measurement(np.array([1]), np.array([2]), np.array([900.0]), rate=50.0),
+    ]
+    total, deviation = _noisy_total(looks)
+    assert total == pytest.approx((10.0 + 4.0 * 6.0) / 5.0)
+    assert deviation == pytest.approx((1.0 / 8.0 + 4.0 / 8.0) ** -0.5)
+
+
+def test_a_map_of_the_few_is_told_where_noise_drowns_them():
+    """Few persons are not reported as long as they stand out."""
+    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, n_hint=100, random_state=0)
+    assert said(heatmap, FITTING[:150]) == []
+    (text,) = said(heatmap.set_params(epsilon=0.02), FITTING[:5])
+    assert "no more than its noise" in text
+
+
+def test_one_call_of_fit_is_named_as_the_place():
+    with pytest.warns(PrivacyWarning, match="end of feature") as caught:
+        CLIPPING[0].fit(DEGREES)
+    assert caught[0].filename == __file__

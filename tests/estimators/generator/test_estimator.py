@@ -1,0 +1,375 @@
+"""PrivateGenerator: what it draws, what it asks, and what bugs would show."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateGenerator
+from skdp_bary.estimators import _generator_questions
+from skdp_bary.estimators._generator.plan import shares
+from skdp_bary.estimators._generator_questions import class_moments, clipping_lengths, spiked
+from skdp_bary.geometry import Ball, Box
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay, replay_after
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+RELATIONS = ("add_remove", "replace_one", "replace_any")
+
+
+def two_classes(n_rows=6000, n_features=4, seed=0):
+    """Rows of two correlated classes, the second one in two clusters, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n_rows)
+    mix = np.eye(n_features) + 0.5 * np.eye(n_features, k=1)
+    X = (
+        np.where(y == 0, 0.35, 0.6)[:, None]
+        + 0.05 * rng.standard_normal((n_rows, n_features)) @ mix
+    )
+    X[:, 0] += np.where((y == 1) & (rng.random(n_rows) < 0.5), 0.3, 0.0)
+    return np.clip(X, 0.0, 1.0), y
+
+
+def blobs(n_rows=3000, side=8, seed=0):
+    """Images of two classes: a bright spot left or right that moves a little, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n_rows)
+    rows, columns = np.mgrid[:side, :side]
+    x0 = np.where(y == 0, 2.0, 5.0) + 0.4 * rng.standard_normal(n_rows)
+    y0 = 3.5 + 0.8 * rng.standard_normal(n_rows)
+    square = (columns - x0[:, None, None]) ** 2 + (rows - y0[:, None, None]) ** 2
+    return np.exp(-square / 3.0).reshape(n_rows, -1), y
+
+
+def make(**settings):
+    defaults = {"epsilon": 20.0, "classes": [0, 1], "bounds": (0, 1), "n_hint": 6000}
+    return PrivateGenerator(**(defaults | settings))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return two_classes()
+
+
+@pytest.fixture(scope="module", params=RELATIONS)
+def fitted(request, data):
+    return make(neighbors=request.param, n_components=2, random_state=0).fit(*data)
+
+
+def test_samples_have_the_moments_of_the_classes(data, fitted):
+    X, y = data
+    for label in (0, 1):
+        rows, labels = fitted.sample(20_000, y=label, random_state=1)
+        assert (labels == label).all() and rows.min() >= 0.0 and rows.max() <= 1.0
+        np.testing.assert_allclose(rows.mean(axis=0), X[y == label].mean(axis=0), atol=0.02)
+        np.testing.assert_allclose(np.cov(rows.T), np.cov(X[y == label].T), atol=3e-3)
+
+
+def test_cells_find_clusters(data, fitted):
+    places = np.sort(fitted.means_[1][:, 0])
+    np.testing.assert_allclose(places, [0.6, 0.9], atol=0.06)
+    np.testing.assert_allclose(fitted.weights_[1], 0.25, atol=0.05)
+    assert fitted.weights_.sum() == pytest.approx(1.0)
+
+
+def test_attributes_have_their_shapes(fitted):
+    assert fitted.means_.shape == (2, 2, 4) and fitted.covariances_.shape == (2, 2, 4, 4)
+    np.testing.assert_allclose(fitted.covariances_, np.swapaxes(fitted.covariances_, 2, 3))
+    assert np.linalg.eigvalsh(fitted.covariances_).min() > -1e-9
+    assert fitted.classes_.tolist() == [0, 1] and fitted.n_components_ == 2
+
+
+def test_labels_follow_the_release_or_the_public_prior(data):
+    X, y = data
+    kept = (y == 0) | (np.arange(len(y)) % 3 == 0)
+    fit = make(n_components=1).fit(X[kept], y[kept])
+    assert fit.sample(20_000, random_state=0)[1].mean() == pytest.approx(0.25, abs=0.02)
+    fit = make(n_components=1, class_prior=[1, 4]).fit(X[kept], y[kept])
+    assert fit.sample(20_000, random_state=0)[1].mean() == pytest.approx(0.8, abs=0.02)
+    with pytest.raises(ValueError, match="class_prior"):
+        make(class_prior=[1.0]).fit(X, y)
+
+
+def test_rows_without_labels_are_one_class(data):
+    fit = make(classes=None).fit(data[0])
+    rows, labels = fit.sample(5)
+    assert rows.shape == (5, 4) and labels.tolist() == [0] * 5
+    with pytest.raises(ValueError, match="classes must name"):
+        make(classes=None).fit(*data)
+    fit = make(classes=None, neighbors="replace_one").fit(*data)
+    assert fit.classes_.tolist() == [0, 1]
+
+
+def test_labels_may_be_words(data):
+    X, y = data
+    fit = make(classes=["no", "yes"]).fit(X, np.array(["no", "yes"])[y])
+    assert set(fit.sample(100, y="yes")[1]) == {"yes"}
+    with pytest.raises(ValueError, match="y must be one of"):
+        fit.sample(5, y="maybe")
+
+
+def test_samples_are_reproducible_and_drawn_anew(fitted):
+    first, second = (fitted.sample(50, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(first[0], second[0])
+    assert not np.array_equal(fitted.sample(50)[0], fitted.sample(50)[0])
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_bounds_of_any_place_and_shape(n_features):
+    X, y = two_classes(n_features=n_features)
+    low, high = np.arange(n_features) - 5.0, np.arange(n_features) - 2.0
+    fit = make(bounds=(low, high)).fit(low + 3.0 * X, y)
+    rows, labels = fit.sample(10_000, y=1, random_state=0)
+    expected = (low + 3.0 * X[y == 1]).mean(axis=0)
+    np.testing.assert_allclose(rows.mean(axis=0), expected, atol=0.06)
+    ball = Ball(np.full(n_features, 0.5), 0.5)
+    assert ball.contains(make(bounds=ball).fit(X, y).sample(2000)[0]).all()
+
+
+def test_bounds_and_size_may_be_bought(data):
+    fit = make(bounds=None, n_hint=None).fit(*data)
+    names = [step.name for step in fit.privacy_.steps]
+    assert names[:4] == ["count", "scale", "center", "radius"] and names[-1] == "grams"
+    assert isinstance(fit.domain_, Box)
+
+
+def test_pure_privacy_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match="needs delta > 0"):
+        make(delta=0.0).privacy_plan(4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": "many"}, "n_components"),
+        ({"class_spread": -1.0}, "class_spread"),
+        ({"image_shape": (2, 3)}, "image_shape"),
+        ({"image_shape": 4}, "image_shape"),
+        ({"image_shape": (2.0, 2)}, "image_shape"),
+        ({"classes": [1, 1]}, "classes"),
+    ],
+)
+def test_wrong_parameters_are_refused(settings, message, data):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(**settings).fit(*data)
+
+
+def test_number_of_cells_is_a_public_rule():
+    many, few = make(n_hint=10**6), make(n_hint=10**6, epsilon=1e-3)
+    assert many._setting(4, 2, 10**6).n_cells == 5 and few._setting(4, 2, 10**6).n_cells == 1
+    assert many._setting(3000, 10, 10**6).n_cells == 1
+    with pytest.raises(ValueError, match="n_components=1 "):
+        many.privacy_plan(12_000)
+    names = [step.name for step in many.privacy_plan(4).steps]
+    assert names == ["means", "scatter", "cells_1", "cells_2", "cells_3", "grams"]
+    assert [step.name for step in few.privacy_plan(4).steps] == ["means", "scatter", "grams"]
+
+
+def test_size_of_the_data_settles_the_number_of_cells(data):
+    fit = make(n_hint=None, epsilon=0.5).fit(*data)
+    assert fit.n_components_ == 1
+    assert [step.name for step in fit.privacy_.steps] == ["count", "means", "scatter", "grams"]
+
+
+def test_images_are_smooth_and_dark_pixels_stay_dark():
+    X, y = blobs()
+    fit = make(image_shape=(8, 8), epsilon=5.0, n_hint=3000, random_state=0).fit(X, y)
+    for label in (0, 1):
+        rows, _ = fit.sample(4000, y=label, random_state=0)
+        mean, real = rows.mean(axis=0), X[y == label].mean(axis=0)
+        assert np.abs(mean - real).max() < 0.06
+        near, wanted = (
+            np.corrcoef(Z[:, [19 + 3 * label, 27 + 3 * label]].T) for Z in (rows, X[y == label])
+        )
+        assert near[0, 1] == pytest.approx(wanted[0, 1], abs=0.2)
+    dark = fit.means_[0, 0] < 0.005
+    assert dark.any() and fit.sample(500, y=0)[0][:, dark].std(axis=0).max() < 1e-3
+
+
+def test_pixels_that_are_seldom_bright_vary():
+    """Were they constant, classifiers would tell classes by the noise of their means."""
+    X, y = blobs()
+    corner, lit = np.array([0, 1, 8, 9]), np.random.default_rng(1).random(len(y)) < 0.015
+    X[:, corner] = lit[:, None]
+    fit = make(n_components=1, image_shape=(8, 8), epsilon=1e3, n_hint=3000, random_state=0).fit(
+        X, y
+    )
+    for label in (0, 1):
+        assert (fit.means_[label, 0, corner] < 0.02).all()
+        rows, _ = fit.sample(4000, y=label, random_state=0)
+        assert rows[:, corner].std(axis=0).min() > 0.3 * np.std(lit)
+
+
+def test_smoothing_helps_images():
+    X, y = blobs()
+    real = np.stack([X[y == label].mean(axis=0) for label in (0, 1)])
+    errors = []
+    for shape in ((8, 8), None):
+        fits = [
+            make(image_shape=shape, epsilon=0.3, n_hint=3000, random_state=s).fit(X, y)
+            for s in range(3)
+        ]
+        errors.append(np.mean([((fit.means_[:, 0] - real) ** 2).sum() for fit in fits]))
+    assert errors[0] < errors[1]
+
+
+def test_noise_alone_gives_rows_in_the_domain():
+    X, y = two_classes(20)
+    for settings in ({}, {"n_components": 3}, {"neighbors": "replace_any"}):
+        fit = make(epsilon=0.01, random_state=0, **settings).fit(X, y)
+        rows, _ = fit.sample(200, random_state=0)
+        assert np.isfinite(rows).all() and rows.min() >= 0.0 and rows.max() <= 1.0
+
+
+def test_without_a_seed_no_later_step_draws_the_cells_again(data):
+    X, y = data
+    record = record_fit(make(n_components=3), {"X": X, "y": y})
+    steps = {r.released.name: r.query for r in record.records}
+    axes = steps["cells_1"].queries[0].frame.axes.kept
+    for code in (0, 1):
+        last = steps["cells_3"].queries[code].used_centers
+        low = steps["grams"].queries[code].used_centers @ axes.T
+        assert np.linalg.norm(low[:, None] - last, axis=2).min(axis=1).max() < 0.1
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
+def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
+    """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
+    X, y = data
+    candidate = make(
+        neighbors=relation,
+        n_components=2,
+        class_spread=0.03,
+        epsilon=300.0,
+        delta=1e-5,
+        random_state=0,
+    )
+    base = record_fit(candidate, {"X": X, "y": y})
+    queries = base.records[-1].query.queries
+    other = 1 if relation == "replace_any" else 0
+    directions = np.eye(X.shape[1])[2:]
+    pair = []
+    for code, cell, direction in zip((0, other), (0, 1), directions, strict=True):
+        query = queries[code]
+        row = query.used_centers[cell] + query.used_radii[cell] * direction
+        pair.append({"X": np.vstack([X, query.frame.center + row]), "y": np.append(y, code)})
+    before = record_fit(candidate, pair[0], base.records)
+    report = replay_after(before, candidate, pair[1])
+    assert report.holds, report
+    assert {step.name: step.ratio for step in report.steps}["grams"] > 0.9
+
+
+def test_labels_and_sizes_follow_the_relation(data):
+    """Sizes are exact where they are public, and noisy where they are not."""
+    X, y = data
+    for relation in RELATIONS:
+        candidate = make(neighbors=relation, n_components=1, random_state=0)
+        record = record_fit(candidate, {"X": X, "y": y})
+        means = next(r for r in record.records if r.released.name == "means")
+        exact = np.array_equal(means.exact[0], means.released.values[0])
+        assert exact == (relation == "replace_one")
+        masses = [read.mass[0] for read in means.query.read(means.released)]
+        assert np.array_equal(masses, np.bincount(y)) == exact
+
+
+def test_unpaid_releases_are_found_by_replay(monkeypatch, data):
+    """Planted bugs make questions depend on rows: sizes, means and norms that nobody paid for."""
+    X, y = two_classes(300)
+    near, far = X.copy(), X.copy()
+    near[0], far[0] = 0.1, 0.9
+    labels = y.copy()
+    labels[0] = 1 - y[0]
+    neighbor = {"X": far, "y": labels}
+    candidate = make(neighbors="replace_any", n_components=1, random_state=0)
+    assert replay(candidate, {"X": near, "y": y}, neighbor).holds
+    for bug in (sizes_of_rows, means_of_rows, lengths_of_rows):
+        with monkeypatch.context() as patch:
+            patch.setattr(PrivateGenerator, "fit", spying_fit(bug))
+            report = replay(candidate, {"X": near, "y": y}, neighbor)
+        assert not report.holds, bug.__name__
+
+
+def spying_fit(bug):
+    """Return a fit in which the conversation takes one of its numbers from the rows."""
+    honest = PrivateGenerator.fit
+
+    def fit(self, X, y=None, **others):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, function in bug(np.asarray(X), np.asarray(y)).items():
+                patch.setattr(_generator_questions, name, function)
+            return honest(self, X, y, **others)
+
+    return fit
+
+
+def sizes_of_rows(X, y):
+    sizes = np.bincount(y, minlength=2).astype(float)
+    return {"clipping_lengths": lambda *facts: clipping_lengths(*facts[:-1], sizes)}
+
+
+def means_of_rows(X, y):
+    means = np.stack([X[y == c].mean(axis=0) for c in (0, 1)])
+
+    def leaking(setting, facts):
+        return replace((yield from class_moments(setting, facts)), means=means)
+
+    return {"class_moments": leaking}
+
+
+def lengths_of_rows(X, y):
+    lengths = [np.linalg.norm(X[y == c] - 0.5, axis=1).max() for c in (0, 1)]
+    return {"clipping_lengths": lambda *facts: np.array(lengths)}
+
+
+@pytest.mark.parametrize("n_cells", [1, 5])
+def test_shares_of_the_plan_add_up(n_cells):
+    setting = make(n_components=n_cells)._setting(4, 2, None)
+    assert sum(shares(setting).values()) == pytest.approx(1.0)
+
+
+def test_classes_that_are_read_under_replace_one_settle_the_cells():
+    X, _ = two_classes(600)
+    y = np.arange(600) % 100
+    fit = make(classes=None, neighbors="replace_one", n_hint=None, epsilon=100.0).fit(X, y)
+    assert fit.n_components_ == 1 and len(fit.privacy_.steps) == 3
+
+
+def test_samples_have_the_names_of_the_columns(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    named = make(n_components=1).fit(pandas.DataFrame(X, columns=list("abcd")), y)
+    frame, labels = named.sample(20, random_state=0, as_frame=True)
+    assert list(frame.columns) == list("abcd") and labels.shape == (20,)
+    np.testing.assert_array_equal(frame.to_numpy(), named.sample(20, random_state=0)[0])
+    bare, _ = make(n_components=1).fit(X, y).sample(2, as_frame=True)
+    assert list(bare.columns) == [0, 1, 2, 3]
+
+
+def test_advice_says_when_classes_are_too_small():
+    def advice(**settings):
+        return make(**({"epsilon": 1.0} | settings)).privacy_advice(30)
+
+    assert "Give n_hint" in advice(n_hint=None)
+    assert "can be mostly noise" in advice(n_hint=300)
+    assert "mostly signal" in advice(n_hint=30_000)
+    assert "class of 15000 persons" in advice(n_hint=30_000)
+    assert "can be mostly noise" in advice(n_hint=30_000, classes=range(300))
+
+
+def test_advice_is_right_about_the_means():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1000)
+    X = np.clip(np.where(y == 0, 0.35, 0.65)[:, None] + 0.1 * rng.normal(size=(1000, 30)), 0, 1)
+    exact = np.array([X[y == label].mean(axis=0) for label in (0, 1)])
+    generator = make(n_components=1, epsilon=1.0, n_hint=1000)
+    errors = [((generator.fit(X, y).means_[:, 0] - exact) ** 2).sum(axis=1) for _ in range(5)]
+    said = float(generator.privacy_advice(30).split("about ")[1].split(" ")[0])
+    measured = np.sqrt(np.mean(errors)) / generator.domain_.radius
+    assert 0.3 * said < measured < 2.0 * said
+
+
+def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
+    """The square of the edge and that of an eigenvalue there may round to different numbers."""
+    for sd in np.random.default_rng(0).uniform(0.1, 1.0, size=2000):
+        assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()

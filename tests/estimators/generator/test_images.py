@@ -1,0 +1,101 @@
+"""Smoothness of images, and covariances without their noise."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.estimators._denoise.shrinkage import positive_part, shrink_matrices
+from skdp_bary.estimators._generator.images import (
+    image_basis,
+    lag_sums,
+    largest_variances,
+    smooth_covariance,
+    stationary,
+)
+from skdp_bary.estimators._generator_questions import spiked
+from skdp_bary.geometry import Box
+
+
+def symmetric_noise(d, sd, rng):
+    """A symmetric matrix of noise, sqrt(2) times as large on the diagonal."""
+    noise = sd * rng.standard_normal((d, d)) / np.sqrt(2)
+    return noise + noise.T
+
+
+def smooth_images(shape, n_rows, rng):
+    """Images of random waves that fade with their frequency."""
+    basis = image_basis(shape)
+    return rng.standard_normal((n_rows, len(basis))) * np.exp(-np.arange(len(basis)) / 6) @ basis
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (3, 5, 3), (1, 7)])
+def test_the_cosine_basis_is_orthonormal_and_smooth_first(shape):
+    basis = image_basis(shape)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-12)
+    images = basis.reshape(-1, *(*shape, 1)[:3])
+    rough = (np.diff(images, axis=1) ** 2).sum(axis=(1, 2, 3))
+    rough += (np.diff(images, axis=2) ** 2).sum(axis=(1, 2, 3))
+    assert rough[0] < 1e-12 and rough[-1] == pytest.approx(rough.max(), rel=0.1)
+    assert image_basis(None) is None
+
+
+def test_lags_of_a_stationary_covariance_are_read_back():
+    shape, rng = (6, 7, 2), np.random.default_rng(0)
+    scales = rng.uniform(0.5, 2.0, 84)
+    lags = lag_sums(np.eye(84), shape)
+    values = rng.random(len(lags))
+    matrix = stationary(values, scales, shape)
+    np.testing.assert_allclose(matrix, matrix.T)
+    found = lag_sums(matrix, shape) / lag_sums(np.outer(scales, scales), shape)
+    np.testing.assert_allclose(found, values)
+
+
+def test_noise_is_taken_out_of_covariances_of_images():
+    shape, rng = (8, 8), np.random.default_rng(1)
+    exact = np.cov(smooth_images(shape, 5000, rng).T)
+    noisy = exact + symmetric_noise(64, 0.05, rng)
+    found = smooth_covariance(noisy, 0.05**2, np.ones(64), shape)
+    np.testing.assert_allclose(found, found.T, atol=1e-12)
+    before, after = (np.linalg.norm(matrix - exact) for matrix in (noisy, found))
+    assert after < 0.5 * before
+    np.testing.assert_allclose(smooth_covariance(exact, 1e-18, np.ones(64), shape), exact)
+
+
+def test_axes_stand_out_of_the_noise_and_the_trace_is_kept():
+    rng = np.random.default_rng(2)
+    exact = np.diag(np.r_[20.0, 10.0, np.full(198, 0.5)])
+    noisy = exact + symmetric_noise(200, 0.2, rng)
+    found = spiked(noisy, 0.2)
+    assert np.trace(found) == pytest.approx(np.trace(exact), rel=0.05)
+    assert np.linalg.norm(found - exact) < 0.5 * np.linalg.norm(noisy - exact)
+    assert np.linalg.eigvalsh(found).min() > -1e-9
+    few = np.diag([4.0, 1.0])
+    np.testing.assert_allclose(spiked(few, 1e-9), few, atol=1e-6)
+
+
+def test_matrices_are_shrunk_by_their_noise():
+    rng = np.random.default_rng(3)
+    sizes = np.exp(-np.arange(40) / 8)
+    exact = np.stack([symmetric_noise(40, 1.0, rng) for _ in range(6)])
+    exact *= np.outer(sizes, sizes)
+    noise = np.array([0.02, 0.02, 0.02, 0.2, 0.2, 0.2])
+    noisy = np.stack(
+        [m + symmetric_noise(40, np.sqrt(v), rng) for m, v in zip(exact, noise, strict=True)]
+    )
+    found = shrink_matrices(noisy, noise)
+    before, after = (np.linalg.norm(m - exact, axis=(1, 2)) for m in (noisy, found))
+    assert (after < 0.8 * before).all()
+    np.testing.assert_allclose(shrink_matrices(exact, np.full(6, 1e-20)), exact)
+    np.testing.assert_allclose(found, np.swapaxes(found, 1, 2))
+
+
+def test_positive_part_of_one_and_of_several():
+    matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
+    expected = 1.5 * np.ones((2, 2))
+    np.testing.assert_allclose(positive_part(matrix), expected)
+    np.testing.assert_allclose(positive_part(np.stack([matrix, matrix]))[1], expected)
+
+
+def test_variances_that_a_mean_allows():
+    domain = Box([0.0, -2.0], [1.0, 2.0])
+    found = largest_variances(domain, np.array([[0.5, 0.0], [0.0, 2.0]]))
+    np.testing.assert_allclose(found, [[0.25, 4.0], [1e-4, 16e-4]])

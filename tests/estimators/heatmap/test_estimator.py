@@ -1,0 +1,414 @@
+"""PrivateEMDHeatmap: what it answers, and the conditions without which it would not be private."""
+
+import json
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+from skdp_bary.estimators._heatmap.density import blur
+from skdp_bary.estimators._heatmap.methods import HEATMAP_METHODS
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Ball
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.metrics import earth_mover_distance, similarity
+from skdp_bary.privacy._checks import exact
+from skdp_bary.summaries.rows.persons import PERSON_UNITS
+from skdp_bary.transport._tree.l1 import minimize_l1
+from skdp_bary.transport._tree.nodes import select_top
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+SQUARE = ((0.0, 0.0), (1.0, 1.0))
+METHODS = list(HEATMAP_METHODS)
+
+
+def blobs(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = np.array([[0.2, 0.3], [0.7, 0.8], [0.75, 0.2]])
+    X = centers[rng.integers(3, size=n)] + 0.04 * rng.standard_normal((n, 2))
+    return np.clip(X, 0.0, 1.0)
+
+
+def heatmap(method="adaptive", *, epsilon=1.0, resolution=32, seed=0, n_hint=300, kept=20):
+    return PrivateEMDHeatmap(
+        epsilon,
+        bounds=SQUARE,
+        resolution=resolution,
+        method=method,
+        n_hint=n_hint,
+        n_kept=kept,
+        random_state=seed,
+    )
+
+
+def true_picture(X, side, bandwidth):
+    counts, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=side, range=[[0, 1], [0, 1]])
+    return blur(counts / len(X), bandwidth)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return heatmap().fit(blobs())
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_with_much_budget_every_method_finds_the_truth(self, method):
+        X = blobs(3000)
+        model = heatmap(method, epsilon=200.0, n_hint=3000, kept=500)
+        model.set_params(top_share=0.5).fit(X)
+        truth = true_picture(X, 32, model.bandwidth)
+        assert model.heatmap_.shape == (32, 32)
+        assert model.heatmap_.sum() == pytest.approx(1.0)
+        assert similarity(model.heatmap_, truth) > 0.95
+        assert model.total_ == pytest.approx(3000, rel=0.01)
+
+    def test_orientation(self):
+        X = np.tile([0.9, 0.1], (500, 1))
+        picture = heatmap(epsilon=50.0).fit(X).heatmap_
+        row, column = np.unravel_index(picture.argmax(), picture.shape)
+        assert column > 25 and row < 7
+
+    def test_the_default_beats_the_paper_and_plain_noise(self):
+        X = blobs(200)
+        errors = {"adaptive": 0.0, "paper": 0.0, "laplace": 0.0}
+        for method in errors:
+            for seed in range(4):
+                model = heatmap(method, resolution=64, seed=seed, n_hint=200).fit(X)
+                truth = true_picture(X, 64, model.bandwidth)
+                errors[method] += earth_mover_distance(model.heatmap_, truth)
+        assert errors["adaptive"] < 0.9 * errors["paper"] < errors["laplace"]
+
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("reconstruction", ["posterior", "l1"])
+    def test_reconstructions_apply_to_every_method(self, method, reconstruction):
+        model = heatmap(method, resolution=16).set_params(reconstruction=reconstruction)
+        model.fit(blobs())
+        assert (model.cells_.mass >= 0).all()
+        assert model.heatmap_.sum() == pytest.approx(1.0)
+        assert hasattr(model._posterior, "interval") == (reconstruction == "posterior")
+
+    def test_paper_is_algorithm_two_on_the_noisy_pyramid(self):
+        model = heatmap("paper", resolution=32, kept=20).fit(blobs())
+        first = int(model.measurements_[0].level[0])
+        assert first == 2
+        pyramid = []
+        for m in model.measurements_:  # cells that were never looked at could hold anything low
+            pyramid.append(np.full(4 ** int(m.level[0]), -1e9))
+            pyramid[-1][m.code] = m.mass
+        tree, values = select_top(pyramid, 20, top=first)
+        levels, codes, masses = tree.leaves(minimize_l1(tree, values))
+        assert np.array_equal(codes, model.cells_.code)
+        assert np.allclose(masses, model.cells_.mass)
+        shares = [float(step.mechanism.epsilon) for step in model.privacy_.steps]
+        assert np.allclose(np.diff(np.log2(shares)), -0.5)
+
+    def test_uniform_where_nothing_is_left(self):
+        model = heatmap("laplace", epsilon=200.0, resolution=8).fit(np.full((5, 2), 9.0))
+        assert model.total_ == 0.0
+        assert np.allclose(model.render(8, bandwidth=0), 1 / 64)
+
+    def test_cells_cover_the_map_once(self, fitted):
+        areas = np.prod(fitted.cells_.high - fitted.cells_.low, axis=1)
+        assert areas.sum() == pytest.approx(1.0)
+        assert len(fitted.cells_) == len(areas)
+
+    def test_rendering_keeps_the_mass_of_cells(self, fitted):
+        plain = fitted.render(32, bandwidth=0)
+        low = np.rint(fitted.cells_.low * 32).astype(int)
+        high = np.rint(fitted.cells_.high * 32).astype(int)
+        mass = [plain[a[1] : b[1], a[0] : b[0]].sum() for a, b in zip(low, high, strict=True)]
+        assert np.allclose(np.array(mass) * fitted.cells_.mass.sum(), fitted.cells_.mass)
+
+    def test_blur_keeps_mass_on_the_map(self):
+        for place in ((0, 0), (5, 31), (16, 16)):
+            point = np.zeros((32, 32))
+            point[place] = 1.0
+            assert blur(point, 0.1).sum() == pytest.approx(1.0, rel=1e-12)
+            assert blur(point, 0.1).argmax() == point.argmax()
+
+    def test_masses_are_whole_only_where_persons_have_one_row(self):
+        X = blobs()
+        model = heatmap(epsilon=5.0)
+        assert model.fit(X)._posterior.step == 1.0
+        assert model.fit(X, groups=np.arange(300) // 3)._posterior.step < 0.5
+        assert model.fit(X, sample_weight=np.full(300, 0.5))._posterior.step < 0.5
+
+    def test_sample_follows_the_cells(self, fitted):
+        X = fitted.sample(20_000, random_state=0)
+        counts, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=8, range=[[0, 1], [0, 1]])
+        assert similarity(counts, fitted.render(8, bandwidth=0)) > 0.97
+        assert ((X >= 0) & (X <= 1)).all()
+        assert (fitted.sample(3).shape, fitted.sample().shape) == ((3, 2), (1, 2))
+
+    def test_density_integrates_to_one_and_matches_the_picture(self, fitted):
+        places = (np.arange(64) + 0.5) / 64
+        X = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
+        density = np.exp(fitted.score_samples(X)).reshape(64, 64)
+        assert 0.97 < density.mean() <= 1.001  # a little mass is blurred over the border
+        assert similarity(density, fitted.render(64)) > 0.95
+        assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
+
+    def test_transform_gives_densities_at_four_scales(self, fitted):
+        X = blobs(7)
+        features = fitted.transform(X)
+        assert features.shape == (7, 4)
+        assert np.array_equal(features[:, 1], fitted.score_samples(X))
+        assert len(fitted.get_feature_names_out()) == 4
+
+    def test_intervals_hold_their_cells(self, fitted):
+        low, high = fitted.interval(0.9)
+        wide_low, wide_high = fitted.interval(0.99)
+        assert len(low) == len(fitted.cells_)
+        assert ((wide_low <= low) & (low <= high) & (high <= wide_high)).all()
+
+    def test_intervals_need_a_posterior(self):
+        with pytest.raises(ValueError, match="posterior"):
+            heatmap("paper").fit(blobs()).interval()
+
+    def test_k_median_of_blobs(self):
+        X = blobs(2000)
+        model = heatmap(epsilon=5.0, n_hint=2000).fit(X)
+        centers, cost = model.k_median(3, random_state=0)
+        best = np.array([[0.2, 0.3], [0.7, 0.8], [0.75, 0.2]])
+        gap = np.abs(centers[:, None] - best).sum(axis=2).min(axis=0)
+        assert gap.max() < 0.05
+        points, weights = model.coreset_.support, model.coreset_.weights
+        distances = np.abs(points[:, None] - centers).sum(axis=2).min(axis=1)
+        assert cost == pytest.approx(weights @ distances)
+
+    def test_k_median_cost_differs_by_at_most_the_earth_mover_distance(self):
+        """The 1-Lipschitz fact behind the coreset, where both masses are equal."""
+        X = blobs(400)
+        model = heatmap(epsilon=2.0).fit(X)
+        emd = earth_mover_distance(*(m for m in self._measures(model, X)))
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            centers = rng.random((4, 2))
+            costs = [
+                m.weights @ np.abs(m.support[:, None] - centers).sum(axis=2).min(axis=1)
+                for m in self._measures(model, X)
+            ]
+            assert abs(costs[0] - costs[1]) <= emd + 1e-9
+
+    @staticmethod
+    def _measures(model, X):
+        release = model.to_measure()
+        return release, type(release)(X)
+
+    def test_geojson(self, fitted):
+        collection = json.loads(json.dumps(fitted.to_geojson()))
+        masses = [f["properties"]["mass"] for f in collection["features"]]
+        assert np.allclose(masses, fitted.cells_.mass)
+        ring = collection["features"][0]["geometry"]["coordinates"][0]
+        assert ring[0] == ring[-1] and len(ring) == 5
+        assert {"mass", "low", "high"} == set(collection["features"][0]["properties"])
+
+    def test_bounds_of_other_shapes(self):
+        model = heatmap(epsilon=20.0).set_params(bounds=Ball([0.5, 0.5], 0.5)).fit(blobs())
+        X = model.sample(200, random_state=0)
+        assert model.domain_.contains(X).all()
+
+    def test_attributes_come_with_fit(self):
+        assert not hasattr(heatmap(), "heatmap_")
+        assert not hasattr(heatmap(), "coreset_")
+
+
+class TestPrivacyConditions:
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+    def test_the_loss_of_what_is_drawn_is_epsilon(self, method, relation):
+        """Every step counts disjoint cells; 1 by joining and 2 by replacing is all it takes."""
+        model = heatmap(method, resolution=16).set_params(neighbors=relation)
+        records = record_fit(model, {"X": blobs(), "groups": np.arange(300) // 3}).records
+        reach = 1 if relation == "add_remove" else 2
+        loss = Fraction(0)
+        for record in records:
+            for partition in record.query.partitions:
+                starts, ends = partition.intervals()
+                assert (ends[:-1] <= starts[1:]).all()
+            for scale in record.released.scales:
+                loss += reach * PERSON_UNITS / Fraction(scale)
+        assert 0.999999 * exact(1.0) <= loss <= exact(1.0)
+
+    @pytest.mark.parametrize("n_rows", [1, 40, 4000])
+    def test_what_is_asked_first_does_not_depend_on_the_number_of_people(self, n_rows):
+        """Levels come from n_hint alone."""
+        for method in METHODS:
+            model = heatmap(method, resolution=16)
+            asked = [
+                record_fit(model, {"X": blobs(rows)}).records[0].query for rows in (300, n_rows)
+            ]
+            levels = [[p.levels.tolist() for p in query.partitions] for query in asked]
+            assert levels[0] == levels[1]
+
+    def test_without_a_hint_the_first_look_is_at_level_three(self):
+        model = heatmap(n_hint=None, resolution=64).fit(blobs(20_000))
+        assert set(model.measurements_[0].level) == {3}
+        steps = {step.name: step.mechanism.epsilon for step in model.privacy_.steps}
+        assert steps == pytest.approx({"coarse": 1 / 3, "fine": 2 / 3})
+        for hint, level in ((50, 2), (1000, 3), (20_000, 4)):
+            model = heatmap(n_hint=hint, resolution=64).fit(blobs(500))
+            assert set(model.measurements_[0].level) == {level}
+
+    @pytest.mark.parametrize("method", ["one_shot", "dense"])
+    def test_methods_that_need_the_size_buy_it(self, method):
+        model = heatmap(method, n_hint=None).fit(blobs())
+        assert model.privacy_.steps[0].name == "count"
+
+    def test_later_questions_depend_on_earlier_releases_only(self):
+        """With the first look handed back, another data set is asked the same second question."""
+        model = heatmap(resolution=64)
+        before = record_fit(model, {"X": blobs(300, seed=0)})
+        after = record_fit(model, {"X": blobs(500, seed=9)}, script=before.records)
+        ours, theirs = (run.records[1].query.partitions[0] for run in (before, after))
+        assert np.array_equal(ours.levels, theirs.levels)
+        assert np.array_equal(ours.codes, theirs.codes)
+        other = record_fit(model, {"X": np.full((300, 2), 0.99)}).records[1].query.partitions[0]
+        assert len(other) != len(ours) or not np.array_equal(other.codes, ours.codes)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_person_of_many_rows_counts_once(self, method):
+        X, groups = blobs(200), np.arange(200) % 40
+        heavy = np.vstack([X, np.tile([[0.1, 0.9], [0.4, 0.6]], (5000, 1))])
+        ids = np.r_[groups, np.full(10_000, 99)]
+        report = replay_sensitivity(
+            heatmap(method, resolution=16, kept=64), X, heavy, groups=groups, neighbor_groups=ids
+        )
+        assert report.holds, report
+        assert all(block <= PERSON_UNITS for step in report.steps for block in step.l1)
+        assert max(step.ratio for step in report.steps) == pytest.approx(1.0, abs=1e-6)
+
+    def test_a_person_with_far_rows_still_counts_fully(self):
+        """Mass is shared among the rows inside, so far rows neither help nor hurt."""
+        X, groups = blobs(30), np.arange(30)
+        far = np.vstack([X, [[0.5, 0.5]], np.full((9, 2), 1e9)])
+        report = replay_sensitivity(
+            heatmap(resolution=16), X, far, groups=groups, neighbor_groups=np.r_[groups, [77] * 10]
+        )
+        assert report.holds and report.steps[0].l1 == (PERSON_UNITS,)
+
+    def test_a_person_split_over_chunks_is_refused(self):
+        """Dask brings persons together, see test_on_a_cluster; chunks alone cannot."""
+        X, groups = blobs(100), np.arange(100) % 7
+        with pytest.raises(ValueError, match="groups needs all rows of a person"):
+            heatmap().fit([X[:50], X[50:]], groups=groups)
+
+    @pytest.mark.parametrize(
+        "name, value",
+        [
+            ("bounds", None),
+            ("resolution", 100),
+            ("resolution", 2**25),
+            ("bandwidth", 0.0),
+            ("delta", 1e-6),
+            ("method", "magic"),
+            ("reconstruction", "clip"),
+            ("n_kept", 0),
+            ("top_share", 0.0),
+        ],
+    )
+    def test_bad_parameters_are_refused(self, name, value):
+        with pytest.raises((TypeError, ValueError), match=name):
+            heatmap().set_params(**{name: value}).fit(blobs())
+
+    @pytest.mark.parametrize("method", ["laplace", "topk"])
+    def test_methods_that_measure_every_cell_refuse_huge_grids(self, method):
+        with pytest.raises(ValueError, match="resolution"):
+            heatmap(method, resolution=2**13).fit(blobs())
+
+    def test_rows_need_two_features(self):
+        with pytest.raises(ValueError, match="n_features=3"):
+            heatmap().set_params(bounds=(0, 1)).fit(np.zeros((5, 3)))
+
+    def test_seeded_releases_warn(self):
+        with pytest.warns(PrivacyWarning, match="seeded"):
+            heatmap().fit(blobs())
+
+
+class TestHugeGrids:
+    def test_the_release_is_the_same_on_finer_grids(self):
+        small, huge = (heatmap(resolution=r).fit(blobs()) for r in (2**8, 2**20))
+        assert np.array_equal(small.cells_.code, huge.cells_.code)
+        assert np.array_equal(small.cells_.mass, huge.cells_.mass)
+        assert huge.heatmap_.shape == (1024, 1024)
+
+    def test_the_time_follows_the_measured_cells(self):
+        times = {}
+        for resolution in (2**8, 2**20):
+            starts = []
+            for _ in range(3):
+                start = time.perf_counter()
+                heatmap(resolution=resolution, n_hint=200).fit(blobs(200))
+                starts.append(time.perf_counter() - start)
+            times[resolution] = min(starts)
+        assert times[2**20] < 5 * times[2**8]
+
+    def test_paper_on_the_finest_grid(self):
+        model = heatmap("paper", resolution=2**24, epsilon=10.0).fit(blobs())
+        assert len(model.privacy_.steps) == 23
+        assert len(model.cells_) < 4 * 20 * 24
+
+
+@pytest.mark.slow
+def test_measuring_only_what_is_looked_at_changes_no_law():
+    """The paper draws noise for every cell of every level; we draw it for the children kept."""
+    X = blobs(60)
+    ours, theirs = [], []
+    rng = np.random.default_rng(0)
+    counts = []
+    for level in range(2, 5):
+        side = 2**level
+        grid, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=side, range=[[0, 1], [0, 1]])
+        counts.append(grid)
+    shares = 2.0 ** (-0.5 * np.arange(3))
+    shares /= shares.sum()
+    from skdp_bary.transport._tree.nodes import raster_to_codes
+
+    for seed in range(1500):
+        model = heatmap("paper", resolution=16, seed=seed, kept=16).fit(X)
+        ours.append(_statistics(model.cells_.level, model.cells_.mass))
+        ratios = np.exp(-shares)
+        noise = [
+            rng.geometric(1 - q, c.shape) - rng.geometric(1 - q, c.shape)
+            for q, c in zip(ratios, counts, strict=True)
+        ]
+        noisy = [raster_to_codes(c + z) for c, z in zip(counts, noise, strict=True)]
+        tree, values = select_top(noisy, 16, top=2)
+        levels, _, masses = tree.leaves(minimize_l1(tree, values))
+        theirs.append(_statistics(levels, masses))
+    for a, b in zip(np.transpose(ours), np.transpose(theirs), strict=True):
+        assert ks_2samp(a, b).pvalue > 1e-3
+
+
+def _statistics(levels, masses):
+    return [masses.sum(), masses.max(), masses[levels == 4].sum(), (masses > 0.5).sum()]
+
+
+@pytest.mark.slow
+def test_intervals_cover():
+    """90 % intervals of leaf masses cover 85 to 99 % of them, at half the width of the noise."""
+    covered, width = [], []
+    for epsilon in (0.5, 1.0, 5.0):
+        for seed in range(8):
+            X, people = make_city_checkins(200, random_state=seed)
+            model = PrivateEMDHeatmap(
+                epsilon, bounds=CITY_BOUNDS, n_hint=200, random_state=seed
+            ).fit(X, groups=people)
+            low, high = model.interval(0.9)
+            weights = 1.0 / np.bincount(people)[people]
+            inside = (X[:, None] >= model.cells_.low) & (X[:, None] < model.cells_.high)
+            true = weights @ inside.all(axis=2)
+            half = model._posterior.step / 2
+            covered.append(((true >= low - half) & (true <= high + half)).mean())
+            rate = model.measurements_[-1].rate
+            width.append((high - low).mean() / (2 * math.log(10) / rate))
+    assert 0.85 < np.mean(covered) < 0.99
+    assert np.mean(width) < 0.5

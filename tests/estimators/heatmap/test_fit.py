@@ -1,0 +1,99 @@
+"""Trees of measured cells, refinement, and the two reconstructions."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.estimators._heatmap.fit import (
+    Measurement,
+    covering_tree,
+    fit_l1,
+    fit_posterior,
+    refine,
+)
+from skdp_bary.summaries.trees.partition import Partition
+from skdp_bary.transport._tree.l1 import minimize_l1
+from skdp_bary.transport._tree.nodes import Tree
+
+
+def full_level(level, masses, rate=1.0):
+    codes = np.arange(4**level)
+    return Measurement(np.full(len(codes), level), codes, np.asarray(masses, dtype=float), rate)
+
+
+def random_masses(level, rng, n=300):
+    return rng.multinomial(n, rng.dirichlet(np.full(4**level, 0.2))).astype(float)
+
+
+def test_covering_tree_lists_measured_cells_and_their_siblings():
+    cells = Measurement(np.array([1, 3]), np.array([0, 40]), np.zeros(2), 1.0)
+    tree = covering_tree([cells])
+    assert [codes.tolist() for codes in tree.codes] == [
+        [0],
+        [0, 1, 2, 3],
+        [8, 9, 10, 11],
+        [40, 41, 42, 43],
+    ]
+
+
+def test_refine_splits_while_the_mass_shows():
+    tree = Tree.complete(1)
+    masses = (np.array([124.0]), np.array([0.0, 3.9, 20.0, 100.0]))
+    refined = refine(tree, masses, 0.5, 2.0, 6)
+    levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
+    Partition(6, levels, codes)
+    # 0 and 3.9 stay; 20, 5 are split and 1.25 not; 100, 25, 6.25 are split and 1.56 not
+    assert dict(zip(*np.unique(levels, return_counts=True), strict=True)) == {1: 2, 3: 16, 4: 64}
+    assert refine(tree, masses, 0.5, 2.0, 2).depth == 2
+
+
+def test_refine_keeps_what_was_split_before():
+    tree = Tree((np.ones(1, bool), np.array([1, 0, 0, 0], bool), np.zeros(4, bool)), (4, 4))
+    masses = (np.array([1.0]), np.array([0.0, 0.0, 1.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))
+    refined = refine(tree, masses, 1.0, 3.0, 3)
+    levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
+    leaves = {k: codes[levels == k].tolist() for k in (1, 2, 3)}
+    assert leaves == {1: [1, 2, 3], 2: [0, 2, 3], 3: [4, 5, 6, 7]}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_posterior_is_nearer_to_the_truth_than_clipped_noise(whole):
+    ours, clipped = 0.0, 0.0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        true = random_masses(3, rng)
+        coarse = true.reshape(16, 4).sum(axis=1) + rng.laplace(size=16)
+        fine = true + rng.laplace(scale=2.0, size=64)
+        fit = fit_posterior([full_level(2, coarse, 1.0), full_level(3, fine, 0.5)], whole=whole)
+        assert fit.code.tolist() == list(range(64))
+        assert (fit.posterior.step == 1.0) == whole
+        ours += np.abs(fit.mass - true).sum()
+        clipped += np.abs(np.maximum(fine, 0) - true).sum()
+    assert ours < 0.75 * clipped
+
+
+def test_posterior_of_a_cell_measured_twice_uses_both():
+    values = random_masses(1, np.random.default_rng(0))
+    once = fit_posterior([full_level(1, values, 0.3)], whole=False)
+    twice = fit_posterior(
+        [full_level(1, values, 0.3), full_level(1, values + 20, 3.0)], whole=False
+    )
+    assert np.abs(twice.mass - values - 20).max() < 3 < np.abs(twice.mass - once.mass).max()
+
+
+def test_l1_of_every_level_is_the_minimum_on_the_full_pyramid():
+    """As in the paper, with every cell of every level measured."""
+    rng = np.random.default_rng(0)
+    true = random_masses(3, rng)
+    levels = [true.reshape(4**k, -1).sum(axis=1) + rng.laplace(size=4**k) for k in range(4)]
+    fit = fit_l1([full_level(k, v) for k, v in enumerate(levels)])
+    expected = minimize_l1(Tree.complete(3), levels)[-1]
+    assert np.allclose(fit.mass, expected)
+
+
+def test_l1_spreads_nothing_outside_measured_leaves():
+    cells = Measurement(np.array([1, 2, 2, 2, 2]), np.array([1, 0, 1, 2, 3]), np.arange(5.0), 1.0)
+    fit = fit_l1([cells])
+    measured = dict(zip(zip(fit.level, fit.code, strict=True), fit.mass, strict=True))
+    assert measured[1, 1] == pytest.approx(0.0)
+    assert measured[2, 3] == pytest.approx(4.0)
+    assert measured[1, 2] == pytest.approx(0.0) and measured[1, 3] == pytest.approx(0.0)

@@ -1,0 +1,190 @@
+"""PrivateKMeans with init="max_cover": clusters, plans, what is refused, replay, planted bugs."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.privacy.accounting.races import RATE_OF_MU, RaceChoice, race_delta
+from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
+from skdp_bary.summaries.clusters.cover import ClusterCounts
+from skdp_bary.testing import _budget_checks, _fit_checks, _replay_checks
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+SMALL = {"init": "max_cover", "bounds": (-1, 1), "n_hint": 60, "epsilon": 1.0}
+
+
+def blobs(n_rows=4000, n_features=2, n_clusters=3, sd=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = 0.7 * np.sign(rng.standard_normal((n_clusters, n_features)))
+    centers[:, 0] = np.linspace(-0.8, 0.8, n_clusters)
+    rows = centers[rng.integers(n_clusters, size=n_rows)]
+    return np.clip(rows + sd * rng.standard_normal(rows.shape), -1, 1)
+
+
+def cover(n_clusters=3, **settings):
+    return PrivateKMeans(n_clusters, **{**SMALL, "delta": 1e-6, "random_state": 0, **settings})
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 6, 40])
+def test_separated_clusters_are_found(n_features, neighbors):
+    X = blobs(n_features=n_features)
+    kmeans = cover(epsilon=20.0, n_hint=len(X), neighbors=neighbors).fit(X)
+    best = -KMeans(3, n_init=3, random_state=0).fit(X).score(X) / len(X)
+    assert -kmeans.score(X) / len(X) < 1.1 * best
+    np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X), rtol=0.05)
+
+
+@pytest.mark.parametrize(("n_features", "max_iter"), [(2, 0), (2, 1), (6, 1), (6, 4)])
+def test_rounds_are_fixed_before_the_fit(n_features, max_iter):
+    X = blobs(n_features=n_features)
+    kmeans = cover(epsilon=20.0, n_hint=len(X), max_iter=max_iter).fit(X)
+    assert kmeans.n_iter_ == max_iter
+    assert kmeans.cluster_centers_.shape == (3, n_features)
+
+
+def test_without_bounds_and_hint():
+    X = 50.0 + 3.0 * blobs()
+    kmeans = PrivateKMeans(3, init="max_cover", epsilon=20.0, delta=1e-6, random_state=0).fit(X)
+    squares = ((X[:, None] - kmeans.cluster_centers_) ** 2).sum(axis=2).min(axis=1)
+    assert squares.mean() < 9.0 * 0.1
+
+
+# Budget
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 4, 30])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
+def test_the_plan_pays_for_one_race_beside_gaussian_steps(n_features, relation):
+    plan = cover(neighbors=relation).privacy_plan(n_features)
+    kinds = {step.name: step.mechanism for step in plan.steps}
+    races = [name for name, mechanism in kinds.items() if isinstance(mechanism, RaceChoice)]
+    assert races == ["cover"]
+    assert all(isinstance(m, RoundedGaussian) for name, m in kinds.items() if name != "cover")
+    assert kinds["cover"].rate == pytest.approx(RATE_OF_MU * plan.mu, rel=1e-9)
+    spent = race_delta(kinds["cover"].rate, plan.epsilon, relation, plan.mu)
+    assert 0.999 * plan.delta < spent <= plan.delta
+
+
+def test_no_cover_without_delta():
+    with pytest.raises(ValueError, match="needs delta > 0"):
+        cover(delta=0.0).privacy_plan(2)
+    with pytest.raises(ValueError, match="needs delta > 0"):
+        cover(delta=0.0).fit(blobs(100))
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        ({"groups": np.repeat(np.arange(50), 2)}, {}, "one row each"),
+        ({"groups": np.repeat(np.arange(50), 2)}, {"bounds": None}, "one row each"),
+        ({"sample_weight": np.ones(100)}, {"neighbors": "replace_one"}, "add_remove"),
+    ],
+)
+def test_rows_without_a_proof_are_refused_before_the_charge(
+    arguments, settings, message, n_features
+):
+    accountant = BudgetAccountant(5.0, 1e-3, neighbors=settings.get("neighbors", "add_remove"))
+    estimator = cover(accountant=accountant, **settings)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(blobs(100, n_features), **arguments)
+    assert not accountant.entries
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_weighted_rows_count_by_their_weight(n_features):
+    X = blobs(n_features=n_features)
+    weights = np.full(len(X), 0.5)
+    kmeans = cover(epsilon=20.0, n_hint=len(X)).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X) / 2, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        _budget_checks.check_charge_is_the_plan,
+        _budget_checks.check_charge_precedes_draws,
+        _budget_checks.check_refused_fit,
+        _budget_checks.check_failed_fit_stays_charged,
+        _budget_checks.check_copies_share_the_budget,
+        _replay_checks.check_same_integers_for_every_container,
+        _replay_checks.check_state_is_post_processing,
+        _fit_checks.check_no_rows_are_kept,
+    ],
+    ids=lambda check: check.__name__,
+)
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_the_checks_of_every_private_estimator_hold(check, n_features):
+    bounds = ([-1.0] * n_features, [1.0] * n_features)
+    check(cover(2, bounds=bounds, max_iter=2, n_init=1))
+
+
+# Replay
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_rows_that_hurt_move_no_answer_too_far(n_features, neighbors):
+    X = blobs(60, n_features)
+    for row in (X[0], np.zeros(n_features), np.full(n_features, 9.0), -np.eye(n_features)[0]):
+        other = np.vstack([X, [row]]) if neighbors == "add_remove" else np.vstack([[row], X[1:]])
+        report = replay_sensitivity(cover(neighbors=neighbors, max_iter=2), X, other)
+        assert report.holds, report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_features", "max_iter", "epsilon"), [(2, 1, 1.0), (4, 2, 100.0)])
+def test_no_hostile_neighbor_moves_an_answer_too_far(n_features, max_iter, epsilon):
+    bounds = ([-1.0] * n_features, [1.0] * n_features)
+    _replay_checks.check_sensitivity_of_rows(
+        cover(2, bounds=bounds, max_iter=max_iter, n_init=1, epsilon=epsilon)
+    )
+
+
+def test_picks_are_fresh():
+    runs = [record_fit(cover(random_state=None), {"X": blobs(50)}) for _ in range(3)]
+    assert len({run.records[0].released.values[0].tobytes() for run in runs}) == 3
+
+
+def test_a_replay_reports_the_race():
+    X = blobs(80)
+    report = replay_sensitivity(cover(), X, X[1:])
+    assert report.holds
+    steps = {step.name: step for step in report.steps}
+    assert steps["cover"].ratio == pytest.approx(1.0) and steps["cover"].l1 == (1,)
+    assert isinstance(steps["cover"].mechanism, RaceChoice)
+
+
+def test_two_rows_more_are_too_many():
+    X = blobs(80)
+    report = replay_sensitivity(cover(), np.vstack([X, [[0.31, 0.3]] * 2]), X)
+    assert any("one person has" in text for text in report.violations)
+
+
+def test_the_same_questions_whatever_the_rows():
+    first = record_fit(cover(), {"X": blobs(80)})
+    other = record_fit(cover(), {"X": blobs(300, seed=3) * 0.1}, script=first.records)
+    queries = [run.records[0].query for run in (first, other)]
+    assert queries[0].radii == queries[1].radii and queries[0].n_picks == queries[1].n_picks == 32
+    assert np.array_equal(first.fitted.cluster_centers_, other.fitted.cluster_centers_)
+
+
+def test_leaving_out_an_empty_cluster_is_caught(monkeypatch):
+    monkeypatch.setattr(ClusterCounts, "blocks", lambda self, state: (state[0][state[0] > 0],))
+    X = np.vstack([blobs(30), [[0.9, -0.95]]])
+    found = [replay_sensitivity(cover(random_state=seed), X, X[:-1]) for seed in range(6)]
+    assert any("shapes" in text for report in found for text in report.violations)
+
+
+@pytest.mark.slow
+def test_many_runs_show_no_more_than_epsilon():
+    X = np.vstack([np.full((30, 1), -0.5), [[0.9]]])
+    for neighbors, other in (("add_remove", X[:-1]), ("replace_one", np.vstack([X[:-1], [[0.1]]]))):
+        kmeans = cover(1, delta=1e-3, n_hint=30, neighbors=neighbors, max_iter=0, random_state=None)
+        report = epsilon_lower_bound(kmeans, X, other, n_runs=80, delta=1e-3, random_state=0)
+        assert report.epsilon <= 1.0

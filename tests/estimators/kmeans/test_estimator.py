@@ -1,0 +1,414 @@
+"""PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
+from skdp_bary.estimators._kmeans import high as _kmeans_high
+from skdp_bary.estimators._kmeans import methods as _kmeans_methods
+from skdp_bary.estimators._kmeans.high import HighMethod, allocate_bits
+from skdp_bary.estimators._kmeans.plan import cluster_plan
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Ball
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def blobs(n_rows=4000, n_features=2, n_clusters=3, sd=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = 0.7 * np.sign(rng.standard_normal((n_clusters, n_features)))
+    centers[:, 0] = np.linspace(-0.8, 0.8, n_clusters)
+    rows = centers[rng.integers(n_clusters, size=n_rows)]
+    return np.clip(rows + sd * rng.standard_normal(rows.shape), -1, 1), centers
+
+
+def mean_cost(X, centers):
+    return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).mean()
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 6, 40])
+def test_separated_clusters_are_found(n_features, delta, neighbors):
+    X, _ = blobs(n_features=n_features)
+    kmeans = PrivateKMeans(
+        3,
+        epsilon=20.0,
+        delta=delta,
+        bounds=(-1, 1),
+        n_hint=len(X),
+        neighbors=neighbors,
+        random_state=0,
+    ).fit(X)
+    best = -KMeans(3, n_init=3, random_state=0).fit(X).score(X) / len(X)
+    assert -kmeans.score(X) / len(X) < 1.1 * best
+    np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X), rtol=0.05)
+    assert kmeans.center_stderr_.shape == (3,)
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_without_bounds_and_hint(n_features):
+    X, _ = blobs(n_features=n_features)
+    kmeans = PrivateKMeans(3, epsilon=20.0, delta=1e-6, random_state=0).fit(1000.0 + 30.0 * X)
+    assert mean_cost(1000.0 + 30.0 * X, kmeans.cluster_centers_) < 30.0**2 * 0.05 * n_features
+    assert isinstance(kmeans.domain_, Ball) == (n_features > 3)
+
+
+def test_public_centers_are_moved_by_plain_rounds():
+    X, centers = blobs()
+    settings = {"epsilon": 20.0, "bounds": (-1, 1), "n_hint": len(X), "random_state": 0}
+    kmeans = PrivateKMeans(3, init=centers + 0.1, max_iter=3, **settings).fit(X)
+    assert kmeans.n_iter_ == 3
+    assert [step.name for step in kmeans.privacy_.steps] == ["round_1", "round_2", "round_3"]
+    np.testing.assert_allclose(kmeans.cluster_centers_, centers, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters"),
+        ({"n_init": 0}, "n_init"),
+        ({"max_iter": -1}, "max_iter"),
+        ({"max_iter": "many"}, "max_iter"),
+        ({"init": "k-means++"}, 'picks rows.*init="grid" runs k-means'),
+        ({"init": "random"}, "picks rows"),
+        ({"init": "tree"}, "init must be one of"),
+        ({"n_init": "auto"}, "leave it out"),
+        ({"init": np.zeros((2, 2))}, "init"),
+    ],
+)
+def test_parameters_are_refused(settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        PrivateKMeans(**({"n_clusters": 3} | settings)).privacy_plan(2)
+
+
+def test_what_kmeans_has_and_a_release_must_not_have_says_why():
+    X, _ = blobs(300)
+    for kmeans in (PrivateKMeans(3, bounds=(-1, 1), n_hint=300).fit(X), PrivateKMeans()):
+        with pytest.raises(AttributeError, match="labels_.*predict"):
+            kmeans.labels_  # noqa: B018
+        with pytest.raises(AttributeError, match=r"inertia_.*-score\(X\)"):
+            kmeans.inertia_  # noqa: B018
+        with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+            kmeans.nothing  # noqa: B018
+        assert not hasattr(kmeans, "labels_") and "labels_" not in dir(kmeans)
+        assert vars(pickle.loads(pickle.dumps(kmeans))).keys() == vars(kmeans).keys()
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])
+@pytest.mark.parametrize("n_features", [2, 7])
+def test_one_pass_a_step(n_features, settings):
+    X, _ = blobs(600, n_features)
+    passes = []
+
+    def chunks():
+        passes.append(1)
+        return iter(np.array_split(X, 5))
+
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, **settings).fit(chunks)
+    opened = 2  # to see the number of features, and that every call gives a new iterator
+    assert len(passes) - opened == len(kmeans.privacy_.steps)
+    if n_features == 2 and settings.get("max_iter") == 0:
+        assert len(kmeans.privacy_.steps) == 1
+
+
+def test_one_pass_form_takes_an_iterator():
+    X, _ = blobs(600)
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, max_iter=0)
+    assert kmeans.fit(iter(np.array_split(X, 5))).n_iter_ == 0
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_dask_gives_identical_integers(n_features):
+    da = pytest.importorskip("dask.array")
+    X, _ = blobs(500, n_features)
+    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=500, delta=1e-6, random_state=0)
+    plain = record_fit(kmeans, {"X": X})
+    dask = record_fit(kmeans, {"X": da.from_array(X, chunks=(77, n_features))})
+    for one, other in zip(plain.records, dask.records, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one.exact, other.exact, strict=True))
+
+
+def make_kmeans(cls, n_clusters):
+    if cls is KMeans:
+        return KMeans(n_clusters, random_state=0)
+    return cls(n_clusters, epsilon=5.0, delta=1e-6, bounds=(-1, 1), random_state=0)
+
+
+@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+def test_code_written_for_kmeans_runs_unchanged(cls):
+    X, centers = blobs(n_clusters=4)
+    y = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1) % 2
+    features = make_pipeline(make_kmeans(cls, 8), LogisticRegression(C=100.0)).fit(X, y)
+    assert features.score(X, y) > 0.9
+    assert len(features[:-1].get_feature_names_out()) == 8
+    kmeans = make_kmeans(cls, 4)
+    labels = kmeans.fit_predict(X)
+    assert labels.shape == (len(X),) and labels.dtype == np.int32
+    assert kmeans.fit_transform(X).shape == (len(X), 4)
+    np.testing.assert_array_equal(kmeans.transform(X).argmin(axis=1), kmeans.predict(X))
+    assert kmeans.score(X) < 0
+    assert kmeans.score(X, sample_weight=np.full(len(X), 0.5)) == pytest.approx(kmeans.score(X) / 2)
+    assert isinstance(kmeans.n_iter_, int)
+
+
+@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+def test_vector_quantisation_of_an_image(cls):
+    rng = np.random.default_rng(0)
+    palette = np.array([[0.9, -0.8, -0.8], [-0.8, 0.9, -0.8], [-0.7, -0.7, 0.9]])
+    image = palette[rng.integers(3, size=(50, 40))] + 0.05 * rng.standard_normal((50, 40, 3))
+    pixels = image.reshape(-1, 3)
+    kmeans = make_kmeans(cls, 3).fit(pixels)
+    quantised = kmeans.cluster_centers_[kmeans.predict(pixels)].reshape(image.shape)
+    assert abs(quantised - image).mean() < 0.1
+
+
+def test_nothing_exact_is_kept():
+    X, _ = blobs()
+    kmeans = PrivateKMeans(3, bounds=(-1, 1)).fit(X)
+    for name in ("labels_", "inertia_", "partial_fit"):
+        assert not hasattr(kmeans, name)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_features", [1, 3, 4, 30, 784])
+def test_plans_follow_from_public_facts(n_features, delta):
+    kmeans = PrivateKMeans(20, delta=delta, bounds=(-1, 1), n_hint=50_000)
+    plan = kmeans.privacy_plan(n_features)
+    assert plan.pure_epsilon <= 1.0
+    assert (plan.mu > 0) == (delta > 0)
+    assert plan == kmeans.privacy_plan(n_features)
+
+
+def plan_of(n_features, *arguments, **settings):
+    return cluster_plan(PrivateKMeans(*arguments, **settings)._setting(n_features))
+
+
+def test_mixed_plans_move_with_the_signal():
+    rounds = [plan_of(100, 16, delta=1e-6, n_hint=n).low_rounds for n in (1_000, None, 10**7)]
+    assert rounds == [1, 3, 5]
+    assert plan_of(5, max_iter=1).ambient_rounds == 1
+    assert plan_of(5, max_iter=0).shares.keys() == {"moments", "cells", "fill"}
+
+
+def test_a_pure_plan_pays_for_the_mean_what_it_needs():
+    def share(epsilon):
+        return plan_of(784, 8, n_hint=70_000, epsilon=epsilon).moments
+
+    assert share(10.0) == 0.2
+    assert 0.2 < share(0.5) < share(0.2) < 0.9
+    assert share(0.01) == 0.9
+
+
+def test_hopeless_pure_noise_loses_little_to_one_mean():
+    rng = np.random.default_rng(0)
+    X = np.clip(0.2 + 0.1 * rng.standard_normal((20_000, 300)), 0, 1)
+    settings = {"epsilon": 0.1, "bounds": (0, 1), "n_hint": len(X)}
+    one = PrivateKMeans(1, init=np.full((1, 300), 0.5), max_iter=1, random_state=0, **settings)
+    many = [PrivateKMeans(16, random_state=seed, **settings).fit(X) for seed in range(3)]
+    costs = [mean_cost(X[:500], fitted.cluster_centers_) for fitted in many]
+    assert np.median(costs) < 1.3 * mean_cost(X[:500], one.fit(X).cluster_centers_)
+
+
+def test_residuals_are_clipped_near_what_the_clusters_leave():
+    X, _ = blobs(20_000, 60, 4)
+    kmeans = PrivateKMeans(
+        4, epsilon=5.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), random_state=0
+    )
+    recording = record_fit(kmeans, {"X": X})
+    by_name = {r.released.name: r.query for r in recording.records}
+    reach = by_name["residual"].used_radii.max()
+    rms = np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
+    left = np.sqrt(mean_cost(X, recording.fitted.cluster_centers_))
+    assert 2.0 * left < reach < rms
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+def test_the_size_picks_among_plans_of_one_total(neighbors):
+    rounds = set()
+    for n_rows, k in ((60, 60), (2600, 30), (20000, 2)):
+        X, _ = blobs(n_rows, 30)
+        budget = BudgetAccountant(4.0, 1e-6, neighbors=neighbors)
+        kmeans = PrivateKMeans(
+            k, n_init=1, epsilon=4.0, delta=1e-6, bounds=(-1, 1), accountant=budget, random_state=0
+        )
+        announced = kmeans.privacy_plan(30)
+        used = kmeans.fit(X).privacy_
+        assert announced.mu * (1 - 1e-9) < used.mu <= announced.mu
+        assert (used.epsilon, used.delta) == (announced.epsilon, announced.delta)
+        assert [e.epsilon for e in budget.entries] == [4.0]
+        rounds.add(sum(step.name.startswith("low_") for step in used.steps))
+        kmeans.set_params(accountant=None, neighbors=neighbors)
+        neighbor = X[:-1] if neighbors == "add_remove" else np.vstack([X[:-1], -X[-1:]])
+        report = replay_sensitivity(kmeans, X, neighbor)
+        assert report.holds, report
+    assert rounds == {1, 3, 5}
+
+
+def test_a_plan_picked_by_the_exact_size_is_caught(monkeypatch):
+    X, _ = blobs(400, 30, 8)
+    kmeans = PrivateKMeans(8, n_init=1, epsilon=4.0, delta=1e-6, bounds=(-1, 1), random_state=0)
+    opened, planned = PrivateKMeans._open, HighMethod.plan
+    method = HighMethod()
+
+    def peek(self, names, X, *arguments):
+        method.seen = len(X)
+        return opened(self, names, X, *arguments)
+
+    def by_exact_size(self, setting, size=None):
+        exact = 10 if self.seen < 400 else 10**9
+        return planned(self, setting, None if size is None else exact)
+
+    monkeypatch.setattr(PrivateKMeans, "_open", peek)
+    monkeypatch.setattr(HighMethod, "plan", by_exact_size)
+    monkeypatch.setattr(PrivateKMeans, "_method", lambda self, n_features: method)
+    assert not replay_sensitivity(kmeans, X, X[:-1]).holds
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 2, 4])
+def test_any_number_of_rounds_works(max_iter):
+    X, _ = blobs(n_features=5)
+    kmeans = PrivateKMeans(
+        3, epsilon=20.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), max_iter=max_iter
+    ).fit(X)
+    assert kmeans.n_iter_ == max_iter
+    assert mean_cost(X, kmeans.cluster_centers_) < 0.4
+
+
+def test_bits_go_where_the_variance_is():
+    assert allocate_bits(np.array([16.0, 1.0]), 4) == (3, 1)
+    assert allocate_bits(np.ones(12), 10) == (1,) * 10
+    assert allocate_bits(np.array([1.0]), 12) == (5,)
+
+
+def test_noise_level_names_delta_and_warns():
+    rows, _ = blobs(500, 20)
+    kmeans = PrivateKMeans(8, bounds=(-1, 1), n_hint=500)
+    level = kmeans.noise_level(20)
+    assert level.current == level.laplace > level.gaussian > 0
+    assert "mostly noise" in str(level)
+    with pytest.warns(PrivacyWarning, match="mostly noise"):
+        kmeans.fit(rows)
+    big = kmeans.noise_level(20, n_rows=10**8)
+    assert big.current < 0.1 and "signal" in str(big)
+    assert "delta=" in str(kmeans.noise_level(20, n_rows=30_000))
+    advice = BudgetAccountant(1.0).quote(kmeans, n_features=20).advice
+    assert advice == str(level) and "Laplace" in advice and "Gaussian" in advice
+    with pytest.raises(ValueError, match="n_rows"):
+        PrivateKMeans().noise_level(3)
+
+
+def test_a_shared_budget_pays_once():
+    X, _ = blobs()
+    budget = BudgetAccountant(1.0, 0.0)
+    kmeans = PrivateKMeans(3, epsilon=0.4, bounds=(-1, 1), accountant=budget).fit(X)
+    assert budget.quote(kmeans, n_features=2).fits
+    assert "n_hint" in budget.quote(kmeans, n_features=2).advice
+    assert budget.quote(kmeans.privacy_plan(2)).advice == ""
+    kmeans.fit(X)
+    assert not budget.quote(kmeans, n_features=2).fits
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_what_chance_decides_is_drawn_once(monkeypatch, n_features):
+    """With random_state=None a second search would find other centers."""
+    X, _ = blobs(n_features=n_features, n_clusters=6)
+    found = []
+
+    def search(points, masses, n_clusters, n_init, rng):
+        centers = weighted_kmeans(points, masses, n_clusters, n_init, rng)
+        if n_init > 1:  # one start groups cells, where there are many
+            found.append(centers)
+        return centers
+
+    monkeypatch.setattr(_kmeans_methods, "weighted_kmeans", search)
+    kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X))
+    records = record_fit(kmeans, {"X": X}).records
+    assert len(found) == 1
+    first = next(r.query for r in records if r.released.name in ("round_1", "low_1"))
+    asked = first.frame.center + first.centers if n_features == 2 else first.centers
+    np.testing.assert_allclose(asked, found[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
+def test_almost_no_rows_end_in_centers(n_rows, relation):
+    """Noise may leave no cell with a positive count."""
+    X = np.zeros((n_rows, 1))
+    for seed in range(20):
+        kmeans = PrivateKMeans(2, bounds=(0, 1), neighbors=relation, random_state=seed).fit(X)
+        assert np.isfinite(kmeans.cluster_centers_).all()
+        assert len(kmeans.coarse_.support) >= 1
+
+
+def test_chance_of_the_starts_is_no_violation():
+    X = np.random.default_rng(0).random((40, 2))
+    kmeans = PrivateKMeans(5, n_init=2, bounds=(0, 1), n_hint=40)
+    assert replay_sensitivity(kmeans, X, X[:-1]).holds
+
+
+class SkipsEmptyClusters(ClippedMeans):
+    """No noise for clusters without rows: the shape of the answer tells which are empty."""
+
+    def blocks(self, state):
+        filled = state[0] > 0
+        return state[0][filled], state[1][filled]
+
+
+class ReadsTheRadius(HighMethod):
+    """The last radius depends on the rows."""
+
+    def questions(self, setting, facts):
+        conversation, released = super().questions(setting, facts), None
+        while True:
+            try:
+                name, query = conversation.send(released)
+            except StopIteration as done:
+                return done.value
+            if name == "ambient_2":
+                object.__setattr__(query, "radii", query.radii * self.seen)
+            released = yield name, query
+
+
+def pair(n_features=4):
+    X = np.vstack([np.full((30, n_features), -0.5), np.full((30, n_features), 0.5)])
+    return X, np.vstack([X, np.full((1, n_features), 0.9)])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_skipping_empty_clusters_is_caught(delta, monkeypatch):
+    kmeans = PrivateKMeans(4, epsilon=50.0, delta=delta, bounds=(-1, 1), n_hint=60, random_state=0)
+    X, neighbor = pair()
+    assert replay_sensitivity(kmeans, X, neighbor).holds
+    monkeypatch.setattr(_kmeans_high, "ClippedMeans", SkipsEmptyClusters)
+    caught = False
+    for row in np.random.default_rng(0).uniform(-1, 1, (20, 4)):
+        try:
+            caught |= not replay_sensitivity(kmeans, X, np.vstack([X, row])).holds
+        except (ValueError, IndexError):
+            caught = True
+    assert caught
+
+
+def test_a_radius_read_off_the_rows_is_caught(monkeypatch):
+    X, neighbor = pair()
+    kmeans = PrivateKMeans(2, delta=1e-6, bounds=(-1, 1), n_hint=60, random_state=0)
+    method = ReadsTheRadius()
+    monkeypatch.setattr(PrivateKMeans, "_method", lambda self, n_features: method)
+    opened = PrivateKMeans._open
+
+    def peek(self, names, X, *arguments):
+        method.seen = 1.0 + np.abs(X).max()
+        return opened(self, names, X, *arguments)
+
+    monkeypatch.setattr(PrivateKMeans, "_open", peek)
+    assert not replay_sensitivity(kmeans, X, neighbor).holds

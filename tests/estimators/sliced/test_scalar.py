@@ -1,0 +1,137 @@
+"""One private distance with Laplace noise."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein
+from skdp_bary.geometry import Ball
+from skdp_bary.transport import DiscreteMeasure, univariate_cost
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+BALL = Ball([0.0, 0.0], 1.0)
+RNG = np.random.default_rng(0)
+PRIVATE = BALL.clip(0.2 * RNG.normal(size=(300, 2)))
+PUBLIC = BALL.clip(0.2 * RNG.normal(size=(171, 2)) + [0.3, 0.0])
+
+
+def scalar(**parameters):
+    settings = {"bounds": BALL, "n_min": 300, "delta": 0.0, "reference": PUBLIC}
+    return DPSlicedWasserstein(4, method="scalar", **(settings | parameters))
+
+
+def true_cost(directions, p):
+    sides = (PRIVATE, PUBLIC)
+    return np.mean(
+        [
+            univariate_cost(*(DiscreteMeasure(side @ u[:, None]) for side in sides), p=p)
+            for u in directions.T
+        ]
+    )
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_costs_are_unbiased_and_their_error_is_right(p):
+    fits = [scalar(p=p, random_state=seed).fit(PRIVATE) for seed in range(200)]
+    costs, stds = np.array([s.cost(return_std=True) for s in fits]).T
+    assert abs(costs.mean() - true_cost(fits[0].directions_, p)) < 4 * stds[0] / 200**0.5
+    assert costs.std() == pytest.approx(stds[0], rel=0.25)
+    assert fits[0].noise_std_[0] == stds[0]
+
+
+def test_a_distance_is_noised_by_little():
+    """At most 2 R / (n sqrt(d)) times sqrt(2) / epsilon, and what rounding to levels adds."""
+    fitted = scalar(p=1, random_state=0).fit(PRIVATE)
+    assert fitted.noise_std_[0] == pytest.approx(2**0.5 * 2.0 / 300 / 2**0.5, rel=2e-3)
+    assert fitted.distance() >= 0.0
+
+
+def test_what_it_cannot_answer_is_refused():
+    fitted = scalar(random_state=0).fit(PRIVATE)
+    assert fitted.quantiles_ is None
+    with pytest.raises(ValueError, match="Y must be None"):
+        fitted.distance(PUBLIC)
+    with pytest.raises(ValueError, match="method='sketch'"):
+        fitted.sample(3)
+    with pytest.raises(ValueError, match="no smoothed distance"):
+        fitted.smoothed_distance(PUBLIC)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
+
+
+@pytest.mark.parametrize("reference", [None, np.zeros(3), np.zeros((5, 3))])
+def test_a_reference_is_needed(reference):
+    with pytest.raises(ValueError, match="reference must be public rows"):
+        scalar(reference=reference).privacy_plan(2)
+
+
+@pytest.mark.parametrize("reference", [[[np.nan, 0.0]], [["a", "b"]], [[np.inf, 0.0]]])
+def test_a_reference_of_no_numbers_is_refused_before_the_charge(reference):
+    accountant = BudgetAccountant(5.0, 0.0)
+    with pytest.raises(ValueError, match="reference|could not convert"):
+        scalar(reference=reference, bounds=None, accountant=accountant).fit(PRIVATE)
+    assert accountant.total() == (0.0, 0.0)
+
+
+COLUMNS = np.tile([[1.0], [0.0]], 2048)
+
+
+@pytest.mark.parametrize("n_min", [2**30, [2**30]])
+def test_costs_that_may_overflow_are_refused_whatever_the_rows(n_min):
+    """2**26 persons times 2048 directions times 2**24 are 2**61; far rows alone would reach it."""
+    accountant = BudgetAccountant(5.0, 0.0)
+    settings = {"directions": COLUMNS, "n_min": n_min, "accountant": accountant}
+    wide = DPSlicedWasserstein(
+        method="scalar", delta=0.0, bounds=BALL, reference=[[1.0, 0.0]], **settings
+    )
+    for row in ([0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]):
+        with pytest.raises(ValueError, match=f"n_min must be at most {2**26 - 1} "):
+            wide.fit([row, row])
+    assert accountant.total() == (0.0, 0.0)
+
+
+def test_the_largest_cost_that_is_allowed_is_right():
+    rows = [[-1.0, 0.0]] * 2
+    settings = {"directions": COLUMNS, "bounds": BALL, "reference": [[1.0, 0.0]], "epsilon": 1.0}
+    wide = DPSlicedWasserstein(method="scalar", delta=0.0, **settings, random_state=0)
+    most = 2**26 - 1
+    assert wide.set_params(n_min=most).fit(rows).cost() == pytest.approx(0.0 + 1.0, abs=0.01)
+    assert wide.set_params(p=1, n_min=2**30).fit(rows).cost() == pytest.approx(1.0, abs=0.01)
+
+
+def test_bought_sizes_are_cut_where_costs_would_overflow(monkeypatch):
+    monkeypatch.setattr("skdp_bary.estimators._sliced.scalar.most_persons", lambda k, p: 50)
+    fitted = scalar(n_min=None, random_state=0, epsilon=50.0).fit(PRIVATE)
+    assert fitted.privacy_.steps[0].name == "sizes"
+    assert fitted.noise_std_[0] == pytest.approx(
+        scalar(n_min=50, random_state=0, epsilon=50.0).fit(PRIVATE).noise_std_[0], rel=0.1
+    )
+
+
+def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
+    monkeypatch.setattr("skdp_bary.estimators._sliced.scalar.most_persons", lambda k, p: 50)
+    with pytest.raises(ValueError, match="number of persons must be at most 50"):
+        scalar(n_min=None, neighbors="replace_one").fit(PRIVATE)
+    monkeypatch.setattr("skdp_bary.summaries.slices.cost.most_persons", lambda k, p: 50)
+    with pytest.raises(ValueError, match="too many"):
+        scalar(n_min=None, neighbors="replace_one", n_hint=20).fit(PRIVATE)
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(monkeypatch):
+    monkeypatch.setattr("skdp_bary.summaries.asking.release.MAX_SCALE", 1e6)
+    accountant = BudgetAccountant(5.0, 0.0)
+    wide = scalar(n_min=100, epsilon=1e-6, accountant=accountant)
+    with pytest.raises(ValueError, match="epsilon is too small for step 'cost'"):
+        wide.fit(PRIVATE)
+    assert accountant.total() == (0.0, 0.0)
+
+
+def test_delta_is_not_wasted():
+    with pytest.raises(ValueError, match="delta must be 0"):
+        scalar(delta=1e-6).privacy_plan(2)
+
+
+def test_chunks_give_the_same_number():
+    whole = scalar(random_state=0).fit(PRIVATE)
+    chunks = scalar(random_state=0).fit([PRIVATE[:7], PRIVATE[7:]])
+    assert whole.cost() == chunks.cost()

@@ -1,0 +1,232 @@
+"""The quantile sketch: unbiased distances, errors that are right, settings that are refused."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein
+from skdp_bary.geometry import Ball, tight_frame
+from skdp_bary.geometry._slices import SliceLattice
+from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.summaries.slices.quantiles import ProjectedQuantiles
+from skdp_bary.transport._sliced import block_matrix
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+RUNS = 200
+BALL = Ball([0.0, 0.0], 1.0)
+
+
+def fits(X, runs=RUNS, **parameters):
+    """Fits that differ in their noise alone."""
+    settings = {"bounds": BALL, "n_projections": 8, "n_quantiles": 8, "n_min": 300} | parameters
+    return [DPSlicedWasserstein(**settings, random_state=seed).fit(X) for seed in range(runs)]
+
+
+def blocked_cost(first, second, directions, m=8):
+    """The cost between block means of two samples."""
+    ours, theirs = (
+        block_matrix(len(s), m) @ np.sort(s @ directions, axis=0) for s in (first, second)
+    )
+    return float(np.mean((ours - theirs) ** 2))
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    X = BALL.clip(0.2 * rng.normal(size=(300, 2)))
+    Y = BALL.clip(0.2 * rng.normal(size=(400, 2)) + [0.3, 0.0])
+    return X, Y
+
+
+@pytest.fixture(scope="module")
+def fitted(samples):
+    return fits(samples[0])
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_squared_distances_are_unbiased_and_covered(samples, fitted, same):
+    """Both far from the private rows and at them, where the smoothed distance is far off."""
+    X, Y = samples
+    Y = X if same else Y
+    true = blocked_cost(X, Y, fitted[0].directions_)
+    costs, stds = np.array([s.cost(Y, return_std=True) for s in fitted]).T
+    assert abs(costs.mean() - true) < 4 * costs.std() / RUNS**0.5
+    covered = np.mean(np.abs(costs - true) <= 1.96 * stds)
+    assert 0.90 <= covered <= 0.985
+    assert costs.std() == pytest.approx(stds.mean(), rel=0.25)
+    smoothed = np.mean([s.smoothed_distance(Y) ** 2 for s in fitted])
+    assert smoothed - true == pytest.approx(fitted[0].noise_std_[0] ** 2, rel=0.2)
+
+
+def test_distances_between_two_releases_are_unbiased(samples, fitted):
+    X, Y = samples
+    others = fits(Y)
+    true = blocked_cost(X, Y, fitted[0].directions_)
+    pairs = zip(fitted, others[::-1], strict=True)
+    results = [a.releases_[0].cost_between(b.releases_[0], 2) for a, b in pairs]
+    costs, stds = np.array(results).T
+    assert abs(costs.mean() - true) < 4 * costs.std() / RUNS**0.5
+    assert 0.90 <= np.mean(np.abs(costs - true) <= 1.96 * stds) <= 0.985
+
+
+def test_the_error_of_p_1_is_an_upper_bound(samples):
+    _, Y = samples
+    results = [s.cost(Y, return_std=True) for s in fits(samples[0], runs=60, p=1)]
+    costs, stds = np.array(results).T
+    assert costs.std() <= 1.25 * stds[0]
+    assert np.ptp(stds) == 0.0
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_little_noise_gives_the_distance(samples, p):
+    X, Y = samples
+    sliced = DPSlicedWasserstein(epsilon=1e6, bounds=BALL, n_min=300, p=p, n_quantiles=100)
+    sliced.set_params(random_state=0).fit(X)
+    columns = (np.sort(s @ sliced.directions_, axis=0) for s in (X, Y))
+    levels = (np.arange(12000) + 0.5) / 12000
+    ours, theirs = (c[(levels * len(c)).astype(int)] for c in columns)
+    expected = np.mean(np.abs(ours - theirs) ** p) ** (1 / p)
+    assert sliced.distance(Y) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_noise_is_the_analytic_gaussian_of_the_sensitivity(samples):
+    sliced = fits(samples[0], runs=1)[0]
+    norm = np.linalg.svd(sliced.directions_, compute_uv=False)[0]
+    expected = 8 * 2 * norm / 300 / gaussian_mu(1.0, 1e-6)
+    assert expected <= sliced.noise_std_[0] <= 1.002 * expected
+
+
+def test_fewer_directions_than_features_pay_for_the_worst_row():
+    """The root of k / d holds on average over the draw and is not what a row is owed."""
+    X = np.zeros((50, 4))
+    one, all_four = (
+        DPSlicedWasserstein(k, bounds=Ball([0.0] * 4, 1.0), n_min=50, random_state=0).fit(X)
+        for k in (1, 4)
+    )
+    assert one.noise_std_[0] == pytest.approx(all_four.noise_std_[0], rel=1e-3)
+
+
+def test_directions_that_are_not_tight_pay_for_their_norm():
+    X, ball = np.zeros((50, 3)), Ball([0.0] * 3, 1.0)
+    settings = {"bounds": ball, "n_min": 50, "n_quantiles": 4, "random_state": 0}
+    tight, iid = (
+        DPSlicedWasserstein(6, directions=name, **settings).fit(X) for name in ("tight", "iid")
+    )
+    norm = np.linalg.svd(iid.directions_, compute_uv=False)[0]
+    ratio = iid.noise_std_[0] / tight.noise_std_[0]
+    assert ratio == pytest.approx(norm / 2**0.5, rel=1e-3) and ratio > 1.05
+
+
+def test_directions_are_known_before_the_fit():
+    """Worst cases are paid for, so no secrecy of the directions is needed, nor any fresh draw."""
+    X = np.zeros((50, 4))
+    for name in ("tight", "iid"):
+        fits = [DPSlicedWasserstein(3, directions=name, n_min=50, bounds=(0, 1)) for _ in range(2)]
+        first, second = (sliced.fit(X).directions_ for sliced in fits)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_pure_privacy_is_refused():
+    with pytest.raises(ValueError, match="delta must be above zero"):
+        DPSlicedWasserstein(delta=0.0, bounds=(0, 1)).privacy_plan(2)
+
+
+def test_more_persons_than_stated_do_not_lower_the_noise(samples):
+    """A noise that followed the number of rows would publish it."""
+    X, _ = samples
+    few, many = (fits(rows, runs=1)[0] for rows in (X, np.vstack([X, X])))
+    assert few.noise_std_ == many.noise_std_
+    np.testing.assert_array_equal(few.quantiles_, many.quantiles_)
+
+
+def test_a_bought_size_is_below_the_number_of_persons(samples):
+    X = np.vstack([samples[0]] * 10)
+    bought = [s.releases_[0].persons for s in fits(X, runs=100, n_min=None)]
+    assert np.mean(np.array(bought) <= len(X)) >= 0.95 and np.mean(bought) > 0.9 * len(X)
+    steps = DPSlicedWasserstein(bounds=(0, 1)).privacy_plan(2).steps
+    assert [step.name for step in steps] == ["sizes", "sketch"]
+    public = DPSlicedWasserstein(bounds=(0, 1), neighbors="replace_one").privacy_plan(2)
+    assert [step.name for step in public.steps] == ["sketch"]
+
+
+def test_weights_need_a_lower_bound_of_their_mass(samples):
+    X, _ = samples
+    accountant = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
+    sliced = DPSlicedWasserstein(neighbors="replace_one", accountant=accountant)
+    with pytest.raises(ValueError, match="n_min is needed with sample_weight"):
+        sliced.fit(X, sample_weight=np.full(len(X), 0.5))
+    assert accountant.total() == (0.0, 0.0)
+    sliced.set_params(bounds=BALL, n_min=100).fit(X, sample_weight=np.full(len(X), 0.5))
+    assert sliced.releases_[0].persons == 100
+
+
+def test_public_sizes_are_used_under_replace_one(samples):
+    X, _ = samples
+    y = np.repeat(["a", "b"], [100, 200])
+    sliced = DPSlicedWasserstein(bounds=BALL, neighbors="replace_one", classes=["a", "b"])
+    sliced.fit(X, y)
+    assert [release.persons for release in sliced.releases_] == [100.0, 200.0]
+    assert sliced.noise_std_[0] == pytest.approx(2 * sliced.noise_std_[1])
+
+
+def test_every_class_has_a_lower_bound():
+    X, y = np.zeros((6, 1)), list("aabbbb")
+    assert DPSlicedWasserstein(bounds=(0, 1), n_min=2).fit(X, y).quantiles_.shape[0] == 1
+    with pytest.raises(ValueError, match="classes must be distinct"):
+        DPSlicedWasserstein(bounds=(0, 1), classes=["a", "a"]).fit(X, y)
+    per_class = DPSlicedWasserstein(bounds=(0, 1), classes=["a", "b"], n_min=[2, 4]).fit(X, y)
+    assert [release.persons for release in per_class.releases_] == [2.0, 4.0]
+    with pytest.raises(ValueError, match="n_min must be one number or 2"):
+        DPSlicedWasserstein(classes=["a", "b"], n_min=[2, 4, 4]).privacy_plan(1)
+    with pytest.raises(ValueError, match="n_min must be one number or 1"):
+        DPSlicedWasserstein(n_min=[2, 4]).privacy_plan(1)
+
+
+def test_more_quantiles_where_there_are_more_persons():
+    X = np.zeros((10, 2))
+    counts = [
+        DPSlicedWasserstein(bounds=(0, 1), n_min=n).fit(X).quantiles_.shape[2]
+        for n in (10, 10**5, 10**9)
+    ]
+    assert counts[0] == 8 < counts[1] < counts[2] == 128
+    hinted = DPSlicedWasserstein(bounds=(0, 1), n_min=10, n_hint=10**9).fit(X)
+    assert hinted.quantiles_.shape[2] == 128
+
+
+def test_tight_frames_make_shifts_exact():
+    rng = np.random.default_rng(3)
+    X = 0.1 * rng.normal(size=(1000, 3))
+    sliced = DPSlicedWasserstein(
+        directions=tight_frame(3, 5, rng), epsilon=1e6, bounds=Ball([0.0] * 3, 1.0), n_min=1000
+    ).fit(X)
+    assert sliced.distance(X + [0.3, 0.0, 0.0]) == pytest.approx(0.3 / 3**0.5, rel=1e-3)
+
+
+def test_the_largest_lower_bound_overflows_nowhere():
+    settings = {"n_min": 2**30, "n_quantiles": 4096, "n_projections": 2, "random_state": 0}
+    fitted = DPSlicedWasserstein(bounds=BALL, **settings).fit(np.ones((3, 2)), groups=[1, 2, 3])
+    assert np.abs(fitted.quantiles_).max() < 0.1
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.05, 0.3])
+def test_errors_of_distances_cover_them_near_zero_too(samples, fitted, shift):
+    """The root of a cost has a tangent that says nothing where the cost is about its noise."""
+    X = samples[0]
+    Y = X + [shift, 0.0]
+    true = blocked_cost(X, BALL.clip(Y), fitted[0].directions_) ** 0.5
+    distances, errors = np.array([s.distance(Y, return_std=True) for s in fitted]).T
+    assert np.mean(np.abs(distances - true) <= 1.96 * errors) >= 0.91
+
+
+def test_numbers_of_every_class_are_rounded():
+    """The sum over the classes of what rounding moves is in the noise."""
+    query = make_quantiles(n_classes=9)
+    m, k, spread = 7, query.lattice.n_directions, query.lattice.spread
+    expected = (m * spread + (m * k * 9) ** 0.5) ** 2
+    ((bound,),) = query.sensitivity("add_remove").l2_squared
+    assert expected <= bound <= expected * (1 + 1e-6) + 1
+
+
+def make_quantiles(n_classes):
+    lattice = SliceLattice(BALL, np.eye(2))
+    return ProjectedQuantiles(lattice, (50,) * n_classes, n_classes, 1, 7)

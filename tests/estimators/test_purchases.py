@@ -1,0 +1,109 @@
+"""Bought facts: the size and the domain, from nothing but releases."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateMeasure
+from skdp_bary.estimators._purchases import DOMAIN_SHARES, SIZE_SHARES
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.summaries.asking.tape import Tape, use_tape
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def rows(n=20_000, d=2, seed=0, middle=3.0, spread=0.5):
+    return np.random.default_rng(seed).normal(middle, spread, size=(n, d))
+
+
+def fit(X, **parameters):
+    parameters = {"epsilon": 1.0, "random_state": 1} | parameters
+    return PrivateMeasure(**parameters).fit(X)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    ("middle", "spread"), [(0.0, 1.0), (3.0, 0.5), (-1e4, 1e3), (1e-8, 1e-7), (1e15, 3e14)]
+)
+def test_the_bought_box_holds_the_rows_and_is_not_much_too_large(middle, spread, delta):
+    X = rows(middle=middle, spread=spread)
+    box = fit(X, delta=delta).domain_
+    assert box.contains(X).mean() > 0.995
+    assert ((box.high - box.low) < 6 * (X.max(axis=0) - X.min(axis=0)).max()).all()
+
+
+def test_outliers_do_not_move_the_box():
+    """A hundred rows far out cannot be told from noise at a small epsilon, so they are clipped."""
+    X = rows()
+    plain = fit(X, epsilon=0.5).domain_
+    X[:3] = 1e12
+    assert np.abs(fit(X, epsilon=0.5).domain_.high).max() < 10 * np.abs(plain.high).max()
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_few_rows_still_give_a_domain(n, relation):
+    model = fit(rows(n), epsilon=0.1, neighbors=relation)
+    assert (model.domain_.low < model.domain_.high).all()
+    assert model.support_.shape[1] == 2
+
+
+@pytest.mark.parametrize("value", [0.0, 5e-324, -1e-300, 1e300, -1.79e308])
+def test_equal_rows_of_any_size_give_a_domain(value):
+    with np.errstate(all="raise", under="ignore"):
+        model = fit(np.full((2000, 3), value))
+    assert np.isfinite(model.support_).all()
+    assert (model.domain_.low < model.domain_.high).all()
+
+
+def test_shares_of_what_is_bought():
+    names = {
+        (None, None, "add_remove"): ["count", "scale", "center", "radius", "tree"],
+        (None, 10, "add_remove"): ["scale", "center", "radius", "tree"],
+        ((0, 1), None, "add_remove"): ["count", "tree"],
+        ((0, 1), 10, "add_remove"): ["tree"],
+        (None, None, "replace_one"): ["scale", "center", "radius", "tree"],
+        ((0, 1), None, "replace_any"): ["tree"],
+    }
+    for (bounds, n_hint, relation), expected in names.items():
+        model = PrivateMeasure(1.0, bounds=bounds, n_hint=n_hint, neighbors=relation)
+        steps = model.privacy_plan(2).steps
+        assert [step.name for step in steps] == expected
+        for step in steps[:-1]:
+            assert step.mechanism.epsilon == pytest.approx((SIZE_SHARES | DOMAIN_SHARES)[step.name])
+        assert sum(step.mechanism.epsilon for step in steps) == pytest.approx(1.0)
+
+
+def test_depth_follows_from_the_bought_size():
+    X = np.random.default_rng(0).random((4096, 2))
+    bought = fit(X, bounds=(0, 1), epsilon=20.0)
+    given = fit(X, bounds=(0, 1), epsilon=20.0, n_hint=4096)
+    assert abs(bought.tree_.depth - given.tree_.depth) <= 1
+    assert given.tree_.depth == 17
+
+
+def test_the_questions_depend_on_releases_only():
+    """Other rows, same releases: the same questions are asked."""
+    asked = []
+    X = rows(500)
+    with use_tape(Tape()) as tape:
+        fit(X)
+    for other in (X, X[:-1], X * 1e6, rows(3)):
+        with use_tape(Tape(tape.records)) as replay:
+            model = fit(other)
+        asked.append([record.query for record in replay.records] + [model.domain_])
+    assert all(questions == asked[0] for questions in asked)
+    assert len(asked[0]) == 6
+
+
+def test_weights_and_groups_scale_the_facts():
+    X = rows(6000)
+    weighted = PrivateMeasure(4.0, random_state=0).fit(X, sample_weight=np.full(6000, 0.5))
+    grouped = PrivateMeasure(4.0, random_state=0).fit(X, groups=np.arange(6000) // 3)
+    for model, size in ((weighted, 3000), (grouped, 2000)):
+        assert model.total_ == pytest.approx(size, abs=100)
+        assert model.domain_.contains(X).mean() > 0.99
+
+
+def test_buying_is_said():
+    with pytest.warns(PrivacyWarning, match="bounds=None"):
+        fit(rows(100))

@@ -1,0 +1,62 @@
+"""The plan of a search promises no less than all trials and the choice cost."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from skdp_bary import BudgetAccountant
+from skdp_bary.privacy.accounting.plans import Step
+from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
+from skdp_bary.privacy.accounting.selection_plan import SelectionPlan
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+
+
+def pure(law="logarithmic", fit=0.4, score=0.1, epsilon=1.0):
+    steps = Step("fit", DiscreteLaplace(fit)), Step("score", DiscreteLaplace(score))
+    return SelectionPlan("add_remove", epsilon, 0.0, steps, make_trials(law, 8))
+
+
+def gaussian(law, factor):
+    trials = make_trials(law, 8)
+    mu = factor * selection_mu(trials, 1.0, 1e-6) / math.sqrt(2.0)
+    steps = Step("fit", RoundedGaussian(mu)), Step("score", RoundedGaussian(mu))
+    return SelectionPlan("replace_one", 1.0, 1e-6, steps, trials)
+
+
+def test_pure_trials_cost_two_or_three_times_one_of_them():
+    assert pure().epsilon == 1.0
+    assert pure("geometric", fit=0.2).epsilon == 1.0
+    for law, fit in (("logarithmic", 0.41), ("geometric", 0.24)):
+        with pytest.raises(ValueError, match="costs more than the epsilon=1.0"):
+            pure(law, fit=fit)
+    with pytest.raises(ValueError, match="no pure guarantee"):
+        pure("poisson")
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
+def test_gaussian_trials_cost_their_renyi_bound(law):
+    plan = gaussian(law, 1.0 - 1e-9)
+    with pytest.raises(ValueError, match="costs more"):
+        gaussian(law, 1.01)
+    with pytest.raises(ValueError, match="costs more"):
+        replace(plan, delta=0.0, trials=make_trials("logarithmic", 8))
+
+
+def test_kinds_of_noise_are_not_mixed():
+    steps = Step("fit", DiscreteLaplace(0.1)), Step("score", RoundedGaussian(0.01))
+    for delta in (0.0, 1e-6):
+        with pytest.raises(ValueError, match="one kind"):
+            SelectionPlan("add_remove", 1.0, delta, steps, make_trials("logarithmic", 8))
+
+
+@pytest.mark.parametrize("composition", ["sum", "renyi"])
+def test_a_search_is_charged_what_it_promises(composition):
+    charged, spent = (
+        BudgetAccountant(5.0, 1e-4, neighbors="replace_one", composition=composition)
+        for _ in range(2)
+    )
+    charged.charge(gaussian("poisson", 0.9), "search")
+    spent.spend(1.0, 1e-6)
+    assert charged.total() == spent.total()
+    assert charged.remaining() == spent.remaining()

@@ -1,0 +1,418 @@
+"""The contract of a budget, over both ledgers and both filters."""
+
+import copy
+import os
+import pickle
+import sys
+import threading
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from skdp_bary.exceptions import BudgetError, ReadOnlyLedgerError, RelationError
+from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.ledger import sqlite as _sqlite
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant, check_accountant
+from skdp_bary.privacy.ledger.spending import BudgetPart, Quote
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+
+
+def pure_plan(epsilon, relation="add_remove"):
+    return Plan(relation, epsilon, 0.0, (Step("counts", DiscreteLaplace(epsilon)),))
+
+
+def gaussian_plan(epsilon, delta):
+    mu = gaussian_mu(epsilon, delta) * (1.0 - 1e-9)
+    return Plan("add_remove", epsilon, delta, (Step("sums", RoundedGaussian(mu)),))
+
+
+class Estimator(BaseEstimator):
+    """What the accountant needs to know of an estimator."""
+
+    def __init__(self, epsilon=0.25, accountant=None):
+        self.epsilon = epsilon
+        self.accountant = accountant
+
+    def privacy_plan(self, n_features):
+        steps = (
+            Step("counts", DiscreteLaplace(self.epsilon / 2)),
+            Step(f"sums of {n_features}", DiscreteLaplace(self.epsilon / 2)),
+        )
+        return Plan("add_remove", self.epsilon, 0.0, steps)
+
+    def fit(self, X, y=None):
+        self.accountant.charge(self.privacy_plan(X.shape[1]), repr(self))
+        return self
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make(request, tmp_path, monkeypatch):
+    """Return a constructor of budgets that keep their entries in memory, or in a new file each."""
+    monkeypatch.setattr(_sqlite, "SYNCHRONOUS", "OFF")  # only a power failure tells the difference
+    names = iter(range(1000))
+
+    def construct(*args, **options):
+        ledger = tmp_path / f"budget{next(names)}.db" if request.param == "sqlite" else None
+        return BudgetAccountant(*args, ledger=ledger, **options)
+
+    construct.in_memory = request.param == "memory"
+    return construct
+
+
+class TestContract:
+    def test_spends_add_up_as_people_add_them(self, make):
+        accountant = make(0.3)
+        for _ in range(3):
+            accountant.spend(0.1)
+        assert accountant.total() == (0.3, 0.0)
+        assert accountant.remaining() == (0.0, 0.0)
+
+    def test_a_refused_spend_charges_nothing(self, make):
+        accountant = make(0.3, 1e-6)
+        accountant.spend(0.2, who="survey")
+        with pytest.raises(BudgetError, match=r"fit asks for epsilon=0\.2.*epsilon=0\.1.*=0\.3"):
+            accountant.charge(pure_plan(0.2), "fit")
+        with pytest.raises(BudgetError, match="delta=2e-06"):
+            accountant.spend(0.1, 2e-6)
+        assert accountant.total() == (0.2, 0.0)
+        assert [entry.who for entry in accountant.entries] == ["survey"]
+        accountant.spend(*accountant.remaining())
+
+    def test_amounts_below_the_unit_count_as_one_unit(self, make):
+        accountant = make(0.001, 1e-17)
+        accountant.spend(1e-9, 1e-30)
+        assert accountant.total() == (1e-6, 1e-18)
+        assert accountant.remaining() == (0.000999, 9e-18)
+
+    def test_rounding_goes_against_the_spender(self, make):
+        accountant = make(1.0)
+        accountant.spend(1 / 3)
+        assert accountant.total() == (0.333334, 0.0)
+        accountant.spend(1 / 3)
+        with pytest.raises(BudgetError, match=r"only epsilon=0\.333332"):
+            accountant.spend(1 / 3)
+
+    @pytest.mark.parametrize("composition", ["sum", "renyi"])
+    def test_what_remains_can_be_spent_and_no_more(self, make, composition):
+        accountant = make(2.0, 1e-5, composition=composition)
+        accountant.charge(gaussian_plan(0.7, 1e-6), "fit")
+        epsilon, delta = accountant.remaining()
+        assert not accountant.quote(pure_plan(round(epsilon + 1e-6, 6))).fits
+        accountant.check(pure_plan(epsilon))
+        accountant.spend(epsilon, delta)
+        assert accountant.remaining() == (0.0, 0.0)
+        epsilon, delta = accountant.total()
+        assert 2.0 - 1e-5 < epsilon <= 2.0
+        assert delta == 1e-5
+
+    def test_entries_tell_what_happened(self, make):
+        accountant = make(1.0, 1e-5, neighbors="replace_one")
+        accountant.charge(pure_plan(0.5, "replace_one"), "KMeans", note="seeded, not private")
+        accountant.part("north").spend(0.25, 1e-6, who="survey")
+        first, second = accountant.entries
+        assert (first.who, first.relation, first.epsilon, first.delta, first.part, first.note) == (
+            "KMeans",
+            "replace_one",
+            0.5,
+            0.0,
+            "",
+            "seeded, not private",
+        )
+        assert (second.who, second.part, second.delta) == ("survey", "north", 1e-6)
+        assert first.time[:2] == "20"
+        assert first.time <= second.time
+
+    def test_tables_show_every_entry(self, make):
+        accountant = make(1.0)
+        accountant.charge(pure_plan(0.5), "KMeans(\n    n_clusters=8)", note="<seeded>")
+        accountant.part("north").spend(0.25)
+        text, page = str(accountant), accountant._repr_html_()
+        assert accountant.summary() == text
+        assert "KMeans( n_clusters=8)" in text
+        assert "left:  epsilon=0.25, delta=0.0" in text
+        assert page.count("<tr>") == 3
+        assert "&lt;seeded&gt;" in page
+        assert "<seeded>" not in page
+
+    def test_the_relation_must_agree(self, make):
+        accountant = make(1.0, neighbors="replace_one")
+        for ask in (accountant.check, accountant.quote, lambda plan: accountant.charge(plan, "k")):
+            with pytest.raises(RelationError, match="'add_remove'.*'replace_one'"):
+                ask(pure_plan(0.5))
+        assert accountant.entries == ()
+
+    def test_check_refuses_without_charging(self, make):
+        accountant = make(1.0)
+        accountant.check(pure_plan(1.0))
+        with pytest.raises(BudgetError):
+            accountant.check(pure_plan(1.1))
+        assert accountant.entries == ()
+
+    def test_quote_tells_the_price_without_charging(self, make):
+        accountant = make(1.0)
+        plan = pure_plan(0.75)
+        assert accountant.quote(plan) == Quote(0.75, 0.0, True, (0.25, 0.0), plan)
+        accountant.charge(plan, "fit")
+        assert accountant.quote(plan) == Quote(0.75, 0.0, False, (0.25, 0.0), plan)
+        quote = accountant.quote(Estimator(epsilon=0.25), n_features=7)
+        assert quote.fits
+        assert quote.plan.steps[1].name == "sums of 7"
+        assert len(accountant.entries) == 1
+
+    def test_copies_in_one_process_are_the_same_budget(self, make):
+        accountant = make(1.0)
+        for shared in (accountant, accountant.part("north")):
+            assert copy.copy(shared) is shared
+            assert copy.deepcopy({"kept": shared})["kept"] is shared
+            estimator = Estimator(accountant=shared)
+            assert clone(estimator).accountant is shared
+            assert Estimator().set_params(accountant=shared).accountant is shared
+
+    @pytest.mark.parametrize("composition", ["sum", "renyi"])
+    def test_a_pickled_copy_never_multiplies_the_budget(self, make, composition):
+        accountant = make(1.0, 1e-6, composition=composition)
+        accountant.spend(0.25)
+        accountant.part("north").spend(0.125)
+        for other in pickle.loads(pickle.dumps([accountant, accountant.part("north")])):
+            assert other.total() == accountant.total()
+            assert other.remaining() == accountant.remaining()
+            assert other.quote(pure_plan(0.01)) == accountant.quote(pure_plan(0.01))
+            if make.in_memory:
+                for ask in (other.check, lambda plan, a=other: a.charge(plan, "copy")):
+                    with pytest.raises(ReadOnlyLedgerError, match=r"ledger='budget\.db'"):
+                        ask(pure_plan(0.01))
+            else:
+                other.charge(pure_plan(0.01), "copy")
+        assert len(accountant.entries) == (2 if make.in_memory else 4)
+
+    def test_a_copy_of_a_copy_still_refuses(self, make):
+        other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(make(1.0)))))
+        if make.in_memory:
+            with pytest.raises(ReadOnlyLedgerError):
+                other.spend(0.1)
+        else:
+            other.spend(0.1)
+
+    def test_eight_threads_with_budget_for_one_fit_give_one_fit(self, make, monkeypatch):
+        admit = BudgetAccountant._admit
+
+        def slow(*arguments):  # every thread has time to ask before the first one is charged
+            admit(*arguments)
+            time.sleep(0.05)
+
+        monkeypatch.setattr(BudgetAccountant, "_admit", slow)
+        accountant, barrier, outcomes = make(1.0), threading.Barrier(8), []
+
+        def fit():
+            barrier.wait()
+            try:
+                accountant.charge(pure_plan(0.6), "fit")
+                outcomes.append("fitted")
+            except BudgetError:
+                outcomes.append("refused")
+
+        threads = [threading.Thread(target=fit) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == ["fitted"] + ["refused"] * 7
+        assert len(accountant.entries) == 1
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    def test_parts_compose_as_a_count_over_persons(self, make, relation):
+        # The oracle walks over persons: each is in one part, or under replace_any in two.
+        rng = np.random.default_rng(5)
+        accountant = make(3.0, 1e-5, neighbors=relation)
+        names = ["a", "b", "c", "d", "e"]
+        homes = [{"", name} for name in names]
+        if relation == "replace_any":
+            homes += [{"", first, second} for first in names for second in names]
+        admitted, refused = [], 0
+        for _ in range(150):
+            part = str(rng.choice(["", *names], p=[0.1, 0.18, 0.18, 0.18, 0.18, 0.18]))
+            spend = (part, Fraction(int(rng.integers(1, 40)), 100), int(rng.integers(0, 9)))
+            fits = all(
+                sum(e for p, e, _ in [*admitted, spend] if p in home) <= 3
+                and sum(d for p, _, d in [*admitted, spend] if p in home) <= 100
+                for home in homes
+            )
+            view = accountant.part(part) if part else accountant
+            left = view.remaining()
+            try:
+                view.spend(float(spend[1]), spend[2] / 1e7)
+            except BudgetError:
+                assert not fits
+                assert spend[1] > Fraction(str(left[0])) or spend[2] / 1e7 > left[1]
+                refused += 1
+            else:
+                assert fits
+                assert float(spend[1]) <= left[0]
+                admitted.append(spend)
+        assert refused > 20
+        most = max(sum(e for p, e, _ in admitted if p in home) for home in homes)
+        assert accountant.total()[0] == float(most)
+
+    def test_a_part_counts_the_whole_but_not_the_other_parts(self, make):
+        accountant = make(1.0)
+        north, south = accountant.part("north"), accountant.part("south")
+        accountant.spend(0.25)
+        north.spend(0.75)
+        assert south.remaining() == (0.75, 0.0)
+        assert south.total() == (0.25, 0.0)
+        south.charge(pure_plan(0.5), "fit")
+        assert accountant.part("south").total() == (0.75, 0.0)
+        assert accountant.total() == (1.0, 0.0)
+        assert accountant.remaining() == (0.0, 0.0)
+        with pytest.raises(BudgetError, match=r"epsilon=0\.25, delta=0\.0 is left for part 'south"):
+            south.spend(0.3)
+        assert south.quote(pure_plan(0.25)).remaining == (0.0, 0.0)
+
+    def test_an_estimator_can_be_given_a_part(self, make):
+        accountant = make(0.25)
+        X = np.zeros((3, 2))
+        Estimator(accountant=accountant.part("north")).fit(X)
+        Estimator(accountant=accountant.part("south")).fit(X)
+        with pytest.raises(BudgetError):
+            Estimator(accountant=accountant).fit(X)
+
+    def test_the_work_per_spend_does_not_grow(self, make, monkeypatch):
+        accountant = make(1000.0)
+        work = []
+        for number in range(300):
+            calls = count_work(monkeypatch, lambda i=number: accountant.part(str(i)).spend(0.01))
+            work.append(calls)
+        early, late = np.mean(work[10:60]), np.mean(work[-50:])
+        assert late < 1.25 * early
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.nan, np.inf, 1e-9, 1e12, True, "1", None])
+    def test_epsilon(self, epsilon):
+        with pytest.raises((TypeError, ValueError), match=r"epsilon must be .* got"):
+            BudgetAccountant(epsilon)
+
+    @pytest.mark.parametrize("delta", [-1e-9, 1.0, np.nan, "1", None])
+    def test_delta(self, delta):
+        with pytest.raises((TypeError, ValueError), match=r"delta must be .* got"):
+            BudgetAccountant(1.0, delta)
+
+    def test_renyi_needs_delta(self):
+        with pytest.raises(ValueError, match=r"delta must be in \(0, 1\).*composition='sum'"):
+            BudgetAccountant(1.0, composition="renyi")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"neighbors": "neighbours"}, "neighbors must be one of 'add_remove'"),
+            ({"composition": "advanced"}, "composition must be one of 'sum', 'renyi'"),
+            ({"ledger": 3}, "ledger must be None .* got 3"),
+            ({"ledger": ""}, "ledger must be None .* got ''"),
+            ({"ledger": ":memory:"}, "ledger must be None .* got ':memory:'"),
+        ],
+    )
+    def test_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            BudgetAccountant(1.0, **options)
+
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "message"),
+        [
+            (-0.1, 0.0, r"epsilon must be .* got -0\.1"),
+            (np.nan, 0.0, "epsilon must be .* got nan"),
+            (0.1, 1.0, r"delta must be .* got 1\.0"),
+            (0.0, 0.0, "epsilon or delta must be above zero"),
+        ],
+    )
+    def test_spends(self, epsilon, delta, message):
+        accountant = BudgetAccountant(1.0, 0.5)
+        with pytest.raises(ValueError, match=message):
+            accountant.spend(epsilon, delta)
+        assert accountant.entries == ()
+
+    def test_texts_plans_and_parts(self):
+        accountant = BudgetAccountant(1.0)
+        with pytest.raises(TypeError, match="who must be a string, got 3"):
+            accountant.charge(pure_plan(0.1), 3)
+        with pytest.raises(TypeError, match="note must be a string, got None"):
+            accountant.spend(0.1, note=None)
+        with pytest.raises(TypeError, match=r"plan must be a Plan, got 0\.1"):
+            accountant.charge(0.1, "fit")
+        with pytest.raises(TypeError, match="name must be a string, got 3"):
+            accountant.part(3)
+        with pytest.raises(ValueError, match="name must not be empty"):
+            accountant.part("")
+        with pytest.raises(TypeError, match=r"Plan or an estimator .* got 0\.1"):
+            accountant.quote(0.1)
+        with pytest.raises(TypeError, match="n_features must be an integer"):
+            accountant.quote(Estimator())
+        assert accountant.entries == ()
+
+    def test_the_ceiling_cannot_be_changed(self):
+        accountant = BudgetAccountant(1.0)
+        for name in ("epsilon", "delta", "neighbors", "composition", "ledger", "entries"):
+            with pytest.raises(AttributeError):
+                setattr(accountant, name, 100.0)
+
+    def test_check_accountant(self):
+        accountant = BudgetAccountant(1.0)
+        part = accountant.part("north")
+        assert check_accountant(accountant) is accountant
+        assert check_accountant(part) is part
+        assert isinstance(part, BudgetPart)
+        with pytest.raises(TypeError, match=r"accountant must be a BudgetAccountant .* got 1\.0"):
+            check_accountant(1.0)
+
+
+def test_repr_tells_the_ceiling(tmp_path):
+    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
+    assert repr(accountant) == (
+        "BudgetAccountant(epsilon=1.0, delta=0.0, neighbors='add_remove', composition='sum', "
+        f"ledger={str(tmp_path / 'budget.db')!r})"
+    )
+    os.remove(accountant.ledger)
+    assert "budget.db" in repr(Estimator(accountant=accountant))
+
+
+def count_work(monkeypatch, function):
+    """Count Python and C calls and, in SQLite, hundreds of virtual machine steps."""
+    count = [0]
+    connect = _sqlite.SqliteLedger._connect
+
+    def watched(self):
+        db = connect(self)
+        db.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1) or 0, 10)
+        return db
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_sqlite.SqliteLedger, "_connect", watched)
+        sys.setprofile(lambda *_: count.__setitem__(0, count[0] + 1))
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+    return count[0]
+
+
+def test_under_replace_any_no_plan_is_charged_to_a_part():
+    accountant = BudgetAccountant(1.0, neighbors="replace_any")
+    plan = Plan("replace_any", 0.5, 0.0, (Step("count", DiscreteLaplace(0.5)),))
+    with pytest.raises(RelationError, match="size of part 'women'"):
+        accountant.part("women").charge(plan, "fit")
+    assert accountant.total() == (0.0, 0.0)
+    accountant.charge(plan, "fit")
+
+
+def test_a_refusal_for_want_of_delta_names_the_remedy():
+    pure, gauss = BudgetAccountant(1.0), BudgetAccountant(1.0, 1e-9)
+    with pytest.raises(BudgetError, match=r"has delta=0: make one with delta > 0"):
+        pure.spend(0.5, 1e-6)
+    for accountant, epsilon, delta in ((pure, 2.0, 0.0), (gauss, 0.5, 1e-6)):
+        with pytest.raises(BudgetError) as caught:
+            accountant.spend(epsilon, delta)
+        assert "make one" not in str(caught.value)

@@ -1,0 +1,109 @@
+"""Budgets and processes: workers, forks and models that travel."""
+
+import os
+import pickle
+import threading
+import time
+
+import joblib
+import pytest
+
+from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+
+
+@needs_fork
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_forked_process_never_multiplies_the_budget(tmp_path, in_memory):
+    accountant = BudgetAccountant(1.0, ledger=None if in_memory else tmp_path / "budget.db")
+    accountant.spend(0.25)
+
+    def child():
+        if accountant.total() != (0.25, 0.0):
+            return 1
+        try:
+            accountant.spend(0.5, who="child")
+        except ReadOnlyLedgerError:
+            return 2
+        return 3
+
+    assert run_in_fork(child) == (2 if in_memory else 3)
+    assert len(accountant.entries) == (1 if in_memory else 2)
+
+
+def test_joblib_workers_share_a_file(tmp_path):
+    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
+    outcomes = joblib.Parallel(n_jobs=2)([joblib.delayed(spender(accountant))()] * 8)
+    assert sorted(outcomes) == ["fitted"] * 4 + ["refused"] * 4
+    assert accountant.total() == (1.0, 0.0)
+
+
+def test_joblib_workers_refuse_a_budget_in_memory():
+    accountant = BudgetAccountant(1.0)
+    attempts = [joblib.delayed(spender(accountant))()] * 5
+    assert joblib.Parallel(n_jobs=2)(attempts) == ["copy"] * 5
+    outcomes = joblib.Parallel(n_jobs=2, prefer="threads")(attempts)
+    assert sorted(outcomes) == ["fitted"] * 4 + ["refused"]
+
+
+@needs_fork
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_fork_never_inherits_a_held_lock(tmp_path, monkeypatch, in_memory):
+    accountant = BudgetAccountant(1.0, ledger=None if in_memory else tmp_path / "budget.db")
+    charging = threading.Event()
+
+    def slow(*_):
+        charging.set()
+        time.sleep(0.3)
+
+    monkeypatch.setattr(BudgetAccountant, "_admit", slow)
+    thread = threading.Thread(target=accountant.spend, args=(0.25,))
+    thread.start()
+    charging.wait()
+    assert run_in_fork(lambda: 0 if accountant.total() == (0.25, 0.0) else 1) == 0
+    thread.join()
+
+
+def test_a_model_can_be_unpickled_where_its_ledger_is_missing(tmp_path):
+    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
+    data = pickle.dumps({"accountant": accountant, "centers": [1.0, 2.0]})
+    os.remove(accountant.ledger)
+    model = pickle.loads(data)
+    assert model["centers"] == [1.0, 2.0]
+    assert "budget.db" in repr(model)
+    with pytest.raises(LedgerError, match="is missing"):
+        model["accountant"].spend(0.5)
+    assert not os.path.exists(accountant.ledger)
+
+
+def spender(accountant):
+    """Return a function that workers can load without importing this module."""
+
+    def attempt():
+        try:
+            accountant.spend(0.25, who="worker")
+        except ReadOnlyLedgerError:
+            return "copy"
+        except BudgetError:
+            return "refused"
+        return "fitted"
+
+    return attempt
+
+
+def run_in_fork(function, seconds=10.0):
+    """Return the exit status of a forked child that runs `function`, or fail when it hangs."""
+    pid = os.fork()
+    if pid == 0:
+        status = 99
+        try:
+            status = function()
+        finally:
+            os._exit(status)
+    watchdog = threading.Timer(seconds, os.kill, (pid, 9))
+    watchdog.start()
+    _, status = os.waitpid(pid, 0)
+    watchdog.cancel()
+    return os.waitstatus_to_exitcode(status)

@@ -1,0 +1,102 @@
+"""What the two filters admit, and that what they admit is covered by the ceiling."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from skdp_bary.exceptions import BudgetError
+from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_mu, renyi_order
+from skdp_bary.privacy.accounting.curves import pure_renyi
+from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant
+from skdp_bary.privacy.ledger.filters import COMPOSITIONS, make_filter
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+
+
+def pure_plan(epsilon):
+    return Plan("add_remove", epsilon, 0.0, (Step("counts", DiscreteLaplace(epsilon)),))
+
+
+def gaussian_plan(epsilon, delta):
+    mu = gaussian_mu(epsilon, delta) * (1.0 - 1e-9)
+    return Plan("add_remove", epsilon, delta, (Step("sums", RoundedGaussian(mu)),))
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("ceiling", [1e-6, 1.0, 1e3])
+@given(st.floats(min_value=5e-324, max_value=1e3))
+@example(5e-324)
+@example(1e-170)
+@example(1e-9)
+def test_every_positive_epsilon_costs_something(composition, ceiling, epsilon):
+    prices = make_filter(composition, ceiling, 1e-6)
+    assert prices.price(epsilon, 0.0).loss >= 1
+    assert prices.price(0.0, min(epsilon, 0.5)).delta >= 1
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-9, 1e-3])
+def test_every_plan_costs_something(composition, epsilon):
+    prices = make_filter(composition, 1.0, 1e-6)
+    assert prices.price_plan(pure_plan(epsilon)).loss >= 1
+
+
+class TestSumFilter:
+    def test_a_plan_costs_what_it_promises(self):
+        accountant = BudgetAccountant(1.0, 1e-5)
+        accountant.charge(gaussian_plan(0.5, 1e-6), "fit")
+        assert accountant.total() == (0.5, 1e-6)
+
+
+class TestRenyiFilter:
+    def test_it_admits_many_gaussian_fits_and_never_too_many(self):
+        for epsilon, delta in [(1.0, 1e-5), (0.2, 1e-7), (8.0, 1e-6)]:
+            accountant = BudgetAccountant(epsilon, delta, composition="renyi")
+            plan = gaussian_plan(epsilon / 10, delta / 10)
+            fits = 0
+            while accountant.quote(plan).fits:
+                accountant.charge(plan, "fit")
+                fits += 1
+            assert fits > 20  # "sum" admits ten
+            assert gaussian_delta(plan.mu * fits**0.5, epsilon) <= delta
+            assert all(np.less_equal(accountant.total(), (epsilon, delta)))
+
+    def test_bad_cases_take_half_of_delta_and_the_conversion_the_other(self):
+        accountant = BudgetAccountant(1.0, 1e-5, composition="renyi")
+        with pytest.raises(BudgetError, match="delta=5e-06 .* is left"):
+            accountant.spend(0.01, 6e-6)
+        accountant.spend(0.01, 5e-6)
+        assert accountant.total()[1] == 1e-5
+        accountant.charge(gaussian_plan(0.1, 1e-6), "a plan has no bad case")
+
+    def test_a_plain_spend_costs_the_pure_curve(self):
+        accountant = BudgetAccountant(1.0, 1e-5, composition="renyi")
+        order, budget = renyi_order(1.0, 5e-6)
+        assert accountant._filter.order == order
+        spends = 0
+        while accountant.quote(pure_plan(0.05)).fits:
+            accountant.spend(0.05, 1e-9)
+            spends += 1
+        price = pure_renyi(0.05, order)
+        assert spends * price <= budget < (spends + 1) * (price + 1e-6)
+        assert accountant.part("x").remaining()[0] < 0.05
+
+    def test_the_order_does_not_depend_on_the_entries(self):
+        first = BudgetAccountant(1.0, 1e-5, composition="renyi")
+        for _ in range(5):
+            first.charge(gaussian_plan(0.1, 1e-6), "fit")
+        first.spend(0.2)
+        second = BudgetAccountant(1.0, 1e-5, composition="renyi")
+        assert first._filter.order == second._filter.order
+
+    def test_totals_start_at_zero_and_stay_below_the_ceiling(self):
+        accountant = BudgetAccountant(1.0, 1e-5, composition="renyi")
+        assert accountant.total() == (0.0, 0.0)
+        accountant.spend(0.01)
+        epsilon, delta = accountant.total()
+        assert 0.0 < epsilon < 1.0
+        assert delta == 5e-6
+        assert "Renyi loss of" in str(accountant)
+        with pytest.raises(BudgetError, match=r"Renyi loss of .* at order 19\.1"):
+            accountant.spend(0.9)

@@ -1,0 +1,201 @@
+"""What every ledger does, wherever its entries live."""
+
+import pickle
+import threading
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from skdp_bary.exceptions import BudgetError, LedgerError
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant
+from skdp_bary.privacy.ledger.chain import Receipt
+
+
+@pytest.fixture(params=["memory", "file", "server"])
+def place(request, tmp_path):
+    """Where entries live: None, a file, or a budget of its own on a server."""
+    if request.param == "memory":
+        return None
+    if request.param == "file":
+        return str(tmp_path / "budget.db")
+    server = request.getfixturevalue("postgres_server")
+    return f"{server.address}#{uuid.uuid4().hex}"
+
+
+def opened(place, **options):
+    return BudgetAccountant(**{"epsilon": 1.0, "delta": 1e-6, **options}, ledger=place)
+
+
+def test_charges_add_up_until_the_ceiling(place):
+    accountant = opened(place)
+    accountant.spend(0.6, 1e-7, who="survey é\n'", note="seeded, not private")
+    with pytest.raises(BudgetError, match="0.4"):
+        accountant.spend(0.5)
+    accountant.spend(0.4)
+    assert accountant.total() == (1.0, 1e-7)
+    assert [entry.epsilon for entry in accountant.entries] == [0.6, 0.4]
+    assert accountant.entries[0].who == "survey é\n'"
+
+
+def test_parts_share_the_ceiling(place):
+    accountant = opened(place)
+    accountant.part("north").spend(0.5)
+    accountant.part("south").spend(0.7)
+    assert accountant.total()[0] == 0.7
+    with pytest.raises(BudgetError):
+        accountant.spend(0.4)
+    accountant.spend(0.3)
+    with pytest.raises(BudgetError):
+        accountant.part("south").spend(0.01)
+
+
+def test_threads_with_budget_for_one_charge_make_one(place):
+    accountant = opened(place)
+    outcomes = []
+
+    def race():
+        try:
+            accountant.spend(0.7)
+            outcomes.append("charged")
+        except BudgetError:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=race) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["charged"] + ["refused"] * 7
+    assert len(accountant.entries) == 1
+
+
+def test_a_receipt_tells_whether_the_ledger_still_holds_it(place):
+    accountant = opened(place)
+    empty = accountant.receipt()
+    accountant.spend(0.1)
+    first = Receipt.from_json(accountant.receipt().to_json())
+    accountant.spend(0.2)
+    for receipt in (None, empty, first, accountant.receipt()):
+        assert accountant.verify(receipt) == 2
+    later = replace(first, number=5)
+    altered = replace(first, link=empty.link)
+    for receipt in (later, altered):
+        with pytest.raises(LedgerError, match="older copy"):
+            accountant.verify(receipt)
+    with pytest.raises(LedgerError, match="another ledger"):
+        accountant.verify(replace(first, ledger="other"))
+    with pytest.raises(TypeError):
+        accountant.verify("receipt")
+
+
+def test_what_is_pickled_reads_the_same(place):
+    accountant = opened(place)
+    accountant.spend(0.1, who="first")
+    copy = pickle.loads(pickle.dumps(accountant))
+    assert copy.entries == accountant.entries
+    assert copy.receipt() == accountant.receipt()
+    if place is not None:
+        copy.spend(0.1)
+        assert len(accountant.entries) == 2
+
+
+def test_a_kept_ledger_can_be_opened_by_its_place_alone(place):
+    if place is None:
+        pytest.skip("entries in memory have no place")
+    created = BudgetAccountant.create(place, 0.5, neighbors="replace_one", composition="sum")
+    created.spend(0.2)
+    found = BudgetAccountant.open(place)
+    assert found.neighbors == "replace_one" and found.remaining() == (0.3, 0.0)
+    with pytest.raises(LedgerError, match="exists already"):
+        BudgetAccountant.create(place, 5.0)
+    with pytest.raises(LedgerError, match="another budget"):
+        opened(place, epsilon=5.0)
+
+
+class TestRaise:
+    def test_it_is_logged_and_admits_more(self, place):
+        accountant = opened(place)
+        accountant.spend(0.9)
+        accountant.raise_ceiling(2.0, who="board", note="second wave")
+        assert (accountant.epsilon, accountant.delta) == (2.0, 1e-6)
+        accountant.spend(1.1, 1e-6)
+        assert accountant.remaining() == (0.0, 0.0)
+        spent, raised, _ = accountant.entries
+        assert (spent.kind, raised.kind) == ("spend", "raise")
+        assert (raised.epsilon, raised.delta, raised.who) == (2.0, 1e-6, "board")
+        assert accountant.verify(accountant.receipt()) == 3
+        assert accountant.total() == (2.0, 1e-6)
+        assert "new ceiling; second wave" in str(accountant)
+
+    @pytest.mark.parametrize(
+        "ceiling", [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-7), (0.5, 1e-5)], ids=str
+    )
+    def test_it_never_lowers(self, place, ceiling):
+        accountant = opened(place)
+        accountant.spend(0.9)
+        with pytest.raises(BudgetError, match="can only be raised"):
+            accountant.raise_ceiling(*ceiling)
+        assert (accountant.epsilon, accountant.delta) == (1.0, 1e-6)
+        assert len(accountant.entries) == 1
+
+    def test_twice_from_the_latest(self, place):
+        accountant = opened(place)
+        accountant.raise_ceiling(2.0, 1e-5)
+        accountant.raise_ceiling(3.0)
+        assert (accountant.epsilon, accountant.delta) == (3.0, 1e-5)
+        with pytest.raises(BudgetError):
+            accountant.raise_ceiling(2.5)
+
+    def test_parts_and_open_accountants_follow(self, place):
+        accountant = opened(place)
+        other = accountant if place is None else BudgetAccountant.open(place)
+        part = other.part("north")
+        accountant.raise_ceiling(2.0)
+        part.spend(1.5)
+        assert part.remaining()[0] == 0.5
+        assert other.remaining()[0] == 0.5 and other.epsilon == 2.0
+
+    def test_a_raised_ledger_opens_with_its_ceiling_only(self, place):
+        if place is None:
+            pytest.skip("entries in memory have no place")
+        opened(place).raise_ceiling(2.0)
+        assert BudgetAccountant.open(place).epsilon == 2.0
+        assert opened(place, epsilon=2.0).remaining()[0] == 2.0
+        with pytest.raises(LedgerError, match="epsilon is 2.0 .* and 1.0 here"):
+            opened(place)
+
+    def test_renyi_losses_keep_their_order(self, place):
+        accountant = opened(place, composition="renyi")
+        order = accountant._filter.order
+        accountant.spend(0.2)
+        before = accountant.total()
+        accountant.raise_ceiling(3.0)
+        assert accountant._filter.order == order
+        assert accountant.total() == before
+        accountant.spend(accountant.remaining()[0])
+        assert 2.9 < accountant.total()[0] <= 3.0
+        if place is not None:
+            found = BudgetAccountant.open(place)
+            assert found._filter.order == order and found.total() == accountant.total()
+            assert opened(place, composition="renyi", epsilon=3.0)._filter.order == order
+
+    def test_what_was_pickled_before_follows_too(self, place):
+        accountant = opened(place)
+        copy = pickle.loads(pickle.dumps(accountant))
+        if place is None:
+            with pytest.raises(BudgetError, match="memory of another process"):
+                copy.raise_ceiling(5.0)
+            return
+        accountant.raise_ceiling(2.0)
+        copy.spend(1.5)
+        assert copy.epsilon == 2.0
+
+
+def test_a_receipt_tells_of_a_ledger_with_other_terms(place):
+    """The chain starts at the terms, so that a ceiling altered behind its back is found."""
+    accountant = opened(place)
+    accountant.spend(0.1)
+    accountant._ledger.terms = accountant._ledger.terms | {"epsilon": 100.0}
+    with pytest.raises(LedgerError, match="cannot be (trusted|used)"):
+        accountant.verify()

@@ -1,0 +1,195 @@
+"""Kill processes while they spend: no release without its charge, and the file always opens."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from skdp_bary.exceptions import BudgetError
+from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.ledger import sqlite as _sqlite
+from skdp_bary.privacy.ledger.accountant import BudgetAccountant
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+
+PLAN = Plan("add_remove", 0.001, 0.0, (Step("counts", DiscreteLaplace(0.001)),))
+KILLS = [15, pytest.param(200, marks=pytest.mark.slow)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.mark.parametrize("n_kills", KILLS)
+def test_what_was_released_was_charged(path, n_kills):
+    chance, pace = random.Random(n_kills), pace_of(path.parent)
+    with Killings(path) as killings:
+        for kill in range(n_kills):
+            # on a busy machine too, some come far enough to release something
+            killings.kill_one(chance.uniform(0.0, 4.0) * pace, after_a_release=kill % 3 == 0)
+    assert len(killings.names()) >= n_kills / 3
+    accountant = BudgetAccountant(1000.0, ledger=path)
+    n_charged = len(accountant.entries)
+    assert accountant.total()[0] == pytest.approx(0.001 * n_charged, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_kills", KILLS)
+def test_a_file_whose_creation_was_killed_can_be_opened(tmp_path, n_kills):
+    chance, pace = random.Random(n_kills), pace_of(tmp_path)
+    for kill in range(n_kills):
+        count = len(list(tmp_path.glob("*.db")))
+        pid = start(lambda kill=kill: create_files(tmp_path, kill))
+        if kill % 2 == 0:
+            wait_until(lambda count=count: len(list(tmp_path.glob("*.db"))) > count)
+        time.sleep(chance.uniform(0.0, 4.0) * pace)
+        stop(pid)
+    paths = list(tmp_path.glob("*.db"))
+    assert len(paths) >= n_kills / 2
+    for path in paths:
+        BudgetAccountant(1.0, ledger=path).spend(0.5)
+
+
+@pytest.mark.parametrize(
+    "moment", ["BEGIN", "SELECT number", "\nINSERT INTO entries", "UPDATE ledger", "COMMIT"]
+)
+def test_a_process_killed_within_a_charge_leaves_the_file_as_it_was(path, moment):
+    accountant = BudgetAccountant(1.0, ledger=path)
+    accountant.spend(0.5, who="before")
+    assert wait(start(lambda: spend_and_die(accountant, moment))) == -signal.SIGKILL
+    reopened = BudgetAccountant(1.0, ledger=path)
+    assert [entry.who for entry in reopened.entries] == ["before"]
+    reopened.spend(0.5)
+
+
+@pytest.mark.parametrize("moment", ["BEGIN", "\nCREATE TABLE entries", "INSERT", "COMMIT"])
+def test_a_process_killed_within_the_creation(path, moment):
+    def create():
+        die_at(moment)
+        BudgetAccountant(1.0, ledger=path)
+
+    assert wait(start(create)) == -signal.SIGKILL
+    BudgetAccountant(1.0, ledger=path).spend(1.0)
+
+
+def test_two_processes_spend_exactly_the_ceiling(path):
+    def spend_all():
+        accountant, successes = BudgetAccountant(1.0, ledger=path), 0
+        try:
+            while True:
+                accountant.spend(0.01)
+                successes += 1
+        except BudgetError:
+            os._exit(successes)
+
+    pids = [start(spend_all), start(spend_all)]
+    successes = [wait(pid) for pid in pids]
+    accountant = BudgetAccountant(1.0, ledger=path)
+    assert sum(successes) == 100 == len(accountant.entries)
+    assert accountant.total() == (1.0, 0.0)
+
+
+class Killings:
+    """Processes that charge one ledger and write a name after each charge, until killed."""
+
+    def __init__(self, path):
+        self._path, self._names = path, path.parent / "released"
+        self._kills = 0
+
+    def __enter__(self):
+        self._released = os.open(self._names, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._released)
+
+    def names(self):
+        """Names of all releases."""
+        return self._names.read_text().split()
+
+    def kill_one(self, seconds, after_a_release=False):
+        """Start a process and kill it after some time; whatever it released has to be charged."""
+        size = os.fstat(self._released).st_size
+        pid = start(lambda: charge_and_release(self._path, self._released, self._kills))
+        if after_a_release:
+            wait_until(lambda: os.fstat(self._released).st_size > size)
+        time.sleep(seconds)
+        stop(pid)
+        self._kills += 1
+        charged = [entry.who for entry in BudgetAccountant(1000.0, ledger=self._path).entries]
+        names = self.names()
+        assert set(names) <= set(charged), "a release without its charge"
+        assert len(charged) - len(names) <= self._kills, "charges without their releases"
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < deadline, "the process did nothing for a minute"
+        time.sleep(0.001)
+
+
+def pace_of(folder):
+    """Return how long this disk needs to create a ledger."""
+    begin = time.perf_counter()
+    BudgetAccountant(1.0, ledger=folder / "pace.db")
+    return time.perf_counter() - begin
+
+
+def charge_and_release(path, released, kill):
+    accountant, number = BudgetAccountant(1000.0, ledger=path), 0
+    while True:
+        accountant.charge(PLAN, f"{kill}-{number}")
+        os.write(released, f"{kill}-{number}\n".encode())
+        number += 1
+
+
+def create_files(folder, kill):
+    number = 0
+    while True:
+        BudgetAccountant(1.0, ledger=folder / f"{kill}-{number}.db")
+        number += 1
+
+
+def spend_and_die(accountant, moment):
+    die_at(moment)
+    accountant.spend(0.25)
+
+
+def die_at(moment):
+    """Let this process kill itself just before SQLite runs a statement that starts so."""
+    connect = _sqlite.SqliteLedger._connect
+
+    def watch(statement):
+        if statement.startswith(moment):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watched(self):
+        db = connect(self)
+        db.set_trace_callback(watch)
+        return db
+
+    _sqlite.SqliteLedger._connect = watched
+
+
+def start(function):
+    """Run `function` in a forked child."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+        finally:
+            os._exit(101)
+    return pid
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGKILL)
+    assert wait(pid) == -signal.SIGKILL
+
+
+def wait(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -1,0 +1,64 @@
+"""Releases on random batches: drawn anew, without replacement, as many as were paid for."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.exceptions import BudgetError
+from skdp_bary.privacy.accounting.batched_plan import batched_plan
+from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.summaries.asking import desk as _desk
+from skdp_bary.summaries.asking.batches import BatchReleases
+from skdp_bary.summaries.slices.histogram import ClassSizes
+
+N, B = 30, 7
+
+
+def plan(n_batches):
+    pytest.importorskip("dp_accounting")
+    return batched_plan("replace_one", 1.0, 1e-5, n_batches=n_batches, batch_size=B, n_persons=N)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The rows of every batch, as the counting code is given them."""
+    batches, collect = [], _desk.collect
+
+    def watch(query, rows):
+        chunks = [chunk for part in range(rows.source.n_parts) for chunk in rows.source.read(part)]
+        batches.append(np.concatenate([chunk.X[:, 0] for chunk in chunks]).astype(int))
+        return collect(query, rows)
+
+    monkeypatch.setattr(_desk, "collect", watch)
+    return batches
+
+
+def test_batches_are_fresh_and_without_replacement(seen):
+    rows = np.arange(N, dtype=float)[:, None]
+    releases = BatchReleases(rows, plan(400), noise_generator(0))
+    for _ in range(400):
+        releases.ask(ClassSizes())
+    assert {len(batch) for batch in seen} == {B}
+    assert all(len(set(batch.tolist())) == B for batch in seen)
+    assert len({tuple(sorted(batch)) for batch in seen}) > 390
+    shares = np.bincount(np.concatenate(seen), minlength=N) / 400
+    np.testing.assert_allclose(shares, B / N, atol=4.0 * np.sqrt(B / N * (1 - B / N) / 400))
+
+
+def test_no_more_batches_than_were_paid_for():
+    releases = BatchReleases(np.zeros((N, 1)), plan(2), noise_generator(0))
+    for _ in range(2):
+        releases.ask(ClassSizes())
+    with pytest.raises(BudgetError, match="All 2 batches"):
+        releases.ask(ClassSizes())
+
+
+def test_the_number_of_rows_is_that_of_the_plan():
+    with pytest.raises(ValueError, match="for 30 rows, and X has 31"):
+        BatchReleases(np.zeros((N + 1, 1)), plan(2), noise_generator(0))
+
+
+def test_rows_are_checked_before_anything_is_asked():
+    rows = np.zeros((N, 1))
+    rows[3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        BatchReleases(rows, plan(2), noise_generator(0))

@@ -1,0 +1,209 @@
+"""The desk: every step of a plan is asked once, in its turn, and paid for before the first draw."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from skdp_bary.exceptions import BudgetError, PlanError
+from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.summaries.asking import desk as _desk
+from skdp_bary.summaries.asking.desk import Desk
+from skdp_bary.summaries.moments.bounds import PersonCount
+from skdp_bary.summaries.rows.persons import Rows
+from skdp_bary.summaries.rows.sources import open_source
+
+X = np.random.default_rng(0).random((30, 2))
+PLAN = Plan(
+    "add_remove", 1.0, 0.0, (Step("one", DiscreteLaplace(0.5)), Step("two", DiscreteLaplace(0.5)))
+)
+
+
+class Till:
+    """Counts what is charged, and refuses when told to."""
+
+    def __init__(self, refuse=False):
+        self.charges, self._refuse = 0, refuse
+
+    def __call__(self):
+        if self._refuse:
+            raise BudgetError("refused")
+        self.charges += 1
+
+
+class Silent:
+    """Noise that must not be drawn."""
+
+    seeded = True
+
+    def discrete_laplace(self, scale, shape):
+        raise AssertionError("drawn")
+
+
+def desk(plan=PLAN, till=None, noise=None):
+    noise = noise_generator(0) if noise is None else noise
+    return Desk(Rows(open_source(X)), plan, noise, Till() if till is None else till)
+
+
+def ask(*names):
+    """A conversation that counts persons, and returns the answers."""
+    answers = []
+    for name in names:
+        released = yield name, PersonCount()
+        answers.append((released.name, int(released.values[0][0])))
+    return answers
+
+
+def test_a_conversation_gets_releases_in_turn_and_its_result_is_returned():
+    till = Till()
+    here = desk(till=till)
+    answers = here.answer(ask("one", "two"))
+    here.close()
+    assert [name for name, _ in answers] == ["one", "two"]
+    assert all(abs(count - 30) < 60 for _, count in answers)
+    assert till.charges == 1
+
+
+def test_conversations_may_follow_each_other_and_hold_others():
+    def outer():
+        first = yield from ask("one")
+        return first, (yield from ask("two"))
+
+    till = Till()
+    here = desk(till=till)
+    assert len(here.answer(outer())) == 2
+    here = desk(till=till)
+    here.answer(ask("one"))
+    here.answer(ask("two"))
+    here.close()
+    assert till.charges == 2
+
+
+def test_a_conversation_without_questions_costs_nothing():
+    till = Till()
+    assert desk(till=till).answer(ask()) == []
+    assert till.charges == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("two",), "next step of the plan is 'one', but the question is for 'two'"),
+        (("other",), "next step of the plan is 'one', but the question is for 'other'"),
+        (("one", "one"), "next step of the plan is 'two', but the question is for 'one'"),
+        (("one", "two", "two"), r"'two' is not paid for: all steps \['one', 'two'\]"),
+        (("one", "two", "three"), "'three' is not paid for"),
+    ],
+)
+def test_a_question_out_of_turn_is_an_error_of_the_author(names, found):
+    with pytest.raises(PlanError, match=found):
+        desk().answer(ask(*names))
+
+
+def test_a_question_out_of_turn_at_the_start_charges_and_draws_nothing():
+    till = Till()
+    with pytest.raises(PlanError):
+        desk(till=till, noise=Silent()).answer(ask("two"))
+    assert till.charges == 0
+
+
+def test_a_step_that_was_never_asked_is_an_error_of_the_author():
+    here = desk()
+    here.answer(ask("one"))
+    with pytest.raises(PlanError, match=r"\['two'\] of the plan were paid for, and never asked"):
+        here.close()
+
+
+def test_a_second_charge_is_an_error_of_the_author():
+    till = Till()
+    here = desk(till=till)
+    here.pay()
+    here.answer(ask("one", "two"))
+    assert till.charges == 1
+    with pytest.raises(PlanError, match="has been charged"):
+        here.pay()
+    assert till.charges == 1
+
+
+def test_what_is_no_conversation_is_refused_before_anything_is_read():
+    def without_name():
+        yield PersonCount()
+
+    for wrong in (None, [("one", PersonCount())]):
+        with pytest.raises(PlanError, match="is a generator of questions"):
+            desk().answer(wrong)
+    with pytest.raises(PlanError, match="is a pair, a name and a query, got PersonCount"):
+        desk().answer(without_name())
+
+
+def test_a_refused_charge_draws_nothing():
+    with pytest.raises(BudgetError):
+        desk(till=Till(refuse=True), noise=Silent()).answer(ask("one", "two"))
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge():
+    tiny = Plan("add_remove", 1e-16, 0.0, (Step("one", DiscreteLaplace(1e-16)),))
+    till = Till()
+    with pytest.raises(ValueError, match="epsilon is too small for step 'one'"):
+        desk(tiny, till, Silent()).answer(ask("one"))
+    with pytest.raises(ValueError, match="epsilon is too small for step 'one'"):
+        desk(tiny, till, Silent()).check("one", PersonCount())
+    assert till.charges == 0
+    desk().check("two", PersonCount())
+    with pytest.raises(PlanError, match="No step of the plan is named 'three'"):
+        desk().check("three", PersonCount())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_an_interrupt_leaves_the_step_used_and_the_charge_made(error, monkeypatch):
+    def broken(*_):
+        raise error
+
+    till, ended = Till(), []
+
+    def talk():
+        try:
+            yield from ask("one", "two")
+        finally:
+            ended.append(True)
+
+    here = desk(till=till)
+    monkeypatch.setattr(_desk, "release", broken)
+    with pytest.raises(error) as caught:
+        here.answer(talk())
+    monkeypatch.undo()
+    assert till.charges == 1
+    assert ended == [True], f"the conversation is open while {caught} is handled"
+    with pytest.raises(PlanError, match="next step of the plan is 'two'"):
+        here.ask("one", PersonCount())
+
+
+def test_errors_of_a_conversation_come_out_as_they_are():
+    def talk():
+        yield "one", PersonCount()
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        desk().answer(talk())
+
+
+def test_later_steps_can_be_divided_anew_and_cost_the_same():
+    steps = tuple(Step(name, RoundedGaussian(0.1)) for name in ("one", "two", "three"))
+    plan, till = Plan("add_remove", 1.0, 1e-5, steps), Till()
+    here = desk(plan, till)
+    here.answer(ask("one"))
+    here.divide_anew({"rest": 1.0})
+    here.answer(ask("rest"))
+    here.close()
+    assert [step.name for step in here.plan.steps] == ["one", "rest"]
+    assert here.plan.steps[1].mechanism.mu == pytest.approx(0.1 * 2**0.5)
+    assert till.charges == 1
+
+
+def test_a_desk_does_not_travel():
+    for travel in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="holds private rows"):
+            travel(desk())

@@ -1,0 +1,65 @@
+"""Packed states: the same integers, in few bytes, and never changed by a merge."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skdp_bary.summaries.asking.packed import pack, unpack_into
+
+LARGEST = np.iinfo(np.int64)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 0, 0, 0],
+        [1, 2, 3],
+        [-1, 1 << 40, 0],
+        [LARGEST.max, LARGEST.min],
+        [LARGEST.max, -1],
+        [1 << 40, 0, 0, 0, 0],
+        [0] * 1000 + [-70_000],
+        [],
+        np.arange(12).reshape(3, 4),
+        np.eye(50, dtype=int) * 300,
+    ],
+)
+def test_the_integers_come_back(values):
+    array = np.array(values, dtype=np.int64)
+    packed = pickle.loads(pickle.dumps(pack((array,))))
+    for _ in range(2):  # a merge that runs twice finds them as they were
+        total = np.zeros_like(array)
+        unpack_into((total,), packed)
+        np.testing.assert_array_equal(total, array)
+
+
+def test_sums_add_up():
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-5, 5, size=(4, 7)) * (rng.random((4, 7)) < 0.2) for _ in range(6)]
+    total = (np.zeros((4, 7), dtype=np.int64),)
+    for array in arrays:
+        unpack_into(total, pack((array,)))
+    np.testing.assert_array_equal(total[0], sum(arrays))
+
+
+def test_what_is_sparse_is_small():
+    array = np.zeros(1 << 16, dtype=np.int64)
+    array[::1024] = 7
+    (packed,) = pack((array,))
+    assert packed.n_bytes == 64 * (1 + 4)
+    (dense,) = pack((array + 1,))
+    assert dense.n_bytes == 1 << 16  # one byte each
+
+
+def test_states_that_are_sparse_by_themselves_pass():
+    class Table(dict):
+        def __iadd__(self, other):
+            self["n"] = self.get("n", 0) + other["n"]
+            return self
+
+    given = (Table(n=2),)
+    total = (Table(),)
+    unpack_into(total, pack(given))
+    unpack_into(total, pack(given))
+    assert total[0]["n"] == 4 and given[0]["n"] == 2

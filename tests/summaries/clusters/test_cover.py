@@ -1,0 +1,417 @@
+"""Max cover: exact coverage, the law of its picks, what a neighbor changes, planted bugs."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from skdp_bary.geometry import Box
+from skdp_bary.inspection._race_replay import compare_picks
+from skdp_bary.privacy.accounting.plans import Step
+from skdp_bary.privacy.accounting.races import RaceChoice, race_delta
+from skdp_bary.privacy.noise.mechanisms import Sensitivity
+from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.asking.release import release
+from skdp_bary.summaries.asking.tape import Tape, use_tape
+from skdp_bary.summaries.clusters import cover as _cover
+from skdp_bary.summaries.clusters import cover_grid as _cover_grid
+from skdp_bary.summaries.clusters.cover import ClusterCounts, CoverQuery, cover_radii
+from skdp_bary.summaries.clusters.cover_grid import Coverage, CoverGrid, KeyTable, ball_sums
+from skdp_bary.summaries.moments.frames import Frame
+from skdp_bary.summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS, Chunk
+
+
+def frame_of(p):
+    domain = Box([-1.0] * p, [1.0] * p)
+    return Frame(domain, domain.center, 16)
+
+
+def ask(p=2, radii=(0.2, 0.5), n_picks=3, **settings):
+    return CoverQuery(frame_of(p), np.ones(p), radii, n_picks, **settings)
+
+
+def sketch_of(query, X, masses=None):
+    return Sketch(query).update(Chunk(np.atleast_2d(X), None, masses))
+
+
+def rows_of(n=200, p=2, seed=0):
+    return np.random.default_rng(seed).uniform(-1.1, 1.1, (n, p))
+
+
+def run(query, X, *, rate=0.3, recorded=None, masses=None, seed=0):
+    """Return the picks and what each of them chose from."""
+    offers = []
+    picks = sketch_of(query, X, masses).race(
+        rate, noise_generator(seed), recorded, lambda coverage: offers.append(coverage.offer())
+    )
+    return picks, offers
+
+
+# Coverage
+
+
+def brute_force(grid, places, masses):
+    """Mass within the reach of every grid point, by all pairs."""
+    every = np.stack(np.unravel_index(np.arange(grid.n_places), grid.sides), axis=1)
+    rows = every[places]
+    squares = ((every[:, None, :] - rows[None, :, :]) ** 2).sum(axis=2)
+    return (squares <= grid.reach) @ masses
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("halves", "step"), [((40,), 3), ((30, 12), 4), ((9, 14, 11), 3)])
+def test_coverage_counts_every_row_within_reach_and_takes_away_the_same(
+    halves, step, dense, monkeypatch
+):
+    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
+    monkeypatch.setattr(_cover_grid, "_PAIRS_AT_ONCE", 500)
+    grid, rng = CoverGrid(halves, step), np.random.default_rng(1)
+    places = grid.places_of([rng.integers(0, 2 * half + 1, 60) for half in halves])
+    masses = rng.integers(1, 5, 60)
+    coverage = Coverage(grid, places, masses)
+    left = np.ones(60, dtype=bool)
+    center = grid.coordinates(places) // step
+    for place in [*rng.integers(0, grid.n_places, 4).tolist(), int(places[0])]:
+        expected = brute_force(grid, places[left], masses[left])
+        offer = coverage.offer()
+        assert np.array_equal(offer.places, np.flatnonzero(expected))
+        assert np.array_equal(offer.masses, expected[expected > 0])
+        assert offer.n_places == grid.n_places == math.prod(grid.sides)
+        values, copies = coverage.offers()
+        assert np.array_equal(np.unique(expected, return_counts=True), (values, copies))
+        coverage.cover(place)
+        squares = ((center - grid.coordinates(np.array([place])) // step) ** 2).sum(axis=1)
+        left &= squares > grid.reach
+        assert np.array_equal(coverage.is_left(places), left)
+
+
+def test_grid_points_are_numbered_from_corner_to_corner():
+    grid = CoverGrid((10, 7), 4)
+    assert grid.sides == (7, 5)
+    assert np.array_equal(grid.coordinates(np.array([0, 34])), [[-12, -8], [12, 8]])
+    corners = [np.array([0, 20, 10, 12, 11]), np.array([0, 14, 7, 9, 8])]
+    assert grid.places_of(corners).tolist() == [1 * 5 + 0, 6 * 5 + 4, 17, 4 * 5 + 3, 17]
+
+
+@pytest.mark.parametrize(("p", "count"), [(2, 9), (3, 27), (4, 89), (5, 573)])
+def test_offsets_of_a_ball(p, count):
+    sizes = [len(CoverGrid((5,) * q, 1).offsets) for q in (2, 3, 4, 5)]
+    assert sizes == [len(_all_offsets(q)) for q in (2, 3, 4, 5)]
+    assert p != 5 or sizes[-1] == count
+
+
+def _all_offsets(p):
+    reach = math.floor(p / 0.81)
+    side = range(-math.isqrt(reach), math.isqrt(reach) + 1)
+    return [o for o in product(side, repeat=p) if sum(x * x for x in o) <= reach]
+
+
+def test_ball_sums_on_narrow_grids():
+    histogram = np.arange(1, 7).reshape(1, 6, 1)
+    expected = [1 + 2, 1 + 2 + 3, 2 + 3 + 4, 3 + 4 + 5, 4 + 5 + 6, 5 + 6]
+    assert ball_sums(histogram, 3).ravel().tolist() == expected
+
+
+def test_tables_add_up_in_any_order():
+    rng = np.random.default_rng(0)
+    keys, masses = rng.integers(0, 50, 400), rng.integers(0, 3, 400)
+    expected = np.bincount(keys, masses, 50).astype(np.int64)
+    for cuts in ([], [7], [100, 101, 102, 390]):
+        tables = [KeyTable() for _ in range(2)]
+        for i, part in enumerate(np.split(np.arange(400), cuts)):
+            tables[i % 2].add(keys[part], masses[part])
+        tables[0] += tables[1]
+        found, total = tables[0].sorted()
+        assert np.array_equal(found, np.flatnonzero(expected))
+        assert np.array_equal(total, expected[expected > 0])
+    assert KeyTable().sorted()[0].size == 0
+
+
+# The law of the picks
+
+
+def test_both_forms_make_the_same_picks(monkeypatch):
+    X = rows_of(300, 3)
+    query = ask(3, (0.1, 0.4), 6)
+    dense = run(query, X)[0]
+    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 0)
+    assert np.array_equal(run(query, X)[0], dense)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
+    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
+    query = ask(1, (0.3,), 1)
+    X = np.array([[-0.9], [-0.8], [0.1], [0.1], [0.2]])
+    grid, rate = query.grids[0], 0.7
+    sketch, noise = sketch_of(query, X), noise_generator(5)
+    offer = run(query, X)[1][0]
+    covered = np.zeros(grid.n_places)
+    covered[offer.places] = offer.masses
+    seen = np.bincount(
+        [int(sketch.race(rate, noise)[0, 0]) for _ in range(6000)], minlength=grid.n_places
+    )
+    law = np.exp(rate * covered) / np.exp(rate * covered).sum()
+    assert 0 in covered and chisquare(seen, 6000 * law).pvalue > 1e-3
+    off = np.exp(1.3 * rate * covered) / np.exp(1.3 * rate * covered).sum()
+    assert chisquare(seen, 6000 * off).pvalue < 1e-6
+
+
+def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
+    calls = []
+    for name in ("choose", "uniform_integer"):
+        original = getattr(NoiseSource, name)
+
+        def watched(self, *args, _name=name, _original=original):
+            calls.append(_name)
+            return _original(self, *args)
+
+        monkeypatch.setattr(NoiseSource, name, watched)
+    for X in (rows_of(50), np.zeros((50, 2)), np.zeros((0, 2))):
+        calls.clear()
+        run(ask(), X)
+        assert calls == ["choose", "uniform_integer"] * 6
+
+
+def test_picks_find_the_clusters():
+    rng = np.random.default_rng(0)
+    centers = np.array([[-0.7, -0.5], [0.6, 0.2], [0.0, 0.8]])
+    X = centers[rng.integers(3, size=3000)] + 0.03 * rng.normal(size=(3000, 2))
+    query = ask(2, (0.15, 0.3), 3)
+    sketch = sketch_of(query, X)
+    plan_step = Step("cover", RaceChoice(0.1))
+    released = release(sketch, plan_step, "add_remove", noise_generator(0))
+    points = query.points(released)
+    assert released.values[0].shape == (2, 3) and released.noise_sd == ()
+    gaps = np.sqrt(((centers[:, None] - points[None, :3]) ** 2).sum(axis=2)).min(axis=1)
+    assert gaps.max() < 0.15
+    assert query.pick_radii().tolist() == [0.15] * 3 + [0.3] * 3
+
+
+def test_weighted_rows_cover_by_their_mass():
+    masses = np.array([WEIGHT_UNITS, WEIGHT_UNITS // 2, 0])
+    X = np.array([[-0.8, 0.0], [-0.8, 0.0], [0.8, 0.0]])
+    _, offers = run(ask(units=WEIGHT_UNITS), X, masses=masses)
+    assert offers[0].masses.max() == WEIGHT_UNITS * 3 // 2
+    assert len(offers[0].places) == len(run(ask(), X[:1])[1][0].places)
+
+
+# Public choices
+
+
+def test_radii_follow_from_public_numbers():
+    radii = cover_radii(np.array([1.0, 0.5, 0.5]), 10**6, 1.5, 8)
+    assert radii == pytest.approx([1.5**-i for i in range(7, -1, -1)])
+    assert cover_radii(np.ones(3), 4, 1.5, 8)[0] >= 0.25
+    deep = cover_radii(np.ones(3), 10**9, 1.5, 40)
+    assert math.prod(ask(3, deep[:1]).grids[0].sides) <= _cover.DENSE_CELLS
+    assert cover_radii(np.ones(5), 50_000, 2.0, 40)[0] < cover_radii(np.ones(5), 10**6, 2.0, 40)[0]
+
+
+def test_queries_check_their_numbers():
+    with pytest.raises(ValueError, match="increasing"):
+        ask(radii=(0.5, 0.2))
+    with pytest.raises(ValueError, match="one row each"):
+        ask(units=PERSON_UNITS)
+    with pytest.raises(ValueError, match="add_remove"):
+        ask(units=WEIGHT_UNITS).sensitivity("replace_one")
+    assert ask().sensitivity("replace_any") == Sensitivity.single(1, 1)
+
+
+# What a neighbor changes
+
+
+def neighbors_of(X, relation):
+    """Yield data sets that differ by one row placed where it hurts."""
+    step = 1.0 / 64.0
+    extra = [X[0], [0.0, 0.0], [step, -step], [0.99, 0.99], [50.0, -50.0], [0.3, 0.3]]
+    for row in extra:
+        if relation == "add_remove":
+            yield np.vstack([X, [row]])
+        else:
+            yield np.vstack([[row], X[1:]])
+    if relation == "add_remove":
+        yield X[1:]
+
+
+def audit(query, X, relation, seed=0):
+    """Return the largest change and all violations over hostile neighbors."""
+    picks, offers = run(query, X, seed=seed)
+    found, largest = set(), 0
+    for other in neighbors_of(X, relation):
+        _, others = run(query, other, recorded=picks)
+        moved, violations = compare_picks(
+            offers, others, picks.ravel().tolist(), query.units, relation == "add_remove"
+        )
+        largest, found = max(largest, moved), found | set(violations)
+    return largest, found
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("rows", [rows_of(30), np.zeros((30, 2)), np.array([[0.3, 0.3]] * 5)])
+def test_a_neighbor_moves_a_race_by_one_row_until_it_is_covered(rows, dense, relation, monkeypatch):
+    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
+    for seed in range(3):
+        assert audit(ask(n_picks=6), rows, relation, seed) == (1, set())
+
+
+def test_the_law_of_whole_transcripts_stays_below_the_profile():
+    """Every sequence of picks of the real code, with its exact probability on both data sets."""
+    query, rate = ask(1, (0.45, 1.0), 2), 0.8
+    X = np.array([[-0.8], [0.1]])
+    places = [range(grid.n_places) for grid in query.grids for _ in range(query.n_picks)]
+    assert math.prod(map(len, places)) < 3000
+
+    def law(rows):
+        chances = []
+        for seen in product(*places):
+            recorded = np.array(seen).reshape(2, 2)
+            chance = 1.0
+            for offer, pick in zip(run(query, rows, recorded=recorded)[1], seen, strict=True):
+                covered = np.zeros(offer.n_places)
+                covered[offer.places] = offer.masses
+                weights = np.exp(rate * covered)
+                chance *= weights[pick] / weights.sum()
+            chances.append(chance)
+        return np.array(chances)
+
+    base, more, moved = law(X), law([*X, [0.2]]), law([[0.9], X[1]])
+    assert base.sum() == pytest.approx(1.0)
+    for epsilon in (0.0, 0.2, 0.6):
+        for relation, p, q in (
+            ("add_remove", base, more),
+            ("add_remove", more, base),
+            ("replace_one", base, moved),
+        ):
+            cost = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+            assert cost <= race_delta(rate, epsilon, relation)
+            assert cost > 0.0 or epsilon > 0.0
+
+
+# Planted bugs
+
+
+def next_pick(coverage, rate, noise, recorded, number):
+    known = recorded is not None and number < len(recorded)
+    return int(recorded[number]) if known else coverage.draw(rate, noise)
+
+
+def stop_when_covered(self, state, rate, noise, recorded=None, audit=None):
+    columns, masses = self._decoded(state)
+    picks = []
+    for grid in self.grids:
+        coverage = Coverage(grid, grid.places_of(columns), masses)
+        for _ in range(self.n_picks):
+            if not coverage.offer().places.size:
+                break
+            audit(coverage)
+            place = next_pick(coverage, rate, noise, recorded, len(picks))
+            coverage.cover(place)
+            picks.append(place)
+    return np.array(picks)
+
+
+def skip_thin_radii(self, state, rate, noise, recorded=None, audit=None):
+    columns, masses = self._decoded(state)
+    picks = []
+    for grid in self.grids:
+        coverage = Coverage(grid, grid.places_of(columns), masses)
+        if coverage.offer().masses.max(initial=0) < 6:
+            continue
+        audit(coverage)
+        place = next_pick(coverage, rate, noise, recorded, len(picks))
+        coverage.cover(place)
+        picks.append(place)
+    return np.array(picks)
+
+
+@pytest.mark.parametrize("bug", [stop_when_covered, skip_thin_radii])
+def test_a_number_of_picks_that_depends_on_rows_is_caught(bug, monkeypatch):
+    monkeypatch.setattr(CoverQuery, "race", bug)
+    found = audit(ask(n_picks=6), np.array([[0.3, 0.3]] * 5), "add_remove")[1]
+    assert any("picks" in text for text in found)
+
+
+def test_counting_and_taking_away_by_different_distances_is_caught(monkeypatch):
+    """As when one is computed in another order of floats: the border is counted and stays."""
+    original = Coverage.cover
+
+    def shorter(self, place):
+        grid = self.grid
+        object.__setattr__(grid, "offsets", grid.offsets[(grid.offsets**2).sum(axis=1) < 2])
+        original(self, place)
+
+    monkeypatch.setattr(Coverage, "cover", shorter)
+    found = audit(ask(n_picks=6), rows_of(30), "add_remove")[1]
+    assert "a person is still counted after a pick that covers it" in found
+
+
+def test_picking_among_occupied_points_only_is_caught(monkeypatch):
+    def only_covered(self):
+        values = np.array(sorted(self._tally), dtype=np.int64)
+        return values, np.array([self._tally[v] for v in values.tolist()], dtype=np.int64)
+
+    monkeypatch.setattr(Coverage, "offers", only_covered)
+    found = audit(ask(n_picks=1), rows_of(8), "add_remove")[1]
+    assert "the number of points to choose from depends on the rows" in found
+
+
+def test_rescaling_by_the_rows_is_caught(monkeypatch):
+    original = CoverQuery.count
+
+    def scaled(self, state, chunk):
+        largest = np.abs(chunk.X).max(initial=1e-9)
+        original(self, state, Chunk(chunk.X / largest, None, None))
+
+    monkeypatch.setattr(CoverQuery, "count", scaled)
+    assert audit(ask(), rows_of(30), "add_remove")[1]
+
+
+# Releases
+
+
+def test_picks_are_recorded_and_handed_back():
+    query, step = ask(), Step("cover", RaceChoice(0.2))
+    with use_tape(Tape()) as first:
+        released = release(sketch_of(query, rows_of(40)), step, "add_remove", noise_generator(0))
+    with use_tape(Tape(first.records)) as second:
+        again = release(
+            sketch_of(query, rows_of(90, seed=7)), step, "add_remove", noise_generator(1)
+        )
+    assert np.array_equal(again.values[0], released.values[0])
+    assert len(first.records[0].exact) == len(second.records[0].exact) == 6
+    assert not released.values[0].flags.writeable
+
+
+def test_picks_do_not_depend_on_numpy_settings():
+    query, X = ask(), np.vstack([np.zeros((20_000, 2)), rows_of(5)])
+    usual = run(query, X, rate=0.5)[0]
+    with np.errstate(all="raise"):
+        assert np.array_equal(run(query, X, rate=0.5)[0], usual)
+
+
+def test_sketches_of_parts_make_the_same_picks():
+    query, X = ask(), rows_of(500)
+    whole = sketch_of(query, X).race(0.3, noise_generator(2))
+    parts = [sketch_of(query, X[i::3]) for i in range(3)]
+    merged = parts[2].merge(parts[0]).merge(parts[1])
+    assert np.array_equal(merged.race(0.3, noise_generator(2)), whole)
+
+
+# Counts of clusters
+
+
+def test_cluster_counts_and_their_sensitivity():
+    centers = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.9]])
+    query = ClusterCounts(frame_of(2), centers, np.ones(3), (1.0,))
+    X = np.array([[-1.0, 0.0], [0.4, 0.1], [0.5, 0.2], [0.0, 0.0]])
+    assert sketch_of(query, X).exact_blocks()[0].tolist() == [2, 2, 0]
+    weighted = ClusterCounts(frame_of(2), centers, np.ones(3), (1.0,), units=WEIGHT_UNITS)
+    assert sketch_of(weighted, X, np.array([1, 2, 3, 4])).exact_blocks()[0].tolist() == [5, 5, 0]
+    assert query.sensitivity("add_remove") == Sensitivity.single(1, 1)
+    assert query.sensitivity("replace_one") == Sensitivity.single(2, 2)
+    assert weighted.sensitivity("add_remove").l2_squared == ((WEIGHT_UNITS**2,),)

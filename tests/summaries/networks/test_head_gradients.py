@@ -1,0 +1,199 @@
+"""Clipped gradients of a head: the right ones, never longer than stated, each of its row alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.summaries.networks.head_gradients import (
+    ClippedGradients,
+    HeadFrame,
+    HeadPoint,
+    PredictedClasses,
+    probabilities,
+)
+from skdp_bary.summaries.networks.row_features import RowFeatures
+from skdp_bary.summaries.rows.persons import Chunk
+
+RNG = np.random.default_rng(0)
+WIDTH, HIDDEN, CLASSES, AXES, DIRECTIONS = 5, 7, 3, 4, 6
+X = RNG.normal(size=(300, WIDTH)) * np.exp(RNG.normal(size=(300, 1)))
+LIMIT = 1 << 22
+
+
+def jittered(rows, draws):
+    return rows + draws[:, :WIDTH] - 0.5
+
+
+def opposite(rows, draws):
+    """Views on both sides of a border: their gradients nearly cancel, or add up."""
+    return rows * np.where(draws[:, :1] < 0.5, -3.0, 3.0)
+
+
+def frame(views=jittered, n_views=2):
+    features = RowFeatures(
+        None, None, views, None, np.zeros(WIDTH), np.ones(WIDTH), 30.0, 1
+    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    return HeadFrame(
+        features,
+        n_views,
+        rng.normal(size=(HIDDEN, WIDTH)),
+        rng.normal(size=HIDDEN),
+        np.linalg.qr(rng.normal(size=(WIDTH, AXES)))[0].T,
+        np.linalg.qr(rng.normal(size=(HIDDEN, DIRECTIONS)))[0].T,
+        rng.random(HIDDEN),
+        40.0,
+    )
+
+
+def point():
+    rng = np.random.default_rng(2)
+    return HeadPoint(
+        0.3 * rng.normal(size=(DIRECTIONS, AXES + 1)), rng.normal(size=(CLASSES, HIDDEN + 1))
+    )
+
+
+def gradients(clip, *, views=jittered, n_views=2, units=1):
+    adjust = np.array([0.3, 0.0, -0.3])
+    return ClippedGradients(frame(views, n_views), point(), adjust, clip, units)
+
+
+def answer(query, rows, masses=None):
+    state = query.zeros()
+    query.count(state, Chunk(rows, None, masses))
+    return query.blocks(state)[0]
+
+
+def loss(query, row, here, label):
+    """Mean cross-entropy of the views of one row, in floats, as the module's text says it."""
+    f = query.frame
+    total = 0.0
+    for view in range(1, 1 + f.n_views):
+        features = f.features.public(row[None], view)[0]
+        weights = f.weights + f.directions.T @ here.inner[:, :-1] @ f.axes
+        hidden = np.maximum(weights @ features + f.offsets + f.directions.T @ here.inner[:, -1], 0)
+        scores = here.outer[:, :-1] @ (hidden - f.hidden_center) + here.outer[:, -1]
+        total -= scores[label] - np.log(np.exp(scores - scores.max()).sum()) - scores.max()
+    return total / f.n_views
+
+
+def label_of(query, row):
+    views = query.frame.read(row[None])
+    return int((query.frame.forward(views[0], query.point)[2] - query.adjust).argmax())
+
+
+def numeric_gradient(query, row, size=1e-5):
+    label, found = label_of(query, row), []
+    for name in ("inner", "outer"):
+        weights = getattr(query.point, name)
+        for place in np.ndindex(weights.shape):
+            step = np.zeros_like(weights)
+            step[place] = size
+            up, down = (replace(query.point, **{name: weights + s}) for s in (step, -step))
+            found.append((loss(query, row, up, label) - loss(query, row, down, label)) / 2 / size)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_short_gradients_are_those_of_the_mean_loss_over_views(place):
+    query = gradients(clip=60.0)
+    given = answer(query, X[place : place + 1]) * query.unit
+    expected = numeric_gradient(query, X[place])
+    np.testing.assert_allclose(given, expected, atol=0.01 * np.linalg.norm(expected) + 0.01)
+
+
+def test_long_gradients_keep_their_direction():
+    answers = np.stack([answer(gradients(60.0), row[None]) for row in X[:20]])
+    longest = np.linalg.norm(answers, axis=1).argmax()
+    whole, cut = answers[longest], answer(gradients(0.05), X[longest : longest + 1])
+    assert np.linalg.norm(cut) > 0.98 * LIMIT
+    cosine = whole @ cut / np.linalg.norm(whole) / np.linalg.norm(cut)
+    assert cosine > 0.999
+
+
+@pytest.mark.parametrize("clip", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("views", [jittered, opposite])
+def test_no_row_is_longer_than_stated(clip, views):
+    """In exact integers, with views that cancel and rows far away among them."""
+    query = gradients(clip, views=views)
+    rows = np.vstack([X, 1e3 * X[:30], [[1e300, 0, 0, 0, 0]], np.zeros((1, WIDTH))])
+    squares = [int(sum(int(v) ** 2 for v in answer(query, row[None]))) for row in rows]
+    assert max(squares) <= LIMIT**2
+    if clip <= 0.1:
+        assert max(squares) >= 0.95 * LIMIT**2
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (0.5, 0.5), (0.9, 0.1), (0.3, 0.3, 0.4)])
+def test_the_rows_of_a_person_are_no_longer_than_one(shares):
+    units = 1 << 20
+    query = gradients(0.01, units=units)
+    masses = np.array([int(share * units) for share in shares])
+    for start in range(0, 60, len(shares)):
+        rows = np.repeat(X[start : start + 1], len(shares), axis=0)
+        total = answer(query, rows, masses)
+        assert sum(int(v) ** 2 for v in total) <= LIMIT**2
+    assert np.linalg.norm(total.astype(float)) > 0.9 * LIMIT
+
+
+@pytest.mark.parametrize("query", [gradients(0.1), PredictedClasses(frame(), point())])
+def test_a_row_adds_the_same_beside_any_others(query):
+    alone = sum(answer(query, row[None]) for row in X)
+    np.testing.assert_array_equal(answer(query, X), alone)
+    np.testing.assert_array_equal(answer(query, np.asfortranarray(X[::-1])), alone)
+    np.testing.assert_array_equal(answer(query, X[1:]), alone - answer(query, X[:1]))
+
+
+def test_blocks_and_bounded_memory_change_nothing(monkeypatch):
+    whole = answer(gradients(0.1), X)
+    monkeypatch.setattr("skdp_bary.summaries.networks.head_gradients._BLOCK_ROWS", 7)
+    np.testing.assert_array_equal(answer(gradients(0.1), X), whole)
+    monkeypatch.setattr("skdp_bary.summaries.networks.head_gradients._MOST_CACHED", 0)
+    np.testing.assert_array_equal(answer(gradients(0.1), X), whole)
+
+
+def test_classes_are_those_of_the_largest_score():
+    query = PredictedClasses(frame(), point())
+    expected = np.zeros(CLASSES, dtype=int)
+    for row in X:
+        views = query.frame.read(row[None])
+        expected[query.frame.forward(views[0], query.point)[2].argmax()] += 1
+    np.testing.assert_array_equal(answer(query, X), expected)
+    assert answer(query, X, np.full(len(X), 3)).sum() == 3 * len(X)
+
+
+def test_adjusted_scores_change_labels_only():
+    query = gradients(1.0)
+    far = replace(query, adjust=np.array([1e6, 0.0, 1e6]))
+    assert {label_of(far, row) for row in X[:50]} == {1}
+    assert {label_of(query, row) for row in X[:50]} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_sensitivities(relation):
+    factor = 1 if relation == "add_remove" else 2
+    query = gradients(0.5, units=5)
+    assert query.sensitivity(relation).l2_squared == ((factor**2 * LIMIT**2,),)
+    width = DIRECTIONS * (AXES + 1) + CLASSES * (HIDDEN + 1)
+    assert query.sensitivity(relation).l1[0][0] ** 2 >= width * factor**2 * LIMIT**2
+    counts = PredictedClasses(frame(), point(), units=5)
+    assert counts.sensitivity(relation).l1 == ((5 * factor,),)
+    assert counts.sensitivity(relation).l2_squared == ((25 * factor,),)
+
+
+def test_gradient_is_read_back_in_shape():
+    query = gradients(0.5)
+    total = answer(query, X)
+    read = query.gradient(total)
+    flat = np.concatenate([read.inner.ravel(), read.outer.ravel()])
+    np.testing.assert_allclose(flat, total * query.unit)
+    assert (read.inner.shape, read.outer.shape) == (query.point.inner.shape, (3, HIDDEN + 1))
+
+
+def test_probabilities_are_close_to_the_exponentials():
+    scores = RNG.normal(size=(50, 4)) * 5.0
+    masses = np.exp(scores)
+    expected = masses / masses.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(probabilities(scores), expected, atol=2e-3)
+    np.testing.assert_allclose(probabilities(np.array([[1e9, 0.0]])), [[1.0, 0.0]], atol=1e-8)

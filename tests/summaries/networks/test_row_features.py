@@ -1,0 +1,137 @@
+"""Features of rows depend on one row alone, whatever somebody else's code does."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.geometry import Box
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.moments.moments import Moments
+from skdp_bary.summaries.networks.row_features import FeaturesOf, RowFeatures, row_draws
+from skdp_bary.summaries.rows.persons import Chunk
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+
+
+def features(*, row_map=None, views=None, extract=None, domain=None, block_rows=1):
+    return RowFeatures(
+        domain, row_map, views, extract, np.zeros(3), np.ones(3), 10.0, block_rows
+    )  # fmt: skip
+
+
+def jittered(rows, draws):
+    return rows + draws[:, :3]
+
+
+def test_features_are_rows_on_a_lattice():
+    maps = features()
+    np.testing.assert_allclose(maps.lattice.restore(maps.integers(X)), X, atol=2e-5)
+    np.testing.assert_array_equal(maps.public(X), maps.lattice.restore(maps.integers(X)))
+
+
+def test_maps_come_in_order():
+    maps = features(
+        domain=Box([-1.0] * 3, [1.0] * 3),
+        row_map=lambda rows: rows + 1.0,
+        views=lambda rows, draws: rows * 2.0,
+        extract=lambda rows: rows - 3.0,
+    )
+    expected = (np.clip(X, -1.0, 1.0) + 1.0) * 2.0 - 3.0
+    np.testing.assert_allclose(maps.lattice.restore(maps.integers(X, view=1)), expected, atol=2e-5)
+
+
+def test_features_do_not_tell_where_a_row_lay():
+    """Kernels round otherwise at other addresses, and a removed row moves all later ones."""
+
+    def by_address(*arrays):
+        return arrays[0] + [float(array.ctypes.data % 64 != 0) for array in arrays][-1]
+
+    moved = np.empty(X.size + 3)[3:].reshape(X.shape)
+    moved[...] = X
+    for maps in (
+        features(row_map=by_address),
+        features(extract=by_address),
+        features(views=by_address, block_rows=4),
+    ):
+        np.testing.assert_array_equal(maps.integers(X, view=0), maps.integers(moved, view=0))
+        view = int(maps.views is not None)
+        found = maps.lattice.restore(maps.integers(moved, view))
+        np.testing.assert_allclose(found, X, atol=2e-5)
+
+
+@pytest.mark.parametrize("block_rows", [1, 7])
+def test_views_follow_their_rows(block_rows):
+    maps = features(views=jittered, block_rows=block_rows)
+    whole = maps.integers(X, view=1)
+    assert (whole != maps.integers(X)).any(axis=1).all()
+    assert (whole != maps.integers(X, view=2)).any(axis=1).all()
+    np.testing.assert_array_equal(maps.integers(X[::-1], view=1)[::-1], whole)
+    np.testing.assert_array_equal(maps.integers(X[1:], view=1), whole[1:])
+
+
+def test_draws_are_uniform_and_differ():
+    draws = row_draws(np.random.default_rng(1).normal(size=(5000, 2)), 1)
+    assert draws.shape == (5000, 8)
+    assert ((draws >= 0.0) & (draws < 1.0)).all()
+    np.testing.assert_allclose(draws.mean(axis=0), 0.5, atol=0.02)
+    np.testing.assert_allclose(draws.std(axis=0), 12**-0.5, atol=0.02)
+    assert np.abs(np.corrcoef(draws.T) - np.eye(8)).max() < 0.06
+
+
+def test_statistics_of_a_batch_cannot_enter():
+    def standardized(rows):
+        return (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1.0)
+
+    maps = features(extract=standardized)
+    np.testing.assert_array_equal(maps.integers(X)[:3], maps.integers(X[:3]))
+    careless = features(extract=standardized, block_rows=20)
+    assert (careless.integers(X)[:3] != careless.integers(X[:3])).any()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_features_that_are_no_numbers_count_as_the_center(bad):
+    maps = features(extract=lambda rows: np.where(rows[:, :1] > 0.0, bad, rows))
+    found = maps.integers(X)
+    assert not found[X[:, 0] > 0.0].any()
+    assert found[X[:, 0] < 0.0].any(axis=1).all()
+
+
+def test_features_stay_in_the_ball():
+    maps = features()
+    far = maps.integers(np.array([[1e300, 0.0, 0.0], [50.0, -50.0, 50.0]]))
+    assert ((far**2).sum(axis=1) <= 4**20).all()
+    assert far[0].tolist() == [1 << 20, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["row_map", "views", "extract"])
+def test_maps_that_lose_rows_are_refused(name):
+    maps = features(**{"views": jittered, name: lambda rows, *draws: rows[:0]})
+    parameter = "estimator" if name == "extract" else name
+    with pytest.raises(ValueError, match=f"{parameter} must return one row for every row"):
+        maps.integers(X, view=1)
+
+
+def test_a_query_about_features_is_the_query_about_them():
+    maps = features(extract=lambda rows: 2.0 * rows)
+    axes = np.eye(3)[:2]
+    query = FeaturesOf(maps, axes, Moments(np.zeros((1, 2)), 5.0))
+    given = Sketch(query).update(Chunk(X, None, None)).exact_blocks()
+    mapped = maps.lattice.restore(maps.integers(X))[:, :2]
+    direct = Sketch(query.query).update(Chunk(mapped, None, None)).exact_blocks()
+    for mine, theirs in zip(given, direct, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert query.sensitivity("add_remove") == query.query.sensitivity("add_remove")
+    assert query.weights() == query.query.weights()
+
+
+def test_features_are_computed_once_for_rows_that_are_read_again():
+    calls = []
+
+    def counted(rows):
+        calls.append(len(rows))
+        return rows
+
+    query = FeaturesOf(features(extract=counted), np.eye(3), Moments(np.zeros((1, 3)), 5.0))
+    chunk = Chunk(X, None, None)
+    for _ in range(3):
+        Sketch(query).update(chunk)
+    assert calls == [1] * len(X)

@@ -1,0 +1,377 @@
+"""Dask collections, delayed chunks, Parquet files: the same integers, and only sketches travel."""
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from skdp_bary.geometry import Box
+from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.summaries.asking import counting as _reduce
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.asking.packed import PackedIntegers
+from skdp_bary.summaries.moments.bounds import ClippedSum
+from skdp_bary.summaries.rows.dask import distinct_labels, named_columns
+from skdp_bary.summaries.rows.dask_persons import person_keys
+from skdp_bary.summaries.rows.persons import Rows
+from skdp_bary.summaries.rows.sources import is_chunked, is_dask, open_source
+from skdp_bary.summaries.trees.hierarchy import CellCounts
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+N = 1003
+CLASSES = np.array(["a", "b"])
+rng = np.random.default_rng(0)
+X = rng.random((N, 3))
+Y = CLASSES[rng.integers(2, size=N)]
+W = rng.random(N)
+FRAME = pd.DataFrame(X, columns=["u", "v", "w"])
+LABELLED = FRAME.assign(label=Y, weight=W)
+UNIT_BOX = Box([0.0] * 3, [1.0] * 3)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def one_thread():
+    """Nothing runs on the cluster of this module."""
+    with dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"}):
+        yield
+
+
+def integers(source, n_classes=2):
+    rows = Rows(source)
+    found = []
+    for query in (
+        CellCounts(CellTree(UNIT_BOX, 6), n_classes, rows.person_units),
+        ClippedSum(1.2, 3, rows.person_units),
+    ):
+        found += [b.tolist() for b in collect(query, rows).exact_blocks()]
+    return found
+
+
+def plain(X, **options):
+    return integers(open_source(X, **options), n_classes=1)
+
+
+def in_memory(**options):
+    return integers(open_source(X, Y, sample_weight=W, classes=CLASSES, **options))
+
+
+def array_source(rows, **options):
+    return open_source(
+        da.from_array(X, chunks=(rows, 2)),
+        da.from_array(Y, chunks=rows),
+        sample_weight=da.from_array(W, chunks=rows),
+        classes=CLASSES,
+        **options,
+    )
+
+
+def frame_source(frame, **options):
+    return open_source(
+        frame[["u", "v", "w"]],
+        frame["label"],
+        sample_weight=frame["weight"],
+        classes=CLASSES,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("rows", [N, 100, 37])
+def test_arrays(client, rows):
+    source = array_source(rows)
+    assert source.n_parts == -(-N // rows)
+    assert source.count_persons() == N
+    assert integers(source) == in_memory()
+
+
+@pytest.mark.parametrize("parts", [1, 12])
+def test_dataframes(client, parts):
+    source = frame_source(dd.from_pandas(LABELLED, npartitions=parts))
+    assert source.n_features == 3
+    assert source.count_persons() == N
+    assert integers(source) == in_memory()
+
+
+def test_empty_partitions(one_thread):
+    cut = ((0, 400, 0, 0, 603, 0), 3)
+    assert plain(da.from_array(X, chunks=cut)) == plain(X)
+    frame = dd.from_pandas(LABELLED, npartitions=9)
+    frame = frame[frame["u"] < 0.05]
+    kept = X[:, 0] < 0.05
+    found = integers(frame_source(frame, groups=frame["label"]))
+    assert found == integers(
+        open_source(X[kept], Y[kept], sample_weight=W[kept], groups=Y[kept], classes=CLASSES)
+    )
+
+
+class TestDelayedChunks:
+    def chunks(self, cuts):
+        make = dask.delayed(lambda rows: (X[rows], Y[rows], W[rows]), pure=False)
+        return [make(rows) for rows in np.split(np.arange(N), cuts)]
+
+    @pytest.mark.parametrize("cuts", [[], [5, 5, 900], list(range(90, N, 91))])
+    def test_a_list_of_them(self, one_thread, cuts):
+        chunks = self.chunks(cuts)
+        assert is_dask(chunks) and not is_chunked(chunks)
+        source = open_source(chunks, classes=CLASSES)
+        assert (source.n_features, source.weighted) == (3, True)
+        assert integers(source) == in_memory()
+
+    def test_ids_beside_them(self, one_thread):
+        people = rng.integers(40, size=N)
+        ids = [dask.delayed(part) for part in np.split(people, [300, 640])]
+        source = open_source(self.chunks([300, 640]), groups=ids, classes=CLASSES)
+        assert integers(source) == in_memory(groups=people)
+
+    def test_results_that_a_client_holds(self, client):
+        assert plain(client.scatter([X[:500], X[500:]])) == plain(X)
+
+    def test_labels_are_in_the_chunks(self):
+        with pytest.raises(ValueError, match="labels inside the chunks"):
+            open_source(self.chunks([10]), Y)
+        with pytest.raises(ValueError, match="as a list of them"):
+            open_source(self.chunks([10])[0])
+
+    def test_chunks_must_agree(self, one_thread):
+        narrow = [dask.delayed(X), dask.delayed(X[:, :2])]
+        with pytest.raises(ValueError, match="2 features, but X has 3"):
+            plain(narrow)
+        wider = [dask.delayed(FRAME), dask.delayed(LABELLED[["u", "v", "w", "weight"]])]
+        with pytest.raises(ValueError, match="not known \\['weight'\\]"):
+            plain(wider)
+        with pytest.raises(ValueError, match="Either every chunk"):
+            plain([dask.delayed((X, None, W)), dask.delayed((X, None))])
+
+    def test_columns_are_matched_by_name(self, one_thread):
+        turned = [dask.delayed(FRAME[:500]), dask.delayed(FRAME[500:][["w", "u", "v"]])]
+        assert plain(turned) == plain(X)
+        with pytest.raises(ValueError, match="names of columns"):
+            plain([dask.delayed(FRAME[:500]), dask.delayed(X[500:])])
+
+    def test_partitions_of_files_are_matched_by_name(self, one_thread):
+        parts = [dask.delayed(FRAME[:500]), dask.delayed(FRAME[500:][["w", "u", "v"]])]
+        frame = dd.from_delayed(parts, meta=FRAME[:0], verify_meta=False)
+        assert plain(frame) == plain(X)
+        ids = frame.map_partitions(lambda part: part.index % 7, meta=("id", "int64"))
+        found = integers(open_source(frame, groups=ids), 1)
+        assert found == integers(open_source(X, groups=np.arange(N) % 7), 1)
+
+
+IDS = {
+    "integers": rng.integers(60, size=N),
+    "strings": np.char.add("né ", rng.integers(60, size=N).astype(str)),
+    "huge": rng.integers(60, size=N).astype(np.uint64) + (1 << 63),
+}
+
+
+LOW = [-2085204138429401052, -838663554466951795, 3, -1, 0, -4289214879105171210]
+HIGH = [6093429853142649967, -8105150779685806165, 0, 0, 2, -4187961790455171307]
+
+
+class TestPersons:
+    @pytest.mark.parametrize("kind", IDS)
+    def test_a_shuffle_brings_their_rows_together(self, one_thread, kind):
+        people = IDS[kind]
+        options = {"mass_bounds": (0.1, 0.9)}
+        source = array_source(101, groups=da.from_array(people, chunks=101), **options)
+        assert integers(source) == in_memory(groups=people, **options)
+        assert source.count_persons() == len(set(people.tolist()))
+        assert not source.persons_have_one_class
+
+    def test_processes_agree_about_who_is_who(self, client):
+        people = IDS["strings"]
+        source = array_source(101, groups=da.from_array(people, chunks=101))
+        assert integers(source) == in_memory(groups=people)
+        frame = dd.from_pandas(LABELLED.assign(who=people), npartitions=7)
+        assert integers(frame_source(frame, groups=frame["who"])) == in_memory(groups=people)
+
+    def test_keys_follow_from_ids_alone(self):
+        """Numbers as they are: what Python hashes strings to differs between processes."""
+        low, high = person_keys(np.array(["a", "né", 3, -1, None, 1 << 70], dtype=object), 6)
+        assert low.tolist() == LOW
+        assert high.tolist() == HIGH
+        for other in (np.array(["né"]), pd.Series(["né"], dtype="string")):
+            assert [words.tolist() for words in person_keys(other, 1)] == [LOW[1:2], HIGH[1:2]]
+
+    def test_ids_of_several_kinds(self, one_thread):
+        """They count as equal just where they do in memory."""
+        people = np.empty(N, dtype=object)
+        people[:] = [[7, True, 1, "1", "7", None, np.nan, np.int8(7)][i % 8] for i in range(N)]
+        parts = [dask.delayed(part) for part in np.array_split(people, 4)]
+        source = open_source([dask.delayed(p) for p in np.array_split(X, 4)], groups=parts)
+        assert source.count_persons() == 5
+        assert integers(source, 1) == plain(X, groups=people)
+
+    @pytest.mark.parametrize("bad", [np.zeros(N), np.full(N, None).astype(object)])
+    def test_ids_that_workers_could_read_differently_are_refused(self, one_thread, bad):
+        if bad.dtype == object:
+            bad[3] = 1.5
+        source = open_source(da.from_array(X, chunks=(400, 3)), groups=da.from_array(bad, 400))
+        with pytest.raises(ValueError, match="must hold integers or strings"):
+            integers(source, 1)
+
+    def test_an_index_in_order_needs_no_shuffle(self, one_thread, monkeypatch):
+        from skdp_bary.summaries.rows import dask_persons as _dask_groups
+
+        monkeypatch.delattr(_dask_groups, "gathered")
+        people = IDS["integers"]
+        frame = dd.from_pandas(LABELLED.set_index(people).sort_index(), npartitions=6)
+        assert frame.known_divisions
+        source = frame_source(frame, groups=frame.index)
+        assert integers(source) == in_memory(groups=people)
+        assert source.count_persons() == 60
+
+    def test_divisions_are_not_believed(self, one_thread):
+        frame = dd.from_pandas(LABELLED.set_index(IDS["integers"]).sort_index(), npartitions=6)
+        wrong = dd.from_delayed(frame.to_delayed()[::-1], divisions=frame.divisions)
+        with pytest.raises(ValueError, match="outside the divisions"):
+            integers(frame_source(wrong, groups=wrong.index))
+
+    def test_persons_of_one_class(self, one_thread):
+        source = array_source(200, groups=da.from_array(Y, chunks=200))
+        assert source.persons_have_one_class
+        assert array_source(200).persons_have_one_class
+
+
+class TestFiles:
+    """A reader of files may cut partitions anew when it is asked for fewer columns."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        ids = pd.Index(IDS["integers"], name="who")
+        frame = LABELLED.set_index(ids).sort_index()
+        dd.from_pandas(frame, npartitions=5).to_parquet(tmp_path)
+        return tmp_path
+
+    def test_columns_stay_beside_their_rows(self, one_thread, folder):
+        assert integers(frame_source(dd.read_parquet(folder))) == in_memory()
+
+    @pytest.mark.parametrize("calculate_divisions", [True, False])
+    def test_persons_of_the_index(self, one_thread, folder, calculate_divisions):
+        frame = dd.read_parquet(folder, calculate_divisions=calculate_divisions)
+        assert frame.known_divisions == calculate_divisions
+        source = frame_source(frame, groups=frame.index)
+        assert integers(source) == in_memory(groups=IDS["integers"])
+
+
+class TestNames:
+    def test_columns_that_are_named(self, one_thread):
+        frame = dd.from_pandas(LABELLED.assign(who=IDS["integers"]), npartitions=3)
+        rows, y, groups, weights = named_columns(frame, "label", "who", "weight")
+        assert list(rows.columns) == ["u", "v", "w"]
+        source = open_source(rows, y, groups=groups, sample_weight=weights, classes=CLASSES)
+        assert integers(source) == in_memory(groups=IDS["integers"])
+
+    def test_the_index_may_be_named(self):
+        frame = dd.from_pandas(FRAME.rename_axis("who"), npartitions=3)
+        rows, _, groups, _ = named_columns(frame, None, "who", None)
+        assert list(rows.columns) == list(FRAME.columns)
+        assert groups.known_divisions
+
+    def test_there_is_no_such_column(self):
+        with pytest.raises(ValueError, match="groups='who' is no column"):
+            named_columns(dd.from_pandas(FRAME, npartitions=1), None, "who", None)
+
+    @pytest.mark.parametrize("place", ["part.0.parquet", "", "*.parquet", "folder/"])
+    def test_parquet(self, one_thread, tmp_path, place):
+        pytest.importorskip("pyarrow")
+        folder = tmp_path / "folder"
+        dd.from_pandas(LABELLED, npartitions=3).to_parquet(folder)
+        n_rows = len(pd.read_parquet(folder / "part.0.parquet")) if place[:1] == "p" else N
+        path = f"{tmp_path}/folder/" if place == "folder/" else folder / place
+        rows, y, _, weights = named_columns(path, "label", None, "weight")
+        source = open_source(rows, y, sample_weight=weights, classes=CLASSES)
+        whole = open_source(X[:n_rows], Y[:n_rows], sample_weight=W[:n_rows], classes=CLASSES)
+        assert integers(source) == integers(whole)
+
+    def test_text_that_is_no_path(self):
+        with pytest.raises(ValueError, match="must name Parquet files"):
+            named_columns("rows", None, None, None)
+
+    def test_labels_of_a_collection_are_found_by_the_workers(self, one_thread):
+        found = distinct_labels(da.from_array(Y, chunks=50))
+        assert found.tolist() == ["a", "b"] == distinct_labels(Y).tolist()
+
+
+class TestWhatTravels:
+    def test_only_packed_integers_come_back(self, client, monkeypatch):
+        results = []
+        delayed = pytest.importorskip("dask.delayed").Delayed
+        compute = delayed.compute
+
+        def spy(self, **options):
+            results.append(compute(self, **options))
+            return results[-1]
+
+        monkeypatch.setattr(delayed, "compute", spy)
+        integers(array_source(100))
+        assert len(results) == 2
+        assert all(isinstance(part, PackedIntegers) for state in results for part in state)
+
+    def test_workers_see_neither_budget_nor_randomness(self, monkeypatch):
+        """What is sent is the query and facts about columns, from which no noise can be guessed."""
+        from skdp_bary import BudgetAccountant, PrivateMeasure
+
+        sent = []
+        parts = _reduce.DaskSource.on_every_part
+
+        def spy(self, function, *public):
+            sent.append(cloudpickle.dumps((function, public, self.reader)))
+            return parts(self, function, *public)
+
+        monkeypatch.setattr(_reduce.DaskSource, "on_every_part", spy)
+        budget = BudgetAccountant(3.0)
+        budget.spend(0.123, who="somebody")
+        measure = PrivateMeasure(bounds=(0, 1), n_hint=N, accountant=budget)
+        measure.fit(da.from_array(X, chunks=(500, 3)))
+        assert len(sent) == 1
+        for word in (b"accountant", b"somebody", b"_noise", b"Generator", b"epsilon", b"_ledger"):
+            assert word not in sent[0]
+
+    def test_merging_is_a_tree_of_eight(self, one_thread, monkeypatch):
+        sizes = []
+        merge = _reduce._merge_packed
+        monkeypatch.setattr(
+            _reduce,
+            "_merge_packed",
+            lambda query, parts: sizes.append(len(parts)) or merge(query, parts),
+        )
+        collect(ClippedSum(1.2, 3), Rows(open_source(da.from_array(X, chunks=(10, 3)))))
+        assert max(sizes) == 8 and sum(sizes) == 101 + 13 + 2
+
+
+def test_errors_of_workers_reach_the_caller(client):
+    bad = X.copy()
+    bad[700, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        plain(da.from_array(bad, chunks=(100, 3)))
+    labels = da.from_array(np.full(N, "z"), chunks=100)
+    with pytest.raises(ValueError, match="not among the public classes"):
+        integers(open_source(da.from_array(X, chunks=(100, 3)), labels, classes=CLASSES))
+
+
+def test_what_does_not_fit_together_is_refused():
+    given = da.from_array(X, chunks=(100, 3))
+    with pytest.raises(ValueError, match="groups must be a Dask collection too"):
+        open_source(given, groups=np.arange(N))
+    with pytest.raises(ValueError, match="y must be a Dask collection too"):
+        open_source(given, Y, classes=CLASSES)
+    with pytest.raises(ValueError, match="y has 2 partitions, but X has 11"):
+        open_source(given, da.from_array(Y, chunks=502), classes=CLASSES)
+    with pytest.raises(ValueError, match="two dimensions"):
+        open_source(da.from_array(W, chunks=100))

@@ -1,0 +1,74 @@
+"""One person's id or label must not change how those of others are read."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp_bary import PrivateMeasure
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.summaries.rows.persons import encode_labels, encode_persons
+
+LARGE = [2**60 + i for i in range(40)]
+
+
+def same_partition(a, b):
+    return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
+
+
+@pytest.mark.parametrize("odd", [2**63 + 5, 0.5, None, float("nan"), "a", pd.NA, ("x", 1)])
+def test_an_odd_id_leaves_the_others_apart(odd):
+    codes = encode_persons([*LARGE, odd], 41)
+    assert same_partition(codes[:40], LARGE)
+    assert codes[40] == 40
+
+
+@pytest.mark.parametrize("odd", [2**63 + 5, 0.5, None, float("nan"), "a"])
+def test_adding_a_person_with_an_odd_id_costs_what_was_paid(odd):
+    X = np.full((41, 2), 0.5)
+    report = replay_sensitivity(
+        PrivateMeasure(bounds=(0, 1), depth=2, n_hint=40),
+        X,
+        X[:40],
+        groups=[*LARGE, odd],
+        neighbor_groups=LARGE,
+    )
+    assert report.holds, report
+
+
+def test_nullable_integers_with_a_missing_id():
+    ids = pd.Series([*LARGE, None, None], dtype="Int64")
+    codes = encode_persons(ids, 42)
+    assert len(set(codes[:40])) == 40
+    assert codes[40] == codes[41] == 40
+
+
+def test_equal_ids_without_an_order_are_one_person():
+    ids = np.array([3, np.nan] * 200, dtype=object)
+    codes = encode_persons(ids, 400)
+    assert set(codes[::2]) == {codes[0]}
+    assert set(codes[1::2]) == {codes[1]}
+    sets = np.array([frozenset("ab"), frozenset("ba"), frozenset("c")], dtype=object)
+    assert encode_persons(sets, 3).tolist() == [0, 0, 1]
+
+
+def test_float_ids_are_refused():
+    with pytest.raises(ValueError, match="integers or strings"):
+        encode_persons(np.array([1.0, 2.0]), 2)
+
+
+def test_a_large_label_leaves_the_others_apart():
+    classes = np.array([2**60, 2**60 + 1, 2**63 + 5], dtype=np.uint64)
+    labels = [2**60, 2**60 + 1] * 3 + [2**63 + 5]
+    assert encode_labels(labels, classes, 7).tolist() == [0, 1] * 3 + [2]
+    assert encode_labels(np.array(labels, dtype=np.uint64), classes, 7).tolist()[-1] == 2
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+def test_labels_of_every_container(kind):
+    assert encode_labels(kind(["b", "a", "b"]), np.array(["a", "b"]), 3).tolist() == [1, 0, 1]
+
+
+def test_an_unknown_label_is_not_printed():
+    with pytest.raises(ValueError) as caught:
+        encode_labels(["a", "secret"], np.array(["a"]), 2)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,282 @@
+"""From rows to integers: checks that cannot be switched off, labels, weights, masses of persons."""
+
+import datetime
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdp_bary._values import as_floats
+from skdp_bary.summaries.rows.persons import (
+    PERSON_UNITS,
+    WEIGHT_UNITS,
+    check_floats,
+    column,
+    encode_labels,
+    encode_weights,
+    person_masses,
+    person_order,
+)
+from skdp_bary.summaries.rows.sources import open_source
+
+# Values
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.float32])
+def test_real_dtypes_become_float64(dtype):
+    X = check_floats(np.array([[0, 1], [1, 0]], dtype=dtype))
+    assert X.dtype == np.float64
+    assert X.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_floats_are_not_copied():
+    X = np.zeros((3, 2))
+    assert check_floats(X) is X
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_not_finite_is_refused_whatever_scikit_learn_is_told(value):
+    X = np.ones((5, 2))
+    X[3, 1] = value
+    with (
+        sklearn.config_context(assume_finite=True),
+        pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"),
+    ):
+        check_floats(X)
+
+
+def test_finite_rows_whose_sum_overflows_are_accepted():
+    X = np.full((4, 2), 1.7e308)
+    assert check_floats(X) is X
+
+
+@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2)), 5.0])
+def test_two_dimensions(X):
+    with pytest.raises(ValueError, match="two dimensions"):
+        check_floats(X)
+
+
+def masked(mask):
+    return np.ma.array([[0.0, 5.0]], mask=[mask])
+
+
+REFUSED = {
+    "text": ([["a"]], "must hold real numbers, got dtype str"),
+    "complex": ([[1j]], "Complex data not supported"),
+    "missing": ([[None]], "contains NaN"),
+    "date": (np.array([["2020"]], "datetime64[Y]"), "dates and durations"),
+    "duration": (np.array([[5]], "timedelta64[s]"), "dates and durations"),
+    "masked": (masked([False, True]), "X has masked entries"),
+    "masked rows": ([masked([True, False])[0]], "X has masked entries"),
+    "complex objects": (np.array([[1.0, np.complex128(2j)]], dtype=object), "Complex data"),
+    "durations as objects": (np.array([[np.timedelta64(5, "s")]], dtype=object), "dates and"),
+    "dates in a frame": (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), "column 'day'"),
+    "dates with a zone": (
+        pd.DataFrame({"day": pd.to_datetime(["2020-01-01"], utc=True)}),
+        "column 'day'",
+    ),
+    "durations in a frame": (pd.DataFrame({"t": pd.to_timedelta([5])}), "column 't'"),
+    "complex in a frame": (pd.DataFrame({"z": [1j], "a": [1]}), "column 'z'"),
+    "dates in polars": (pl.DataFrame({"day": [datetime.date(2020, 1, 1)]}), "column 'day'"),
+    "too large for a float": (np.array([[10**400]], dtype=object), "infinity"),
+}
+
+
+@pytest.mark.parametrize(("X", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_number_is_refused(X, message):
+    """Before anything is read of the rows, in arrays, frames and chunks."""
+    for call in (check_floats, open_source, lambda X: open_source([X])):
+        with pytest.raises((ValueError, TypeError), match=message):
+            list(call(X).read(0))
+
+
+def test_values_are_named_by_no_message():
+    with pytest.raises(TypeError, match="no string, date or other object, but a number") as caught:
+        check_floats(np.array([[1, "Mallory"]], dtype=object))
+    assert "Mallory" not in str(caught.value)
+
+
+def test_a_mask_that_hides_nothing_is_no_matter():
+    assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]
+
+
+@pytest.mark.parametrize("name", ["y", "groups", "sample_weight"])
+def test_masked_labels_persons_and_weights_are_refused(name):
+    given = {name: np.ma.array([1, 0], mask=[True, False])}
+    with pytest.raises(ValueError, match="masked entries"):
+        open_source(np.zeros((2, 1)), classes=np.array([0, 1]) if name == "y" else None, **given)
+
+
+def test_a_column_of_a_frame_is_read_by_its_own_type():
+    """What one row holds in one column changes no bit of what others hold elsewhere."""
+    large = 2**60 + 1
+    rows = {"a": [large, 3], "b": [0.1, 0.2], "c": [True, False]}
+    expected = [[float(large), 0.1, 1.0], [3.0, 0.2, 0.0]]
+    for frame in (pd.DataFrame(rows), pl.DataFrame(rows), pd.DataFrame(rows, dtype=object)):
+        assert check_floats(frame).tolist() == expected
+    nullable = pd.DataFrame(rows).convert_dtypes()
+    assert check_floats(nullable).tolist() == expected
+    nullable.loc[2] = [None, 0.5, True]
+    assert as_floats(nullable)[:2].tolist() == expected
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    "classes", [["b", "a", "c"], [3, 1, 2], [True, False], [0.5, -1.0]], ids=str
+)
+def test_labels_become_positions_in_the_given_order(classes):
+    classes = np.array(classes)
+    codes = np.array([1, 0, len(classes) - 1, 1])
+    assert (encode_labels(classes[codes], classes, 4) == codes).all()
+    assert (encode_labels(classes[codes].reshape(-1, 1), classes, 4) == codes).all()
+
+
+@pytest.mark.parametrize("y", [["a", "z"], [5, 1], ["", "b"], [np.nan, 1.0]], ids=str)
+def test_unknown_labels_are_named(y):
+    classes = np.array(["a", "b"]) if isinstance(y[1], str) else np.array([1, 2])
+    with pytest.raises(ValueError, match="not among the public classes"):
+        encode_labels(y, classes, 2)
+
+
+def test_labels_are_needed_and_as_many_as_rows():
+    with pytest.raises(ValueError, match="y is needed"):
+        encode_labels(None, np.array([1]), 2)
+    with pytest.raises(ValueError, match=r"y must have one value a row \(3\)"):
+        encode_labels([1, 1], np.array([1]), 3)
+    with pytest.raises(ValueError, match="sample_weight must have one value"):
+        column(np.ones((2, 2)), "sample_weight", 2)
+
+
+# Weights
+
+
+def test_weights_are_rounded_down_and_capped():
+    weights = encode_weights([0.0, 1.0, 7.0, 0.5, 1 / 3, 1e-300, np.nextafter(1, 0)], 7)
+    third = WEIGHT_UNITS // 3
+    full = WEIGHT_UNITS
+    assert weights.tolist() == [0, full, full, full // 2, third, 0, full - 1]
+    assert weights.dtype == np.int64
+    assert encode_weights(None, 7) is None
+
+
+@pytest.mark.parametrize("weight", [-1e-9, np.nan, np.inf])
+def test_weights_are_checked(weight):
+    with pytest.raises(ValueError, match="finite non-negative"):
+        encode_weights([1.0, weight], 2)
+
+
+# Masses of persons
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # person
+        st.integers(0, 1),  # label
+        st.sampled_from([-1.5, -0.0, 0.0, 2.0]),
+        st.sampled_from([0.0, 1.0]),
+        st.sampled_from([0, 1, 5, WEIGHT_UNITS // 3, WEIGHT_UNITS]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def reference(table):
+    """Masses by the rule in the docstring, in fractions, one person at a time."""
+    masses = [0] * len(table)
+    for person in {row[0] for row in table}:
+        own = sorted((row[1:], i) for i, row in enumerate(table) if row[0] == person)
+        total = sum(key[-1] for key, _ in own)
+        running = 0
+        for key, i in own:
+            if total:
+                upper = Fraction(PERSON_UNITS * (running + key[-1]), total)
+                masses[i] = int(upper) - int(Fraction(PERSON_UNITS * running, total))
+            running += key[-1]
+    return masses
+
+
+def masses_of(table):
+    person, label, *values, weight = np.array(table, dtype=float).T
+    return person_masses(
+        np.stack(values, axis=1), label.astype(int), person.astype(int), weight.astype(np.int64)
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows)
+def test_person_masses_are_the_running_floor(table):
+    assert masses_of(table).tolist() == reference(table)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows, st.randoms(use_true_random=False))
+def test_person_masses_do_not_depend_on_order_or_on_others(table, random):
+    masses = masses_of(table)
+    shuffled = list(range(len(table)))
+    random.shuffle(shuffled)
+    again = masses_of([table[i] for i in shuffled])
+    key = [row[1:] + (row[0],) for row in table]
+    first = sorted((key[i], m) for i, m in enumerate(masses))
+    assert first == sorted((key[i], m) for i, m in zip(shuffled, again, strict=True))
+    alone = [row for row in table if row[0] == table[0][0]]
+    kept = [m for row, m in zip(table, masses, strict=True) if row[0] == table[0][0]]
+    assert masses_of(alone).tolist() == kept
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows)
+def test_a_person_weighs_one_or_nothing(table):
+    masses = masses_of(table)
+    for person in {row[0] for row in table}:
+        own = [i for i, row in enumerate(table) if row[0] == person]
+        has_weight = any(table[i][-1] for i in own)
+        assert masses[own].sum() == (PERSON_UNITS if has_weight else 0)
+        assert (masses[own] >= 0).all()
+
+
+HOSTILE_VALUES = {
+    "zeros and extremes": [-0.0, 0.0, 5e-324, -5e-324, 1e308, -1e308, -1.0, 1.0],
+    "both zeros": [-0.0, 0.0],
+    "the same leading bits": 1.0 + 2.0**-52 * np.arange(40),
+    "both signs": np.random.default_rng(0).standard_normal(50),
+}
+
+
+@pytest.mark.parametrize("values", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_rows_are_ordered_as_by_lexsort(values, labelled):
+    """Whatever bits the one sort has room for, down to none for the values."""
+    rng = np.random.default_rng(1)
+    for n_persons in (1, 5, 2**20, 2**57, 2**62):
+        X = rng.choice(values, (300, 2))
+        persons = rng.integers(n_persons, size=300) if n_persons > 5 else np.arange(300) % n_persons
+        weights = rng.integers(3, size=300)
+        codes = rng.integers(2, size=300) if labelled and n_persons < 2**62 else None
+        keys = [weights, X[:, 1], X[:, 0], *([] if codes is None else [codes]), persons]
+        assert np.array_equal(person_order(X, codes, persons, weights), np.lexsort(keys))
+
+
+def test_values_do_not_change_how_a_person_divides_among_labels():
+    """Under replace_one the mass of a class is public: it may follow from the labels only."""
+    rng = np.random.default_rng(0)
+    labels = np.array([0, 1, 1, 0, 1, 0, 0])
+    persons = np.zeros(7, dtype=int)
+    shares = {
+        tuple(np.bincount(labels, person_masses(rng.random((7, 2)), labels, persons, None)))
+        for _ in range(20)
+    }
+    assert len(shares) == 1
+
+
+def test_one_person_with_very_many_rows():
+    n = 3 * PERSON_UNITS
+    masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
+    assert masses.sum() == PERSON_UNITS
+    assert set(np.unique(masses)) == {0, 1}

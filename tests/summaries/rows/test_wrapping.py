@@ -1,0 +1,205 @@
+"""Sums that leave 64 bits wrap around, and nothing about a fit depends on whether they do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateMeasure
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import _changes
+from skdp_bary.privacy.accounting.plans import Step
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.asking.release import release
+from skdp_bary.summaries.clusters.losses import NearestLoss
+from skdp_bary.summaries.moments.bounds import PersonCount
+from skdp_bary.summaries.moments.moments import Moments
+from skdp_bary.summaries.rows import persons as _rows
+from skdp_bary.summaries.rows.persons import (
+    PERSON_UNITS,
+    ROW_UNITS,
+    WEIGHT_UNITS,
+    Chunk,
+    Rows,
+    coarser_units,
+    person_masses,
+    person_spans,
+)
+from skdp_bary.summaries.rows.sources import open_source
+
+LAST = (1 << 63) - 1
+ONE = np.zeros((1, 1))
+
+
+@pytest.fixture
+def crowded(monkeypatch):
+    """Let every sum begin where one person more may make it wrap around."""
+
+    def begin(self, query):
+        self.query = query
+        self._state = tuple(part + (LAST - PERSON_UNITS // 2) for part in query.zeros())
+
+    monkeypatch.setattr(Sketch, "__init__", begin)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=20),
+        PrivateMeasure(epsilon=1.0, delta=1e-6, bounds=(0, 1), n_hint=20, method="pmm"),
+        PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=20, method="least_squares"),
+    ],
+)
+def test_replay_at_the_border(estimator, crowded):
+    """The person who makes a sum wrap around is hidden by the noise like any other."""
+    X, groups = np.full((20, 2), 0.3), np.arange(20) // 2
+    report = replay_sensitivity(estimator, X, X[:-2], groups=groups, neighbor_groups=groups[:-2])
+    assert report.holds, str(report)
+    assert report.tightness == pytest.approx(1.0)
+
+
+def test_changes_are_read_modulo_two_to_the_64():
+    before, after = np.array([LAST, -LAST - 1, 7]), np.array([-LAST - 1, LAST, 3])
+    assert _changes(before, after) == [1, -1, -4]
+
+
+@pytest.mark.parametrize("mechanism", [DiscreteLaplace(0.5), RoundedGaussian(0.5)])
+def test_noise_is_added_modulo_two_to_the_64(mechanism):
+    """What comes out is the exact sum plus the noise, modulo 2**64, also of packed parts."""
+    query, step = PersonCount(PERSON_UNITS), Step("count", mechanism)
+
+    def released(*masses):
+        total = Sketch(query)
+        for mass in masses:
+            total.add_packed(Sketch(query).update(Chunk(ONE, None, np.array([mass]))).packed())
+        return int(release(total, step, "add_remove", noise_generator(3)).values[0][0])
+
+    noise = released()
+    wrapped = released(LAST, PERSON_UNITS * 9)
+    assert wrapped < 0
+    assert (wrapped - noise - LAST - PERSON_UNITS * 9) % (1 << 64) == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_of_losses_wrap():
+    loss = NearestLoss(np.zeros((1, 1)), 1.0, units=1 << 40)
+    with np.errstate(all="raise"):
+        sketch = Sketch(loss)
+        for _ in range(8):  # 2**20 units of loss times 2**40 of mass each
+            sketch.update(Chunk(np.full((1, 1), 5.0), None, np.array([1 << 40])))
+    assert int(sketch.exact_blocks()[0][0]) == -(1 << 63)
+
+
+@pytest.mark.parametrize("second", ["none", "pooled"])
+def test_too_much_released_mass_is_refused(second):
+    """By the release alone: its mass says that sums beside it may have wrapped around."""
+    query = Moments(np.zeros((1, 1)), 1.0, second=second, units=PERSON_UNITS)
+    reach = 1 << (20 if second == "pooled" else 10)
+    step = Step("moments", RoundedGaussian(1e6))
+    for most, refused in ((0.99, False), (1.01, True)):
+        masses = np.full(4, int(most * (1 << 60) / reach))
+        sketch = Sketch(query).update(Chunk(np.zeros((4, 1)), None, masses))
+        if not refused:
+            release(sketch, step, "add_remove", noise_generator(0))
+            continue
+        with pytest.raises(ValueError, match="n_hint is far too small.*about"):
+            release(sketch, step, "add_remove", noise_generator(0))
+
+
+def test_units_follow_the_size_and_say_what_a_person_is():
+    sizes = [1, 1 << 18, (1 << 18) + 1, 10**7, 1 << 30, 10**15]
+    assert [coarser_units(PERSON_UNITS, n).bit_length() - 1 for n in sizes] == [
+        *(20, 20, 17, 14, 11, 11)
+    ]
+    assert [coarser_units(WEIGHT_UNITS, n).bit_length() - 1 for n in sizes] == [
+        *(16, 16, 16, 13, 10, 10)
+    ]
+    assert {coarser_units(1, n) for n in sizes} == {1}
+    assert {coarser_units(WEIGHT_UNITS, 1 << k) for k in range(60)} == set(ROW_UNITS) - {1}
+    assert not {coarser_units(PERSON_UNITS, 1 << k) for k in range(60)} & set(ROW_UNITS)
+
+
+def test_a_bought_size_decides_the_units():
+    measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1))
+    first = record_fit(measure, {"X": np.zeros((4, 2)), "groups": [0, 0, 1, 1]})
+    counted = replace(first.records[0].released, values=(np.array([10**7 << 20]),))
+    script = (replace(first.records[0], released=counted),)
+    run = record_fit(measure, {"X": np.zeros((4, 2)), "groups": [0, 0, 1, 1]}, script)
+    assert [record.query.units for record in run.records] == [1 << 20, 1 << 14]
+
+
+@pytest.mark.parametrize("units", [1 << 20, 1 << 17, 1 << 14, 1 << 11])
+def test_persons_keep_all_their_mass_in_coarser_units(units):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(5, size=4000) ** 2
+    X, y = rng.random((4000, 2)), rng.integers(3, size=4000)
+    source = open_source(X, y, groups=groups, classes=np.arange(3))
+    (chunk,) = source.read(0)
+    masses = chunk.in_units(units).masses
+    assert set(np.bincount(groups, masses)) <= {0.0, float(units)}
+    relabelled = X[::-1].copy()  # other values, the same labels
+    (other,) = open_source(relabelled, y, groups=groups, classes=np.arange(3)).read(0)
+    for person in np.unique(groups):
+        own = groups == person
+        of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]
+        np.testing.assert_array_equal(*of_class)
+    assert Rows(source).units_for(None) == PERSON_UNITS
+    assert Rows(source).units_for(10**7) == 1 << 14
+
+
+def test_weights_are_rounded_down_to_coarser_units():
+    weights = np.array([0.0, 1.0, 0.3, 1e-3])
+    (chunk,) = open_source(np.zeros((4, 1)), sample_weight=weights).read(0)
+    np.testing.assert_array_equal(chunk.in_units(1 << 13).masses, np.floor(weights * (1 << 13)))
+    with pytest.raises(ValueError, match="units"):
+        chunk.in_units(3)
+
+
+def test_a_query_counts_in_its_own_units():
+    source = open_source(np.zeros((6, 1)), groups=np.arange(6) // 3)
+    (chunk,) = source.read(0)
+    for units in (PERSON_UNITS, 1 << 14, 1):
+        (counted,) = Sketch(PersonCount(units)).update(chunk).exact_blocks()
+        assert counted.tolist() == [2 * units]
+
+
+def test_long_chunks_are_counted_in_pieces(monkeypatch):
+    """However many rows a chunk has, the float sums inside are over few enough to be exact."""
+    X, groups = np.random.default_rng(0).random((100, 2)), np.arange(100) // 3
+    (chunk,) = open_source(X, groups=groups).read(0)
+    query = Moments(np.zeros((1, 2)), 1.0, second="pooled", units=1 << 14)
+    whole = Sketch(query).update(chunk).exact_blocks()
+    monkeypatch.setattr(_rows, "CHUNK_ROWS", 7)
+    assert [len(part.X) for part in chunk.parts()] == [7] * 14 + [2]
+    pieces = Sketch(query).update(chunk).exact_blocks()
+    for one, other in zip(whole, pieces, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("units", [PERSON_UNITS, 256, 1000, 1])
+def test_one_person_with_more_weight_than_products_hold(units):
+    """No error for anybody: the shares are those of exact arithmetic."""
+    rng = np.random.default_rng(1)
+    weights = rng.integers(1 << 57, size=12)
+    persons, X = np.repeat([0, 1, 2], 4), np.arange(12.0)[:, None]
+    starts, masses = person_spans(X, None, persons, weights, units)
+    for person in range(3):
+        own = weights[persons == person].tolist()
+        ends = [units * sum(own[: i + 1]) // sum(own) for i in range(4)]
+        assert (starts + masses)[persons == person].tolist() == ends
+        assert starts[persons == person].tolist() == [0, *ends[:-1]]
+    np.testing.assert_array_equal(masses, person_masses(X, None, persons, weights, units))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "units"),
+    [({"groups": [0, 0, 1, 1]}, 1 << 14), ({"sample_weight": [1.0] * 4}, 1 << 13), ({}, 1)],
+)
+def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
+    measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=10**7)
+    run = record_fit(measure, {"X": np.zeros((4, 2)), **arguments})
+    assert run.error is None
+    assert [record.query.units for record in run.records] == [units]

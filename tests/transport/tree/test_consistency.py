@@ -1,0 +1,176 @@
+"""Least squares on trees against dense linear algebra; non-negative versions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+from skdp_bary.transport._tree.consistency import (
+    make_consistent,
+    project_nonnegative,
+    project_simplex,
+    share_nonnegative,
+)
+from skdp_bary.transport._tree.nodes import Tree
+
+
+def random_tree(rng):
+    tree = Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
+    for _ in range(int(rng.integers(1, 4))):
+        chosen = rng.random(tree.sizes[-1]) < 0.6
+        chosen[0] = True
+        tree = tree.grow(chosen, branching=int(rng.integers(2, 5)))
+    return tree
+
+
+def leaf_matrix(tree):
+    """Rows: all cells, level by level. Columns: cells without listed children."""
+    n = sum(np.count_nonzero(mask) for mask in tree.outer)
+    column, rows = n, [None] * (tree.depth + 1)
+    for k in reversed(range(tree.depth + 1)):
+        rows[k] = np.zeros((tree.sizes[k], n))
+        outer = np.flatnonzero(tree.outer[k])
+        column -= len(outer)
+        rows[k][outer, column + np.arange(len(outer))] = 1
+        if k < tree.depth:
+            below = rows[k + 1].reshape(-1, tree.branching[k], n).sum(axis=1)
+            rows[k][tree.chosen[k]] = below
+    return np.concatenate(rows)
+
+
+def assert_adds_up(tree, masses, atol=1e-9):
+    for k, b in enumerate(tree.branching):
+        sums = masses[k + 1].reshape(-1, b).sum(axis=1)
+        np.testing.assert_allclose(sums, masses[k][tree.chosen[k]], atol=atol)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equals_dense_weighted_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    values = [rng.normal(size=n) * 5 for n in tree.sizes]
+    variances = [10 ** rng.uniform(-2, 2, size=n) for n in tree.sizes]
+    for k in range(tree.depth):  # inner cells may be unmeasured, leaves make the sums known
+        variances[k][tree.chosen[k] & (rng.random(tree.sizes[k]) < 0.4)] = np.inf
+    estimates, spreads = make_consistent(tree, values, variances)
+
+    matrix = leaf_matrix(tree)
+    precision = 1 / np.concatenate(variances)
+    covariance = np.linalg.inv(matrix.T * precision @ matrix)
+    expected = matrix @ covariance @ (matrix.T @ (precision * np.concatenate(values)))
+    np.testing.assert_allclose(np.concatenate(estimates), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        np.concatenate(spreads), np.diag(matrix @ covariance @ matrix.T), rtol=1e-9
+    )
+    assert_adds_up(tree, estimates)
+
+
+def test_equal_variances_on_a_complete_tree():
+    rng = np.random.default_rng(3)
+    tree = Tree.complete(3)
+    values = [rng.normal(size=n) for n in tree.sizes]
+    estimates, _ = make_consistent(tree, values, [np.ones(n) for n in tree.sizes])
+    expected = np.linalg.lstsq(leaf_matrix(tree), np.concatenate(values), rcond=None)[0]
+    np.testing.assert_allclose(estimates[-1], expected, atol=1e-12)
+
+
+def test_unmeasured_cells_share_what_is_known_of_their_sum():
+    tree = Tree.complete(1)
+    values = np.array([10.0]), np.array([1.0, np.nan, 3.0, np.nan])
+    variances = np.array([2.0]), np.array([0.5, np.inf, 0.25, np.inf])
+    (_, children), (_, spread) = make_consistent(tree, values, variances)
+    np.testing.assert_allclose(children, [1, 3, 3, 3])
+    np.testing.assert_allclose(spread, [0.5, np.inf, 0.25, np.inf])
+
+
+def test_the_only_unmeasured_child_is_what_is_left():
+    tree = Tree.complete(1)
+    values = np.array([10.0]), np.array([1.0, 2.0, 3.0, np.nan])
+    variances = np.array([2.0]), np.array([0.5, 0.25, 0.25, np.inf])
+    (_, children), (_, spread) = make_consistent(tree, values, variances)
+    np.testing.assert_allclose(children, [1, 2, 3, 4])
+    np.testing.assert_allclose(spread, [0.5, 0.25, 0.25, 3.0])
+
+
+def test_what_is_known_exactly_stays():
+    tree = Tree.complete(1, branching=2)
+    values = np.array([10.0]), np.array([3.0, 5.0])
+    (root, children), (_, spread) = make_consistent(tree, values, (np.zeros(1), np.ones(2)))
+    assert root == 10
+    np.testing.assert_allclose(children, [4, 6])
+    np.testing.assert_allclose(spread, 0.5)
+    (root, children), spreads = make_consistent(tree, values, (np.ones(1), np.zeros(2)))
+    assert root == 8
+    assert np.array_equal(children, values[1])
+    assert not np.concatenate(spreads).any()
+
+
+def test_nothing_known_is_said_so():
+    tree = Tree.complete(1)
+    estimates, spreads = make_consistent(
+        tree, [np.full(n, np.nan) for n in tree.sizes], [np.full(n, np.inf) for n in tree.sizes]
+    )
+    assert not np.concatenate(estimates).any()
+    assert np.isinf(np.concatenate(spreads)).all()
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_bad_variances_are_refused(bad):
+    tree = Tree.complete(1)
+    variances = np.ones(1), np.array([1.0, 1.0, bad, 1.0])
+    with pytest.raises(ValueError, match="`variances`"):
+        make_consistent(tree, (np.ones(1), np.ones(4)), variances)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_simplex_projection_satisfies_its_optimality_conditions(scale):
+    rng = np.random.default_rng(4)
+    rows = np.concatenate([rng.normal(size=(200, 5)), rng.integers(-2, 3, size=(200, 5))]) * scale
+    totals = rng.exponential(size=400) * scale
+    totals[::7] = 0
+    out = project_simplex(rows, totals)
+    assert (out >= 0).all()
+    np.testing.assert_allclose(out.sum(axis=1), totals, atol=1e-14 * scale, rtol=1e-13)
+    multiplier = np.where(out > 0, rows - out, -np.inf).max(axis=1, keepdims=True)
+    shift = np.where(np.isfinite(multiplier), multiplier, rows.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(np.where(out > 0, rows - out, shift), shift + 0 * rows, rtol=1e-9)
+    assert (np.where(out == 0, rows, -np.inf) <= shift + 1e-12 * scale).all()
+
+
+def test_simplex_projection_equals_another_solver():
+    rng = np.random.default_rng(5)
+    rows, totals = rng.normal(size=(10, 4)), rng.exponential(size=10)
+    weight = 1e4  # a heavy row for the sum
+    for row, total, out in zip(rows, totals, project_simplex(rows, totals), strict=True):
+        matrix = np.vstack([np.eye(4), np.full(4, weight)])
+        target = np.append(row, weight * total)
+        solution = lsq_linear(matrix, target, bounds=(0, np.inf), tol=1e-12)
+        np.testing.assert_allclose(out, solution.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("make_nonnegative", [project_nonnegative, share_nonnegative])
+def test_nonnegative_masses_add_up(make_nonnegative):
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        tree = random_tree(rng)
+        masses = make_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
+        assert all((m >= 0).all() for m in masses)
+        assert_adds_up(tree, masses)
+
+
+@pytest.mark.parametrize("make_nonnegative", [project_nonnegative, share_nonnegative])
+def test_consistent_nonnegative_masses_are_kept(make_nonnegative):
+    leaves = np.random.default_rng(7).exponential(size=64)
+    masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)
+    masses = (*masses, leaves.reshape(-1, 4).sum(axis=1), leaves)
+    out = make_nonnegative(Tree.complete(3), masses)
+    np.testing.assert_allclose(np.concatenate(out), np.concatenate(masses))
+
+
+def test_shares_are_proportional():
+    tree = Tree.complete(1)
+    _, children = share_nonnegative(tree, (np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])))
+    np.testing.assert_allclose(children, [2, 0, 4, 0])
+    _, children = share_nonnegative(tree, (np.array([6.0]), -np.ones(4)))
+    np.testing.assert_allclose(children, 1.5)
+    _, children = project_nonnegative(tree, (np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])))
+    np.testing.assert_allclose(children, [2, 0, 3, 1])

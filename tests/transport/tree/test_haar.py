@@ -1,0 +1,153 @@
+"""Masses rebuilt from noisy splits, and pruning."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.transport._tree.haar import SplitPrior, prior_splits, prune, rebuild_masses
+
+DOMAINS = [Box([0.0], [1.0]), Box([0.0, -1.0], [2.0, 1.0]), Ball([0.0, 0.0, 0.0], 1.0)]
+
+
+def exact_answer(tree, seed=0, n=400):
+    """Counts of all levels and their differences, for random rows."""
+    rng = np.random.default_rng(seed)
+    leaf = rng.integers(tree.n_cells, size=n) // 2
+    leaf = leaf[tree.prior[leaf] > 0]
+    levels = [np.bincount(leaf, minlength=tree.n_cells).astype(float)]
+    differences = []
+    for level in range(tree.depth - 1, -1, -1):
+        first, second = tree.halves(levels[0], level)
+        levels.insert(0, first + second)
+        differences.insert(0, first - second)
+    return levels, differences
+
+
+def noisy(differences, scale, seed=1):
+    rng = np.random.default_rng(seed)
+    return [d + rng.laplace(0, scale, d.shape) for d in differences]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_without_noise_the_masses_are_the_counts(domain):
+    tree = CellTree(domain, 6)
+    levels, differences = exact_answer(tree)
+    rebuilt = rebuild_masses(tree, levels[0][0], differences, [0.0] * 6, tree.prior, SplitPrior())
+    for got, truth in zip(rebuilt, levels, strict=True):
+        assert got == pytest.approx(truth, abs=1e-4)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("scale", [0.5, 20.0, 1e7])
+@pytest.mark.parametrize("total", [-50.0, 0.0, 1.0, 400.0])
+def test_masses_add_up_and_are_never_negative(domain, scale, total):
+    tree = CellTree(domain, 6)
+    _, differences = exact_answer(tree)
+    masses = rebuild_masses(
+        tree, total, noisy(differences, scale), [scale * 1.4] * 6, tree.prior, SplitPrior()
+    )
+    assert masses[0].tolist() == [max(total, 0.0)]
+    for level in range(6):
+        first, second = tree.halves(masses[level + 1], level)
+        assert first + second == pytest.approx(masses[level], rel=1e-12, abs=1e-9)
+        assert (masses[level + 1] >= 0).all()
+    assert (masses[-1][tree.prior == 0] == 0).all()
+
+
+def test_all_noise_gives_the_public_prior():
+    tree = CellTree(DOMAINS[2], 6)
+    _, differences = exact_answer(tree)
+    masses = rebuild_masses(
+        tree, 100.0, noisy(differences, 1.0), [1e9] * 6, tree.prior, SplitPrior()
+    )
+    assert masses[-1] == pytest.approx(100.0 * tree.prior, rel=1e-6)
+
+
+def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
+    """The same mixture, integrated over the true split."""
+    cases = [
+        (prior.smooth, expected, prior.smooth_spread * mass**2 + prior.scatter * mass),
+        (prior.uneven, expected, prior.uneven_spread * mass**2),
+    ]
+    evidence = first = 0.0
+    for weight, center, variance in cases:
+        law = norm(center, np.sqrt(variance))
+
+        def integrand(x, power, law=law):
+            return x**power * law.pdf(x) * norm.pdf(difference, x, sd)
+
+        span = (-12 * mass - 12 * sd, 12 * mass + 12 * sd)
+        points = sorted({center, difference})
+        evidence += weight * quad(integrand, *span, args=(0,), points=points, limit=400)[0]
+        first += weight * quad(integrand, *span, args=(1,), points=points, limit=400)[0]
+    for center in (mass, -mass):
+        weight = prior.empty * (1 + expected / center) / 2
+        density = norm.pdf(difference, center, sd) * weight
+        evidence, first = evidence + density, first + center * density
+    return float(np.clip(first / evidence, -mass, mass))
+
+
+@pytest.mark.parametrize("difference", [-30.0, -3.0, 0.0, 9.0, 22.0, 60.0])
+@pytest.mark.parametrize("sd", [3.0, 14.0])
+def test_posterior_mean_is_that_of_the_mixture(difference, sd):
+    prior, mass, expected = SplitPrior(), 25.0, 4.0
+    truth = posterior_mean_by_quadrature(prior, difference, sd, mass, expected)
+    found = prior.posterior_mean(np.array([difference]), sd, np.array([mass]), np.array([expected]))
+    assert found[0] == pytest.approx(truth, rel=1e-5, abs=1e-5)
+
+
+def test_posterior_mean_far_out_and_for_nobody():
+    prior = SplitPrior()
+    with np.errstate(all="raise", under="ignore"):
+        mean = prior.posterior_mean(
+            np.array([1e9, -1e9, 5.0, 0.0]), 1.0, np.array([50.0, 50.0, 0.0, 0.0]), np.zeros(4)
+        )
+    assert mean.tolist() == [50.0, -50.0, 0.0, 0.0]
+
+
+def test_weights_of_the_prior_add_up():
+    prior = SplitPrior()
+    assert prior.smooth + prior.uneven + prior.empty == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_prior_splits_are_shares_of_the_parent(domain):
+    tree = CellTree(domain, 5)
+    values = tree.prior
+    for level, share in reversed(list(enumerate(prior_splits(tree, tree.prior)))):
+        first, second = tree.halves(values, level)
+        values = first + second
+        assert share * values == pytest.approx(first, abs=1e-15)
+        assert (share[values == 0] == 0.5).all()
+
+
+# Pruning
+
+
+@pytest.mark.parametrize("least", [0.0, 3.0, 30.0, 1e9])
+def test_pruned_cells_are_a_partition_of_the_mass(least):
+    tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6)
+    levels, _ = exact_answer(tree)
+    cells = prune(tree, levels, [least] * 6)
+    assert cells.mass.sum() == levels[0][0]
+    covered = np.zeros(tree.n_cells, dtype=int)
+    for level, index, mass in zip(cells.level, cells.index, cells.mass, strict=True):
+        own = tree.ancestor(np.arange(tree.n_cells), level) == index
+        covered += own
+        assert levels[-1][own].sum() == mass
+        assert level == 6 or mass <= least
+        if level:
+            parents = tree.ancestor(np.flatnonzero(own)[:1], level - 1)
+            assert levels[level - 1][parents[0]] > least
+    assert covered.max() == 1
+    assert levels[-1][covered == 0].sum() == 0
+    assert (np.diff(cells.level) >= 0).all()
+
+
+def test_nothing_worth_splitting_leaves_the_whole_domain():
+    tree = CellTree(Box([0.0], [1.0]), 3)
+    cells = prune(tree, [np.array([2.0]), np.ones(2), np.full(4, 0.5), np.full(8, 0.25)], [5.0] * 3)
+    assert (cells.level.tolist(), cells.index.tolist(), cells.mass.tolist()) == ([0], [0], [2.0])

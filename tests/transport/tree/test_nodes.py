@@ -1,0 +1,195 @@
+"""Trees of cells as flat arrays, codes, and the selection of the largest children."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.transport._tree.nodes import (
+    Tree,
+    cell_codes,
+    cell_positions,
+    child_codes,
+    codes_to_raster,
+    raster_to_codes,
+    select_top,
+    spread_leaves,
+    top_cells,
+)
+
+
+def small_tree():
+    masks = ([True, False, True], [False, True, False, False], [True, False, True, False])
+    return Tree(tuple(np.array(m) for m in masks), (2, 4), roots=np.array([4, 5, 7]))
+
+
+def interleave_by_hand(row, column, bits):
+    code = 0
+    for bit in reversed(range(bits)):
+        code = 4 * code + 2 * (row >> bit & 1) + (column >> bit & 1)
+    return code
+
+
+def test_codes_follow_the_chosen_cells():
+    tree = small_tree()
+    assert tree.depth == 2
+    assert tree.sizes == (3, 4, 4)
+    assert [c.tolist() for c in tree.codes] == [[4, 5, 7], [8, 9, 14, 15], [36, 37, 38, 39]]
+
+
+def test_leaves_are_what_has_no_listed_children():
+    values = np.arange(3.0), 10 + np.arange(4.0), 20 + np.arange(4.0)
+    levels, codes, out = small_tree().leaves(values)
+    assert levels.tolist() == [0, 1, 1, 1, 2, 2, 2, 2]
+    assert codes.tolist() == [5, 8, 14, 15, 36, 37, 38, 39]
+    assert out.tolist() == [1, 10, 12, 13, 20, 21, 22, 23]
+
+
+def test_a_tree_cannot_be_changed():
+    source = np.ones(1, dtype=bool)
+    tree = Tree((source,), ())
+    source[0] = False
+    assert tree.chosen[0][0]
+    with pytest.raises(ValueError, match="read-only"):
+        tree.chosen[0][0] = False
+    with pytest.raises(AttributeError):
+        tree.top = 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[True]], (4,)), "one entry per step"),
+        (([[True], [True] * 3], (4,)), "needs the 4 children"),
+        (([[True], [True]], (1,)), "integers >= 2"),
+        (([[[True]]], ()), "flat masks"),
+        (([[True]], (), 0, np.arange(2)), "one code for each of the 1 cells"),
+    ],
+)
+def test_malformed_trees_are_refused(arguments, message):
+    chosen = tuple(np.array(mask) for mask in arguments[0])
+    with pytest.raises(ValueError, match=message):
+        Tree(chosen, *arguments[1:])
+
+
+def test_levels_of_the_wrong_length_are_refused():
+    with pytest.raises(ValueError, match=r"`values` needs .* lengths \(3, 4, 4\)"):
+        small_tree().check((np.ones(3), np.ones(4), np.ones(5)), "values")
+
+
+def test_complete_tree_lists_every_cell():
+    tree = Tree.complete(2, branching=3, top=1)
+    assert tree.sizes == (3, 9, 27)
+    assert all(np.array_equal(c, np.arange(len(c))) for c in tree.codes)
+    assert all(mask.all() for mask in tree.chosen)
+
+
+def test_growing_a_tree_to_two_to_the_24_costs_its_cells():
+    tree = Tree.complete(0, top=1)
+    for _ in range(23):
+        tree = tree.grow(np.arange(tree.sizes[-1]) % 4 == 3)
+    assert sum(tree.sizes) == 24 * 4
+    assert tree.codes[-1].max() == 4**24 - 1
+    assert not tree.chosen[-1].any()
+
+
+def test_codes_too_long_for_an_integer_are_refused():
+    tree = Tree.complete(0)
+    for _ in range(32):
+        tree = tree.grow(np.arange(tree.sizes[-1]) == 0)
+    with pytest.raises(ValueError, match="64 bits"):
+        _ = tree.codes
+
+
+def test_every_second_level_of_a_binary_tree_is_a_quadtree():
+    rng = np.random.default_rng(0)
+    binary = Tree.complete(0, branching=2)
+    quad = Tree.complete(0)
+    for _ in range(4):
+        split = rng.random(binary.sizes[-1]) < 0.6
+        split[0] = True
+        binary = binary.grow(split, branching=2)
+        binary = binary.grow(np.ones(binary.sizes[-1], dtype=bool), branching=2)
+        quad = quad.grow(split)
+    kept = binary.keep_every(2)
+    assert kept.branching == quad.branching
+    assert all(map(np.array_equal, kept.chosen, quad.chosen))
+    assert all(map(np.array_equal, kept.codes, quad.codes))
+    assert all(map(np.array_equal, binary.codes[::2], quad.codes))
+
+
+def test_levels_are_only_skipped_where_every_cell_is_chosen():
+    tree = Tree.complete(1, branching=2).grow(np.array([True, False]), branching=2)
+    with pytest.raises(ValueError, match="every cell must be chosen"):
+        tree.keep_every(2)
+    with pytest.raises(ValueError, match="must divide the depth"):
+        Tree.complete(3, branching=2).keep_every(2)
+
+
+def test_cell_codes_interleave_bits():
+    rng = np.random.default_rng(1)
+    for bits in (1, 8, 24, 31):
+        rows, columns = rng.integers(2**bits, size=(2, 200))
+        expected = [
+            interleave_by_hand(int(r), int(c), bits) for r, c in zip(rows, columns, strict=True)
+        ]
+        codes = cell_codes(rows, columns)
+        assert codes.tolist() == expected
+        assert np.array_equal(cell_positions(codes), (rows, columns))
+
+
+def test_rasters_are_read_in_the_order_of_the_codes():
+    raster = np.random.default_rng(2).random((16, 16))
+    flat = raster_to_codes(raster)
+    rows, columns = np.indices(raster.shape)
+    assert np.array_equal(flat[cell_codes(rows, columns)], raster)
+    assert np.array_equal(codes_to_raster(flat), raster)
+    blocks = raster.reshape(8, 2, 8, 2).sum(axis=(1, 3))
+    np.testing.assert_allclose(flat.reshape(-1, 4).sum(axis=1), raster_to_codes(blocks))
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 8), (16,)])
+def test_other_rasters_are_refused(shape):
+    with pytest.raises(ValueError, match="power of two"):
+        raster_to_codes(np.ones(shape))
+
+
+def test_leaves_are_spread_evenly():
+    tree = Tree.complete(1).grow(np.array([False, True, False, False]))
+    masses = np.array([10.0]), np.array([1.0, 4.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.0, 2.0])
+    fine = spread_leaves(tree, masses, 3)
+    expected = np.repeat([1 / 16, 0, 1 / 4, 1 / 4, 2 / 4, 2 / 16, 3 / 16], [16, 4, 4, 4, 4, 16, 16])
+    np.testing.assert_allclose(fine, expected)
+    np.testing.assert_allclose(spread_leaves(tree, masses, 1), masses[1])
+    np.testing.assert_allclose(spread_leaves(tree, masses, 0), 10)
+    with pytest.raises(ValueError, match="branching 2"):
+        spread_leaves(tree, masses, 3, branching=2)
+
+
+def test_of_equal_values_the_first_are_kept():
+    assert top_cells(np.array([1.0, 3.0, 3.0, 3.0, 2.0]), 2).tolist() == [0, 1, 1, 0, 0]
+    assert top_cells(np.array([1.0, 2.0]), 5).all()
+    assert top_cells(np.full(1000, -0.0), 10).nonzero()[0].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(("values", "w", "name"), [([1.0], 0, "w"), ([np.nan, 1.0], 1, "values")])
+def test_selection_refuses_nonsense(values, w, name):
+    with pytest.raises(ValueError, match=name):
+        top_cells(np.array(values), w)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_selection_is_algorithm_2_of_the_heatmap_paper(seed):
+    rng = np.random.default_rng(seed)
+    w, top, depth = int(rng.integers(4, 9)), int(rng.integers(0, 2)), 4
+    sizes = [4 ** (top + k) for k in range(depth)]
+    draw = rng.normal if seed % 2 else lambda size: rng.integers(0, 3, size=size).astype(float)
+    pyramid = [draw(size=n) for n in sizes]
+    tree, values = select_top(pyramid, w, top=top)
+
+    kept = [sorted(range(sizes[0]), key=lambda c: (-pyramid[0][c], c))[:w]]
+    for noisy in pyramid[1:]:
+        children = [4 * c + j for c in kept[-1] for j in range(4)]
+        kept.append(sorted(children, key=lambda c, noisy=noisy: (-noisy[c], c))[:w])
+    for k in range(depth):
+        assert set(tree.codes[k][tree.chosen[k]]) == set(kept[k])
+        assert np.array_equal(values[k], pyramid[k][tree.codes[k]])
+    assert np.array_equal(tree.codes[1], child_codes(np.sort(kept[0])))

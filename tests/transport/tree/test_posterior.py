@@ -1,0 +1,403 @@
+"""Belief propagation on trees: against enumeration, sampling and the model itself."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import kstest
+
+from skdp_bary.transport._tree.messages import log_polya_weights
+from skdp_bary.transport._tree.nodes import Tree
+from skdp_bary.transport._tree.posterior import infer_masses
+
+PRIOR = ((0.7, 0.1), (0.3, 1.0))
+
+
+def log_weight(units, a):
+    return gammaln(units + a) - gammaln(a) - gammaln(units + 1)
+
+
+def log_split(children, prior=PRIOR):
+    """Log probability of a split into the children on the last axis."""
+    total, b = children.sum(axis=-1), children.shape[-1]
+    parts = [
+        np.log(w) + log_weight(children, a).sum(axis=-1) - log_weight(total, b * a)
+        for w, a in prior
+    ]
+    return np.logaddexp.reduce(parts, axis=0)
+
+
+def uneven_tree():
+    """A root with two children, of which the first has three and the second none."""
+    tree = Tree((np.zeros(1, dtype=bool),), ()).grow(np.array([True]), branching=2)
+    return tree.grow(np.array([True, False]), branching=3)
+
+
+def enumerate_posterior(rounds, step, n_units):
+    """All masses of `uneven_tree` up to a bound: their units by level, probabilities, evidence."""
+    leaves = np.array(list(itertools.product(range(n_units), repeat=3)))
+    leaves = np.repeat(leaves, 2 * n_units, axis=0)
+    other = np.tile(np.arange(2 * n_units), n_units**3)
+    middle = np.stack([leaves.sum(axis=1), other], axis=1)
+    units = middle.sum(axis=1, keepdims=True), middle, leaves
+    log = log_split(leaves) + log_split(middle) + np.log(step)
+    for values, rates in rounds:
+        for k in range(3):
+            density = np.log(np.asarray(rates[k]) / 2) - rates[k] * np.abs(
+                values[k] - step * units[k]
+            )
+            log += np.where(np.asarray(rates[k]) > 0, density, 0.0).sum(axis=1)
+    evidence = np.logaddexp.reduce(log)
+    return units, np.exp(log - evidence), evidence
+
+
+def random_rounds(rng):
+    """Two rounds, the second of the leaves only."""
+    truth = np.array([1.0, 0.0, 2.5]), 1.5
+    masses = np.array([5.0]), np.array([3.5, truth[1]]), truth[0]
+    rates = (
+        [np.full(1, 2.0), np.array([0.0, 3.0]), np.array([3.0, 4.0, 2.5])],
+        [
+            np.zeros(1),
+            np.array([0.0, 2.0]),
+            np.full(3, 3.0),
+        ],
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = [
+            [
+                m + np.where(r > 0, rng.laplace(size=len(r)) / r, np.nan)
+                for m, r in zip(masses, rs, strict=True)
+            ]
+            for rs in rates
+        ]
+    return list(zip(values, rates, strict=True))
+
+
+@pytest.fixture(scope="module", params=range(3))
+def enumerated(request):
+    rounds = random_rounds(np.random.default_rng(request.param))
+    cleaned = [([np.nan_to_num(v) for v in values], rates) for values, rates in rounds]
+    with np.errstate(divide="ignore"):
+        exact = enumerate_posterior(cleaned, 0.25, 28)
+    return rounds, exact
+
+
+class TestAgainstEnumeration:
+    """Every posterior number on a lattice that can be written out."""
+
+    def test_moments_and_evidence(self, enumerated):
+        rounds, (units, probabilities, evidence) = enumerated
+        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=20)
+        for k in range(3):
+            mean = 0.25 * probabilities @ units[k]
+            variance = 0.25**2 * probabilities @ units[k] ** 2 - mean**2
+            np.testing.assert_allclose(posterior.mean[k], mean, rtol=1e-6)
+            np.testing.assert_allclose(posterior.variance[k], variance, rtol=1e-5)
+        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-6)
+
+    def test_marginals_and_quantiles(self, enumerated):
+        rounds, (units, probabilities, _) = enumerated
+        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=20)
+        for level, cell in ((0, 0), (1, 0), (1, 1), (2, 2)):
+            masses, found = posterior.marginal(level, cell)
+            exact = np.bincount(units[level][:, cell], probabilities, minlength=200)
+            np.testing.assert_allclose(found, exact[np.rint(masses / 0.25).astype(int)], atol=1e-6)
+            for q in (0.05, 0.5, 0.95):
+                expected = 0.25 * np.searchsorted(np.cumsum(exact), q)
+                assert posterior.quantile(q)[level][cell] == pytest.approx(expected)
+
+    @pytest.mark.parametrize("coverage", [0.5, 0.9])
+    def test_intervals_are_the_shortest_or_start_at_zero(self, enumerated, coverage):
+        posterior = infer_masses(uneven_tree(), enumerated[0], step=0.25, width=20)
+        low, high = posterior.interval(coverage)
+        upper = posterior.quantile(0.5 + coverage / 2)
+        for level in range(3):
+            for cell in range(posterior.tree.sizes[level]):
+                masses, p = posterior.marginal(level, cell)
+                found = low[level][cell], high[level][cell]
+                if p[masses <= 0].sum() >= 0.5:
+                    assert found == (0.0, upper[level][cell])
+                    continue
+                total = np.r_[0.0, np.cumsum(p)]
+                i, j = np.triu_indices(len(p))
+                enough = total[j + 1] - total[i] >= coverage - 1e-6
+                inside = (masses >= found[0] - 1e-9) & (masses <= found[1] + 1e-9)
+                assert p[inside].sum() >= coverage - 1e-6
+                assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
+
+    def test_default_windows_lose_nothing(self, enumerated):
+        rounds, (units, probabilities, evidence) = enumerated
+        posterior = infer_masses(uneven_tree(), rounds, step=0.25)
+        for k in range(3):
+            np.testing.assert_allclose(
+                posterior.mean[k], 0.25 * probabilities @ units[k], atol=1e-3
+            )
+        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-3)
+
+
+def test_approaches_continuous_dirichlet_shares():
+    """Importance sampling with Dirichlet shares, and the grid that is used by default."""
+    rng = np.random.default_rng(0)
+    n, rates = 400_000, (1.0, np.array([1.0, 1.0, 1.5, 0.5]))
+    values = 6.0, np.array([4.5, -0.5, 1.2, 0.3])
+    total = rng.uniform(0, 40, size=n)
+    a = np.where(rng.random(n) < 0.7, 0.1, 1.0)[:, None]
+    gamma = rng.gamma(a, size=(n, 4)) + 1e-300
+    children = total[:, None] * gamma / gamma.sum(axis=1, keepdims=True)
+    log = -rates[0] * np.abs(total - values[0]) - (rates[1] * np.abs(children - values[1])).sum(1)
+    weights = np.exp(log - log.max())
+    weights /= weights.sum()
+    sampled = weights @ children
+    error = np.sqrt((weights**2) @ (children - sampled) ** 2)
+    measured = [([values[0], values[1]], [rates[0], rates[1]])]
+    fine = infer_masses(Tree.complete(1), measured, step=0.02)
+    assert (np.abs(fine.mean[1] - sampled) < 4 * error + 0.01).all()
+    assert error.max() < 0.02
+    default = infer_masses(Tree.complete(1), measured)
+    np.testing.assert_allclose(default.mean[1], fine.mean[1], atol=0.05)
+
+
+def draw_splits(rng, units, prior=PRIOR, branching=4):
+    weights, concentrations = np.array(prior).T
+    a = rng.choice(concentrations, p=weights, size=len(units))[:, None]
+    gamma = rng.gamma(a, size=(len(units), branching)) + 1e-300
+    return rng.multinomial(units, gamma / gamma.sum(axis=1, keepdims=True))
+
+
+def probability_transforms(rng, posterior, truth):
+    """Randomized posterior distribution functions of the last level at the truth: uniform."""
+    grid, p = posterior.grids[-1], posterior.probabilities[-1]
+    below = grid.sum(p * (grid.units < grid.spread(truth)))
+    at = grid.sum(p * (grid.units == grid.spread(truth)))
+    return below + at * rng.random(len(truth))
+
+
+def test_posterior_is_calibrated_and_wrong_rates_are_not():
+    """Masses drawn from the prior fall uniformly in their posteriors: 6000 trees at once."""
+    rng = np.random.default_rng(1)
+    step, rates, n = 0.5, (1.0, 0.7), 6000
+    total = rng.integers(100, 300, size=n)
+    children = draw_splits(rng, total).ravel()
+    tree = Tree((np.ones(n, dtype=bool), np.zeros(4 * n, dtype=bool)), (4,))
+    values = [
+        step * units + rng.laplace(size=len(units)) / rate
+        for units, rate in zip((total, children), rates, strict=True)
+    ]
+    posterior = infer_masses(tree, [(values, rates)], step=step)
+    transforms = probability_transforms(rng, posterior, children)[::4]
+    assert kstest(transforms, "uniform").pvalue > 0.01
+    wrong = infer_masses(tree, [(values, (1.3, 0.91))], step=step)
+    assert kstest(probability_transforms(rng, wrong, children)[::4], "uniform").pvalue < 1e-3
+    low, high = posterior.interval(0.9)
+    covered = (low[1] <= step * children) & (step * children <= high[1])
+    assert 0.9 < covered.mean() < 0.98  # whole units only: at least 0.9
+
+
+def test_intervals_of_cells_that_are_likely_empty_leave_half_of_the_rest_above():
+    """The shortest interval would end at the quantile 0.9."""
+    values = [None, np.array([20.0, 0.5, -1.0, 0.0])]
+    posterior = infer_masses(Tree.complete(1), [(values, [None, 0.5])], step=0.25)
+    low, high = (side[1][1:] for side in posterior.interval(0.9))
+    assert (posterior.quantile(0.5)[1][1:] == 0).all() and (low == 0).all()
+    assert (high == posterior.quantile(0.95)[1][1:]).all()
+    assert (high > posterior.quantile(0.9)[1][1:]).all()
+
+
+def random_problem(rng):
+    """A tree, masses on it drawn from shares like the prior's, and noisy rounds of rates."""
+    tree = Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
+    masses = [10 ** rng.uniform(0, 4, size=tree.sizes[0])]
+    for _ in range(int(rng.integers(1, 4))):
+        b = int(rng.integers(2, 5))
+        tree = tree.grow(rng.random(tree.sizes[-1]) < 0.7, b)
+        parents = masses[-1][tree.chosen[-2]]
+        a = rng.choice([0.1, 1.0], p=[0.7, 0.3], size=(len(parents), 1))
+        gamma = rng.gamma(a, size=(len(parents), b)) + 1e-300
+        shares = gamma / gamma.sum(axis=1, keepdims=True)
+        masses.append((parents[:, None] * shares).ravel())
+    rounds = []
+    for _ in range(int(rng.integers(1, 4))):
+        rates = [10 ** rng.uniform(-1, 0.5) * (rng.random(n) < 0.7) for n in tree.sizes]
+        rates[0] = np.maximum(rates[0], 0.3)
+        noise = [
+            rng.laplace(size=n) / np.where(r > 0, r, 1)
+            for n, r in zip(tree.sizes, rates, strict=True)
+        ]
+        rounds.append(([m + e for m, e in zip(masses, noise, strict=True)], rates))
+    return tree, masses, rounds
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_trees(seed):
+    """Means add up, wider windows change nothing; unmeasured cells and several roots included."""
+    tree, _, rounds = random_problem(np.random.default_rng(seed))
+    posterior = infer_masses(tree, rounds)
+    wider = infer_masses(tree, rounds, width=16)
+    for k, b in enumerate(tree.branching):
+        sums = posterior.mean[k + 1].reshape(-1, b).sum(axis=1)
+        np.testing.assert_allclose(sums, posterior.mean[k][tree.chosen[k]], rtol=1e-9, atol=1e-5)
+    for mean, other, variance in zip(posterior.mean, wider.mean, wider.variance, strict=True):
+        assert (mean >= 0).all()
+        np.testing.assert_allclose(mean, other, atol=0.05 * posterior.step)
+        assert (variance >= 0).all()
+    for p, grid in zip(posterior.probabilities, posterior.grids, strict=True):
+        np.testing.assert_allclose(grid.sum(p), 1)
+        assert (p >= 0).all()
+
+
+def test_halving_the_data_into_rounds_changes_nothing():
+    tree, masses, _ = random_problem(np.random.default_rng(3))
+    rng = np.random.default_rng(4)
+    values = [m + rng.laplace(size=len(m)) for m in masses]
+    rates = [np.ones(n) for n in tree.sizes]
+    once = infer_masses(tree, [(values, rates)], step=0.5)
+    twice = infer_masses(tree, [(values, [r / 2 for r in rates])] * 2, step=0.5, width=9 / 2**0.5)
+    np.testing.assert_allclose(np.concatenate(once.mean), np.concatenate(twice.mean), atol=1e-6)
+
+
+def test_levels_without_measurements_may_be_none():
+    tree = Tree.complete(2)
+    values = np.random.default_rng(5).laplace(2, 1, size=16)
+    short = infer_masses(tree, [((None, None, values), (None, None, 1.0))])
+    long = infer_masses(
+        tree, [((0.0, np.zeros(4), values), (np.zeros(1), np.zeros(4), np.ones(16)))]
+    )
+    assert all(map(np.array_equal, short.mean, long.mean))
+
+
+def test_cells_of_which_nothing_is_known_may_hold_anything():
+    """Beside a measured sibling, under a parent that is not measured either."""
+    tree = Tree.complete(2, branching=2)
+    values = 365.0, 0.0, np.array([0.0, 60.0, 0.0, 0.0])
+    rates = 2.5, 0.0, np.array([0.0, 0.3, 0.0, 0.0])
+    posterior = infer_masses(tree, [(values, rates)])
+    root, leaves = posterior.grids[0], posterior.grids[2]
+    assert leaves.lo[[0, 2, 3]].tolist() == [0, 0, 0]
+    assert leaves.lo[1] > 0
+    assert leaves.hi[2] == leaves.hi[3] == root.hi[0] - leaves.lo[1]
+    assert posterior.mean[2][2] == pytest.approx(posterior.mean[2][3])
+
+
+def test_cost_follows_the_cells_not_the_masses():
+    rng = np.random.default_rng(6)
+    tree = Tree.complete(2)
+    values = [np.zeros(1), np.zeros(4), rng.laplace(size=16)]
+    sizes = []
+    for mass in (1e3, 1e9):
+        shifted = [v + mass * 4.0 ** (2 - k) for k, v in enumerate(values)]
+        posterior = infer_masses(tree, [(shifted, (1.0, 1.0, 1.0))])
+        np.testing.assert_allclose(posterior.mean[2], mass, rtol=0.1 if mass == 1e3 else 1e-6)
+        sizes.append([grid.sizes for grid in posterior.grids])
+    for small, large in zip(*sizes, strict=True):
+        np.testing.assert_allclose(small, large, atol=1)
+
+
+def test_measurements_that_disagree_are_not_lost_in_rounding():
+    """A total 40 noise scales from the sum of its parts: the tails of all of them decide."""
+    tree = Tree.complete(1)
+    values, rates = (np.array([200.0]), np.array([40.0, 40.0, 40.0, 40.0])), (2.0, 1.0)
+    found = infer_masses(tree, [(values, rates)], step=0.5)
+    # The total's rate is larger than each part's, so all parts give way.
+    assert found.mean[0] == pytest.approx(200, abs=1)
+    np.testing.assert_allclose(found.mean[1], np.full(4, found.mean[0][0] / 4), rtol=1e-9)
+    values = np.array([200.0]), np.array([40.0, 40.0, 40.0, 0.5])
+    whole = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25, width=100)
+    part = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25)
+    np.testing.assert_allclose(part.mean[1], whole.mean[1], atol=0.02)
+    assert part.mean[0] == pytest.approx(120.5, abs=2)
+
+
+def test_windows_reach_from_negative_estimates_to_possible_masses():
+    tree = Tree.complete(1, branching=2)
+    measured = [((np.array([10.0]), np.array([-20.0, 30.0])), (4.0, 1.0))]
+    found = infer_masses(tree, measured)
+    wide = infer_masses(tree, measured, width=60)
+    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-3)
+    assert found.mean[1][0] < 0.5
+    assert found.mean[1][1] == pytest.approx(10, abs=0.7)
+
+
+def test_many_cells_that_the_prior_draws_to_zero():
+    """Their sum is far from its least-squares estimate: windows have to follow it."""
+    rng = np.random.default_rng(7)
+    tree = Tree.complete(5)
+    masses = np.full(4**5, 0.5)
+    values = [None] * 5 + [masses + rng.laplace(size=4**5)]
+    values[2] = masses.reshape(16, -1).sum(axis=1) + rng.laplace(size=16) / 0.3
+    rates = [None, None, 0.3, None, None, 1.0]
+    posterior = infer_masses(tree, [(values, rates)])
+    wide = infer_masses(tree, [(values, rates)], width=25)
+    for k in range(6):
+        np.testing.assert_allclose(posterior.mean[k], wide.mean[k], rtol=1e-3, atol=0.02)
+    for k in range(5):
+        sums = posterior.mean[k + 1].reshape(-1, 4).sum(axis=1)
+        np.testing.assert_allclose(sums, posterior.mean[k], rtol=1e-5)
+
+
+def test_impossible_measurements_are_refused():
+    values = np.array([0.0]), np.full(4, 1e5)
+    with pytest.raises(FloatingPointError, match="contradict"):
+        infer_masses(Tree.complete(1), [(values, (4.0, 1.0))])
+
+
+def test_a_sparse_prior_moves_mass_to_few_cells():
+    values = np.array([20.0]), np.array([19.0, 1.0, -0.5, 0.5])
+    sparse = infer_masses(Tree.complete(1), [(values, (1.0, 1.0))], prior=((1.0, 0.05),))
+    even = infer_masses(Tree.complete(1), [(values, (1.0, 1.0))], prior=((1.0, 5.0),))
+    assert sparse.mean[1][0] > 19 > 17 > even.mean[1][0]
+
+
+def test_trees_without_splits():
+    single = infer_masses(
+        Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]
+    )
+    assert single.mean[0][0] == pytest.approx(5, abs=0.05)
+    assert 0 < single.mean[0][1] < 1.5
+    bare = infer_masses(
+        Tree((np.zeros(1, dtype=bool),), ()).grow(np.array([False])), [((5.0, None), (1.0, None))]
+    )
+    assert bare.mean[1].size == bare.quantile(0.5)[1].size == 0
+
+
+def test_weights_of_large_masses_keep_their_precision():
+    units = np.concatenate([np.arange(2000), 10 ** np.arange(4, 9)])
+    for a in (0.05, 0.4, 1.0, 2.5, 4.0, 16.0):
+        exact = np.cumsum(np.log1p((a - 1) / np.arange(1, 2000)))
+        found = log_polya_weights(units, a)
+        assert found[0] == 0
+        np.testing.assert_allclose(found[1:2000], exact, rtol=1e-11, atol=1e-12)
+        limit = (a - 1) * np.log(units[-1] + a / 2) - gammaln(a)
+        assert found[-1] == pytest.approx(limit, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("measurements", "arguments", "message"),
+    [
+        ([((1.0, 1.0), (1.0,))], {}, "`rates` needs 2 levels"),
+        ([((1.0, 1.0), (-1.0, 1.0))], {}, "`rates` must be non-negative"),
+        ([((1.0, 1.0), (np.inf, 1.0))], {}, "`rates` must be non-negative and finite"),
+        ([((np.nan, 1.0), (1.0, 1.0))], {}, "`values` must be finite"),
+        ([((1.0, np.ones(3)), (1.0, 1.0))], {}, "`values` needs one flat array"),
+        ([((None, None), (None, None))], {}, "at least one cell with a positive rate"),
+        ([], {}, "at least one cell with a positive rate"),
+        ([((None, np.ones(4)), (None, np.array([1.0, 1, 1, 0])))], {}, "do not determine"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"step": 0.0}, "`step` must be positive"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"width": -1.0}, "`width` must be positive"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"prior": ((0.5, 0.0),)}, "`prior` needs pairs"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"prior": (0.5, 1.0)}, "`prior` needs pairs"),
+    ],
+)
+def test_bad_arguments_are_refused(measurements, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        infer_masses(Tree.complete(1), measurements, **arguments)
+
+
+@pytest.mark.parametrize("q", [0.0, 1.0, -1.0, np.nan])
+def test_bad_probabilities_are_refused(q):
+    posterior = infer_masses(Tree.complete(1), [((1.0, 1.0), (1.0, 1.0))])
+    with pytest.raises(ValueError, match="`q` must be"):
+        posterior.quantile(q)
+    with pytest.raises(ValueError, match="`coverage` must be"):
+        posterior.interval(q)

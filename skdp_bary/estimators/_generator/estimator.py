@@ -22,8 +22,8 @@ from .._base import BasePrivateEstimator
 from .._denoise.shrinkage import positive_part
 from .._face.classes import named_or_found_classes
 from .._face.frames import as_dataframe
-from .._generator_questions import questions
 from .plan import GeneratorSetting, shares
+from .questions import questions
 
 _MOST_CELLS = 256
 _NEEDS_DELTA = (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators import _generator_questions
+from skdp_bary.estimators._generator import questions as _generator_questions
 from skdp_bary.estimators._generator.plan import shares
-from skdp_bary.estimators._generator_questions import class_moments, clipping_lengths, spiked
+from skdp_bary.estimators._generator.questions import class_moments, clipping_lengths, spiked
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay, replay_after

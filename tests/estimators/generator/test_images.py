@@ -11,7 +11,7 @@ from skdp_bary.estimators._generator.images import (
     smooth_covariance,
     stationary,
 )
-from skdp_bary.estimators._generator_questions import spiked
+from skdp_bary.estimators._generator.questions import spiked
 from skdp_bary.geometry import Box
 
 

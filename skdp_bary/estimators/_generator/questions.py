@@ -6,17 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ..privacy.noise.sampler import public_generator
-from ..summaries.asking.by_class import ByClass, frames_of
-from ..summaries.clusters.cell_grams import CellGrams
-from ..summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, digits_of
-from ..summaries.moments.frames import Axes
-from ..summaries.moments.moments import Moments, symmetric
-from ._denoise.shrinkage import positive_part, shrink_steps, unlengthened
-from ._denoise.weighted_kmeans import weighted_kmeans
-from ._generator.images import image_basis, largest_variances, smooth_covariance
-from ._generator.mixture import read_mixture
-from ._generator.tuning import TUNED
+from ...privacy.noise.sampler import public_generator
+from ...summaries.asking.by_class import ByClass, frames_of
+from ...summaries.clusters.cell_grams import CellGrams
+from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, digits_of
+from ...summaries.moments.frames import Axes
+from ...summaries.moments.moments import Moments, symmetric
+from .._denoise.shrinkage import positive_part, shrink_steps, unlengthened
+from .._denoise.weighted_kmeans import weighted_kmeans
+from .images import image_basis, largest_variances, smooth_covariance
+from .mixture import read_mixture
+from .tuning import TUNED
 
 
 def questions(setting, facts):

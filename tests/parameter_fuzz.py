@@ -90,7 +90,7 @@ EXTREME = {
     "n_projections": [None, 1, 300],
     "n_min": [None, 1, 2**30],
     "n_components": ["auto", None, 1, 2, 256, 2**24],
-    "radius": [None, 1e-30, 1e30, 1e-9],
+    "class_spread": [None, 1e-30, 1e30, 1e-9],
     "subsample": [None, 1e-300, 1e-9, 0.01, 1.0],
     "distortion": [None, 1e-300, 1e-9, 0.5, 1 - 1e-12],
     "image_shape": [None, (1, 2), (1, 1, 2), [1, 2], (2, 2), (1, 1), (2**20, 2**20)],

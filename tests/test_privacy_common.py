@@ -65,7 +65,7 @@ SMALL = {
         PrivateGenerator(1, class_spread=0.2, bounds=(0, 1), n_hint=60, epsilon=100.0),
         PrivateGenerator(
             2,
-            radius=0.2,
+            class_spread=0.2,
             bounds=([-1.0, 0.0], [1.0, 4.0]),
             classes=["a", "b"],
             epsilon=1e3,
@@ -74,7 +74,7 @@ SMALL = {
             class_spread=0.2, bounds=Ball([0.0, 1.0, 2.0], 1.5), n_hint=60, epsilon=100.0
         ),
         PrivateGenerator(
-            1, image_shape=(2, 2), radius=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
+            1, image_shape=(2, 2), class_spread=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
         ),
         PrivateGenerator(1, epsilon=300.0),
     ],

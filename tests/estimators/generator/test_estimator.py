@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator import questions as _generator_questions
+from skdp_bary.estimators._generator import questions
 from skdp_bary.estimators._generator.plan import shares
 from skdp_bary.estimators._generator.questions import class_moments, clipping_lengths, spiked
 from skdp_bary.geometry import Ball, Box
@@ -297,7 +297,7 @@ def spying_fit(bug):
     def fit(self, X, y=None, **others):
         with pytest.MonkeyPatch.context() as patch:
             for name, function in bug(np.asarray(X), np.asarray(y)).items():
-                patch.setattr(_generator_questions, name, function)
+                patch.setattr(questions, name, function)
             return honest(self, X, y, **others)
 
     return fit

@@ -9,18 +9,26 @@ from ._slices import check_directions
 
 DIRECTIONS = ("tight", "iid")
 
-_LEAST = 100
-_MOST = 1000
+_LEAST = 100  # the error of few slices against time
+_MOST = 1000  # ... where there are more features than that
 _SEED = 20210701  # any public number would do
 
 
-def direction_count(n_projections, n_features):
+def direction_count(directions, n_projections, n_features):
     """Return the number of directions: the one given, or at least 100 in whole frames.
 
     More directions cost no accuracy: noise grows with the root of their number, and so do the
     numbers that it is averaged over. Above 1000 features 1000 orthonormal directions are taken. On
     the line all directions are one.
     """
+    if not isinstance(directions, str):
+        given = check_directions(directions, n_features).shape[1]
+        if n_projections is not None and n_projections != given:
+            raise ValueError(
+                f"n_projections must be None or {given}, the number of columns of directions, got "
+                f"{n_projections!r}."
+            )
+        return given
     if n_projections is not None:
         return n_projections
     if n_features == 1:
@@ -34,15 +42,9 @@ def public_directions(directions, n_projections, n_features):
     Names stand for matrices drawn from a public seed and the two numbers alone. What is paid for
     holds for every row and every matrix: it is the matrix' largest singular value.
     """
+    count = direction_count(directions, n_projections, n_features)
     if not isinstance(directions, str):
-        given = check_directions(directions, n_features)
-        if n_projections is not None and n_projections != given.shape[1]:
-            raise ValueError(
-                f"n_projections must be None or {given.shape[1]}, the number of columns of "
-                f"directions, got {n_projections!r}."
-            )
-        return given
-    count = direction_count(n_projections, n_features)
+        return np.asarray(directions, dtype=np.float64)
     rng = np.random.default_rng([_SEED, n_features, count])
     if directions == "iid":
         columns = rng.standard_normal((n_features, count))

@@ -81,6 +81,11 @@ class SliceLattice:
         return self.domain.radius / self.center_level
 
     @cached_property
+    def projected_center(self):
+        """The center of the domain on every direction."""
+        return self.directions.T @ self.domain.center
+
+    @cached_property
     def norm(self):
         """Upper bound of the largest singular value of the directions."""
         d, k = self.directions.shape

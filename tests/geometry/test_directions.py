@@ -8,8 +8,8 @@ from skdp_bary.geometry._directions import direction_count, public_directions
 
 @pytest.mark.parametrize("d, k", [(1, 1), (2, 100), (3, 102), (50, 100), (784, 784), (1001, 1000)])
 def test_directions_come_in_whole_frames(d, k):
-    assert direction_count(None, d) == k
-    assert direction_count(7, d) == 7
+    assert direction_count("tight", None, d) == k
+    assert direction_count("iid", 7, d) == 7
 
 
 @pytest.mark.parametrize("d, k", [(1, 1), (3, 5), (5, 3), (4, 8)])

@@ -1,4 +1,4 @@
-"""DPSlicedWasserstein and the mechanisms behind it."""
+"""DPSlicedWasserstein and the methods behind it."""
 
 from .estimator import DPSlicedWasserstein
 

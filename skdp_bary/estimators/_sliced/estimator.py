@@ -3,19 +3,21 @@
 import numpy as np
 
 from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
-from ...geometry._directions import DIRECTIONS, public_directions
+from ...geometry._directions import DIRECTIONS, direction_count
 from .._base import BasePrivateEstimator
 from .._face.classes import named_classes
-from .rows import RowsMechanism
-from .scalar import ScalarMechanism
-from .sketch import MOST_PERSONS, MOST_QUANTILES, SketchMechanism, given_sizes
+from .methods import SlicedSetting
+from .rows import RowsMethod
+from .scalar import ScalarMethod
+from .sizes import MOST_PERSONS, given_sizes
+from .sketch import MOST_QUANTILES, SketchMethod
 from .views import SlicedViews
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 METHODS = {
-    "sketch": SketchMechanism(),
-    "scalar": ScalarMechanism(),
-    "rows": RowsMechanism(),
+    "sketch": SketchMethod(),
+    "scalar": ScalarMethod(),
+    "rows": RowsMethod(),
 }
 
 
@@ -215,25 +217,38 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
                 f"n_projections must be at most {_MOST_ENTRIES // n_features} for {n_features} "
                 f"features, got {self.n_projections}."
             )
-        public_directions(self.directions, self.n_projections, n_features)
-        if self.n_min is not None:
-            given_sizes(self.n_min, 1 if self.classes is None else np.size(self.classes))
-        method, relation = METHODS[self.method], self._relation()
-        method.check(self, relation, n_features)
-        return method.shares(self, relation, n_features)
+        return METHODS[self.method].shares(self._setting(n_features))
+
+    def _setting(self, n_features):
+        n_classes = 1 if self.classes is None else np.size(self.classes)
+        return SlicedSetting(
+            n_features=n_features,
+            n_classes=n_classes,
+            n_directions=direction_count(self.directions, self.n_projections, n_features),
+            relation=self._relation(),
+            directions=self.directions,
+            n_quantiles=self.n_quantiles,
+            p=self.p,
+            reference=self.reference,
+            n_min=given_sizes(self.n_min, n_classes),
+            n_hint=self.n_hint,
+            delta=self.delta,
+            random_state=self.random_state,
+        )
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
-        METHODS[self.method].check_facts(self, facts)
+        METHODS[self.method].check(self._setting(facts.n_features), facts)
         return facts
 
-    def _query(self, step_name, facts):
-        return METHODS[self.method].query(self, step_name, facts)
+    def _questions(self, facts):
+        setting = self._setting(facts.n_features)
+        return (yield from METHODS[self.method].questions(setting, facts))
 
-    def _finish(self, facts):
-        self.releases_ = list(METHODS[self.method].finish(self, facts))
+    def _finish(self, facts, releases):
+        self.releases_ = releases
         self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
-        self.directions_ = self.releases_[0].directions
-        quantiles = [release.quantiles for release in self.releases_]
+        self.directions_ = releases[0].directions
+        quantiles = [release.quantiles for release in releases]
         self.quantiles_ = None if quantiles[0] is None else np.array(quantiles)
-        self.noise_std_ = np.array([release.noise_std for release in self.releases_])
+        self.noise_std_ = np.array([release.noise_std for release in releases])

@@ -1,4 +1,4 @@
-"""Rows with noise on every projection: the mechanism of the paper, for comparison."""
+"""Comparator: rows with noise on every projection, as the paper releases them."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,11 @@ from ...privacy._neighbors import REPLACE_ONE
 from ...privacy.noise.sampler import noise_generator
 from ...summaries.slices.rows import ProjectedRows, shuffled
 from ...transport import DiscreteMeasure, univariate_cost
-from .mechanisms import SlicedMechanism, SlicedRelease
-from .sketch import slice_lattice
-
-_SMOOTH = 64  # points that stand for a Gaussian
+from .methods import SlicedMethod, SlicedRelease
+from .tuning import TUNED
 
 
-class RowsMechanism(SlicedMechanism):
+class RowsMethod(SlicedMethod):
     """Every row's projections with Gaussian noise on each (Rakotomamonjy and Ralaivola, 2021).
 
     Where the directions together carry a row no further than its own length, their projections are
@@ -24,19 +22,20 @@ class RowsMechanism(SlicedMechanism):
     every unit direction that noise is smaller.
     """
 
-    def check(self, estimator, relation, n_features):
-        """As many rows come out as go in, with Gaussian noise."""
-        if relation != REPLACE_ONE:
+    def shares(self, setting):
+        """Return a single step: as many rows come out as go in, with Gaussian noise."""
+        if setting.relation != REPLACE_ONE:
             raise ValueError(
                 "neighbors must be 'replace_one' for method='rows', which shows how many rows "
-                f"there are, got {relation!r}."
+                f"there are, got {setting.relation!r}."
             )
-        if estimator.delta == 0:
+        if setting.delta == 0:
             raise ValueError(
                 "delta must be above zero for method='rows', which adds Gaussian noise."
             )
+        return {"rows": 1.0}
 
-    def check_facts(self, estimator, facts):
+    def check(self, setting, facts):
         """One row comes out for every person."""
         if facts.units != 1:
             raise ValueError(
@@ -44,23 +43,14 @@ class RowsMechanism(SlicedMechanism):
                 "row a person."
             )
 
-    def shares(self, estimator, relation, n_features):
-        """Return a single step."""
-        return {"rows": 1.0}
-
-    def query(self, estimator, step_name, facts):
-        """Return the query of the rows."""
-        lattice = slice_lattice(estimator, facts)
+    def questions(self, setting, facts):
+        """Ask for the rows of every class, and return them in random order."""
+        lattice = setting.lattice(facts.domain)
+        directions = lattice.directions
         if lattice.norm > 1.0 + 1e-5:  # a frame, truncated, is below that
             lattice = SliceLattice(facts.domain, np.eye(facts.n_features))
-        return ProjectedRows(lattice, facts.n_classes)
-
-    def finish(self, estimator, facts):
-        """Return the rows of every class, in random order."""
-        released = facts.released["rows"]
-        lattice = released.query.lattice
-        directions = slice_lattice(estimator, facts).directions
-        order = noise_generator(estimator.random_state)
+        released = yield "rows", ProjectedRows(lattice, facts.n_classes)
+        order = noise_generator(setting.random_state)
         noise_std = float(released.noise_sd[0] * lattice.step)
         return [
             SlicedRows(shuffled(block, order) * lattice.step, directions, noise_std, lattice)
@@ -106,7 +96,8 @@ class SlicedRows(SlicedRelease):
         """
         domain = self.lattice.domain
         public = (domain.clip(Y) - domain.center) @ self.directions
-        spread = self.noise_std * ndtri((np.arange(_SMOOTH) + 0.5) / _SMOOTH)
+        count = TUNED.smooth_points
+        spread = self.noise_std * ndtri((np.arange(count) + 0.5) / count)
         costs = [
             univariate_cost(
                 DiscreteMeasure(ours[:, None]),

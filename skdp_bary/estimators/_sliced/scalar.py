@@ -5,71 +5,53 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from ...geometry._directions import direction_count
 from ...summaries.slices.cost import ProjectedCost, most_persons
-from ...summaries.slices.histogram import ClassSizes
 from ...summaries.slices.quantiles import ProjectedQuantiles
-from .mechanisms import SlicedMechanism, SlicedRelease
-from .sketch import padding, persons_counted, require_sizes, size_shares, slice_lattice
+from .methods import SlicedMethod, SlicedRelease
+from .sizes import padded_sizes, persons_counted, size_shares
 
 
-class ScalarMechanism(SlicedMechanism):
+class ScalarMethod(SlicedMethod):
     """The cost from each class to the reference, the best there is for a single distance."""
 
-    def check(self, estimator, relation, n_features):
-        """Laplace noise on one number needs no delta, and the number needs a reference."""
-        if estimator.delta != 0:
+    def shares(self, setting):
+        """Return the cost, and before it the sizes of the classes where they are needed.
+
+        Laplace noise on one number needs no delta, and the number needs a reference.
+        """
+        if setting.delta != 0:
             raise ValueError(
                 "delta must be 0 for method='scalar', which has pure privacy, "
-                f"got {estimator.delta!r}."
+                f"got {setting.delta!r}."
             )
-        if np.ndim(estimator.reference) != 2 or np.shape(estimator.reference)[1] != n_features:
-            raise ValueError(
-                "reference must be public rows of shape (n_rows, n_features) for "
-                f"method='scalar' and n_features={n_features}, got "
-                f"{type(estimator.reference).__name__} of shape {np.shape(estimator.reference)}."
-            )
-        _public_reference(estimator)
-        if estimator.n_min is not None:
-            _require_fit("n_min", int(np.max(estimator.n_min)), estimator, n_features)
+        _public_reference(setting)
+        if setting.n_min is not None:
+            _require_fit("n_min", max(setting.n_min), setting)
+        return size_shares(setting) | {"cost": 1.0}
 
-    def check_facts(self, estimator, facts):
+    def check(self, setting, facts):
         """Sizes must be known, and small enough for one 64-bit number."""
-        require_sizes(estimator, facts)
-        if facts.total_public and estimator.n_hint is None:
-            _require_fit("The number of persons", facts.size, estimator, facts.n_features)
+        super().check(setting, facts)
+        if facts.total_public and setting.n_hint is None:
+            _require_fit("The number of persons", facts.size, setting)
 
-    def shares(self, estimator, relation, n_features):
-        """Return the cost, and before it the sizes of the classes where they are needed."""
-        return size_shares(estimator, relation) | {"cost": 1.0}
-
-    def query(self, estimator, step_name, facts):
-        """Return the query of a step."""
-        if step_name == "sizes":
-            return ClassSizes(facts.n_classes, facts.units)
-        lattice = slice_lattice(estimator, facts)
-        reference = _public_reference(estimator)
-        return ProjectedCost(
-            lattice,
-            padding(estimator, facts, _most_persons(estimator, facts.n_features)),
-            facts.n_classes,
-            facts.units,
-            ProjectedQuantiles(lattice).public_histogram(reference),
-            estimator.p,
+    def questions(self, setting, facts):
+        """Ask for sizes that are not known, then for the cost of every class."""
+        n_min = yield from padded_sizes(
+            setting, facts, most_persons(setting.n_directions, setting.p)
         )
-
-    def finish(self, estimator, facts):
-        """Return the cost of every class."""
-        released = facts.released["cost"]
-        query = released.query
+        lattice = setting.lattice(facts.domain)
+        reference = ProjectedQuantiles(lattice).public_histogram(_public_reference(setting))
+        query = ProjectedCost(lattice, n_min, facts.n_classes, facts.units, reference, setting.p)
+        released = yield "cost", query
         return [
             SlicedCost(
-                query.lattice.directions,
+                lattice.directions,
                 float(query.cost(released.values[-1][code, 0], persons)),
                 float(query.cost(released.noise_sd[-1], persons)),
-                query.p,
+                setting.p,
             )
-            for code, persons in enumerate(persons_counted(released, facts))
+            for code, persons in enumerate(persons_counted(released, n_min, facts))
         ]
 
 
@@ -107,25 +89,23 @@ class SlicedCost(SlicedRelease):
         raise ValueError("method='scalar' releases one number and no smoothed distance.")
 
 
-def _public_reference(estimator):
-    return check_array(estimator.reference, dtype=np.float64, input_name="reference")
+def _public_reference(setting):
+    """Return the rows of the reference, or raise where there are none."""
+    shape = np.shape(setting.reference)
+    if len(shape) != 2 or shape[1] != setting.n_features:
+        raise ValueError(
+            "reference must be public rows of shape (n_rows, n_features) for method='scalar' and "
+            f"n_features={setting.n_features}, got {type(setting.reference).__name__} of shape "
+            f"{shape}."
+        )
+    return check_array(setting.reference, dtype=np.float64, input_name="reference")
 
 
-def _most_persons(estimator, n_features):
-    given = not isinstance(estimator.directions, str)
-    count = (
-        np.shape(estimator.directions)[1]
-        if given
-        else direction_count(estimator.n_projections, n_features)
-    )
-    return most_persons(count, estimator.p)
-
-
-def _require_fit(name, persons, estimator, n_features):
+def _require_fit(name, persons, setting):
     """Raise where a cost could leave 64-bit integers: whether it does would depend on the rows."""
-    most = _most_persons(estimator, n_features)
+    most = most_persons(setting.n_directions, setting.p)
     if persons > most:
         raise ValueError(
-            f"{name} must be at most {most} for method='scalar' with p={estimator.p} and so "
+            f"{name} must be at most {most} for method='scalar' with p={setting.p} and so "
             f"many directions, got {persons}. Lower it, or n_projections."
         )

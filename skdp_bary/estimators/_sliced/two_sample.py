@@ -5,11 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...transport._sliced import fit_particles
-
-_MOST_ROWS = 5000  # public rows that stand for the law under the hypothesis
-_POINTS = 1000  # drawn from the release, that do
-_POINTS_A_BLOCK = 8
-_ROUNDS = 20  # of their fit: ranks settle long before places do
+from .tuning import TUNED
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,9 @@ def two_sample_test(sketch, Y, n_resamples, rng):
     """
     statistic, _ = sketch.cost(Y, 2)
     persons = max(1, round(sketch.persons))
-    rows = Y if len(Y) <= _MOST_ROWS else Y[rng.permutation(len(Y))[:_MOST_ROWS]]
-    n_drawn = max(_POINTS, _POINTS_A_BLOCK * sketch.query.n_quantiles)
+    most = TUNED.test_rows
+    rows = Y if len(Y) <= most else Y[rng.permutation(len(Y))[:most]]
+    n_drawn = max(TUNED.test_points, TUNED.test_points_a_block * sketch.query.n_quantiles)
     drawn = released_levels(sketch, n_drawn, rng)
     levels = np.hstack([sketch.query.public_levels(rows), drawn])
     shares = np.array([len(Y), persons]) / (len(Y) + persons)
@@ -85,11 +82,10 @@ def released_levels(sketch, n_points, rng):
     ndarray of int64 of shape (n_directions, n_points)
     """
     quantiles, directions = sketch.monotone_quantiles, sketch.directions
-    points = fit_particles(directions, quantiles, n_points, rng, max_iter=_ROUNDS)
+    points = fit_particles(directions, quantiles, n_points, rng, max_iter=TUNED.test_rounds)
     ranks = np.argsort(np.argsort(points @ directions, axis=0), axis=0).T
     lattice = sketch.query.lattice
-    center = directions.T @ lattice.domain.center
-    offsets = _with_ends(quantiles - center[:, None], lattice.domain.radius)
+    offsets = _with_ends(quantiles - lattice.projected_center[:, None], lattice.domain.radius)
     low, mean, high = offsets[:, :-2], offsets[:, 1:-1], offsets[:, 2:]
     upper = np.divide(mean - low, high - low, out=np.zeros_like(mean), where=high > low)
     places = (ranks + 0.5) / n_points * mean.shape[1]

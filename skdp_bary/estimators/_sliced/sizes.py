@@ -1,0 +1,60 @@
+"""How many persons noise on slices is made for: a public, a given or a bought number a class."""
+
+import math
+
+import numpy as np
+
+from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
+from ...summaries.slices.histogram import ClassSizes
+from .tuning import TUNED
+
+MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
+
+
+def given_sizes(n_min, n_classes):
+    """Return the public lower bounds of the sizes of the classes as integers."""
+    if n_min is None:
+        return None
+    if np.ndim(n_min) == 0:
+        return (int(n_min),) * n_classes
+    if len(n_min) != n_classes:
+        raise ValueError(f"n_min must be one number or {n_classes} of them, got {n_min!r}.")
+    return tuple(int(size) for size in n_min)
+
+
+def size_shares(setting):
+    """Return the step that buys the sizes of the classes, where they are private and not given."""
+    several = setting.n_classes > 1
+    private = setting.relation == ADD_REMOVE or (setting.relation == REPLACE_ANY and several)
+    return {"sizes": TUNED.sizes_share} if private and setting.n_min is None else {}
+
+
+def require_sizes(setting, facts):
+    """Raise where nothing says how many persons noise should be made for."""
+    if not facts.total_public and setting.n_min is None and not size_shares(setting):
+        raise ValueError(
+            "n_min is needed with sample_weight: weights are private, and so is how much mass they "
+            "leave to a class."
+        )
+
+
+def padded_sizes(setting, facts, most=MOST_PERSONS):
+    """Return the number of persons that each class is padded to; None where sizes are public.
+
+    Sizes that are not given are asked for. They are cut at `most`; fewer are always allowed.
+    """
+    if facts.total_public:
+        return None
+    if setting.n_min is not None:
+        return setting.n_min
+    released = yield "sizes", ClassSizes(facts.n_classes, facts.units)
+    lowered = (released.values[0] - TUNED.size_sds * released.noise_sd[0]) / facts.units
+    most = min(most, MOST_PERSONS)
+    return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist())
+
+
+def persons_counted(released, n_min, facts):
+    """Return the number of persons that the answer about each class counts, at least one unit."""
+    if n_min is not None:
+        return [float(size) for size in n_min]
+    return [max(float(mass), 1.0) / facts.units for mass in released.values[0]]

@@ -15,7 +15,7 @@ _ROUNDS = 10  # of one ledger
 
 
 def flips(rng):
-    """Yield flips, one a trial, in one small ledger after the other."""
+    """Yield what became of flips in one small ledger after the other."""
     while True:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "budget.db"
@@ -32,8 +32,8 @@ def _flip(path, positions):
     outcomes = flip_bits(path, positions, _PARTS)
     for outcome, count in outcomes.items():
         bad = outcome in (GAVE_BUDGET, CRASHED)
-        for _ in range(count):
-            yield Trial(violation=f"{outcome}: one of the bits {positions}" if bad else "")
+        found = f"{outcome}: {count} of the bits {positions}" if bad else ""
+        yield Trial(violation=found, count=count)
 
 
 def _make_ledger(path, rng):

@@ -20,11 +20,14 @@ class Trial:
         What was realised relative to what is stated; None where there is nothing to measure.
     violation : str
         What contradicts the promise, in words; empty when nothing does.
+    count : int
+        How many trials this is the outcome of.
     """
 
     subject: str = ""
     ratio: float | None = None
     violation: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True)

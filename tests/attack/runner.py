@@ -24,9 +24,9 @@ class Line:
     texts: list = field(default_factory=list)
 
     def add(self, trial):
-        """Count one more trial."""
+        """Count what was tried and found."""
         texts = [trial.violation] if trial.violation else []
-        self.merge(Line(self.promise, self.subject, 1, trial.ratio, len(texts), texts))
+        self.merge(Line(self.promise, self.subject, trial.count, trial.ratio, len(texts), texts))
 
     def merge(self, other):
         """Add what another run found about the same."""

@@ -4,9 +4,11 @@ from . import (
     bit_flips,
     black_box,
     containers,
+    enumeration,
     killings,
     odd_rows,
     parameters,
+    public_steps,
     races,
     readers,
     sensitivity,
@@ -14,8 +16,10 @@ from . import (
 
 _MODULES = (
     sensitivity,
+    enumeration,
     containers,
     readers,
+    public_steps,
     odd_rows,
     parameters,
     races,

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.estimators import _base
 from skdp_bary.privacy.ledger import memory as _memory
 from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
+from skdp_bary.summaries.moments.bounds import PersonCount
 from skdp_bary.summaries.rows.csv import CsvFile
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
@@ -24,9 +26,11 @@ from tests.attack import (
     bit_flips,
     black_box,
     containers,
+    enumeration,
     killings,
     odd_rows,
     parameters,
+    public_steps,
     races,
     readers,
 )
@@ -36,6 +40,7 @@ from tests.attack.runner import Line, merged, run_attacks
 from tests.attack.sensitivity import Search, searches
 from tests.attack.suite import PROMISES
 from tests.inspection.test_replay import HalfStated, asking
+from tests.model_selection import row_independence
 from tests.privacy.ledger import test_ledger_crash, test_ledger_flips
 from tests.summaries.reader_trials import csv_trial
 
@@ -101,6 +106,21 @@ class TestPlantedBugs:
 
         attack = repeated(lambda rng: odd_rows.fit_odd_rows(rng, [ChargesFirst]))
         assert found(attack(rng), 30)
+
+    def test_a_sensitivity_of_one_unit_less(self, rng, monkeypatch):
+        def none(query, relation):
+            return Sensitivity(((0,),), ((0,),))
+
+        monkeypatch.setattr(PersonCount, "sensitivity", none)
+        assert "stated" in found(enumeration.enumerate_neighbors(rng), 2000)
+
+    def test_a_step_that_looks_at_all_rows(self, rng, monkeypatch):
+        def steps():
+            return [StandardScaler(with_std=False)]
+
+        monkeypatch.setattr(row_independence, "numeric_steps", steps)
+        monkeypatch.setattr(row_independence, "table_steps", steps)
+        assert "rows moved" in found(public_steps.PROMISE.attack(rng), 30)
 
     def test_lines_that_are_read_by_their_neighbors(self, rng, monkeypatch):
         batches = CsvFile.batches

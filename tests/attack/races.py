@@ -3,6 +3,7 @@
 import os
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -47,22 +48,21 @@ def _judged(accountant, granted):
 
 
 def _spend_in_threads(accountant, amounts, n_threads):
-    barrier, granted = threading.Barrier(n_threads), []
+    barrier = threading.Barrier(n_threads)
 
     def spend_all(first):
         barrier.wait()
-        for amount in amounts[first:] + amounts[:first]:
-            try:
-                accountant.spend(float(amount))
-            except BudgetError:
-                continue
-            granted.append(amount)
+        return [amount for amount in amounts[first:] + amounts[:first] if spent(amount)]
 
-    threads = [threading.Thread(target=spend_all, args=(number,)) for number in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    def spent(amount):
+        try:
+            accountant.spend(float(amount))
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        granted = [amount for own in pool.map(spend_all, range(n_threads)) for amount in own]
     return granted
 
 
@@ -75,7 +75,7 @@ def _spend_in_processes(path, amounts, n_threads, n_processes):
         os._exit(0)
 
     pids = [start(lambda number=number: spend_all(number)) for number in range(n_processes)]
-    failed = [pid for pid in pids if wait(pid)]
+    failed = [status for status in map(wait, pids) if status]
     assert not failed, "a process that was spending failed"
     texts = [path.with_suffix(f".{number}").read_text() for number in range(n_processes)]
     return [Fraction(amount) for text in texts for amount in text.split()]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
@@ -115,11 +116,10 @@ class TestPlantedBugs:
         assert "stated" in found(enumeration.enumerate_neighbors(rng), 2000)
 
     def test_a_step_that_looks_at_all_rows(self, rng, monkeypatch):
-        def steps():
-            return [StandardScaler(with_std=False)]
-
-        monkeypatch.setattr(row_independence, "numeric_steps", steps)
-        monkeypatch.setattr(row_independence, "table_steps", steps)
+        centered = StandardScaler(with_std=False)
+        columns = ColumnTransformer([("centered", centered, [0, 1])])
+        monkeypatch.setattr(row_independence, "numeric_steps", lambda: [centered])
+        monkeypatch.setattr(row_independence, "table_steps", lambda: [columns])
         assert "rows moved" in found(public_steps.PROMISE.attack(rng), 30)
 
     def test_lines_that_are_read_by_their_neighbors(self, rng, monkeypatch):

@@ -82,7 +82,7 @@ def quick(cls, relation, delta, bounded):
 def accepted(estimator, n_features):
     try:
         estimator.privacy_plan(max(n_features, 1))
-    except ValueError:
+    except (ValueError, TypeError):
         return False
     return True
 

@@ -288,7 +288,7 @@ class PrivateGenerator(BasePrivateEstimator):
             mu=gaussian_mu(self.epsilon, self.delta),
             n_components=self.n_components,
             class_spread=self.class_spread,
-            image_shape=self.image_shape,
+            image_shape=None if self.image_shape is None else tuple(self.image_shape),
             random_state=self.random_state,
         )
 

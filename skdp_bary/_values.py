@@ -19,6 +19,8 @@ def is_missing(value):
     """Whether a value is None, NaN, NaT or pandas' NA, none of which equals itself."""
     if value is None or value is np.ma.masked:
         return True
+    if isinstance(value, Decimal):  # one that signals cannot even be compared
+        return value.is_nan()
     same = value == value
     return not isinstance(same, (bool, np.bool_)) or not same
 
@@ -91,19 +93,45 @@ def column_values(X, place):
             values[mask] = None
         return values
     if hasattr(X, "column_names"):
-        return np.asarray(X.column(place))
+        return exact_values(X.column(place))
     if hasattr(X, "iloc"):
         series = X.iloc[:, place]
-        return np.asarray(series) if isinstance(series.dtype, np.dtype) else _extension(series)
+        return np.asarray(series) if isinstance(series.dtype, np.dtype) else exact_values(series)
     if hasattr(X, "columns"):
-        return np.asarray(X[:, place])
+        return exact_values(X[:, place])
     return np.asarray(X)[:, place]
 
 
-def _extension(series):
-    """Values of one of pandas' own types; missing ones make objects of all of them."""
-    values = np.asarray(series if hasattr(series, "cat") else series.to_numpy())
+def exact_values(values):
+    """Return an array of a pandas, polars or Arrow column in which every value is as it was given.
+
+    Where one value is missing, these libraries make floats of all integers, and those beyond 2**53
+    become others: such a column is returned as objects.
+    """
+    told = getattr(values, "to_pylist", None) or (
+        hasattr(values, "null_count") and getattr(values, "to_list", None)
+    )
+    if told:
+        plain = np.asarray(values)
+        return as_array_of_objects(told()) if plain.dtype.kind == "f" else plain
+    codes = getattr(getattr(values, "cat", values), "codes", None)  # a column, index or plain array
+    if codes is not None:
+        kinds = [*getattr(values, "cat", values).categories, None]
+        codes = np.asarray(codes)
+        if (codes >= 0).all():
+            return np.asarray(values)
+        return as_array_of_objects([kinds[code] for code in codes])
+    if values.dtype.kind in "iu":
+        return values.to_numpy(dtype=object if values.isna().any() else None)
+    values = np.asarray(values.to_numpy())
     return values if values.dtype.kind in "biufmMO" else values.astype(object)
+
+
+def as_array_of_objects(values):
+    """Return a list as a 1-d array of objects, whatever they are."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def as_numbers(X, name="X"):

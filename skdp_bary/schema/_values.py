@@ -4,8 +4,7 @@ Each function looks at one value. What cannot be read is ``UNREADABLE``, what is
 """
 
 import datetime
-from decimal import Decimal
-from fractions import Fraction
+from decimal import Decimal, InvalidOperation
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,6 +12,8 @@ import numpy as np
 from .._values import is_missing
 
 UNREADABLE = object()
+_MOST_DIGITS = 400  # more than a float has
+_NO_TIME, _MICROSECOND = datetime.timedelta(0), datetime.timedelta(microseconds=1)
 _REAL = (Real, Decimal, np.bool_)
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": None}
 
@@ -53,11 +54,13 @@ def integer_of(value):
         return int(value)
     if isinstance(value, str):
         try:
-            value = Fraction(value.strip())
-        except (ValueError, ZeroDivisionError):
+            value = Decimal(value.strip())
+        except InvalidOperation:
             return UNREADABLE if value.strip() else None
     if isinstance(value, np.timedelta64) or not isinstance(value, _REAL):
         return UNREADABLE
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _MOST_DIGITS:
+        return UNREADABLE  # it would take all of the memory
     try:
         return int(value) if value == int(value) else UNREADABLE
     except (OverflowError, ValueError):
@@ -84,11 +87,13 @@ def moment_of(value):
             value = datetime.datetime.fromisoformat(value.strip())
         except ValueError:
             return UNREADABLE if value.strip() else None
+    ahead = 0  # of UTC
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        ahead = (value.utcoffset() or _NO_TIME) // _MICROSECOND
+        value = value.replace(tzinfo=None)
     if not isinstance(value, (np.datetime64, datetime.date)):
         return UNREADABLE
-    return int(np.datetime64(value, "us").astype(np.int64))
+    return int(np.datetime64(value, "us").astype(np.int64)) - ahead
 
 
 def each(values, read):
@@ -103,7 +108,7 @@ def each(values, read):
 
 def _look_up(value, read, known):
     try:
-        key = (type(value), value)
+        key = (type(value), value, getattr(value, "fold", 0))  # an hour twice, equal and not one
         if key not in known:
             known[key] = read(value)
         return known[key]

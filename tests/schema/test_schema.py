@@ -3,6 +3,7 @@
 import datetime
 import json
 import pickle
+import zoneinfo
 from decimal import Decimal
 
 import numpy as np
@@ -46,6 +47,7 @@ def read(kind, *values):
         (Number(-9, 9), -0.0, 0.0),
         (Number(0, 9, missing=True), "", np.nan),
         (Number(0, 9, missing=True), pd.NA, np.nan),
+        (Number(0, 9, missing=True), Decimal("sNaN"), np.nan),
         (Integer(0, 9), 2.7, 3.0),
         (Boolean(), "No", 0.0),
         (Boolean(), np.True_, 1.0),
@@ -59,11 +61,14 @@ def read(kind, *values):
         (Category([3, 4]), "3", 3),
         (Category([3, 4]), 3.0, 3),
         (Category([3, 4]), 5, None),
+        (Category([3, 4]), "1e999999999", None),
+        (Category([3, 4]), Decimal("1e999999999"), None),
         (Category([0.5]), "0.5", 0.5),
         (Category([True, False]), "true", True),
         (Date("2020-01-01", "2021-01-01"), "2020-01-03T23:59", 2.0),
         (Date("2020-01-01", "2021-01-01"), "2020-01-03T23:59-02:00", 3.0),
         (Date("2020-01-01", "2021-01-01"), datetime.date(1990, 1, 1), 0.0),
+        (Date("2020-01-01", "2021-01-01"), "0001-01-01T00:00+05:00", 0.0),
         (Date("2020-01-01", "2021-01-01"), pd.Timestamp("2020-01-03"), 2.0),
         (Date("2020-01-01", "2021-01-01", resolution="hour"), np.datetime64("2020-01-02"), 24.0),
         (Text(), 5, "5"),
@@ -142,6 +147,34 @@ def test_arrow_tables_are_read_alike():
     pa = pytest.importorskip("pyarrow")
     table = pa.table(ROWS)
     assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
+
+
+LONG = 2**53 + 1  # no float
+
+
+def with_a_missing_one():
+    """Return tables of two long integers and a missing one, in which they are still told apart."""
+    values = [LONG, LONG - 1, None]
+    tables = [pl.DataFrame({"x": values})]
+    for dtype in ("Int64", "int64[pyarrow]", pd.CategoricalDtype([LONG - 1, LONG])):
+        tables.append(pd.DataFrame({"x": pd.Series(values, dtype=dtype)}))
+    return [*tables, pytest.importorskip("pyarrow").table({"x": values})]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_missing_value_makes_no_floats_of_long_integers(place):
+    schema = Schema({"x": Category([LONG - 1, LONG], missing=True)})
+    assert schema.read(with_a_missing_one()[place])[0].tolist() == [LONG, LONG - 1, None]
+
+
+def test_an_hour_that_is_there_twice_is_read_as_itself_beside_the_other():
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    first = datetime.datetime(2020, 10, 25, 2, 30, tzinfo=zone)
+    second = first.replace(fold=1)
+    assert first == second  # to Python
+    kind = Date("2020-10-25", "2020-10-26", resolution="hour")
+    assert read(kind, second) == [1.0]
+    assert read(kind, first, second) == [0.0, 1.0]
 
 
 def test_masked_entries_are_missing():

@@ -51,7 +51,8 @@ def person_keys(groups, n_rows):
     those of two persons agree with a probability below ``n**2 / 2**127`` for n persons. All missing
     ids are one person.
     """
-    values = column(groups if hasattr(groups, "dtype") else as_objects(groups), "groups", n_rows)
+    plain = isinstance(getattr(groups, "dtype", None), np.dtype)
+    values = column(groups if plain else as_objects(groups), "groups", n_rows)
     low, high = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
     if values.dtype.kind in "bi" or values.dtype in (np.uint8, np.uint16, np.uint32):
         low[:] = values

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..._values import as_floats, is_missing, refuse_masked
+from ..._values import (
+    as_array_of_objects,
+    as_floats,
+    column_names,
+    column_values,
+    exact_values,
+    is_missing,
+    refuse_masked,
+)
 from ...geometry._domains import check_domain
 from .sampling import draw_batch
 
@@ -23,6 +31,7 @@ CHUNK_ROWS = 1 << 19  # counted at once: float64 sums of so many masses are exac
 _MOST_UNITS = 1 << 38  # of all persons; a unit adds at most 2**21 to a sum, which leaves 8 of 2**62
 _COARSER = 3  # digits; persons and weighted rows never have the same units
 _COARSEST = 1 << 13  # finer ones are made coarser
+_PLAIN = np.dtype(object)
 ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
 
 
@@ -354,12 +363,13 @@ def split_chunk(item):
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
     refuse_masked(values, "y or groups")
+    if len(column_names(values) or ()) == 1:
+        values = column_values(values, 0)
+    elif hasattr(values, "to_pylist") or not isinstance(getattr(values, "dtype", _PLAIN), np.dtype):
+        values = exact_values(values)
     if hasattr(values, "__array__"):
         return np.asarray(values, dtype=object)
-    values = list(values)
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
+    return as_array_of_objects(list(values))
 
 
 def column(values, name, n_rows):

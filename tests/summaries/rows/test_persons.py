@@ -6,18 +6,21 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdp_bary._values import as_floats
+from skdp_bary.summaries.rows.dask_persons import person_keys
 from skdp_bary.summaries.rows.persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
     check_floats,
     column,
     encode_labels,
+    encode_persons,
     encode_weights,
     person_masses,
     person_order,
@@ -143,6 +146,29 @@ def test_unknown_labels_are_named(y):
     classes = np.array(["a", "b"]) if isinstance(y[1], str) else np.array([1, 2])
     with pytest.raises(ValueError, match="not among the public classes"):
         encode_labels(y, classes, 2)
+
+
+LONG = 2**53 + 1  # no float
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pl.Series([LONG, LONG - 1, None]),
+        pl.DataFrame({"id": [LONG, LONG - 1, None]}),
+        pa.array([LONG, LONG - 1, None]),
+        pa.chunked_array([[LONG], [LONG - 1, None]]),
+        pd.Series([LONG, LONG - 1, None], dtype="Int64"),
+        pd.Series([LONG, LONG - 1, None], dtype="int64[pyarrow]"),
+        pd.Series([LONG, LONG - 1, None], dtype=pd.CategoricalDtype([LONG, LONG - 1])),
+        pd.DataFrame({"id": pd.array([LONG, LONG - 1, None], dtype="Int64")}),
+    ],
+    ids=lambda groups: f"{type(groups).__module__}-{getattr(groups, 'dtype', '')}",
+)
+def test_a_missing_id_lets_no_long_ids_run_together(groups):
+    assert encode_persons(groups, 3).tolist() == [0, 1, 2]
+    low, high = person_keys(groups, 3)
+    assert len(set(zip(low.tolist(), high.tolist(), strict=True))) == 3
 
 
 def test_labels_are_needed_and_as_many_as_rows():

@@ -1,12 +1,15 @@
 """Weighted points in an order that keeps neighbors together, and coarser versions of them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ._kernels import PLAIN, PlainKernel, kernel_for
 
 _AXES = 3  # principal axes that enter the order
+_SAMPLE = 4000  # points from which those are read
+_ITERATIONS = 4
 _AXIS_BITS = 11
 _HASH_BITS = 64 - _AXES * _AXIS_BITS
 _BLOCK = (1024, 4096)  # least and most points of a block
@@ -22,39 +25,50 @@ class OrderedPoints:
     ----------
     points : ndarray of shape (n_points, n_features)
     weights : ndarray of shape (n_points,)
-    lifted : ndarray of shape (n_features + 1, n_points)
-        Transposed points over a row of ones.
-    starts : ndarray of shape (n_blocks + 1,)
-        Where each block starts, and the end.
-    centers, widths : ndarrays of shape (n_blocks, n_features)
-        Center and half the side lengths of each block's box.
     kernel : PlainKernel
         What loops over these points.
     """
 
     points: np.ndarray
     weights: np.ndarray
-    lifted: np.ndarray
-    starts: np.ndarray
-    centers: np.ndarray
-    widths: np.ndarray
-    kernel: PlainKernel
+    kernel: PlainKernel = PLAIN
+
+    @cached_property
+    def lifted(self):
+        """Transposed points over a row of ones, of shape (n_features + 1, n_points)."""
+        lifted = np.ones((self.points.shape[1] + 1, len(self.points)))
+        lifted[:-1] = self.points.T
+        return lifted
+
+    @cached_property
+    def starts(self):
+        """Where each block starts, and the end."""
+        size = int(np.clip(len(self.points) // 64, *_BLOCK))
+        return np.append(np.arange(0, len(self.points), size), len(self.points))
+
+    @cached_property
+    def _corners(self):
+        starts = self.starts[:-1]
+        return np.minimum.reduceat(self.points, starts), np.maximum.reduceat(self.points, starts)
+
+    @cached_property
+    def centers(self):
+        """Center of each block's box, of shape (n_blocks, n_features)."""
+        return (self._corners[0] + self._corners[1]) / 2
+
+    @cached_property
+    def widths(self):
+        """Half the side lengths of each block's box, of shape (n_blocks, n_features)."""
+        return (self._corners[1] - self._corners[0]) / 2
+
+    @cached_property
+    def _cumulated(self):
+        return np.cumsum(self.weights)
 
     @property
     def effective_size(self):
         """Number of points of equal weight that would lie as densely."""
         return 1.0 / (self.weights @ self.weights)
-
-    @classmethod
-    def along_curve(cls, points, weights, kernel=PLAIN):
-        """Build blocks from distinct points that are already in order."""
-        size = int(np.clip(len(points) // 64, *_BLOCK))
-        starts = np.append(np.arange(0, len(points), size), len(points))
-        low = np.minimum.reduceat(points, starts[:-1])
-        high = np.maximum.reduceat(points, starts[:-1])
-        lifted = np.ones((points.shape[1] + 1, len(points)))
-        lifted[:-1] = points.T
-        return cls(points, weights, lifted, starts, (low + high) / 2, (high - low) / 2, kernel)
 
     def coarse(self, size):
         """Return about `size` of the points with equal weights, by systematic sampling.
@@ -64,10 +78,12 @@ class OrderedPoints:
         """
         if len(self.points) <= size:
             return self
-        cumulated = np.cumsum(self.weights)
+        cumulated = self._cumulated
         levels = (np.arange(size) + 0.5) * (cumulated[-1] / size)
-        index, counts = np.unique(np.searchsorted(cumulated, levels), return_counts=True)
-        return OrderedPoints.along_curve(self.points[index], counts / size, self.kernel)
+        found = np.searchsorted(cumulated, levels)
+        first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+        counts = np.diff(np.append(first, len(found)))
+        return OrderedPoints(self.points[found[first]], counts / size, self.kernel)
 
 
 def order_points(points, weights):
@@ -96,7 +112,7 @@ def order_points(points, weights):
     else:
         distinct, masses = ranked[first], np.bincount(position, weights[order])
     kernel = kernel_for(len(distinct))
-    return OrderedPoints.along_curve(distinct, masses / masses.sum(), kernel), inverse
+    return OrderedPoints(distinct, masses / masses.sum(), kernel), inverse
 
 
 def _curve_keys(points):
@@ -113,12 +129,16 @@ def _curve_keys(points):
 
 
 def _leading_coordinates(points):
+    """Return the points along a few directions in which they vary most, or nearly so."""
     if points.shape[1] <= _AXES:
         return points
-    some = points[:: max(1, len(points) // 20_000)]
+    some = points[:: max(1, len(points) // _SAMPLE)]
     centered = some - some.mean(axis=0)
-    _, vectors = np.linalg.eigh(centered.T @ centered)
-    return points @ vectors[:, -_AXES:]
+    directions = np.random.default_rng(0).standard_normal((points.shape[1], 2 * _AXES))
+    for _ in range(_ITERATIONS):
+        directions, _ = np.linalg.qr(centered.T @ (centered @ directions))
+    _, vectors = np.linalg.eigh(np.cov(centered @ directions, rowvar=False))
+    return points @ (directions @ vectors[:, -_AXES:])
 
 
 def _spread_bits(n_axes):

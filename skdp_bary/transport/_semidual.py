@@ -15,12 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ._costs import chosen_cost, pairwise_cost, two_cheapest
+from ._costs import paired_cost, pairwise_cost, two_cheapest
 from ._kernels import PLAIN, SOFT, Totals
 from ._points import OrderedPoints
 
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
+_CHUNK = 4096
 _SAMPLE = 20  # points per atom from which the scales of the cells are read
 
 
@@ -107,8 +108,11 @@ class SemidualProblem:
 
     def own_costs(self, labels):
         """Return the cost of every point at its atom."""
-        cloud = self.cloud
-        return chosen_cost(cloud.points, np.arange(len(labels)), self.atoms, labels, self.p)
+        points, costs = self.cloud.points, np.empty(len(labels))
+        for start in range(0, len(labels), _CHUNK):  # whole copies of wide points would be large
+            part = slice(start, start + _CHUNK)
+            costs[part] = paired_cost(points[part], self.atoms[labels[part]], self.p)
+        return costs
 
     @cached_property
     def _sample(self):

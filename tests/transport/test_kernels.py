@@ -32,7 +32,7 @@ def small_worth_it(request, monkeypatch):
 def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
     rng = np.random.default_rng(3)
     points, weights = rng.random((n_points, n_features)), rng.random(n_points) + 0.5
-    cloud = OrderedPoints.along_curve(points, weights / weights.sum(), kernel)
+    cloud = OrderedPoints(points, weights / weights.sum(), kernel)
     return SemidualProblem(
         cloud, rng.random((n_atoms, n_features)), np.full(n_atoms, 1 / n_atoms), 2
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._costs import pairwise_cost
+from .._costs import chosen_cost, pairwise_cost
 
 UNITS = 2**61  # integer units of the total mass
 _LIGHT = 2**20  # units; lighter points take no part in absorbing the rounding
@@ -47,7 +47,8 @@ class Assignment:
 
 def certify(problem, potentials, labels, split, shares):
     """Return a plan as an Assignment, with cost, dual value and masses computed afresh."""
-    each = problem.own_costs(labels)
+    own = problem.own_costs(labels)
+    each = own.copy()
     if split.size:
         costs = pairwise_cost(problem.atoms, problem.cloud.points[split], problem.p)
         each[split] = np.einsum("ji,ji->i", shares, costs)
@@ -57,16 +58,21 @@ def certify(problem, potentials, labels, split, shares):
         split=split,
         shares=shares,
         cost=float(problem.cloud.weights @ each),
-        dual=exact_dual(problem, potentials),
+        dual=exact_dual(problem, potentials, labels, own),
         misplaced=misplaced(problem, labels, split, shares),
     )
 
 
-def exact_dual(problem, potentials):
-    """Evaluate the semi-dual without smoothing, from direct costs."""
+def exact_dual(problem, potentials, labels, own):
+    """Evaluate the semi-dual at the cheapest atoms, found afresh for every point.
+
+    `own` are the costs at `labels`, which serve where the cheapest atom is the same.
+    """
     cloud, lowest = problem.cloud, problem.labels(potentials)
-    cheapest = problem.own_costs(lowest) - potentials[lowest]
-    return float(cloud.weights @ cheapest + problem.target @ potentials)
+    other = np.flatnonzero(lowest != labels)
+    costs = own.copy()
+    costs[other] = chosen_cost(cloud.points, other, problem.atoms, lowest[other], problem.p)
+    return float(cloud.weights @ (costs - potentials[lowest]) + problem.target @ potentials)
 
 
 def misplaced(problem, labels, split, shares):

@@ -62,26 +62,22 @@ class Prepared:
         return SemidualProblem(self.cloud, support, target, p), columns
 
     def result(self, atoms, columns, p, solution):
-        """Return an exact Assignment in the original space, for all points and atoms given."""
+        """Return an exact Assignment as a TransportResult, for all points and atoms given."""
         weights = self.measure.weights[self.rows] / self.measure.weights[self.rows].sum()
         shape = (self.measure.n_points, atoms.n_points)
         plan = _expand(solution, weights, self.inverse, self.rows, columns, shape)
-        return self.wrap(atoms, columns, p, plan, solution.potentials, solution.dual)
-
-    def wrap(self, atoms, columns, p, plan, potentials, dual):
-        """Return a TransportResult from a plan and, in the frame, potentials and dual value."""
         support, scale = self.measure.support, self.frame.scale**p
         masses, sums = plan.sum(axis=0), plan.T @ support
         used = masses > 0
         means = sums / np.where(used, masses, 1.0)[:, None]
         everywhere = np.empty(atoms.n_points)
-        everywhere[columns] = potentials * scale
-        _extend_potentials(everywhere, columns, support[self.rows], atoms.support, p)
+        everywhere[columns] = solution.potentials * scale
+        _extend_potentials(everywhere, columns, support, self.rows, atoms.support, p)
         entries = plan.tocoo()
         costs = chosen_cost(support, entries.coords[0], atoms.support, entries.coords[1], p)
         return TransportResult(
             cost=float(entries.data @ costs),
-            dual=dual * scale,
+            dual=solution.dual * scale,
             plan=plan,
             potentials=read_only(everywhere),
             masses=read_only(masses),
@@ -94,25 +90,30 @@ def _expand(solution, weights, inverse, rows, columns, shape):
     position = np.full(len(solution.labels), -1)
     position[solution.split] = np.arange(len(solution.split))
     group = position[inverse]
-    whole = np.flatnonzero(group < 0)
+    whole, shared = np.flatnonzero(group < 0), np.flatnonzero(group >= 0)
     entries = [(rows[whole], columns[solution.labels[inverse[whole]]], weights[whole])]
-    shared = np.flatnonzero(group >= 0)
-    for split in range(len(solution.split)):
-        members = shared[group[shared] == split]
+    members = np.bincount(group[shared], minlength=len(solution.split))
+    single = shared[members[group[shared]] == 1]
+    atom, point = np.nonzero(solution.shares[:, group[single]])
+    mass = weights[single[point]] * solution.shares[atom, group[single[point]]]
+    entries.append((rows[single[point]], columns[atom], mass))
+    for split in np.flatnonzero(members > 1):
+        equal = shared[group[shared] == split]
         atoms = np.flatnonzero(solution.shares[:, split])
-        point, atom, mass = fill_in_order(weights[members], solution.shares[atoms, split])
-        entries.append((rows[members[point]], columns[atoms[atom]], mass))
+        point, atom, mass = fill_in_order(weights[equal], solution.shares[atoms, split])
+        entries.append((rows[equal[point]], columns[atoms[atom]], mass))
     row, column, mass = (np.concatenate(part) for part in zip(*entries, strict=True))
     return sparse.csr_array((mass, (row, column)), shape=shape)
 
 
-def _extend_potentials(potentials, columns, points, atoms, p):
+def _extend_potentials(potentials, columns, points, rows, atoms, p):
     """Give atoms of zero mass the largest potential that attracts no point."""
     empty = np.setdiff1d(np.arange(len(potentials)), columns)
     if not empty.size:
         return
     largest = np.full(len(empty), np.inf)
-    for part in np.array_split(points, 1 + len(points) // 20_000):
+    for some in np.array_split(rows, 1 + len(rows) // 20_000):
+        part = points[some]
         least = (pairwise_cost(atoms[columns], part, p) - potentials[columns, None]).min(axis=0)
         largest = np.minimum(largest, (pairwise_cost(atoms[empty], part, p) - least).min(axis=1))
     potentials[empty] = largest

@@ -26,7 +26,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 N_ATOMS = 48
-SIZES = {5_000: 5, 20_000: 3, 50_000: 1}  # points, and rounds beside POT
+SIZES = {5_000: 3, 20_000: 1, 50_000: 1}  # points, and rounds beside POT
 GOALS = {5_000: 4, 20_000: 25, 50_000: 45}
 GROWTH = (100_000, 1_000_000)
 SHAPES = {
@@ -174,10 +174,12 @@ def compare(sides, shape, n, rounds, p=2):
     return row
 
 
-def peers(sides, shapes):
+def peers(sides, shapes, sizes):
     """Compare every shape at every size with POT and the earlier version."""
-    for shape in shapes:
-        for n in ONLY_SOME.get(shape, SIZES):
+    for n in sizes:
+        for shape in shapes:
+            if n not in ONLY_SOME.get(shape, SIZES):
+                continue
             row = compare(sides, shape, n, SIZES[n])
             row["goal"] = GOALS[n]
             print(shape, n, {who: round(row[who]["ratio"], 1) for who in sides}, flush=True)
@@ -191,7 +193,7 @@ def growth(side, shapes):
         if shape not in GROWING:
             continue
         times = {n: [] for n in GROWTH}
-        for _ in range(5):
+        for _ in range(3):
             for n in GROWTH:
                 times[n].append(side.solve(shape, n)["seconds"])
         medians = {n: float(np.median(times[n])) for n in GROWTH}
@@ -253,6 +255,7 @@ def main():
     parser.add_argument("--before", type=Path, help="folder of an earlier version to run beside")
     parser.add_argument("--parts", nargs="+", default=["peers", "growth", "powers", "memory"])
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, default=list(SIZES))
     parser.add_argument("--out", type=Path, help="where to keep the results as JSON")
     parser.add_argument("--table", type=Path, help="where to write all of --out as CSV")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -272,7 +275,7 @@ def main():
     if "peers" in arguments.parts:
         sides["pot"] = Side("pot", arguments.data)
     parts = {
-        "peers": lambda: peers(sides, shapes),
+        "peers": lambda: peers(sides, shapes, arguments.sizes),
         "growth": lambda: growth(sides["ours"], shapes),
         "powers": lambda: powers(sides["ours"], shapes),
         "memory": lambda: memory(arguments.data, shapes),

@@ -78,9 +78,9 @@ class OrderedPoints:
         """
         if len(self.points) <= size:
             return self
-        cumulated = self._cumulated
+        size, cumulated = round(size), self._cumulated
         levels = (np.arange(size) + 0.5) * (cumulated[-1] / size)
-        found = np.searchsorted(cumulated, levels)
+        found = np.searchsorted(cumulated[:-1], levels)  # so that the last point is the last
         first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
         counts = np.diff(np.append(first, len(found)))
         return OrderedPoints(self.points[found[first]], counts / size, self.kernel)

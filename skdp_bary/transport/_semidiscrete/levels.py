@@ -1,5 +1,7 @@
 """Samples of growing size: the potentials of one are the start of the next."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from .balancing import Balancing
@@ -20,7 +22,7 @@ def solve_levels(problem, potentials):
             return level.solve()
     potentials = np.zeros(len(problem.target))
     for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
-        sample = problem.coarse(size / len(problem.target))
+        sample = replace(problem, cloud=problem.cloud.coarse(size))
         potentials = Level(sample, potentials).balanced().potentials
     return Level(problem, potentials).solve()
 

@@ -1,0 +1,221 @@
+"""The engine behind exact transport: what it keeps true, and what the certificate sees."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
+from skdp_bary.transport._points import order_points
+from skdp_bary.transport._semidiscrete import balancing, certificate, exact, levels
+from skdp_bary.transport._semidiscrete.boxes import RUN
+from skdp_bary.transport._semidiscrete.labels import BoxedPoints, LoosePoints
+from skdp_bary.transport._semidual import SemidualProblem
+
+SHAPES = (
+    "tight clusters",
+    "specks",
+    "grid",
+    "places",
+    "line",
+    "unequal",
+    "far atom",
+    "one side",
+    "heavy point",
+    "twins",
+)
+
+
+def problem_of(shape, n, m, d, seed, p=2.0):
+    """Return a problem meant to break the search."""
+    rng = np.random.default_rng(seed)
+    points, weights = rng.random((n, d)), np.ones(n)
+    atoms = rng.random((m, d))
+    if shape in ("tight clusters", "specks"):
+        width = 1e-3 if shape == "tight clusters" else 1e-8
+        centers = rng.random((12, d))
+        points = centers[rng.integers(0, 12, n)] + width * rng.standard_normal((n, d))
+        atoms = points[rng.choice(n, m, replace=False)]
+    elif shape == "grid":
+        points, atoms = rng.integers(0, 9, (n, d)) / 8.0, rng.integers(0, 9, (m, d)) / 8.0
+    elif shape == "places":
+        points = points[rng.integers(0, 40, n)]
+    elif shape == "line":
+        points[:, 1:], atoms[:, 1:] = 0.0, 0.0
+    elif shape == "unequal":
+        weights = rng.pareto(1.1, n) + 1e-9
+    elif shape == "far atom":
+        atoms[0] += 1e6
+    elif shape == "one side":
+        atoms -= 5.0
+    elif shape == "heavy point":
+        weights[n // 2] = n
+    elif shape == "twins":
+        atoms[m // 2 :] = atoms[: m - m // 2] + 1e-9
+    cloud, _ = order_points(points, weights / weights.sum())
+    return SemidualProblem(cloud, atoms, np.full(m, 1 / m), p)
+
+
+@pytest.fixture
+def engine_only(monkeypatch):
+    """Send problems of any size to the engine, and fail when POT has to help."""
+
+    def refuse(problem):
+        raise AssertionError("the engine found no proven optimum")
+
+    monkeypatch.setattr(exact, "_TINY", 0)
+    monkeypatch.setattr(exact, "_SMALL", 0)
+    monkeypatch.setattr(exact, "network_simplex", refuse)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("n", "m", "d", "p"), [(4000, 60, 2, 2.0), (1500, 48, 3, 1.0), (1500, 30, 6, 2.0)]
+)
+def test_hostile_problems_are_proven_without_help(engine_only, shape, n, m, d, p):
+    assert exact.solve_problem(problem_of(shape, n, m, d, 0, p)).proven
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("n", "m", "d"), [(20_000, 100, 2), (3_000, 48, 3), (20_000, 100, 1)])
+def test_larger_hostile_problems_are_proven_without_help(engine_only, shape, seed, n, m, d):
+    assert exact.solve_problem(problem_of(shape, n, m, d, seed)).proven
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
+    rng = np.random.default_rng(d)
+    problem = problem_of("tight clusters", 2000, 25, d, d, p)
+    points, atoms = problem.cloud.points, problem.atoms
+    potentials = 0.01 * rng.standard_normal(25)
+    ready = (BoxedPoints if d <= 3 else LoosePoints)(points)
+    labels = ready.labels(atoms, potentials, p)
+    costs = cdist(points, atoms) ** p
+    chosen = (costs - potentials)[np.arange(2000), labels]
+    np.testing.assert_allclose(chosen, (costs - potentials).min(axis=1), atol=1e-13)
+    cells = ready.cells(labels, atoms, p)
+    extra = costs - costs[np.arange(2000), labels][:, None]
+    least = np.full((25, 25), np.inf)
+    np.minimum.at(least, labels, extra)
+    assert np.all(cells.gap <= least + 1e-12)
+    owner = np.repeat(np.arange(25), np.diff(cells.firsts))
+    held = [
+        np.count_nonzero(cells.owners[start : start + RUN] == atom)
+        for start, atom in zip(cells.starts, owner, strict=True)
+    ]
+    assert sum(held) == 2000 or d > 3  # runs of sorted items end within an atom
+    assert sorted(cells.rows) == list(range(2000))
+
+
+def test_samples_grow_fourfold_up_to_all_points():
+    assert levels.sample_sizes(100_000, 48) == [97, 390, 1562, 6250, 25_000]
+    assert levels.sample_sizes(100, 48) == []
+
+
+def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
+    monkeypatch.setattr(balancing, "_WINDOWS", 1)
+    grown = []
+    for name in ("_make_windows", "_make_items"):
+        make = getattr(balancing.Balancing, name)
+        monkeypatch.setattr(
+            balancing.Balancing,
+            name,
+            lambda self, make=make, name=name: grown.append(name) or make(self),
+        )
+    problem = problem_of("unequal", 3000, 40, 2, 1)
+    assert exact.solve_problem(problem).proven
+    assert "_make_windows" in grown
+    potentials = np.random.default_rng(0).random(40)
+    assert levels.Level(problem, potentials).solve().proven
+    assert "_make_items" in grown
+
+
+def test_misleading_potentials_are_dropped_and_good_ones_used(engine_only, monkeypatch):
+    problem = problem_of("tight clusters", 6000, 20, 2, 2)
+    found = exact.solve_problem(problem)
+    solved = []
+    balanced = levels.Level.balanced
+    monkeypatch.setattr(
+        levels.Level,
+        "balanced",
+        lambda self: solved.append(len(self.labels)) or balanced(self),
+    )
+    assert exact.solve_problem(problem, found.potentials).cost == pytest.approx(found.cost)
+    assert solved == [6000]
+    exact.solve_problem(problem, found.potentials + np.random.default_rng(0).random(20))
+    assert len(solved) > 2
+
+
+@pytest.mark.parametrize("fault", ["potential", "label", "share", "mass"])
+def test_the_certificate_sees_planted_faults(fault):
+    problem = problem_of("unequal", 3000, 20, 2, 3)
+    found = levels.solve_levels(problem, None)
+    assert found.proven
+    potentials, labels, shares = found.potentials.copy(), found.labels.copy(), found.shares.copy()
+    whole = np.setdiff1d(np.arange(3000), found.split)
+    if fault == "potential":
+        potentials[3] += 1e-3
+    elif fault == "label":  # two points change places
+        first, second = whole[labels[whole] == 0][0], whole[labels[whole] == 1][0]
+        labels[[first, second]] = labels[[second, first]]
+    elif fault == "share":
+        shares[:, 0] = shares[::-1, 0]
+    else:
+        labels[whole[0]] = (labels[whole[0]] + 1) % 20
+    assert not certificate.certify(problem, potentials, labels, found.split, shares).proven
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.ones(10**6), np.random.default_rng(0).pareto(1.1, 10**5), np.array([1.0, 1e-30])],
+    ids=["equal", "unequal", "nothing"],
+)
+def test_units_add_up_and_rounding_is_spread(weights):
+    units = certificate.to_units(weights)
+    assert units.sum() == certificate.UNITS and units.min() >= 0
+    exactly = weights / weights.sum() * certificate.UNITS
+    assert np.abs(units - exactly).max() <= 2.0 + 1e-15 * certificate.UNITS
+
+
+def test_masses_are_exact_with_many_points():
+    rng = np.random.default_rng(4)
+    points = rng.random((60_000, 2))
+    result = solve_semidiscrete(DiscreteMeasure(points), DiscreteMeasure(points[:7]))
+    np.testing.assert_allclose(result.masses, 1 / 7, atol=2e-15)
+
+
+def test_small_problems_do_not_load_compiled_code():
+    script = (
+        "import sys, numpy as np;"
+        "from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete;"
+        "x = DiscreteMeasure(np.random.default_rng(0).random((1000, 2)));"
+        "solve_semidiscrete(x, DiscreteMeasure(x.support[:20]));"
+        "print('numba' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False"]
+
+
+def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch):
+    import numba
+
+    from skdp_bary.transport._semidiscrete import compiling
+
+    compile_ = numba.njit
+    kept = []
+
+    def no_folder(*given, **options):
+        kept.append(options.get("cache", False))
+        if options.pop("cache", False):
+            raise RuntimeError("cannot cache function: no locator available")
+        return compile_(*given, **options)
+
+    monkeypatch.setattr(compiling.numba, "njit", no_folder)
+    twice = compiling.compiled("f8(f8)")(lambda x: 2.0 * x)
+    assert twice(4.0) == 8.0
+    assert kept == [True, False]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from ..schema import Schema
+from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 from ._step_rules import RULES, Fault, sklearn_name
 
@@ -27,16 +27,33 @@ class Form:
     kind : {"raw", "table", "numbers", "csr", "mixed", "rounded"}
     non_negative : bool
         Whether no number is below zero.
+    words : bool
+        Whether there may be values that are no numbers.
+    texts : bool
+        Whether all values are texts.
+    schema : Schema or None
+        The columns, directly behind it.
     """
 
     kind: str
     non_negative: bool = False
+    words: bool = False
+    texts: bool = False
+    schema: Schema | None = None
 
 
 RAW = Form("raw")
 _UNDECLARED = Fault(
     "it reads all rows by one common type, which a single row can change",
     "put SchemaTransformer with a public Schema in front of it",
+)
+_WORDS = Fault(
+    "its errors name values of columns that hold no numbers, before anything is charged",
+    "hand it numeric columns alone, in a ColumnTransformer, or encode the others before",
+)
+_NO_TEXTS = Fault(
+    "it raises on values that are no text, which is an answer about rows that nobody paid for",
+    "hand it columns of Text, or of categories of text without missing values",
 )
 _ONLY_TABLES = Fault(
     "the types of what it is given were chosen by looking at all rows",
@@ -50,20 +67,20 @@ def walk_steps(name, estimator, form=RAW):
     A path is spelled as ``set_params`` would. Steps that do nothing, None and words such as
     "passthrough", are left out.
     """
-    if isinstance(estimator, Pipeline):
+    if type(estimator) is Pipeline:
         for part, step in estimator.steps:
             yield from walk_steps(join_names(name, part), step, form)
             form = form_after(step, form)
         return
-    parts = _branches(estimator)
+    parts = _branches(estimator, form)
     if parts is None:
         if estimator is not None and not isinstance(estimator, str):
             yield name, estimator, form
         return
     if public_fault(estimator, form) is not None:
         yield name, estimator, form
-    for part, step in parts:
-        yield from walk_steps(join_names(name, part), step, form)
+    for part, step, before in parts:
+        yield from walk_steps(join_names(name, part), step, before)
 
 
 def join_names(name, part):
@@ -77,13 +94,13 @@ def form_after(step, form):
         return form
     if hasattr(step, "privacy_plan") or type(step).__module__.split(".")[0] == "diffprivlib":
         return Form("rounded")
-    if isinstance(step, Pipeline):
+    if type(step) is Pipeline:
         for _, part in step.steps:
             form = form_after(part, form)
         return form
-    branches = _branches(step)
+    branches = _branches(step, form)
     if branches is not None:
-        return _joined([_branch_form(part, form) for _, part in branches if part != "drop"], step)
+        return _joined(_branch_forms(branches), step)
     if type(step) is SchemaTransformer:
         return _declared(step.schema)
     if type(step) is DomainScaler:
@@ -91,7 +108,10 @@ def form_after(step, form):
     if type(step) in (JLTransformer, RowByRow):
         return Form("numbers")
     rule = RULES.get(sklearn_name(step))
-    return RAW if rule is None else replace(form, **rule.gives(step, form.kind))
+    if rule is None:
+        return RAW
+    form = replace(form, **rule.gives(step, form.kind), schema=None)
+    return form if form.kind in ("raw", "mixed") else Form(form.kind, form.non_negative)
 
 
 def public_fault(step, form):
@@ -99,9 +119,9 @@ def public_fault(step, form):
 
     Nothing is known of a step that is not on the list: ``Fault("", "")``.
     """
-    if isinstance(step, ColumnTransformer):
+    if type(step) is ColumnTransformer:
         return _column_fault(step, form)
-    if isinstance(step, (Pipeline, FeatureUnion)):
+    if type(step) in (Pipeline, FeatureUnion):
         return None
     if type(step) in (DomainScaler, JLTransformer, RowByRow, SchemaTransformer):
         return None
@@ -112,6 +132,10 @@ def public_fault(step, form):
     if fault is not None:
         return fault
     if form.kind in rule.takes or (form.kind == "rounded" and "mixed" in rule.takes):
+        if rule.numeric and form.words:
+            return _WORDS
+        if rule.texts and not form.texts:
+            return _NO_TEXTS
         non_negative = form.non_negative or not rule.non_negative
         return None if non_negative else rule.negative_fault
     return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
@@ -126,8 +150,8 @@ def _column_fault(step, form):
     """
     if any(callable(columns) and not _by_name(columns) for _, _, columns in step.transformers):
         return Fault("it calls a function of yours", "name the columns")
-    parts = [_branch_form(part, form).kind for _, part in _branches(step) if part != "drop"]
-    if "csr" in parts and step.sparse_threshold != 0:
+    kinds = {part.kind for part in _branch_forms(_branches(step, form))}
+    if "csr" in kinds and step.sparse_threshold != 0:
         return Fault(
             "whether it returns sparse rows, which are refused, depends on all rows",
             "set sparse_threshold=0",
@@ -137,24 +161,67 @@ def _column_fault(step, form):
 
 def _by_name(columns):
     return (
-        isinstance(columns, make_column_selector)
+        type(columns) is make_column_selector
         and columns.dtype_include is None
         and columns.dtype_exclude is None
     )
 
 
-def _branches(step):
-    """Return the named branches of what hands the same rows to several steps, or None."""
-    if isinstance(step, ColumnTransformer):
-        parts = [(part, branch) for part, branch, _ in step.transformers]
-        return [*parts, ("remainder", step.remainder)]
-    return list(step.transformer_list) if isinstance(step, FeatureUnion) else None
+def _branches(step, form):
+    """Return (name, step, form of its rows) of what one step hands rows to, or None."""
+    if type(step) is FeatureUnion:
+        return [(part, branch, form) for part, branch in step.transformer_list]
+    if type(step) is not ColumnTransformer:
+        return None
+    places = [_places(form.schema, columns) for _, _, columns in step.transformers]
+    rest = None
+    if places and None not in places:
+        rest = sorted(set(range(form.schema.n_columns)).difference(*places))
+    branches = [*step.transformers, ("remainder", step.remainder, None)]
+    return [
+        (part, branch, _chosen(form, chosen))
+        for (part, branch, _), chosen in zip(branches, [*places, rest], strict=True)
+    ]
 
 
-def _branch_form(step, form):
-    """Form that a branch returns; what it passes through is put beside others anew."""
-    form = form_after(step, form)
-    return replace(form, kind="mixed") if form.kind == "table" else form
+def _branch_forms(branches):
+    """Forms that branches return; what one passes through is put beside others anew."""
+    forms = [form_after(step, before) for _, step, before in branches if step != "drop"]
+    return [replace(f, kind="mixed", schema=None) if f.kind == "table" else f for f in forms]
+
+
+def _places(schema, columns):
+    """Return the positions of named columns of a table, or None where they cannot be seen."""
+    if schema is None or schema.n_columns is None:
+        return None
+    names = schema.names or ()
+    places = []
+    for column in columns if type(columns) is list else [columns]:
+        if isinstance(column, str) and column in names:
+            places.append(names.index(column))
+        elif type(column) is int and abs(column) < schema.n_columns:
+            places.append(column % schema.n_columns)
+        else:
+            return None
+    return places
+
+
+def _chosen(form, places):
+    """Form of some columns of a table; of all where it cannot be seen which they are."""
+    if places is None:
+        return form
+    kinds = form.schema.kinds(form.schema.n_columns)
+    return replace(form, schema=None, **_values_of([kinds[place] for place in places]))
+
+
+def _values_of(kinds):
+    return {"words": not all(k.numeric for k in kinds), "texts": all(map(_is_text, kinds))}
+
+
+def _is_text(kind):
+    if isinstance(kind, Category):
+        return all(isinstance(level, str) for level in kind.levels)
+    return isinstance(kind, Text)
 
 
 def _joined(forms, step):
@@ -164,9 +231,10 @@ def _joined(forms, step):
         return Form("rounded")
     if "raw" in kinds or not kinds:
         return RAW
-    if "csr" in kinds and isinstance(step, FeatureUnion):
+    if "csr" in kinds and type(step) is FeatureUnion:
         return Form("csr", non_negative)
-    return Form("mixed" if "mixed" in kinds else "numbers", non_negative)
+    words = any(form.words for form in forms)
+    return Form("mixed" if "mixed" in kinds else "numbers", non_negative, words)
 
 
 def _declared(schema):
@@ -176,4 +244,7 @@ def _declared(schema):
         return RAW  # its fit will say what is wrong
     ranges = schema.ranges(1)
     kind = "csr" if schema.sparse else "numbers" if schema.numeric else "table"
-    return Form(kind, non_negative=ranges is not None and bool((ranges[0] >= 0).all()))
+    non_negative = ranges is not None and bool((ranges[0] >= 0).all())
+    if kind != "table":
+        return Form(kind, non_negative)
+    return Form(kind, non_negative, schema=schema, **_values_of(schema.kinds(1)))

@@ -49,6 +49,16 @@ class Rule:
     non_negative: bool = False
 
     @property
+    def numeric(self):
+        """Whether it raises on values that are no numbers."""
+        return "mixed" in self.takes and "raw" not in self.takes
+
+    @property
+    def texts(self):
+        """Whether it raises on values that are no texts."""
+        return self.takes == _TABLE
+
+    @property
     def negative_fault(self):
         """What is wrong where numbers may be below zero."""
         return Fault(

@@ -161,6 +161,20 @@ def test_what_is_not_known_is_said_so():
         check_private(OwnScaler(), strict=True)
 
 
+@pytest.mark.parametrize("base", [Pipeline, FeatureUnion, ColumnTransformer, make_column_selector])
+def test_what_a_subclass_does_with_its_parts_is_not_known(base):
+    class Own(base):
+        """It may look at all rows."""
+
+    made = {
+        Pipeline: lambda: Own([("a", DomainScaler((0, 1)))]),
+        FeatureUnion: lambda: Own([("a", DomainScaler((0, 1)))]),
+        ColumnTransformer: lambda: Own([("a", DomainScaler((0, 1)), [0])]),
+        make_column_selector: lambda: ColumnTransformer([("a", DomainScaler((0, 1)), Own())]),
+    }[base]()
+    assert not check_private(make_pipeline(SCHEMA, made, measure())).ok
+
+
 def test_private_steps_must_share_one_budget():
     shared = BudgetAccountant(epsilon=2.0)
     together = FeatureUnion([("a", measure(accountant=shared)), ("b", measure(accountant=shared))])

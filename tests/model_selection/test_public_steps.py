@@ -72,6 +72,14 @@ def fault(*steps):
         (TABLE, ColumnTransformer([("job", ONE_HOT, ["job"])], sparse_threshold=0)),
         (TABLE, ColumnTransformer([("job", ORDINAL, ["job"]), ("age", "passthrough", ["age"])])),
         (TABLE, ColumnTransformer([("n", HashingVectorizer(), "note")], sparse_threshold=0)),
+        (TABLE, ColumnTransformer([("a", preprocessing.Binarizer(), ["age"])])),
+        (
+            TABLE,
+            ColumnTransformer(
+                [("job", ORDINAL, ["job"]), ("note", "drop", ["note"])], remainder="passthrough"
+            ),
+            preprocessing.Binarizer(),
+        ),
         (),
         (RowByRow(preprocessing.Normalizer()),),
     ],
@@ -134,6 +142,26 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
         ),
         ((NUMBERS, AdditiveChi2Sampler()), "from 0 on"),
         ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public rows"),
+        # errors on words among numbers, and on what is no text among texts
+        ((TABLE, preprocessing.PolynomialFeatures()), "numeric columns"),
+        ((TABLE, ColumnTransformer([("j", preprocessing.Binarizer(), ["job"])])), "numeric"),
+        ((TABLE, ColumnTransformer([("j", preprocessing.Binarizer(), slice(1))])), "numeric"),
+        (
+            (
+                TABLE,
+                ColumnTransformer([("a", DomainScaler(), ["age"])], remainder="passthrough"),
+                preprocessing.Binarizer(),
+            ),
+            "numeric columns",
+        ),
+        ((TABLE, ColumnTransformer([("a", HashingVectorizer(), "age")])), "columns of Text"),
+        (
+            (
+                SchemaTransformer(Category(["a"], missing=True)),
+                feature_extraction.FeatureHasher(input_type="string"),
+            ),
+            "without missing values",
+        ),
         # types that a library chose for what was put together anew
         ((TABLE, preprocessing.FunctionTransformer(), ONE_HOT), "directly behind"),
         ((TABLE, ColumnTransformer([("a", "passthrough", [0])]), ONE_HOT), "directly behind"),

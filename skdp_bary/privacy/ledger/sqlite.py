@@ -328,6 +328,7 @@ class SqliteLedger:
             raise self._error(reason_of(error, _BUSY_SECONDS)) from error
 
     def _connect(self):
+        self._refuse_second_name()
         # mode=rw never creates: a budget whose file disappeared must not start again from zero.
         uri = f"{Path(self.path).as_uri()}?mode=rw"
         db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -338,6 +339,15 @@ class SqliteLedger:
             db.close()
             raise
         return db
+
+    def _refuse_second_name(self):
+        # SQLite's journal is named after the file: one that was left under the other name is not
+        # seen here, and undoes later on what is charged here in the meantime.
+        if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
+            raise self._error(
+                "it has a second name, a hard link. Remove one of the two, and make a symbolic "
+                "link or a backup instead"
+            )
 
     def _error(self, reason):
         return LedgerError(

@@ -100,6 +100,36 @@ class TestFile:
         accountant.spend(0.1)
         assert stat.S_IMODE(side_file(path).stat().st_mode) == 0o660
 
+    @needs_posix
+    def test_a_second_name_is_refused(self, path):
+        """A journal left under one name undid what was charged under the other."""
+        opened(path).spend(0.01)
+        os.link(path, other := path.with_name("other.db"))
+        before = path.read_bytes()
+        begun = (
+            f"db = sqlite3.connect({str(path)!r}, isolation_level=None)",
+            "db.execute('PRAGMA cache_size = 1')",
+            "db.execute('BEGIN IMMEDIATE')",
+            "db.execute('UPDATE ledger SET link = link || 0')",
+            "db.execute('UPDATE entries SET who = who || 0')",
+            "db.execute('CREATE TABLE t (a)')",
+            "for _ in range(300): db.execute('INSERT INTO t VALUES (hex(zeroblob(1500)))')",
+            "os.kill(os.getpid(), 9)",
+        )
+        subprocess.run([sys.executable, "-c", "\n".join(["import os, sqlite3", *begun])])
+        with path.open("r+b") as file:  # as if it was killed when only the journal was on disk
+            file.write(before)
+            file.truncate()
+        for name in (other, path):
+            with pytest.raises(LedgerError, match="second name"):
+                opened(name).spend(0.9)
+        other.unlink()
+        accountant = opened(path)
+        assert accountant.total() == (0.01, 0.0)
+        os.symlink(path, other)
+        opened(other).spend(0.9)
+        assert accountant.total() == (0.91, 0.0)
+
     def test_relative_paths_stay_where_they_were(self, path, monkeypatch):
         monkeypatch.chdir(path.parent)
         accountant = opened("budget.db")

@@ -24,9 +24,10 @@ from .._base import BasePrivateEstimator
 from .head import RowClassifier
 from .marginals import MomentsMethod, SketchMethod
 from .means import ClassMeans
-from .methods import MeanShift
+from .methods import Adapted, AdapterSetting, MeanShift
 from .source import check_views_signature, read_source
 from .training import SelfTraining
+from .tuning import TUNED
 
 METHODS = {
     "self_training": SelfTraining(),
@@ -36,7 +37,6 @@ METHODS = {
 }
 _NONE = "none"
 _WITHOUT_VIEWS = MeanShift()
-_GOOD_SOURCE = 0.9
 _FEATURE_MAP = "an estimator with transform or predict_proba"
 
 
@@ -265,7 +265,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         with fitted_alone(self):
             self._check_parameters()
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
-            if source.score < _GOOD_SOURCE:
+            if source.score < TUNED.good_source:
                 warnings.warn(
                     f"The source model is right on {source.score:.0%} of views of source rows that "
                     "it was not trained on. Adapting a poor model often makes it worse: compare "
@@ -341,8 +341,12 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self._check_parameters()
         if self.method == _NONE:
             raise ValueError("method='none' releases nothing, so there is no plan.")
-        self._method().check(self)
-        return self._method().shares(self)
+        setting = self._setting()
+        self._method().check(setting)
+        return self._method().shares(setting)
+
+    def _setting(self, source=None):
+        return AdapterSetting(self.method, self.align, self.max_iter, self.delta, source)
 
     def _public_facts(self, plan, rows):
         expected = self._source.n_inputs
@@ -359,27 +363,26 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             )
         return super()._public_facts(plan, rows)
 
-    def _query(self, step_name, facts):
-        return self._method().query(self, self._source, step_name, facts)
+    def _questions(self, facts):
+        return (yield from self._method().questions(self._setting(self._source), facts))
 
-    def _finish(self, facts):
-        self._keep(self._source, self._method().finish(self, self._source, facts))
-        self.target_frequencies_ = self._method().frequencies(self._source, facts)
+    def _finish(self, facts, result):
+        self._keep(self._source, result)
 
     def _without_target(self, source):
         """Fit the source alone; the private rows are not looked at."""
-        self._keep(source, source.head)
-        self.target_frequencies_ = None
+        self._keep(source, Adapted(source.head))
         self.domain_ = source.features.domain
         self.n_features_in_ = source.n_inputs
         vars(self).pop("privacy_", None)  # of an earlier fit
         return self
 
-    def _keep(self, source, head):
+    def _keep(self, source, adapted):
         self.classes_ = source.classes
         self.source_score_ = source.score
         self.source_model_ = RowClassifier(source.features, source.head, source.classes)
-        self.model_ = RowClassifier(source.features, head, source.classes)
+        self.model_ = RowClassifier(source.features, adapted.head, source.classes)
+        self.target_frequencies_ = adapted.frequencies
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")

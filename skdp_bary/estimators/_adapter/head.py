@@ -6,15 +6,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 
 from ...summaries.networks.row_features import RowFeatures
-
-_BATCH = 128
-_EPOCHS = 20
-_FEWEST_STEPS = 400
-_RATE = 0.05
-_REFIT_RATE = 0.01
-_REFIT_EPOCHS = 4
-_MOMENTUM = 0.9
-_DECAY = 1e-4
+from .tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +126,11 @@ def train_head(head, tables, codes, rng, *, refit=False):
         Whether the head was trained before, so that small steps are enough.
     """
     n_views, n_rows, _ = tables.shape
-    batch = min(_BATCH, n_rows)
-    epochs, top_rate = (_REFIT_EPOCHS, _REFIT_RATE) if refit else (_EPOCHS, _RATE)
-    steps = max(epochs * n_rows // batch, _FEWEST_STEPS)
+    batch = min(TUNED.batch, n_rows)
+    epochs, top_rate = (
+        (TUNED.refit_epochs, TUNED.refit_rate) if refit else (TUNED.epochs, TUNED.rate)
+    )
+    steps = max(epochs * n_rows // batch, TUNED.fewest_steps)
     parts = [part.copy() for part in head.parts]
     speeds = [np.zeros_like(part) for part in parts]
     for step in range(steps):
@@ -144,8 +138,8 @@ def train_head(head, tables, codes, rng, *, refit=False):
         gradients = _gradients(parts, tables[views, rows].astype(np.float64), codes[rows])
         rate = cosine(top_rate, step, steps)
         for part, speed, gradient in zip(parts, speeds, gradients, strict=True):
-            speed *= _MOMENTUM
-            speed += gradient + _DECAY * part
+            speed *= TUNED.momentum
+            speed += gradient + TUNED.decay * part
             part -= rate * speed
     return Head(*parts)
 

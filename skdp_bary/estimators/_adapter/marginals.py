@@ -13,13 +13,8 @@ from ...summaries.moments.moments import symmetric
 from ...summaries.networks.row_features import FeaturesOf
 from ...summaries.slices.quantiles import ProjectedQuantiles
 from ...transport._sliced import monotone_rows, sliced_gradient
-from .methods import AdapterMethod, counted_mass, moments_query
-
-N_AXES = 30
-_MEAN_SHARE = 0.3  # of mu squared; the second moment has the rest
-_FLOOR = 0.05  # of the source variance along an axis: noise may leave less, or none
-_SWEEPS = 30
-_FEWEST, _MOST = 8, 128
+from .methods import Adapted, AdapterMethod, clipping_radius, counted_mass, moments_query
+from .tuning import TUNED
 
 
 class Marginals(AdapterMethod):
@@ -27,35 +22,47 @@ class Marginals(AdapterMethod):
 
     needs_gaussian = True
 
-    def finish(self, estimator, source, facts):
-        """Move every source table alike and refit."""
-        axes = source.axes[:N_AXES]
-        flat = source.tables.reshape(-1, source.tables.shape[2]).astype(np.float64)
+    def questions(self, setting, facts):
+        """Ask where the coordinates of source rows go, move every source table alike and refit."""
+        source = setting.source
+        axes = source.axes[: TUNED.leading_axes]
+        shape = source.tables.shape
+        flat = source.tables.reshape(-1, shape[2]).astype(np.float64)
         here = flat @ axes.T
-        moved = flat + (self.move(here, source, facts) - here) @ axes
-        return source.refit(moved.reshape(source.tables.shape).astype(np.float32))
+        radius = clipping_radius(here[: shape[1]])  # of rows, without their views
+        there = yield from self.moved(here, axes, radius, source.features, facts)
+        moved = flat + (there - here) @ axes
+        return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
 
     @abstractmethod
-    def move(self, here, source, facts):
-        """Return where the coordinates of source rows go."""
+    def moved(self, here, axes, radius, features, facts):
+        """Ask, and return where the coordinates of source rows go.
+
+        Parameters
+        ----------
+        here : ndarray of shape (n_rows, n_axes)
+        axes : ndarray of shape (n_axes, n_features)
+        radius : float
+            Length that private coordinates are clipped to.
+        features : RowFeatures
+        facts : Facts
+        """
 
 
 class MomentsMethod(Marginals):
     """Mean and covariance of the leading coordinates, and the Gaussian optimal transport map."""
 
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the one step: both moments are one release."""
         return {"moments": 1.0}
 
-    def query(self, estimator, source, step_name, facts):
-        """Ask for mass, sum and second moment."""
-        weights = (1.0, 2.0 / math.sqrt(_MEAN_SHARE), math.sqrt(2.0 / (1.0 - _MEAN_SHARE)))
-        return moments_query(source, source.axes[:N_AXES], facts, "pooled", weights)
-
-    def move(self, here, source, facts):
+    def moved(self, here, axes, radius, features, facts):
         """Apply the map between the Gaussians of the source and of the release."""
-        released = facts.released["moments"]
-        unit = released.query.query.step
+        share = TUNED.mean_share
+        weights = (1.0, 2.0 / math.sqrt(share), math.sqrt(2.0 / (1.0 - share)))
+        query = moments_query(radius, axes, facts, "pooled", weights)
+        released = yield "moments", FeaturesOf(features, axes, query)
+        unit = query.step
         persons = counted_mass(released, facts) * facts.units
         mean = released.values[1][0] * (unit / persons)
         second = symmetric(released.values[2][0], released.values[3][0]) * (unit**2 / persons)
@@ -74,32 +81,25 @@ class SketchMethod(Marginals):
     The gradient is that of the public side; the private side is the released sketch.
     """
 
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the one step."""
         return {"sketch": 1.0}
 
-    def query(self, estimator, source, step_name, facts):
-        """Ask for block means of the sorted projections on a tight frame."""
-        axes = source.axes[:N_AXES]
-        radius = moments_query(source, axes, facts, "none", (1.0, 1.0, 1.0)).query.radius
+    def moved(self, here, axes, radius, features, facts):
+        """Follow the released quantiles; on a tight frame a common shift takes one sweep."""
         directions = public_directions("tight", None, len(axes))
         lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
         n_min = None if facts.total_public else (max(int(facts.size), 1),)
         balance = math.sqrt(facts.size * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
-        n_quantiles = int(np.clip(round(balance), _FEWEST, _MOST))
-        question = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
-        return FeaturesOf(source.features, axes, question)
-
-    def move(self, here, source, facts):
-        """Follow the released quantiles; on a tight frame a common shift takes one sweep."""
-        released = facts.released["sketch"]
-        question = released.query.query
-        persons = facts.size if question.n_min is not None else counted_mass(released, facts)
-        quantiles = monotone_rows(question.means(released.values[-1][0], persons))
+        n_quantiles = int(np.clip(round(balance), TUNED.fewest_blocks, TUNED.most_blocks))
+        query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
+        released = yield "sketch", FeaturesOf(features, axes, query)
+        persons = counted_mass(released, facts) if n_min is None else facts.size
+        quantiles = monotone_rows(query.means(released.values[-1][0], persons))
         points = here.copy()
         rate = 0.5 * points.size
-        for _ in range(_SWEEPS):
-            points -= rate * sliced_gradient(points, question.lattice.directions, quantiles)[1]
+        for _ in range(TUNED.sweeps):
+            points -= rate * sliced_gradient(points, lattice.directions, quantiles)[1]
         return points
 
 
@@ -109,8 +109,8 @@ def gaussian_map(before, after):
     The second covariance may be noisy: eigenvalues below a small part of the typical variance of
     the first are raised to it.
     """
-    before = _raised(before, _FLOOR * float(np.mean(np.diag(before))))
-    after = _raised(after, _FLOOR * float(np.mean(np.diag(before))))
+    before = _raised(before, TUNED.floor * float(np.mean(np.diag(before))))
+    after = _raised(after, TUNED.floor * float(np.mean(np.diag(before))))
     values, vectors = linalg.eigh(before)
     root = (vectors * np.sqrt(values)) @ vectors.T
     inverse = (vectors / np.sqrt(values)) @ vectors.T

@@ -8,12 +8,8 @@ from ...summaries.clusters.cluster_sums import ClippedMeans, digits_of
 from ...summaries.moments.frames import Frame
 from ...summaries.networks.row_features import FeaturesOf
 from .._denoise.shrinkage import shrink_rows
-from .methods import AdapterMethod
-
-_RADIUS = 6.0  # of residuals, where a class has unit covariance
-_SHARES = (0.3, 1.0)  # of the noise's precision: masses and sums
-_FLOOR = 0.2  # of an equal share of the rows: smaller masses are mostly noise
-_RIDGE = 1e-3
+from .methods import Adapted, AdapterMethod
+from .tuning import TUNED
 
 
 class ClassMeans(AdapterMethod):
@@ -24,40 +20,37 @@ class ClassMeans(AdapterMethod):
     and how far they lie off the mean, and moves the means.
     """
 
-    default_steps = 6
-
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the rounds."""
-        rounds = self.steps(estimator)
-        return {f"round_{t}": 1.0 / rounds for t in range(1, rounds + 1)}
+        rounds = _rounds(setting)
+        return {f"round_{i}": 1.0 / rounds for i in range(1, rounds + 1)}
 
-    def query(self, estimator, source, step_name, facts):
-        """Ask about the classes of the means so far."""
-        axes, means = discriminants(source)
-        number = int(step_name.rpartition("_")[2])
-        if number > 1:
-            means = moved_means(facts.released[f"round_{number - 1}"], facts)
-        reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + _RADIUS)
-        width = len(axes)
-        frame = Frame(Ball(np.zeros(width), reach), np.zeros(width), digits_of(facts.units).rows)
-        question = ClippedMeans(
-            frame,
-            means,
-            np.full(len(means), _RADIUS),
-            _SHARES,
-            estimator.delta == 0,
-            facts.units,
-            facts.total_public,
-        )
-        return FeaturesOf(source.features, axes, question)
-
-    def finish(self, estimator, source, facts):
-        """Move the source rows of every class with its mean, and refit."""
-        axes, means = discriminants(source)
-        shifts = moved_means(facts.released[f"round_{self.steps(estimator)}"], facts) - means
-        back = shifts @ linalg.pinv(axes).T
+    def questions(self, setting, facts):
+        """Follow the means, move the source rows of every class with its mean, and refit."""
+        source = setting.source
+        axes, start = discriminants(source)
+        means = start
+        for i in range(1, _rounds(setting) + 1):
+            query = class_query(means, setting.delta == 0, facts)
+            released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
+            means = moved_means(query, query.read(released), facts)
+        back = (means - start) @ linalg.pinv(axes).T
         moved = source.tables + back[source.codes].astype(np.float32)
-        return source.refit(moved)
+        return Adapted(source.refit(moved))
+
+
+def _rounds(setting):
+    return TUNED.rounds if setting.max_iter is None else setting.max_iter
+
+
+def class_query(means, pure, facts):
+    """Return the question about the classes of some means."""
+    width = means.shape[1]
+    radius = TUNED.class_radius
+    reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + radius)
+    frame = Frame(Ball(np.zeros(width), reach), np.zeros(width), digits_of(facts.units).rows)
+    radii, shares = np.full(len(means), radius), TUNED.class_shares
+    return ClippedMeans(frame, means, radii, shares, pure, facts.units, facts.total_public)
 
 
 def discriminants(source):
@@ -66,7 +59,7 @@ def discriminants(source):
     means = np.stack([features[source.codes == c].mean(axis=0) for c in range(source.n_classes)])
     within = features - means[source.codes]
     covariance = within.T @ within / len(features)
-    covariance += _RIDGE * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    covariance += TUNED.ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
     values, vectors = linalg.eigh(covariance)
     white = (vectors / np.sqrt(values)) @ vectors.T
     middle = means.mean(axis=0)
@@ -76,11 +69,9 @@ def discriminants(source):
     return axes, means @ axes.T
 
 
-def moved_means(released, facts):
+def moved_means(query, read, facts):
     """Return the means after a round: shrunken steps, small masses taken for larger ones."""
-    question = released.query.query
-    found = question.read(released)
-    floor = _FLOOR * facts.size / len(found.mass)
-    mass = np.maximum(found.mass, max(floor, 1.0))
-    noise = (found.sums_sd / mass) ** 2
-    return question.used_centers + shrink_rows(found.sums / mass[:, None], noise)
+    floor = TUNED.least_class_mass * facts.size / len(read.mass)
+    mass = np.maximum(read.mass, max(floor, 1.0))
+    noise = (read.sums_sd / mass) ** 2
+    return query.used_centers + shrink_rows(read.sums / mass[:, None], noise)

@@ -1,6 +1,7 @@
 """The interface of the ways to adapt, and the simplest of them."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +10,44 @@ from ...summaries.moments.moments import Moments
 from ...summaries.networks.row_features import FeaturesOf
 from .._denoise.shrinkage import shrink_rows
 from .head import Head
+from .source import Source
+from .tuning import TUNED
 
-_QUANTILE = 0.95
-_ROOM = 1.25
+
+@dataclass(frozen=True, eq=False)
+class AdapterSetting:
+    """Public facts that a method may use.
+
+    Attributes
+    ----------
+    method : str
+    align : float
+    max_iter : int or None
+    delta : float
+    source : Source or None
+        None where only the plan is asked for.
+    """
+
+    method: str
+    align: float
+    max_iter: int | None
+    delta: float
+    source: Source | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """What a method learned.
+
+    Attributes
+    ----------
+    head : Head
+    frequencies : ndarray of shape (n_classes,) or None
+        Released shares of the predicted classes.
+    """
+
+    head: Head
+    frequencies: np.ndarray | None = None
 
 
 class AdapterMethod(ABC):
@@ -21,35 +57,22 @@ class AdapterMethod(ABC):
     """
 
     needs_gaussian = False
-    default_steps = 1
 
-    def steps(self, estimator):
-        """Return how many steps or rounds there are."""
-        return self.default_steps if estimator.max_iter is None else estimator.max_iter
-
-    def check(self, estimator):
+    def check(self, setting):
         """Raise for parameters that this method cannot use."""
-        if self.needs_gaussian and estimator.delta == 0:
+        if self.needs_gaussian and setting.delta == 0:
             raise ValueError(
-                f"delta must be above zero for method={estimator.method!r}, which adds Gaussian "
+                f"delta must be above zero for method={setting.method!r}, which adds Gaussian "
                 "noise; method='class_means' has pure privacy too."
             )
 
     @abstractmethod
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the steps, in order, and the share of the budget of each."""
 
     @abstractmethod
-    def query(self, estimator, source, step_name, facts):
-        """Return the query of a step."""
-
-    @abstractmethod
-    def finish(self, estimator, source, facts):
-        """Return the adapted head."""
-
-    def frequencies(self, source, facts):
-        """Return the released shares of the predicted classes, or None."""
-        return None
+    def questions(self, setting, facts):
+        """Ask the steps, and return what was Adapted."""
 
 
 class MeanShift(AdapterMethod):
@@ -57,42 +80,40 @@ class MeanShift(AdapterMethod):
 
     needs_gaussian = True
 
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the one step."""
         return {"mean": 1.0}
 
-    def query(self, estimator, source, step_name, facts):
-        """Ask for the sum of the features."""
-        return moments_query(source, source.axes, facts, "none", (0.33, 1.0, 1.0))
-
-    def finish(self, estimator, source, facts):
-        """Shift every feature of the source, which is what other offsets of the head do."""
-        released = facts.released["mean"]
-        mass = counted_mass(released, facts)
-        unit = released.query.query.step / facts.units / mass
+    def questions(self, setting, facts):
+        """Ask for the sum of the features, and shift all of them: other offsets of the head do."""
+        source, axes = setting.source, setting.source.axes
+        here = source.tables[0].astype(np.float64) @ axes.T
+        query = moments_query(clipping_radius(here), axes, facts, "none", TUNED.shift_shares)
+        released = yield "mean", FeaturesOf(source.features, axes, query)
+        unit = query.step / facts.units / counted_mass(released, facts)
         step = released.values[1].astype(np.float64) * unit
-        here = (source.tables[0].astype(np.float64) @ source.axes.T).mean(axis=0)
-        shift = shrink_rows(step - here, (released.noise_sd[1] * unit) ** 2) @ source.axes
+        noise = (released.noise_sd[1] * unit) ** 2
+        shift = shrink_rows(step - here.mean(axis=0), noise) @ axes
         head = source.head
         offsets = head.offsets - head.inner @ shift[0]
-        return Head(head.inner, offsets, head.outer, head.biases)
+        return Adapted(Head(head.inner, offsets, head.outer, head.biases))
 
 
-def moments_query(source, axes, facts, second, weights):
-    """Return the query of the moments of the features along some axes."""
-    lengths = np.sqrt(((source.tables[0].astype(np.float64) @ axes.T) ** 2).sum(axis=1))
-    radius = max(_ROOM * float(np.quantile(lengths, _QUANTILE)), 1e-9)
-    return FeaturesOf(
-        source.features,
-        axes,
-        Moments(
-            np.zeros((1, len(axes))),
-            radius,
-            second=second,
-            block_weights=weights,
-            units=facts.units,
-            total_public=facts.total_public,
-        ),
+def clipping_radius(here):
+    """Return the length that private features are clipped to, from source features."""
+    lengths = np.sqrt((here**2).sum(axis=1))
+    return max(TUNED.room * float(np.quantile(lengths, TUNED.quantile)), 1e-9)
+
+
+def moments_query(radius, axes, facts, second, weights):
+    """Return the query of the moments of features along some axes."""
+    return Moments(
+        np.zeros((1, len(axes))),
+        radius,
+        second=second,
+        block_weights=weights,
+        units=facts.units,
+        total_public=facts.total_public,
     )
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +15,8 @@ from sklearn.utils.validation import check_is_fitted, check_X_y
 from ...geometry._domains import check_domain
 from ...summaries.networks.row_features import N_DRAWS, RowFeatures, raw_features
 from .head import Head, new_head, train_head
+from .tuning import TUNED
 
-N_VIEWS = 2  # of a private row; the source has as many more
-_LENGTH = 10.0  # of typical scaled features
-_REACH = 2.0  # of the ball of features, in units of the longest source row
-_HELD_OUT = 10  # one source row in so many tells how good the source model is
 _PROBED = 8
 _BLOCK = 1 << 10
 _VIEWS = (
@@ -73,13 +70,6 @@ class Source:
     score: float
     seed: int
     n_inputs: int
-    kept: dict = field(default_factory=dict, repr=False)
-
-    def once(self, key, make):
-        """Return what `make` returned when it was first asked for under this key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
 
     @property
     def n_classes(self):
@@ -135,15 +125,15 @@ def read_source(estimator, X, y, rng):
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
     features = _scaled_features(estimator, X, y[order])
-    views = range(1 + 2 * N_VIEWS if features.views is not None else 1)
+    views = range(1 + 2 * TUNED.n_views if features.views is not None else 1)
     tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
-    n_held = len(X) // _HELD_OUT
+    n_held = len(X) // TUNED.held_out
     seed = int(rng.integers(1 << 31))
     start = new_head(tables.shape[2], estimator.hidden, len(classes), rng)
     train = tables[:, n_held:]
     head = train_head(start, train, codes[n_held:], rng)
     held = slice(0, n_held) if n_held else slice(None)
-    judged = tables[1 : 1 + N_VIEWS, held] if len(tables) > 1 else tables[:, held]
+    judged = tables[1 : 1 + TUNED.n_views, held] if len(tables) > 1 else tables[:, held]
     hits = [head.scores(table).argmax(axis=1) == codes[held] for table in judged]
     score = float(np.mean(hits))
     return Source(features, train, codes[n_held:], classes, head, score, seed, X.shape[1])
@@ -174,8 +164,8 @@ def _scaled_features(estimator, X, y):
     if extract is not None:
         width = np.full(len(width), np.sqrt((width**2).mean()))
     width = np.where(width > 0.0, width, 1.0)
-    scale = width * (max(1.0, np.sqrt(len(width)) / _LENGTH))
-    radius = _REACH * float(np.sqrt((((raw - center) / scale) ** 2).sum(axis=1)).max())
+    scale = width * (max(1.0, np.sqrt(len(width)) / TUNED.length))
+    radius = TUNED.reach * float(np.sqrt((((raw - center) / scale) ** 2).sum(axis=1)).max())
     return RowFeatures(
         domain,
         estimator.row_map,

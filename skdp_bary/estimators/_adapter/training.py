@@ -1,7 +1,7 @@
 """Self-training of the head: exact gradients of the source beside noisy ones of private rows.
 
 The private rows are taught by what the network predicts for them, and have to predict the same for
-altered views of themselves. All constants were chosen on public stand-ins.
+altered views of themselves.
 """
 
 import math
@@ -17,23 +17,8 @@ from ...summaries.networks.head_gradients import (
     PredictedClasses,
 )
 from .head import Head, cosine, softmax
-from .methods import AdapterMethod
-from .source import N_VIEWS
-
-_EVERY = 25  # steps between two looks at the predicted classes
-_ALIGNMENT_SHARE = 0.05
-_LEAST_CLASS = 0.1  # of an equal share of the rows
-_MOMENTUM = 0.9
-_SOURCE_ROWS = 2048
-_PROBED_ROWS = 4096
-_CLIP_QUANTILE = 0.8
-_SOME_GRADIENT = 1e-3  # shorter ones say that the network is sure
-_HIDDEN_ROOM = 2.0
-_SIZES = (  # mu times persons from which on: trained hidden axes, feature axes, noise allowed
-    (10_000.0, 100, 64, 3.3),
-    (3_500.0, 16, 64, 2.0),
-    (0.0, 16, 32, 2.0),
-)
+from .methods import Adapted, AdapterMethod
+from .tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +49,7 @@ class Anchor:
     def gradient(self, point, rng):
         """Return the exact mean gradient of some source rows or views."""
         n_views, n_rows, _ = self.preactivations.shape
-        size = min(_SOURCE_ROWS, n_views * n_rows)
+        size = min(TUNED.source_rows, n_views * n_rows)
         chosen = rng.choice(n_views * n_rows, size=size, replace=False)
         views, rows = np.divmod(chosen, n_rows)
         sides = anchor_sides(
@@ -82,84 +67,71 @@ class SelfTraining(AdapterMethod):
     """Steps of gradient descent, each with a noisy sum of clipped gradients of private rows."""
 
     needs_gaussian = True
-    default_steps = 150
 
-    def shares(self, estimator):
+    def shares(self, setting):
         """Return the steps; looks at the predicted classes, if any, share a twentieth."""
-        steps = self.steps(estimator)
-        looks = range(0, steps, _EVERY) if estimator.align else ()
-        share = (1.0 - _ALIGNMENT_SHARE) if estimator.align else 1.0
+        steps = _steps(setting)
+        looks = math.ceil(steps / TUNED.look_every) if setting.align else 0
+        share = (1.0 - TUNED.look_share) if looks else 1.0
         shares = {}
         for step in range(steps):
-            if step in looks:
-                shares[f"classes_{step}"] = _ALIGNMENT_SHARE / len(looks)
+            if looks and step % TUNED.look_every == 0:
+                shares[f"classes_{step}"] = TUNED.look_share / looks
             shares[f"gradient_{step}"] = share / steps
         return shares
 
-    def query(self, estimator, source, step_name, facts):
-        """Ask for predicted classes or for gradients, at the weights so far."""
-        kind, _, number = step_name.rpartition("_")
-        anchor, step = _anchor(source, facts), int(number)
-        look = facts.released.get(f"classes_{step}")
-        point = look.query.point if look else self._point(estimator, source, facts, step)
-        if kind == "classes":
-            return PredictedClasses(anchor.frame, point, facts.units)
-        adjust = _adjustment(estimator, source, facts, step)
-        return ClippedGradients(anchor.frame, point, adjust, anchor.clip, facts.units)
-
-    def finish(self, estimator, source, facts):
-        """Put the trained weights of the last step into the head."""
-        point = self._point(estimator, source, facts, self.steps(estimator))
-        frame = _anchor(source, facts).frame
-        inner = frame.directions.T @ point.inner
-        outer = point.outer[:, :-1]
-        return Head(
-            frame.weights + inner[:, :-1] @ frame.axes,
-            frame.offsets + inner[:, -1],
-            outer,
-            point.outer[:, -1] - outer @ frame.hidden_center,
-        )
-
-    def frequencies(self, source, facts):
-        """Return the shares of the predicted classes at the last look, or None."""
-        looks = [name for name in facts.released if name.startswith("classes_")]
-        return _shares_of(facts.released[looks[-1]], facts) if looks else None
-
-    def _point(self, estimator, source, facts, step):
-        """Return the weights at a step: heavy-ball descent, along earlier releases."""
-        anchor = _anchor(source, facts)
-        if step == 0:
-            return anchor.start
-        released = facts.released[f"gradient_{step - 1}"]
-        here = released.query.point
-        private = released.query.gradient(released.values[0])
-        public = anchor.gradient(here, source.generator(2, step))
-        steps = self.steps(estimator)
-        peak = _peak_rate(anchor, steps, facts)
-        rate = cosine(peak, step - 1, steps)
-        inner = here.inner - rate * (private.inner / facts.size + public.inner)
-        outer = here.outer - rate * (private.outer / facts.size + public.outer)
-        if step > 1:
+    def questions(self, setting, facts):
+        """Descend with momentum; what a row is taught follows looks at the predicted classes."""
+        source, steps = setting.source, _steps(setting)
+        mu = math.sqrt(sum(m.mu**2 for m in facts.mechanisms.values()))
+        anchor = make_anchor(source, mu * facts.size)
+        peak = peak_rate(anchor, steps, mu, facts.size)
+        adjust, frequencies = np.zeros(source.n_classes), None
+        before = point = anchor.start
+        for step in range(steps):
+            if setting.align and step % TUNED.look_every == 0:
+                look = yield f"classes_{step}", PredictedClasses(anchor.frame, point, facts.units)
+                frequencies = class_shares(look, facts)
+                ratio = frequencies / np.maximum(source.frequencies, 1e-9)
+                adjust = setting.align * np.log(ratio)
+            query = ClippedGradients(anchor.frame, point, adjust, anchor.clip, facts.units)
+            released = yield f"gradient_{step}", query
+            private = query.gradient(released.values[0])
+            public = anchor.gradient(point, source.generator(2, step + 1))
+            inner = private.inner / facts.size + public.inner
+            outer = private.outer / facts.size + public.outer
+            rate = cosine(peak, step, steps)
             # the speed is the last move over its rate
-            before = facts.released[f"gradient_{step - 2}"].query.point
-            kept = _MOMENTUM * rate / cosine(peak, step - 2, steps)
-            inner += kept * (here.inner - before.inner)
-            outer += kept * (here.outer - before.outer)
-        return HeadPoint(inner, outer)
+            kept = TUNED.private_momentum * rate / cosine(peak, step - 1, steps) if step else 0.0
+            before, point = point, descended(point, before, (inner, outer), rate, kept)
+        return Adapted(trained_head(anchor.frame, point), frequencies)
 
 
-def _mu(facts):
-    return math.sqrt(sum(m.mu**2 for m in facts.mechanisms.values()))
+def _steps(setting):
+    return TUNED.steps if setting.max_iter is None else setting.max_iter
 
 
-def _anchor(source, facts):
-    """Return the anchor for the size of the fit; it is made once."""
-    signal = _mu(facts) * facts.size
-    sizes = next(sizes for least, *sizes in _SIZES if signal >= least)
-    return source.once(("anchor", *sizes), lambda: _make_anchor(source, *sizes))
+def descended(point, before, gradient, rate, kept):
+    """Return the point after a step down a gradient, which keeps part of the last move."""
+    layers = zip((point.inner, point.outer), (before.inner, before.outer), gradient, strict=True)
+    return HeadPoint(*(here - rate * slope + kept * (here - last) for here, last, slope in layers))
 
 
-def _make_anchor(source, n_directions, n_axes, nu):
+def trained_head(frame, point):
+    """Return the head with the trained weights put in."""
+    inner = frame.directions.T @ point.inner
+    outer = point.outer[:, :-1]
+    return Head(
+        frame.weights + inner[:, :-1] @ frame.axes,
+        frame.offsets + inner[:, -1],
+        outer,
+        point.outer[:, -1] - outer @ frame.hidden_center,
+    )
+
+
+def make_anchor(source, signal):
+    """Return the anchor for a budget and a number of persons: mu times the number."""
+    n_directions, n_axes, nu = next(sizes for least, *sizes in TUNED.sizes if signal >= least)
     head, tables = source.head, source.tables
     n_views, n_rows, width = tables.shape
     flat = tables.reshape(-1, width)
@@ -169,13 +141,13 @@ def _make_anchor(source, n_directions, n_axes, nu):
     center = hidden.mean(axis=0, dtype=np.float64)
     frame = HeadFrame(
         source.features,
-        N_VIEWS if source.features.views is not None else 0,
+        TUNED.n_views if source.features.views is not None else 0,
         head.inner,
         head.offsets,
         axes,
         np.eye(len(head.inner)),
         center,
-        max(_HIDDEN_ROOM * float(hidden.max()), 2.0**-8),
+        max(TUNED.hidden_room * float(hidden.max()), 2.0**-8),
     )
     start = HeadPoint(
         np.zeros((len(head.inner), len(axes) + 1)),
@@ -194,7 +166,7 @@ def _make_anchor(source, n_directions, n_axes, nu):
 def _probe(frame, start, preactivations, coordinates, codes):
     """Return axes of the hidden errors of source views, and the norm to clip at."""
     n_views = len(preactivations)
-    probed = slice(0, _PROBED_ROWS)
+    probed = slice(0, TUNED.probed_rows)
     views = range(1, 1 + frame.n_views) if n_views > 1 else range(1)
     sides = [
         anchor_sides(frame, start, preactivations[v, probed], coordinates[v, probed], codes[probed])
@@ -208,8 +180,8 @@ def _probe(frame, start, preactivations, coordinates, codes):
         for d2, e2, h2, a2 in sides
     )
     lengths = np.sqrt(np.maximum(squares, 0.0)) / len(sides)
-    lengths = lengths[lengths > _SOME_GRADIENT]
-    clip = float(np.quantile(lengths, _CLIP_QUANTILE)) if lengths.size else 1.0
+    lengths = lengths[lengths > TUNED.some_gradient]
+    clip = float(np.quantile(lengths, TUNED.clip_quantile)) if lengths.size else 1.0
     return np.ascontiguousarray(directions), clip
 
 
@@ -229,24 +201,16 @@ def _mean_outer(errors, inputs):
     return total / len(errors)
 
 
-def _peak_rate(anchor, steps, facts):
+def peak_rate(anchor, steps, mu, size):
     """Return a rate at which noise moves the weights little, by public facts alone."""
     n_weights = anchor.start.inner.size + anchor.start.outer.size
-    room = anchor.nu * anchor.clip * _mu(facts) * facts.size
+    room = anchor.nu * anchor.clip * mu * size
     kappa = min(1.0, room / (10.0 * steps * math.sqrt(n_weights)))
     return kappa / anchor.clip**2
 
 
-def _adjustment(estimator, source, facts, step):
-    """Return what is taken off the scores so that labels are as frequent as in the source."""
-    if not estimator.align:
-        return np.zeros(source.n_classes)
-    look = facts.released[f"classes_{step - step % _EVERY}"]
-    ratio = _shares_of(look, facts) / np.maximum(source.frequencies, 1e-9)
-    return estimator.align * np.log(ratio)
-
-
-def _shares_of(look, facts):
+def class_shares(look, facts):
+    """Return the released shares of the predicted classes, none far below an equal one."""
     counts = look.values[0] / facts.units
-    counts = np.maximum(counts, _LEAST_CLASS * facts.size / len(counts))
+    counts = np.maximum(counts, TUNED.least_class * facts.size / len(counts))
     return counts / counts.sum()

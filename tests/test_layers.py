@@ -133,8 +133,7 @@ def test_imports_point_down(module):
 
 SHARED_BY_FAMILIES = {"_denoise", "_face"}
 OPEN_CIRCLES = {
-    # one reader and its shuffled form; compiled loops and the choice of them
-    ("summaries.rows.dask", "summaries.rows.dask_persons"),
+    # compiled loops and the choice of them
     ("transport._compiled", "transport._kernels"),
 }
 

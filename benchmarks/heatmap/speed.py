@@ -22,8 +22,7 @@ from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.rows.persons import Rows
-from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.rows.opening import Rows, open_source
 from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
 
 RESULTS = Results("heatmap_speed")

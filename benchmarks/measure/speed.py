@@ -17,8 +17,7 @@ from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.rows.persons import Rows
-from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.rows.opening import Rows, open_source
 from skdp_bary.summaries.trees.hierarchy import HaarDifferences
 
 RESULTS = Results("measure_speed")

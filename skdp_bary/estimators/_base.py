@@ -23,9 +23,7 @@ from ..privacy.ledger.filters import SumFilter
 from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy.noise.sampler import noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
-from ..summaries.rows.dask import named_columns
-from ..summaries.rows.persons import Rows
-from ..summaries.rows.sources import open_source
+from ..summaries.rows.opening import open_rows
 from ._alone import fitted_alone
 from ._bridge import asks_by_step, step_by_step
 from ._face.guarantee import Guarantee, GuaranteeRepr, width_of
@@ -224,20 +222,18 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
 
     def _open(self, names, X, y, groups, sample_weight):
         """Open the rows and record the names of the features; nothing is kept of the rows."""
-        X, y, groups, sample_weight = named_columns(X, y, groups, sample_weight)
-        classes = self._public_classes(y)
-        source = open_source(
+        rows = open_rows(
             X,
-            None if classes is None else y,
+            y,
             groups=groups,
             sample_weight=sample_weight,
-            classes=classes,
+            find_classes=self._public_classes,
             mass_bounds=self._mass_bounds(),
         )
-        if source.named is not None:
-            validate_data(names, source.named, skip_check_array=True)
-        names.n_features_in_ = source.n_features
-        return Rows(source, classes)
+        if rows.source.named is not None:
+            validate_data(names, rows.source.named, skip_check_array=True)
+        names.n_features_in_ = rows.n_features
+        return rows
 
     def _public_facts(self, plan, rows):
         if len(plan.steps) > 1 and not rows.rereadable:

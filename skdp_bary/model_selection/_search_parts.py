@@ -6,7 +6,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..estimators._base import BasePrivateEstimator
-from ..summaries.rows.sources import is_chunked, is_dask
+from ..summaries.rows.arrays import ArraySource
+from ..summaries.rows.opening import source_for
 from ._public_steps import public_fault, walk_steps
 
 
@@ -47,7 +48,7 @@ class SearchParts:
         """Return fitted public steps, or None, and the rows that the private estimator sees."""
         if self.public is None:
             return None, X
-        if is_dask(X) or is_chunked(X):
+        if source_for(X) is not ArraySource:
             raise ValueError(
                 "A search over a pipeline needs X as one array or dataframe: the public steps "
                 "take neither chunks nor Dask collections."

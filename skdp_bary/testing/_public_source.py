@@ -4,7 +4,7 @@ import numpy as np
 
 from ..estimators import PrivateDomainAdapter
 from ..summaries.networks.row_features import N_DRAWS
-from ..summaries.rows.sources import open_source
+from ..summaries.rows.opening import open_source
 
 _SOURCE_ROWS = 80
 

@@ -22,8 +22,8 @@ from ..inspection._race_replay import compare_picks
 from ..inspection._replay import _changes
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS, REPLACE_ANY
 from ..summaries.asking.query import Query
+from ..summaries.rows.opening import open_source
 from ..summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS
-from ..summaries.rows.sources import open_source
 
 KINDS = ("rows", "weights", "persons")
 _UNITS = {"rows": 1, "weights": WEIGHT_UNITS, "persons": PERSON_UNITS}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...privacy._neighbors import REPLACE_ONE
-from ...summaries.rows.dask import distinct_labels
+from ...summaries.rows.opening import distinct_labels
 
 
 def named_classes(classes):

@@ -1,8 +1,9 @@
 """Releases about random batches of the same rows, a new batch for each."""
 
 from ...exceptions import BudgetError
-from ..rows.persons import Rows, check_floats
-from ..rows.sources import ArraySource
+from ..rows.arrays import ArraySource
+from ..rows.opening import Rows
+from ..rows.persons import check_floats
 from .desk import Desk, PaidSteps
 
 

@@ -1,27 +1,17 @@
 """Rows on a cluster: Dask collections, delayed chunks and Parquet files, read on the workers."""
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..._optional import import_optional
 from ..._values import column_names, columns_like
-from .persons import (
-    PERSON_UNITS,
-    WEIGHT_UNITS,
-    Chunk,
-    check_floats,
-    column,
-    encode_labels,
-    encode_persons,
-    encode_weights,
-    shared_masses,
-    split_chunk,
-)
+from .chunks import names_no_column, refuse_beside_chunks
+from .dask_persons import gathered
+from .partitions import BESIDE, Limits, PartReader
+from .persons import check_floats, column, split_chunk
 
 _FAN_IN = 8  # results merged at once by one task
-_BESIDE = "skdp_bary "  # what columns that are joined to the rows are called
 
 
 def is_dask(X):
@@ -34,47 +24,6 @@ def is_dask(X):
 def _is_frame(X):
     """Whether `X` is a Dask dataframe; a delayed object claims to have all public attributes."""
     return is_dask(X) and hasattr(X, "_meta") and hasattr(X, "columns") and X.ndim == 2
-
-
-def named_columns(X, y, groups, sample_weight):
-    """Open a Parquet path, and take the columns that labels, ids and weights name out of the rows.
-
-    Returns
-    -------
-    X, y, groups, sample_weight : object
-        As given where there is no path and no name.
-    """
-    given = {"y": y, "groups": groups, "sample_weight": sample_weight}
-    if isinstance(X, (str, os.PathLike)):
-        X = _read_parquet(os.fspath(X))
-    names = {part: name for part, name in given.items() if isinstance(name, str)}
-    if not names:
-        return X, *given.values()
-    if not _is_frame(X):
-        part, name = next(iter(names.items()))
-        raise ValueError(
-            f"{part}={name!r} names a column, which works for Dask dataframes and Parquet paths. "
-            f"Pass the values, such as frame[{name!r}], and leave that column out of X."
-        )
-    columns = {}
-    for part, name in names.items():
-        if name in X.columns:
-            columns[part] = X[name]
-        elif name == X.index.name:
-            columns[part] = X.index
-        else:
-            raise ValueError(f"{part}={name!r} is no column of X; it has {list(X.columns)}.")
-    features = [name for name in X.columns if name not in names.values()]
-    return X[features], *(given | columns).values()
-
-
-def distinct_labels(y):
-    """Return the different labels in order; those of a Dask collection are found on the workers."""
-    if not is_dask(y):
-        return np.unique(np.asarray(y))
-    delayed = import_optional("dask", "dask", "labels on a cluster").delayed
-    find = delayed(_distinct, pure=False)
-    return merge_on_workers([find([part]) for part in _blocks(y)], find)
 
 
 def merge_on_workers(results, merge):
@@ -93,7 +42,41 @@ class DaskSource:
 
     rereadable = True
 
+    @staticmethod
+    def takes(X):
+        """Whether `X` is a Dask collection, a list of delayed chunks, or names Parquet files."""
+        return is_dask(X) or isinstance(X, (str, os.PathLike))
+
+    @staticmethod
+    def columns(X, **beside):
+        """Read Parquet files, and take the columns that `beside` names out of the rows.
+
+        Returns
+        -------
+        X : Dask collection or list of delayed chunks
+        beside : dict
+        """
+        if isinstance(X, (str, os.PathLike)):
+            X = _read_parquet(os.fspath(X))
+        named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        if not named:
+            return X, beside
+        if not _is_frame(X):
+            raise ValueError(names_no_column(*next(iter(named.items()))))
+        columns = {part: _column(X, part, name) for part, name in named.items()}
+        features = [name for name in X.columns if name not in named.values()]
+        return X[features], beside | columns
+
+    @staticmethod
+    def distinct_labels(y):
+        """Return the different labels in order, found on the workers."""
+        delayed = import_optional("dask", "dask", "labels on a cluster").delayed
+        find = delayed(_distinct, pure=False)
+        return merge_on_workers([find([part]) for part in _blocks(y)], find)
+
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
+        if isinstance(X, (list, tuple)):
+            refuse_beside_chunks(y=y, sample_weight=sample_weight)
         self.grouped = groups is not None
         self.named = X._meta if _is_frame(X) else None
         given = {"y": y, "sample_weight": sample_weight, "groups": groups}
@@ -114,8 +97,6 @@ class DaskSource:
         columns = (_blocks_like(values, name, blocks) for name, values in beside.items())
         self.parts = list(zip(blocks, *columns, limits, strict=True))
         if self.grouped and not together:
-            from .dask_persons import gathered
-
             self.reader, self.parts = gathered(self.reader, self.parts)
         self.n_parts = len(self.parts)
 
@@ -142,91 +123,13 @@ class DaskSource:
         return merge_on_workers(answers, delayed(merge, pure=False))
 
 
-@dataclass(frozen=True, eq=False)
-class PartReader:
-    """What workers are told about the rows: public facts, no budget, no randomness.
-
-    Parameters
-    ----------
-    n_features : int
-    classes : ndarray or None
-        Public labels.
-    weighted, grouped : bool
-        Whether there are weights and person ids.
-    mass_bounds : (low, high), Box, Ball, Mask or None
-        Public domain outside of which rows carry no mass of a person.
-    names : list or None
-        Of the columns, in order; None where rows have no names.
-    """
-
-    n_features: int
-    classes: np.ndarray | None
-    weighted: bool
-    grouped: bool
-    mass_bounds: object
-    names: list | None
-
-    def chunk(self, *part):
-        """Return the rows of one partition, checked."""
-        X, codes, masses, persons = self.read(*part)
-        if persons is None or not len(X):
-            return Chunk(X, codes, masses, units=WEIGHT_UNITS)
-        starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
-        return Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS)
-
-    def n_persons(self, *part):
-        """Return the number of persons of one partition."""
-        X, _, _, persons = self.read(*part)
-        return len(X) if persons is None else int(persons.max(initial=-1)) + 1
-
-    def one_class(self, *part):
-        """Return whether no person of one partition has rows in two classes."""
-        _, codes, _, persons = self.read(*part)
-        if codes is None or persons is None:
-            return True
-        return len(np.unique(np.stack([persons, codes]), axis=1).T) == len(np.unique(persons))
-
-    def read(self, X, y, weights, ids, limits):
-        """Return rows, codes, weights and persons of one partition."""
-        X, codes, weights, ids = self.values(X, y, weights, ids)
-        if limits is not None:
-            ids = limits.checked(ids)
-        persons = encode_persons(ids, len(X)) if self.grouped else None
-        return X, codes, weights, persons
-
-    def values(self, X, y, weights, ids):
-        """Return rows, codes, integer weights and ids of one partition."""
-        if hasattr(X, "iloc"):
-            X, y, weights, ids = _apart(X, y, weights, ids)
-        elif isinstance(X, tuple):
-            X, y, weights = split_chunk(X)
-        X = check_floats(columns_like(X, self.names, "A partition"))
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"A partition has {X.shape[1]} features, but X has {self.n_features}.")
-        if (weights is not None) != self.weighted:
-            raise ValueError("Either every chunk carries sample_weight or none does.")
-        codes = None if self.classes is None else encode_labels(y, self.classes, len(X))
-        return X, codes, encode_weights(weights, len(X)), ids
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The person ids that may be in one partition: from `low` on, up to `high`."""
-
-    low: object
-    high: object
-    last: bool
-
-    def checked(self, ids):
-        """Return ids that are all within: those of different partitions are different then."""
-        values = np.asarray(ids)
-        below = values <= self.high if self.last else values < self.high
-        if not bool(np.all((values >= self.low) & below)):
-            raise ValueError(
-                "groups has ids outside the divisions of their partition, so the rows of a person "
-                "may not lie together. Set the index anew, or pass groups as a column."
-            )
-        return ids
+def _column(X, part, name):
+    """Return a column of a dataframe, or its index, by name."""
+    if name in X.columns:
+        return X[name]
+    if name == X.index.name:
+        return X.index
+    raise ValueError(f"{part}={name!r} is no column of X; it has {list(X.columns)}.")
 
 
 def _answer(question, reader, *part):
@@ -330,15 +233,7 @@ def _join(frame, *columns, names, features):
     """Return a partition with columns joined to it, row by row, whatever its index."""
     frame = columns_like(frame, features, "A partition")
     arrays = [column(values, name, len(frame)) for name, values in zip(names, columns, strict=True)]
-    return frame.assign(**{_BESIDE + n: a for n, a in zip(names, arrays, strict=True)})
-
-
-def _apart(frame, *beside):
-    """Return rows, labels, weights and ids of a partition; some may have been joined to it."""
-    names = ("y", "sample_weight", "groups")
-    values = zip(names, beside, strict=True)
-    beside = [frame[_BESIDE + n] if _BESIDE + n in frame.columns else v for n, v in values]
-    return frame.drop(columns=[_BESIDE + n for n in names], errors="ignore"), *beside
+    return frame.assign(**{BESIDE + n: a for n, a in zip(names, arrays, strict=True)})
 
 
 def _limits(divisions):

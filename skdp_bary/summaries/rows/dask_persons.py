@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._optional import import_optional
 from ..._values import is_missing
-from .dask import PartReader
+from .partitions import PartReader
 from .persons import as_objects, column
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"

@@ -23,7 +23,6 @@ from ..._values import (
     refuse_masked,
 )
 from ...geometry._domains import check_domain
-from .sampling import draw_batch
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20
@@ -76,71 +75,6 @@ class Chunk:
             columns = (self.codes, self.masses, self.starts)
             codes, masses, starts = (c if c is None else c[rows] for c in columns)
             yield Chunk(self.X[rows], codes, masses, starts=starts, units=self.units)
-
-
-class Rows:
-    """The rows of one fit, read as often as there are steps.
-
-    Parameters
-    ----------
-    source : ArraySource, ChunkSource or DaskSource
-    classes : ndarray or None
-        Public labels; None when labels do not matter.
-    """
-
-    def __init__(self, source, classes=None):
-        self.source = source
-        self.classes = classes
-        self.n_features = source.n_features
-        self.rereadable = source.rereadable
-
-    @property
-    def person_units(self):
-        """Largest mass of one person, in units."""
-        if self.source.grouped:
-            return PERSON_UNITS
-        return WEIGHT_UNITS if self.source.weighted else 1
-
-    def units_for(self, size):
-        """Return the largest mass of one person that suits so many persons; None: not known."""
-        return self.person_units if size is None else coarser_units(self.person_units, size)
-
-    @property
-    def person(self):
-        """What one person is, in the words of a ledger."""
-        return "persons by groups" if self.source.grouped else "rows"
-
-    @property
-    def weights_move_classes(self):
-        """Whether other weights would move a person from one class to another; to be asked only
-        where the relation makes labels public."""
-        source = self.source
-        return source.weighted and source.grouped and not source.persons_have_one_class
-
-    def public_size(self):
-        """Number of persons, to be asked only where the relation makes it public."""
-        return self.source.count_persons()
-
-    def sample_persons(self, rate, sampling, noise):
-        """Keep a random batch of persons, the same one for every step of the fit.
-
-        Parameters
-        ----------
-        rate, sampling
-            See :func:`~skdp_bary.summaries.rows.sampling.draw_batch`.
-        noise : NoiseSource
-        """
-        if not hasattr(self.source, "keep_persons"):
-            raise ValueError(
-                "subsample draws one batch of persons for all steps of a fit and needs X as one "
-                "array or dataframe, not as chunks or a Dask collection."
-            )
-        if sampling == "without_replacement" and not self.source.persons_have_one_class:
-            raise ValueError(
-                "subsample under neighbors='replace_one' needs persons with rows of one class "
-                "each: labels are public, and a person can only stand in for one with the same."
-            )
-        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
 
 
 def check_floats(X):

@@ -13,9 +13,9 @@ from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.asking.counting import collect
 from skdp_bary.summaries.moments.bounds import ClippedSum, DistanceHistogram, PersonCount
-from skdp_bary.summaries.rows import sources as _sources
-from skdp_bary.summaries.rows.persons import WEIGHT_UNITS, Rows
-from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.rows import arrays
+from skdp_bary.summaries.rows.opening import Rows, open_source
+from skdp_bary.summaries.rows.persons import WEIGHT_UNITS
 from skdp_bary.summaries.trees.hierarchy import CellCounts, HaarDifferences
 
 N, D = 997, 3
@@ -131,7 +131,7 @@ def test_order_of_rows_does_not_matter(expected):
 @pytest.mark.parametrize("part", [100, 331])
 def test_joblib_workers_give_the_same_integers(expected, part, monkeypatch):
     weighted, whole = expected
-    monkeypatch.setattr(_sources, "CHUNK_ROWS", part)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", part)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert whole == integers(
             lambda: open_source(X, Y, sample_weight=W if weighted else None, classes=CLASSES),
@@ -141,7 +141,7 @@ def test_joblib_workers_give_the_same_integers(expected, part, monkeypatch):
 
 def test_joblib_processes_give_the_same_integers():
     rng = np.random.default_rng(2)
-    many = rng.random((2 * _sources.CHUNK_ROWS + 17, 2))
+    many = rng.random((2 * arrays.CHUNK_ROWS + 17, 2))
     query = CellCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
     alone = collect(query, Rows(open_source(many))).exact_blocks()
     with joblib.parallel_config(n_jobs=2):
@@ -162,7 +162,7 @@ def test_groups_give_the_same_integers_in_any_order():
 
 
 def test_an_error_in_a_worker_is_the_error_of_the_fit(monkeypatch):
-    monkeypatch.setattr(_sources, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 100)
     bad = X.copy()
     bad[-1, 0] = np.nan
     with (
@@ -198,10 +198,10 @@ from pathlib import Path
 import numpy as np
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries._hierarchy import CellCounts
-from skdp_bary.summaries._reduce import collect
-from skdp_bary.summaries._rows import Rows
-from skdp_bary.summaries._sources import open_source
+from skdp_bary.summaries.trees.hierarchy import CellCounts
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.rows.opening import Rows
+from skdp_bary.summaries.rows.opening import open_source
 X = np.zeros((4_000_000, 2)) + 0.3
 query = CellCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 10))
 # getrusage would count what the parent held; this does not

@@ -13,8 +13,7 @@ from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking import desk as _desk
 from skdp_bary.summaries.asking.desk import Desk
 from skdp_bary.summaries.moments.bounds import PersonCount
-from skdp_bary.summaries.rows.persons import Rows
-from skdp_bary.summaries.rows.sources import open_source
+from skdp_bary.summaries.rows.opening import Rows, open_source
 
 X = np.random.default_rng(0).random((30, 2))
 PLAN = Plan(

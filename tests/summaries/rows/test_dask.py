@@ -10,10 +10,9 @@ from skdp_bary.summaries.asking import counting as _reduce
 from skdp_bary.summaries.asking.counting import collect
 from skdp_bary.summaries.asking.packed import PackedIntegers
 from skdp_bary.summaries.moments.bounds import ClippedSum
-from skdp_bary.summaries.rows.dask import distinct_labels, named_columns
+from skdp_bary.summaries.rows.dask import DaskSource
 from skdp_bary.summaries.rows.dask_persons import person_keys
-from skdp_bary.summaries.rows.persons import Rows
-from skdp_bary.summaries.rows.sources import is_chunked, is_dask, open_source
+from skdp_bary.summaries.rows.opening import Rows, distinct_labels, open_source, source_for
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 
 dask = pytest.importorskip("dask")
@@ -126,7 +125,7 @@ class TestDelayedChunks:
     @pytest.mark.parametrize("cuts", [[], [5, 5, 900], list(range(90, N, 91))])
     def test_a_list_of_them(self, one_thread, cuts):
         chunks = self.chunks(cuts)
-        assert is_dask(chunks) and not is_chunked(chunks)
+        assert source_for(chunks) is DaskSource
         source = open_source(chunks, classes=CLASSES)
         assert (source.n_features, source.weighted) == (3, True)
         assert integers(source) == in_memory()
@@ -269,23 +268,28 @@ class TestFiles:
         assert integers(source) == in_memory(groups=IDS["integers"])
 
 
+def named(X, y=None, groups=None, sample_weight=None):
+    X, beside = DaskSource.columns(X, y=y, groups=groups, sample_weight=sample_weight)
+    return X, beside["y"], beside["groups"], beside["sample_weight"]
+
+
 class TestNames:
     def test_columns_that_are_named(self, one_thread):
         frame = dd.from_pandas(LABELLED.assign(who=IDS["integers"]), npartitions=3)
-        rows, y, groups, weights = named_columns(frame, "label", "who", "weight")
+        rows, y, groups, weights = named(frame, y="label", groups="who", sample_weight="weight")
         assert list(rows.columns) == ["u", "v", "w"]
         source = open_source(rows, y, groups=groups, sample_weight=weights, classes=CLASSES)
         assert integers(source) == in_memory(groups=IDS["integers"])
 
     def test_the_index_may_be_named(self):
         frame = dd.from_pandas(FRAME.rename_axis("who"), npartitions=3)
-        rows, _, groups, _ = named_columns(frame, None, "who", None)
+        rows, _, groups, _ = named(frame, groups="who")
         assert list(rows.columns) == list(FRAME.columns)
         assert groups.known_divisions
 
     def test_there_is_no_such_column(self):
         with pytest.raises(ValueError, match="groups='who' is no column"):
-            named_columns(dd.from_pandas(FRAME, npartitions=1), None, "who", None)
+            named(dd.from_pandas(FRAME, npartitions=1), groups="who")
 
     @pytest.mark.parametrize("place", ["part.0.parquet", "", "*.parquet", "folder/"])
     def test_parquet(self, one_thread, tmp_path, place):
@@ -294,14 +298,14 @@ class TestNames:
         dd.from_pandas(LABELLED, npartitions=3).to_parquet(folder)
         n_rows = len(pd.read_parquet(folder / "part.0.parquet")) if place[:1] == "p" else N
         path = f"{tmp_path}/folder/" if place == "folder/" else folder / place
-        rows, y, _, weights = named_columns(path, "label", None, "weight")
+        rows, y, _, weights = named(path, y="label", sample_weight="weight")
         source = open_source(rows, y, sample_weight=weights, classes=CLASSES)
         whole = open_source(X[:n_rows], Y[:n_rows], sample_weight=W[:n_rows], classes=CLASSES)
         assert integers(source) == integers(whole)
 
     def test_text_that_is_no_path(self):
         with pytest.raises(ValueError, match="must name Parquet files"):
-            named_columns("rows", None, None, None)
+            named("rows")
 
     def test_labels_of_a_collection_are_found_by_the_workers(self, one_thread):
         found = distinct_labels(da.from_array(Y, chunks=50))

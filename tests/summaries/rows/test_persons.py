@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from skdp_bary._values import as_floats
 from skdp_bary.summaries.rows.dask_persons import person_keys
+from skdp_bary.summaries.rows.opening import open_source
 from skdp_bary.summaries.rows.persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -25,7 +26,6 @@ from skdp_bary.summaries.rows.persons import (
     person_masses,
     person_order,
 )
-from skdp_bary.summaries.rows.sources import open_source
 
 # Values
 

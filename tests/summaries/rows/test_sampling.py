@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
-from skdp_bary.summaries.rows.persons import PERSON_UNITS, Rows
+from skdp_bary.summaries.rows.opening import Rows, open_source
+from skdp_bary.summaries.rows.persons import PERSON_UNITS
 from skdp_bary.summaries.rows.sampling import draw_batch
-from skdp_bary.summaries.rows.sources import open_source
 
 SAMPLINGS = ("poisson", "without_replacement")
 

@@ -18,17 +18,16 @@ from skdp_bary.summaries.clusters.losses import NearestLoss
 from skdp_bary.summaries.moments.bounds import PersonCount
 from skdp_bary.summaries.moments.moments import Moments
 from skdp_bary.summaries.rows import persons as _rows
+from skdp_bary.summaries.rows.opening import Rows, open_source
 from skdp_bary.summaries.rows.persons import (
     PERSON_UNITS,
     ROW_UNITS,
     WEIGHT_UNITS,
     Chunk,
-    Rows,
     coarser_units,
     person_masses,
     person_spans,
 )
-from skdp_bary.summaries.rows.sources import open_source
 
 LAST = (1 << 63) - 1
 ONE = np.zeros((1, 1))

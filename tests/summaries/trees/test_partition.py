@@ -7,8 +7,9 @@ from skdp_bary.geometry import Ball, Box
 from skdp_bary.privacy._neighbors import ADD_REMOVE, RELATIONS
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
 from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.rows.arrays import ArraySource
+from skdp_bary.summaries.rows.opening import open_source
 from skdp_bary.summaries.rows.persons import PERSON_UNITS, Chunk
-from skdp_bary.summaries.rows.sources import ArraySource, open_source
 from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])

@@ -5,14 +5,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skdp_bary.summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS, Rows
-from skdp_bary.summaries.rows.sources import (
-    ArraySource,
-    ChunkSource,
-    is_chunked,
-    is_dask,
-    open_source,
-)
+from skdp_bary.summaries.rows.arrays import ArraySource
+from skdp_bary.summaries.rows.chunks import ChunkSource
+from skdp_bary.summaries.rows.opening import Rows, open_rows, open_source, source_for
+from skdp_bary.summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -41,8 +37,12 @@ def read_all(source):
     ids=lambda value: type(value).__name__,
 )
 def test_what_counts_as_chunks(given, chunked):
-    assert is_chunked(given) is chunked
-    assert not is_dask(given)
+    assert source_for(given) is (ChunkSource if chunked else ArraySource)
+
+
+def test_columns_are_named_where_rows_are_named_columns_on_disk():
+    with pytest.raises(ValueError, match="groups='who' names a column, which works for Dask"):
+        open_rows(pd.DataFrame(X), groups="who")
 
 
 @pytest.mark.parametrize("given", [X, X.tolist(), pd.DataFrame(X), X.astype(np.float32)])
@@ -58,7 +58,7 @@ def test_arrays(given):
 
 
 def test_arrays_are_read_in_parts(monkeypatch):
-    monkeypatch.setattr("skdp_bary.summaries.rows.sources.CHUNK_ROWS", 4)
+    monkeypatch.setattr("skdp_bary.summaries.rows.arrays.CHUNK_ROWS", 4)
     source = open_source(X, list("abbaab"), classes=np.array(["a", "b"]), sample_weight=np.ones(6))
     assert source.n_parts == 2
     first, second = read_all(source)

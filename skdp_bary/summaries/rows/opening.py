@@ -1,0 +1,115 @@
+"""The one door for rows: which source takes them, whose they are, and how often they are read."""
+
+from .arrays import ArraySource
+from .chunks import ChunkSource
+from .dask import DaskSource
+from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
+from .sampling import draw_batch
+
+SOURCES = (DaskSource, ChunkSource, ArraySource)  # asked in turn; the last one takes the rest
+
+
+def source_for(X):
+    """Return the class of the source that takes `X`."""
+    return next(source for source in SOURCES if source.takes(X))
+
+
+def distinct_labels(y):
+    """Return the different labels in order, wherever they are."""
+    return source_for(y).distinct_labels(y)
+
+
+def open_source(X, y=None, *, groups=None, sample_weight=None, classes=None, mass_bounds=None):
+    """Return the source of rows whose classes are known, see ``open_rows``."""
+    return source_for(X)(X, y, groups, sample_weight, classes, mass_bounds)
+
+
+def open_rows(X, y=None, *, groups=None, sample_weight=None, find_classes=None, mass_bounds=None):
+    """Return the rows of one fit.
+
+    Parameters
+    ----------
+    X : array-like, dataframe, Dask array or dataframe, Parquet path, or chunks
+        Chunks come from an iterator, or from a list or a function that can be read again. A chunk
+        is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
+    y, groups, sample_weight : array-like of shape (n_rows,), optional
+        Labels, person ids and weights; chunks carry their own labels and weights. Delayed chunks
+        have ids beside them, as a list of delayed values. Columns may be named where rows are a
+        dataframe of Dask or Parquet files.
+    find_classes : callable or None
+        Returns the public labels, or None: labels do not matter; it is given `y`.
+    mass_bounds : (low, high), Box, Ball, Mask or None
+        Public domain among whose rows a person's mass is shared; None: among all rows. A query
+        that is asked with such bounds leaves out the rows outside.
+    """
+    kind = source_for(X)
+    X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
+    classes = None if find_classes is None else find_classes(beside["y"])
+    y = None if classes is None else beside["y"]
+    source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
+    return Rows(source, classes)
+
+
+class Rows:
+    """The rows of one fit, read as often as there are steps.
+
+    Parameters
+    ----------
+    source : ArraySource, ChunkSource or DaskSource
+    classes : ndarray or None
+        Public labels; None when labels do not matter.
+    """
+
+    def __init__(self, source, classes=None):
+        self.source = source
+        self.classes = classes
+        self.n_features = source.n_features
+        self.rereadable = source.rereadable
+
+    @property
+    def person_units(self):
+        """Largest mass of one person, in units."""
+        if self.source.grouped:
+            return PERSON_UNITS
+        return WEIGHT_UNITS if self.source.weighted else 1
+
+    def units_for(self, size):
+        """Return the largest mass of one person that suits so many persons; None: not known."""
+        return self.person_units if size is None else coarser_units(self.person_units, size)
+
+    @property
+    def person(self):
+        """What one person is, in the words of a ledger."""
+        return "persons by groups" if self.source.grouped else "rows"
+
+    @property
+    def weights_move_classes(self):
+        """Whether other weights would move a person from one class to another; to be asked only
+        where the relation makes labels public."""
+        source = self.source
+        return source.weighted and source.grouped and not source.persons_have_one_class
+
+    def public_size(self):
+        """Number of persons, to be asked only where the relation makes it public."""
+        return self.source.count_persons()
+
+    def sample_persons(self, rate, sampling, noise):
+        """Keep a random batch of persons, the same one for every step of the fit.
+
+        Parameters
+        ----------
+        rate, sampling
+            See :func:`~skdp_bary.summaries.rows.sampling.draw_batch`.
+        noise : NoiseSource
+        """
+        if not hasattr(self.source, "keep_persons"):
+            raise ValueError(
+                "subsample draws one batch of persons for all steps of a fit and needs X as one "
+                "array or dataframe, not as chunks or a Dask collection."
+            )
+        if sampling == "without_replacement" and not self.source.persons_have_one_class:
+            raise ValueError(
+                "subsample under neighbors='replace_one' needs persons with rows of one class "
+                "each: labels are public, and a person can only stand in for one with the same."
+            )
+        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))

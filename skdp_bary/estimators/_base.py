@@ -141,18 +141,18 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
                 noise,
                 lambda: accountant.charge(plan, type(self).__name__, note=note, rows=X),
             )
-            facts = self._settle(desk, desk.answer(self._prelude(facts)))
-            result = desk.answer(self._questions(facts))
-            desk.close()
-            if asks_by_step(self):
-                self._finish(result)
-            else:
-                self._finish(facts, result)
+            with np.errstate(all="ignore"):  # also of callers who let numpy raise: it is paid for
+                facts = self._settle(desk, desk.answer(self._prelude(facts)))
+                result = desk.answer(self._questions(facts))
+                desk.close()
+                told = self._finished(facts, result)
             self.domain_ = facts.domain
             self.privacy_ = desk.plan
             self._seeded = noise.seeded
             vars(self).pop("feature_names_in_", None)  # of an earlier fit
             vars(self).update(vars(names))
+            if told is not None:
+                raise told
         return self
 
     def privacy_plan(self, n_features):
@@ -262,6 +262,20 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
             size=size,
             mechanisms={step.name: step.mechanism for step in plan.steps},
         )
+
+    def _finished(self, facts, result):
+        """Set the fitted attributes; return a warning that the caller's filters made an error.
+
+        Warnings come last, so all is set then.
+        """
+        try:
+            if asks_by_step(self):
+                self._finish(result)
+            else:
+                self._finish(facts, result)
+        except PrivacyWarning as told:
+            return told
+        return None
 
     def _before_charge(self, accountant, plan, seeded):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
@@ -50,7 +51,7 @@ def _best_of(law, attempt, noise):
     error that knows another one, or a frame of a trial, would tell which was lost.
     """
     best = None
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for _ in range(law.draw(noise)):
             try:

@@ -14,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from skdp_bary import (
     BudgetAccountant,
     DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
@@ -319,3 +321,31 @@ def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
     public_labels = estimator.set_params(n_min=2) if cls is DPSlicedWasserstein else estimator
     public_labels.fit(X, y, groups=[0, 1, 2, 3, 4, 5], sample_weight=weights)
     assert len(accountant.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateMeasure(epsilon=100.0, bounds=(0, 1)),
+        PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
+        PrivateWassersteinBarycenter(3, epsilon=100.0, bounds=(0, 1)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_is_paid_for_comes_also_where_numpy_raises(estimator):
+    accountant = BudgetAccountant(200.0)
+    X = np.random.default_rng(0).random((300, 2))
+    with np.errstate(all="raise"):
+        clone(estimator).set_params(accountant=accountant).fit(X)
+    assert len(accountant.entries) == 1
+
+
+def test_what_is_paid_for_is_there_where_warnings_are_errors():
+    accountant = BudgetAccountant(1.0)
+    kmeans = PrivateKMeans(3, bounds=(0, 1), accountant=accountant)
+    with warnings.catch_warnings(), pytest.raises(PrivacyWarning, match="Noise level"):
+        warnings.simplefilter("error")
+        kmeans.fit(np.random.default_rng(0).random((3, 2)))
+    assert accountant.total() == (1.0, 0.0)
+    assert kmeans.privacy_.epsilon == 1.0 and kmeans.n_features_in_ == 2
+    assert kmeans.predict([[0.5, 0.5]]).shape == (1,)

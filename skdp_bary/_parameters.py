@@ -95,7 +95,7 @@ class Nothing(Rule):
 
 @dataclass(frozen=True)
 class Integer(Rule):
-    """A whole number from `low` to `high`; bools are none."""
+    """A whole number from `low` to `high`; bools are none. `note` is added to what it says."""
 
     low: int
     high: int
@@ -124,7 +124,10 @@ class PowerOfTwo(Integer):
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A finite number from `low` to `high`, without the ends that are open; bools are none."""
+    """A finite number from `low` to `high`; bools are none.
+
+    With `open_low` or `open_high` that end is left out. `note` is added to what it says.
+    """
 
     low: float
     high: float
@@ -167,7 +170,7 @@ class OneOf(Rule):
 
 @dataclass(frozen=True)
 class Option(Rule):
-    """One of a few words."""
+    """One of a few words, the `options`. `note` is added to what it says."""
 
     options: tuple
     note: str = ""

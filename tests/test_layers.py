@@ -24,6 +24,7 @@ LEVELS = {
     "summaries": 2,
     "transformers": 3,
     "estimators": 4,
+    "base": 5,
     "metrics": 5,
     "model_selection": 5,
     "plotting": 5,

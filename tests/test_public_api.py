@@ -111,6 +111,7 @@ IN_THE_REPOSITORY = pytest.mark.skipif(not DOC.is_dir(), reason="the documentati
 IN_THE_REFERENCE = [param for param in PUBLIC if param.values[0] != "skdp_bary.cli"]
 # Estimators that no common suite can make by itself, and where they are tested instead.
 OWN_TESTS = {
+    "BasePrivateEstimator": "tests/estimators/test_base.py",
     "PrivateSearchCV": "tests/model_selection/test_search.py",
     "ShuffleAnalyzer": "tests/federated/test_protocol.py",
     "SlicedNetworkAdapter": "tests/torch/test_contract.py",

@@ -1,22 +1,30 @@
 """Private estimators: one public family a folder."""
 
 from ._adapter.estimator import PrivateDomainAdapter
+from ._adapter.head import RowClassifier
 from ._barycenter.estimator import PrivateWassersteinBarycenter
 from ._generator.estimator import PrivateGenerator
 from ._heatmap.estimator import PrivateEMDHeatmap
 from ._kmeans.curve import ClusterCurve, choose_n_clusters
 from ._kmeans.estimator import PrivateKMeans
+from ._kmeans.noise import NoiseLevel
 from ._measure import PrivateMeasure
 from ._sliced.estimator import DPSlicedWasserstein
+from ._sliced.sketch import SlicedSketch
+from ._sliced.two_sample import TwoSampleResult
 
 __all__ = [
     "ClusterCurve",
     "DPSlicedWasserstein",
+    "NoiseLevel",
     "PrivateDomainAdapter",
     "PrivateEMDHeatmap",
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
     "PrivateWassersteinBarycenter",
+    "RowClassifier",
+    "SlicedSketch",
+    "TwoSampleResult",
     "choose_n_clusters",
 ]

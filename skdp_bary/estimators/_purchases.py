@@ -7,7 +7,7 @@ rows, their centre, and their distances from it. It is a box around a noisy cent
 from dataclasses import replace
 
 from ..geometry._domains import Box
-from ..summaries.moments.bounds import ClippedSum, DistanceHistogram, PersonCount, tail_bin, top_bin
+from ..summaries.moments.bounds import ClippedSum, Count, DistanceHistogram, tail_bin, top_bin
 from ..summaries.rows.persons import coarser_units
 
 SIZE_SHARES = {"count": 0.05}
@@ -20,7 +20,7 @@ _MARGIN = 1.2  # widening of the bought radius: noise may have hidden the outerm
 
 def buy_size(facts):
     """Ask for the number of persons, and return the facts with it and with units to suit it."""
-    released = yield "count", PersonCount(facts.units, facts.mass_public)
+    released = yield "count", Count(facts.units, facts.mass_public)
     size = max(1, round(int(released.values[0][0]) / facts.units))
     return replace(facts, size=size, units=coarser_units(facts.units, size))
 

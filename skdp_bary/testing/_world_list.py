@@ -17,8 +17,8 @@ from ..summaries.clusters.cell_sums import CellSums
 from ..summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
 from ..summaries.clusters.cover import ClusterCounts, CoverQuery
 from ..summaries.clusters.losses import NearestLoss
-from ..summaries.moments.bounds import ClippedSum, DistanceHistogram, PersonCount
-from ..summaries.moments.frame_counts import Gram, GridHistogram
+from ..summaries.moments.bounds import ClippedSum, Count, DistanceHistogram
+from ..summaries.moments.frame_counts import Gram, Histogram
 from ..summaries.moments.frames import Frame
 from ..summaries.moments.moments import Moments
 from ..summaries.networks.head_gradients import (
@@ -98,7 +98,7 @@ def _column(*values):
 
 def _bounds_worlds():
     ends = _column(-_FAR, -1.0, 0.0, 0.5, 1.0, 3.0)
-    yield World("line", lambda u, r, w: PersonCount(u, _one_public(r, w)), ends[:3])
+    yield World("line", lambda u, r, w: Count(u, _one_public(r, w)), ends[:3])
     yield World("line", lambda u, r, w: DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u), ends)
     yield World("line", lambda u, r, w: ClippedSum(1.0, 1, u, _one_public(r, w)), ends)
     yield World("line", lambda u, r, w: NearestLoss(_column(0.0, 4.0), 1.0, u), ends)
@@ -168,7 +168,7 @@ def _gram_worlds():
 
 def _frame_worlds():
     line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
-    yield World("line", lambda u, r, w: GridHistogram(_frame(u), np.ones(1), (2,), u), line)
+    yield World("line", lambda u, r, w: Histogram(_frame(u), np.ones(1), (2,), u), line)
     flat = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
     square = Box([-1.0, -1.0], [1.0, 1.0])
     frame = {u: Frame(square, np.zeros(2), digits_of(u).rows) for u in (1, 1 << 16, 1 << 20)}

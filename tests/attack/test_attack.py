@@ -18,7 +18,7 @@ from skdp_bary.estimators import _base
 from skdp_bary.privacy.ledger import memory as _memory
 from skdp_bary.privacy.ledger import sqlite as _sqlite
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from skdp_bary.summaries.moments.bounds import PersonCount
+from skdp_bary.summaries.moments.bounds import Count
 from skdp_bary.summaries.rows.csv import CsvFile
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
@@ -112,7 +112,7 @@ class TestPlantedBugs:
         def none(query, relation):
             return Sensitivity(((0,),), ((0,),))
 
-        monkeypatch.setattr(PersonCount, "sensitivity", none)
+        monkeypatch.setattr(Count, "sensitivity", none)
         assert "stated" in found(enumeration.enumerate_neighbors(rng), 2000)
 
     def test_a_step_that_looks_at_all_rows(self, rng, monkeypatch):

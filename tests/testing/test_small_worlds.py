@@ -68,7 +68,7 @@ def test_a_unit_less_is_found(world, monkeypatch):
 
 @pytest.mark.parametrize("norm", ["L1", "L2"])
 def test_a_bound_that_nobody_reaches_is_found(norm, monkeypatch):
-    world = WORLDS[NAMES.index("PersonCount: line")]
+    world = WORLDS[NAMES.index("Count: line")]
     cls = asked_in(world)
     stated = cls.sensitivity
 

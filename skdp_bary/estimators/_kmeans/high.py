@@ -8,7 +8,7 @@ import numpy as np
 from ...geometry._projections import haar_frame
 from ...privacy.noise.sampler import public_generator
 from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
-from ...summaries.moments.frame_counts import Gram, GridHistogram
+from ...summaries.moments.frame_counts import Gram, Histogram
 from ...summaries.moments.frames import Axes, Frame
 from ...summaries.moments.moments import symmetric
 from .._denoise.shrinkage import read_means, unlengthened
@@ -104,7 +104,7 @@ class HighMethod(KMeansMethod):
         bits = allocate_bits(axes.variances, plan.bits)
         frame = rows.frame(facts, axes)
         halfwidths = 2.0 * np.sqrt(axes.variances[: len(bits)])
-        grid = GridHistogram(frame, halfwidths, bits, facts.units)
+        grid = Histogram(frame, halfwidths, bits, facts.units)
         released = yield "cells", grid
         counts = released.values[0] / facts.units
         return frame, kept_cells(setting, grid, counts, released.noise_sd[0] / facts.units)

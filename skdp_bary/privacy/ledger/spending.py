@@ -244,7 +244,13 @@ class SharedBudget:
 
 
 class BudgetPart(SharedBudget):
-    """One of several disjoint parts of the data, see :meth:`BudgetAccountant.part`."""
+    """One of several disjoint parts of the data; :meth:`BudgetAccountant.part` makes it.
+
+    Parameters
+    ----------
+    ledger, filter_, neighbors, part
+        Those of the accountant, and the name of the part.
+    """
 
     def _check_plan(self, plan):
         super()._check_plan(plan)

@@ -3,7 +3,7 @@
 from joblib import Parallel, delayed, effective_n_jobs
 
 from ..._optional import import_optional
-from ..moments.bounds import PersonCount
+from ..moments.bounds import Count
 from ..rows.dask import DaskSource, merge_on_workers
 from .query import Sketch
 
@@ -31,7 +31,7 @@ def collect(query, rows):
 
 def require_readable(rows):
     """Raise where rows cannot be read, before anything is charged; nothing else comes of it."""
-    collect(PersonCount(rows.person_units), rows)
+    collect(Count(rows.person_units), rows)
 
 
 def _count_parts(query, source, parts):

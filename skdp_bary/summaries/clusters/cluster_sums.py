@@ -170,6 +170,22 @@ class ClippedMeans(ClusterQuery):
 
     ``S / F`` is a mean that gives clipped rows less weight, so clipping does not shorten it. The
     blocks are F, of shape (n_clusters,), and S, of shape (n_clusters, width).
+
+    Parameters
+    ----------
+    frame : Frame
+    centers : ndarray of shape (n_clusters, width)
+        Public or released, relative to the frame's center.
+    radii : ndarray of shape (n_clusters,)
+        Residuals are clipped to these lengths.
+    shares : tuple of float
+        Shares of the precision for F and S.
+    pure : bool
+        Whether the noise is Laplace, so that sensitivity is measured in L1.
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbour can change the mass of all rows.
     """
 
     def zeros(self):

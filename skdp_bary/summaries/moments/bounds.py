@@ -19,8 +19,16 @@ _BITS = 20  # of the length of a clipped row
 
 
 @dataclass(frozen=True)
-class PersonCount(Query):
-    """Number of persons, in units of mass."""
+class Count(Query):
+    """Number of persons, in units of mass.
+
+    Parameters
+    ----------
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbour can change the mass of all rows.
+    """
 
     units: int = 1
     total_public: bool = False
@@ -88,6 +96,16 @@ class ClippedSum(Query):
     Rows become integers of length at most ``2**20``, in units of ``radius * 2**-20``. A row that
     has part of its person's mass counts by that part, truncated toward zero, so the rows of one
     person together are no longer than one row.
+
+    Parameters
+    ----------
+    radius : float
+        Rows are clipped to this length.
+    n_features : int
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbour can change the mass of all rows.
     """
 
     radius: float

@@ -87,7 +87,7 @@ class Gram(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class GridHistogram(Query):
+class Histogram(Query):
     """Mass of the cells of a product grid on the leading axes of a frame.
 
     Parameters

@@ -38,9 +38,20 @@ ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of person
 class Chunk:
     """Checked rows: finite float64 values, codes of public classes, integer masses.
 
-    ``codes=None`` means one class, ``masses=None`` one unit a row. ``memo`` holds what queries
-    computed of the rows and will need again; it lives as long as the rows are read. ``starts`` says
-    where a row's mass begins among the ``units`` of its person; None: at zero.
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    codes : ndarray of shape (n_rows,) or None
+        Places of the rows' labels among the public classes; None: there is one class.
+    masses : ndarray of shape (n_rows,) or None
+        None: one unit a row.
+    memo : dict
+        What queries computed of the rows and will need again; it lives as long as the rows are
+        read.
+    starts : ndarray of shape (n_rows,) or None
+        Where a row's mass begins among the units of its person; None: at zero.
+    units : int or None
+        Mass of a person.
     """
 
     X: np.ndarray

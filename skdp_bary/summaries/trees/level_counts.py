@@ -11,6 +11,14 @@ class LevelCounts(TreeQuery):
 
     Parameters
     ----------
+    tree : CellTree
+    n_classes : int
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbour can change the mass of a class.
+    block_weights : tuple of float or None
+        Relative noise scale of each block; None: equal scales.
     levels : tuple of int
         Increasing, the last one the depth of the tree.
     """

@@ -12,7 +12,7 @@ import pytest
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.moments.bounds import ClippedSum, DistanceHistogram, PersonCount
+from skdp_bary.summaries.moments.bounds import ClippedSum, Count, DistanceHistogram
 from skdp_bary.summaries.rows import arrays
 from skdp_bary.summaries.rows.opening import Rows, open_source
 from skdp_bary.summaries.rows.persons import WEIGHT_UNITS
@@ -41,7 +41,7 @@ def queries(units):
     return [
         CellCounts(CellTree(box, 7), 3, units),
         HaarDifferences(CellTree(ball, 5), 3, units),
-        PersonCount(units),
+        Count(units),
         DistanceHistogram((0.25,) * D, EDGES, units),
         ClippedSum(1.5, D, units),
     ]
@@ -169,7 +169,7 @@ def test_an_error_in_a_worker_is_the_error_of_the_fit(monkeypatch):
         joblib.parallel_config(n_jobs=2, backend="threading"),
         pytest.raises(ValueError, match="Input X contains NaN"),
     ):
-        collect(PersonCount(), Rows(open_source(bad)))
+        collect(Count(), Rows(open_source(bad)))
 
 
 # Memory

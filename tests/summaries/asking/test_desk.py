@@ -12,7 +12,7 @@ from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking import desk as _desk
 from skdp_bary.summaries.asking.desk import Desk
-from skdp_bary.summaries.moments.bounds import PersonCount
+from skdp_bary.summaries.moments.bounds import Count
 from skdp_bary.summaries.rows.opening import Rows, open_source
 
 X = np.random.default_rng(0).random((30, 2))
@@ -51,7 +51,7 @@ def ask(*names):
     """A conversation that counts persons, and returns the answers."""
     answers = []
     for name in names:
-        released = yield name, PersonCount()
+        released = yield name, Count()
         answers.append((released.name, int(released.values[0][0])))
     return answers
 
@@ -129,12 +129,12 @@ def test_a_second_charge_is_an_error_of_the_author():
 
 def test_what_is_no_conversation_is_refused_before_anything_is_read():
     def without_name():
-        yield PersonCount()
+        yield Count()
 
-    for wrong in (None, [("one", PersonCount())]):
+    for wrong in (None, [("one", Count())]):
         with pytest.raises(PlanError, match="is a generator of questions"):
             desk().answer(wrong)
-    with pytest.raises(PlanError, match="is a pair, a name and a query, got PersonCount"):
+    with pytest.raises(PlanError, match="is a pair, a name and a query, got Count"):
         desk().answer(without_name())
 
 
@@ -149,11 +149,11 @@ def test_noise_that_cannot_be_drawn_is_refused_before_the_charge():
     with pytest.raises(ValueError, match="epsilon is too small for step 'one'"):
         desk(tiny, till, Silent()).answer(ask("one"))
     with pytest.raises(ValueError, match="epsilon is too small for step 'one'"):
-        desk(tiny, till, Silent()).check("one", PersonCount())
+        desk(tiny, till, Silent()).check("one", Count())
     assert till.charges == 0
-    desk().check("two", PersonCount())
+    desk().check("two", Count())
     with pytest.raises(PlanError, match="No step of the plan is named 'three'"):
-        desk().check("three", PersonCount())
+        desk().check("three", Count())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -177,12 +177,12 @@ def test_an_interrupt_leaves_the_step_used_and_the_charge_made(error, monkeypatc
     assert till.charges == 1
     assert ended == [True], f"the conversation is open while {caught} is handled"
     with pytest.raises(PlanError, match="next step of the plan is 'two'"):
-        here.ask("one", PersonCount())
+        here.ask("one", Count())
 
 
 def test_errors_of_a_conversation_come_out_as_they_are():
     def talk():
-        yield "one", PersonCount()
+        yield "one", Count()
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):

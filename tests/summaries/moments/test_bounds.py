@@ -14,8 +14,8 @@ from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.moments.bounds import (
     ClippedSum,
+    Count,
     DistanceHistogram,
-    PersonCount,
     row_distances,
     tail_bin,
     top_bin,
@@ -105,7 +105,7 @@ def test_a_public_mass_gets_no_noise_only_where_it_is_public():
     for relation in RELATIONS:
         scales = DiscreteLaplace(1.0).scales(ClippedSum(1.0, 2, 1, True).sensitivity(relation))
         assert (scales[1] == 0.0) == (relation != ADD_REMOVE)
-        (scale,) = DiscreteLaplace(1.0).scales(PersonCount(1, True).sensitivity(relation))
+        (scale,) = DiscreteLaplace(1.0).scales(Count(1, True).sensitivity(relation))
         assert (scale == 0.0) == (relation != ADD_REMOVE)
 
 
@@ -184,8 +184,8 @@ def test_histogram_bins_are_closed_above_and_the_last_takes_the_rest():
 
 
 def test_person_count_adds_masses():
-    assert answer(PersonCount(), np.zeros((5, 2)))[0].tolist() == [5]
-    assert answer(PersonCount(100), np.zeros((3, 2)), [100, 7, 0])[0].tolist() == [107]
+    assert answer(Count(), np.zeros((5, 2)))[0].tolist() == [5]
+    assert answer(Count(100), np.zeros((3, 2)), [100, 7, 0])[0].tolist() == [107]
 
 
 # What is made of the releases

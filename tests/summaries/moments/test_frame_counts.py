@@ -8,7 +8,7 @@ import pytest
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.moments.frame_counts import Gram, GridHistogram
+from skdp_bary.summaries.moments.frame_counts import Gram, Histogram
 from skdp_bary.summaries.moments.frames import Axes, Frame
 from skdp_bary.summaries.rows.persons import PERSON_UNITS, Chunk
 from skdp_bary.summaries.trees.level_counts import LevelCounts
@@ -66,7 +66,7 @@ def test_gram_of_weighted_rows_counts_their_mass():
 
 def test_histogram_cells_and_their_centers():
     axes = Axes(np.eye(3), np.array([0.25, 0.04]))
-    query = GridHistogram(frame(axes=axes), np.array([1.0, 0.4]), (2, 1))
+    query = Histogram(frame(axes=axes), np.array([1.0, 0.4]), (2, 1))
     X = query.frame.center + np.array([[-1.2, -0.1, 0.0], [0.1, 0.3, 0.0], [0.1, 0.2, 1.0]])
     (counts,) = blocks_of(query, X)
     assert counts.tolist() == [1, 0, 0, 0, 0, 2, 0, 0]

@@ -15,7 +15,7 @@ from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.clusters.losses import NearestLoss
-from skdp_bary.summaries.moments.bounds import PersonCount
+from skdp_bary.summaries.moments.bounds import Count
 from skdp_bary.summaries.moments.moments import Moments
 from skdp_bary.summaries.rows import persons as _rows
 from skdp_bary.summaries.rows.opening import Rows, open_source
@@ -68,7 +68,7 @@ def test_changes_are_read_modulo_two_to_the_64():
 @pytest.mark.parametrize("mechanism", [DiscreteLaplace(0.5), RoundedGaussian(0.5)])
 def test_noise_is_added_modulo_two_to_the_64(mechanism):
     """What comes out is the exact sum plus the noise, modulo 2**64, also of packed parts."""
-    query, step = PersonCount(PERSON_UNITS), Step("count", mechanism)
+    query, step = Count(PERSON_UNITS), Step("count", mechanism)
 
     def released(*masses):
         total = Sketch(query)
@@ -161,7 +161,7 @@ def test_a_query_counts_in_its_own_units():
     source = open_source(np.zeros((6, 1)), groups=np.arange(6) // 3)
     (chunk,) = source.read(0)
     for units in (PERSON_UNITS, 1 << 14, 1):
-        (counted,) = Sketch(PersonCount(units)).update(chunk).exact_blocks()
+        (counted,) = Sketch(Count(units)).update(chunk).exact_blocks()
         assert counted.tolist() == [2 * units]
 
 

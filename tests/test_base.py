@@ -1,0 +1,103 @@
+"""The public base: estimators of strangers are written from public names, and short."""
+
+import ast
+import inspect
+import re
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import skdp_bary.base
+from skdp_bary.geometry import Box
+from tests.test_public_api import IN_THE_REPOSITORY, ROOT
+
+HOME = ROOT.parent
+MOST_LINES = 40
+
+
+def _page_source():
+    """Return the code of the private mean on the contributing page."""
+    page = (HOME / "doc" / "contributing.rst").read_text().splitlines()
+    code = [line[4:] for line in page if line.startswith((">>> ", "... ", "..."))]
+    return "\n".join(code)
+
+
+def _example_source():
+    return (HOME / "examples" / "plot_own_estimator.py").read_text()
+
+
+def _sources():
+    return ast.parse(_page_source()), ast.parse(_example_source())
+
+
+def _imported(tree):
+    """Yield (module, name) of what is imported from the package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("skdp_bary"):
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def _own_lines(cls):
+    """Lines of a class without its docstrings and without empty ones."""
+    for node in ast.walk(cls):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return [line for line in ast.unparse(cls).splitlines() if line.strip()]
+
+
+@IN_THE_REPOSITORY
+def test_examples_of_estimators_take_public_names_only():
+    found = [pair for tree in _sources() for pair in _imported(tree)]
+    assert ("skdp_bary.base", "BasePrivateEstimator") in found
+    for module, name in found:
+        assert name in import_module(module).__all__, f"{module}.{name}"
+        assert module.count(".") == 1, module
+
+
+@IN_THE_REPOSITORY
+def test_examples_of_estimators_are_short():
+    classes = {
+        node.name: node
+        for tree in _sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {"PrivateMean", "PrivateQuantile", "PrivateLinearRegression"} <= set(classes)
+    for name, node in classes.items():
+        assert len(_own_lines(node)) < MOST_LINES, name
+
+
+@IN_THE_REPOSITORY
+def test_every_example_of_an_estimator_meets_its_judge():
+    page, example = _page_source(), _example_source()
+    assert "check_private_estimator(PrivateMean(" in page
+    assert "check_private_estimator(PrivateQuantile(" in example
+    assert "check_private_estimator(PrivateLinearRegression(" in example
+
+
+@IN_THE_REPOSITORY
+def test_the_reference_points_at_no_private_module():
+    """Every entry is a name in the ``__all__`` of a public module, right below the package."""
+    text = (HOME / "doc" / "api.rst").read_text()
+    targets = re.findall(r"^\.\. auto(?:class|function):: (\S+)", text, re.MULTILINE)
+    assert len(targets) > 100
+    for target in targets:
+        module, _, name = target.rpartition(".")
+        assert module.count(".") <= 1, target
+        assert name in import_module(module).__all__, target
+
+
+def test_the_base_lists_what_its_constructors_ask_for():
+    """A question can be built, and its answer read, without leaving the public modules."""
+    base = skdp_bary.base
+    frame = base.Frame(Box([0.0], [1.0]), np.array([0.5]), 16)
+    assert base.Histogram(frame, np.ones(1), (2,)).sensitivity("add_remove").n_blocks == 1
+    assert base.LevelCounts(base.CellTree(Box([0.0], [1.0]), 2), levels=(2,)).zeros()[0].size == 4
+
+
+@pytest.mark.parametrize("name", skdp_bary.base.__all__)
+def test_every_name_of_the_base_is_explained(name):
+    value = getattr(skdp_bary.base, name)
+    if inspect.isclass(value):
+        assert len(inspect.getdoc(value)) > 10

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .coincident import divide, merge_atoms
 from .simplex import network_simplex
 
-_TINY = 200_000  # points times atoms: POT needs less time than compiled code takes to load
+_TINY = 100_000  # points times atoms: POT needs a small part of what loading compiled code takes
 _SMALL = 2_000_000  # and less than it takes to compile
 
 

@@ -25,7 +25,13 @@ from .._base import BasePrivateEstimator
 from .._denoise.trees import BlockCountsMethod, CountsMethod, HaarMethod
 from .._face.classes import named_or_found_classes
 from .._face.misfit import warn_of_border
-from .methods import AutoMethod, CoresetMethod, advise, transport_cost
+from .methods import (
+    AutoMethod,
+    BarycenterSetting,
+    CoresetMethod,
+    advise,
+    transport_cost,
+)
 from .perturbation import PerturbationMethod
 from .projected import ProjectedMethod
 from .subspace import SubspaceMethod
@@ -395,22 +401,46 @@ default="auto"
     def _sampling_rate(self):
         return self.subsample
 
+    def _setting(self, n_features, class_weights=None):
+        return BarycenterSetting(
+            n_features,
+            self.n_atoms,
+            self.method,
+            self.p,
+            self.classes,
+            class_weights,
+            self.n_init,
+            self.init,
+            self.n_rounds,
+            self.n_components,
+            self.distortion,
+            self.epsilon,
+            self.delta,
+            self.n_hint,
+            self.random_state,
+        )
+
     def _shares(self, n_features):
-        return METHODS[self.method].shares(self, n_features)
+        return METHODS[self.method].shares(self._setting(n_features))
 
-    def _query(self, step_name, facts):
-        self.normalized_class_weights(facts.n_classes)  # refused before anything is charged
-        return METHODS[self.method].query(self, step_name, facts)
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        self._weights_of_classes(facts.n_classes)  # refused before anything is charged
+        return facts
 
-    def _finish(self, facts):
-        self.class_weights_ = self.normalized_class_weights(facts.n_classes)
+    def _questions(self, facts):
+        weights = self._weights_of_classes(facts.n_classes)
+        setting = self._setting(facts.n_features, weights)
+        return weights, (yield from METHODS[self.method].questions(setting, facts))
+
+    def _finish(self, facts, result):
+        self.class_weights_, barycenter = result
         self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
-        result = METHODS[self.method].finish(self, facts, self.class_weights_)
-        self.private_measures_ = list(result.measures)
-        self.support_ = np.array(result.support)
+        self.private_measures_ = list(barycenter.measures)
+        self.support_ = np.array(barycenter.support)
         self.weights_ = np.full(len(self.support_), 1.0 / len(self.support_))
-        self.potentials_ = np.array(result.potentials)
-        self.release_cost_ = float(result.cost)
+        self.potentials_ = np.array(barycenter.potentials)
+        self.release_cost_ = float(barycenter.cost)
         points = np.concatenate([measure.support for measure in self.private_measures_])
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
@@ -426,10 +456,9 @@ default="auto"
         -------
         advice : str
         """
-        return advise(self, n_features)
+        return advise(self._setting(n_features))
 
-    def normalized_class_weights(self, n_classes):
-        """Return the public weights of the classes, summing to 1."""
+    def _weights_of_classes(self, n_classes):
         if self.class_weights is None:
             return np.full(n_classes, 1.0 / n_classes)
         weights = np.asarray(self.class_weights, dtype=float)

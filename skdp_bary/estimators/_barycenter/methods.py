@@ -10,16 +10,55 @@ from ...geometry._cell_tree import CellTree
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...privacy.noise.sampler import public_generator
+from ...summaries.asking.mapped import Mapped
 from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ...transport._tree.haar import prune
 from .._denoise.trees import cell_support
+from .tuning import TUNED
 
-_PRUNE = 0.5  # cells below this many noise standard deviations are not split
-_DEEPEST = 20
-_MANY_FEATURES = 4  # by benchmarks/barycenter/methods.py
-_GAUSSIAN_SIGNAL = 16.0  # least persons times mu, for each root of a feature
-_PURE_SIGNAL = 500.0  # least persons times epsilon
-_GAUSSIAN_RATE = 6.0  # epsilon of Laplace noise that allows the same depth, relative to mu
+
+@dataclass(frozen=True, eq=False)
+class BarycenterSetting:
+    """Public parameters that a method may use, and the number of features.
+
+    See :class:`~skdp_bary.PrivateWassersteinBarycenter` for what they mean. The class weights are
+    those of all classes, summing to 1; None before the classes are known.
+    """
+
+    n_features: int
+    n_atoms: int
+    method: str
+    p: int
+    classes: object
+    class_weights: np.ndarray | None
+    n_init: int | None
+    init: object
+    n_rounds: int
+    n_components: int | None
+    distortion: float | None
+    epsilon: float
+    delta: float
+    n_hint: int | None
+    random_state: object
+
+    def search(self, measures, init=None, most_starts=None):
+        """Return the BarycenterResult of released measures, from no more than so many starts."""
+        n_init = self.n_init
+        if n_init is None:
+            n_init = TUNED.single_starts if len(measures) == 1 else TUNED.starts
+        return free_support_barycenter(
+            measures,
+            self.n_atoms,
+            measure_weights=self.class_weights,
+            p=self.p,
+            init=init,
+            n_init=n_init if most_starts is None else min(n_init, most_starts),
+            random_state=self.generator(),
+        )
+
+    def generator(self):
+        """Return public randomness; with a seed it is the same every time."""
+        return public_generator(self.random_state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +84,16 @@ class PrivateBarycenter:
 class BarycenterMethod(ABC):
     """What is released for a barycenter, and how the barycenter is made of it.
 
-    A method reads the public parameters of the estimator and earlier releases, never a row.
+    A method reads public parameters and earlier releases, never a row.
     """
 
     @abstractmethod
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return the steps, in order, and the share of the budget of each."""
 
     @abstractmethod
-    def query(self, estimator, step_name, facts):
-        """Return the query of a step."""
-
-    @abstractmethod
-    def finish(self, estimator, facts, class_weights):
-        """Return the PrivateBarycenter."""
+    def questions(self, setting, facts):
+        """Ask about the rows, and return the PrivateBarycenter."""
 
 
 class CoresetMethod(BarycenterMethod):
@@ -78,36 +113,24 @@ class CoresetMethod(BarycenterMethod):
         self.tree_method = tree_method
         self.pure = tree_method if pure is None else pure
 
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return a single step."""
         return {"tree": 1.0}
 
-    def query(self, estimator, step_name, facts):
-        """Return the query of the trees."""
-        tree_method = self.chosen(facts)
-        tree = CellTree(facts.domain, tree_depth(tree_method, estimator.n_atoms, facts))
-        return tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
-
-    def finish(self, estimator, facts, class_weights):
-        """Compute the barycenter of the private measures."""
-        return solve_barycenter(estimator, self.measures(facts), class_weights)
-
-    def measures(self, facts):
-        """Return the private measures that the trees give."""
-        tree = facts.released["tree"].query.tree
-        return tree_measures(self.chosen(facts), tree, facts)
-
-    def chosen(self, facts):
-        """Return the tree method for the noise of the fit."""
+    def questions(self, setting, facts):
+        """Ask for the trees, and compute the barycenter of the measures that they give."""
         gaussian = isinstance(facts.mechanisms["tree"], RoundedGaussian)
-        return self.tree_method if gaussian else self.pure
+        tree_method = self.tree_method if gaussian else self.pure
+        measures, _ = yield from ask_trees(tree_method, facts, facts.domain, setting.n_atoms)
+        result = setting.search(measures)
+        return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
 
 
 class AutoMethod(BarycenterMethod):
     """The method that public facts speak for.
 
-    Trees give the shape of a distribution where cells are many for its dimension. From
-    `_MANY_FEATURES` on, sums over released cells say more, which needs means (p = 2); with Gaussian
+    Trees give the shape of a distribution where cells are many for its dimension. From a few
+    features on, sums over released cells say more, which needs means (p = 2); with Gaussian
     noise moments in a few released axes say most. Either needs a mean that noise does not move far;
     where `n_hint` says that there is none, trees lose less. Who names a `distortion` asks for a
     random projection.
@@ -124,84 +147,76 @@ class AutoMethod(BarycenterMethod):
         self.high_pure = high_pure
         self.projected = projected
 
-    def choose(self, estimator, n_features):
-        """Return the method for rows with `n_features` features."""
-        if estimator.distortion is not None:
+    def choose(self, setting):
+        """Return the method for a setting."""
+        if setting.distortion is not None:
             return self.projected
-        if estimator.p != 2 or n_features < _MANY_FEATURES or _is_drowned(estimator, n_features):
+        if setting.p != 2 or setting.n_features < TUNED.many_features or _is_drowned(setting):
             return self.low
-        return self.high if estimator.delta > 0 else self.high_pure
+        return self.high if setting.delta > 0 else self.high_pure
 
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return the steps of the chosen method."""
-        return self.choose(estimator, n_features).shares(estimator, n_features)
+        return self.choose(setting).shares(setting)
 
-    def query(self, estimator, step_name, facts):
-        """Return the query of the chosen method."""
-        return self.choose(estimator, facts.n_features).query(estimator, step_name, facts)
-
-    def finish(self, estimator, facts, class_weights):
-        """Let the chosen method finish."""
-        return self.choose(estimator, facts.n_features).finish(estimator, facts, class_weights)
+    def questions(self, setting, facts):
+        """Ask what the chosen method asks."""
+        return (yield from self.choose(setting).questions(setting, facts))
 
 
-def _is_drowned(estimator, n_features):
+def _is_drowned(setting):
     """Whether sums of a distribution are mostly noise, by the public hint of the size."""
-    return estimator.n_hint is not None and signal_level(estimator, n_features) < 1.0
+    return setting.n_hint is not None and signal_level(setting) < 1.0
 
 
-def signal_level(estimator, n_features):
+def signal_level(setting):
     """Return persons a class, by the public hint, over those whose sums noise does not drown."""
-    classes = 1 if estimator.classes is None else max(np.size(estimator.classes), 1)
-    persons = estimator.n_hint / classes
-    epsilon, delta = estimator.epsilon, estimator.delta
+    classes = 1 if setting.classes is None else max(np.size(setting.classes), 1)
+    persons = setting.n_hint / classes
+    epsilon, delta = setting.epsilon, setting.delta
     if delta > 0:
-        return persons * gaussian_mu(epsilon, delta) / (_GAUSSIAN_SIGNAL * math.sqrt(n_features))
-    return persons * epsilon / _PURE_SIGNAL
+        least = TUNED.gaussian_signal * math.sqrt(setting.n_features)
+        return persons * gaussian_mu(epsilon, delta) / least
+    return persons * epsilon / TUNED.pure_signal
 
 
-def advise(estimator, n_features):
+def advise(setting):
     """Return what public facts say about the noise of a barycenter in many features, or nothing."""
-    if n_features < _MANY_FEATURES:
+    if setting.n_features < TUNED.many_features:
         return ""
-    if estimator.n_hint is None:
+    if setting.n_hint is None:
         return "Give n_hint, the public number of persons, to see whether noise drowns them."
-    level = signal_level(estimator, n_features)
-    text = f"n_hint is {level:.2g} times the persons that {n_features} features need at this noise"
+    level = signal_level(setting)
+    text = (
+        f"n_hint is {level:.2g} times the persons that {setting.n_features} features need at this "
+        "noise"
+    )
     if level >= 1.0:
         return f"{text}."
-    remedy = "" if estimator.delta > 0 else ", delta > 0"
+    remedy = "" if setting.delta > 0 else ", delta > 0"
     return (
         f"{text}: the barycenter can be mostly noise, and no better than the center of the bounds. "
         f"More persons, a larger epsilon{remedy} or fewer features (n_components) would help."
     )
 
 
-def starts(estimator, n_measures):
-    """Return how many starts a search makes."""
-    if estimator.n_init is not None:
-        return estimator.n_init
-    return 10 if n_measures == 1 else 2
+def ask_trees(tree_method, facts, domain, n_atoms, components=None):
+    """Ask for a tree of every class, in one step, and return the measures and the release.
 
-
-def search_barycenter(estimator, measures, class_weights, init=None):
-    """Return the BarycenterResult of released measures under the estimator's public parameters."""
-    return free_support_barycenter(
-        measures,
-        estimator.n_atoms,
-        measure_weights=class_weights,
-        p=estimator.p,
-        init=init,
-        n_init=starts(estimator, len(measures)),
-        random_state=public_generator(estimator.random_state),
-    )
-
-
-def solve_barycenter(estimator, measures, class_weights):
-    """Return the PrivateBarycenter of released measures."""
-    result = search_barycenter(estimator, measures, class_weights)
-    potentials = np.stack([transport.potentials for transport in result.transports])
-    return PrivateBarycenter(measures, result.support, potentials, result.cost)
+    Parameters
+    ----------
+    tree_method : TreeMethod
+    facts : Facts
+    domain : Box, Ball or Mask
+        What the trees divide: the domain of the rows, or of their images.
+    n_atoms : int
+    components : ndarray of shape (n_components, n_features) or None, default=None
+        Public linear map to the images.
+    """
+    tree = CellTree(domain, tree_depth(tree_method, n_atoms, facts))
+    query = tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
+    released = yield "tree", query if components is None else Mapped(components, query)
+    return tree_measures(tree_method, tree, facts, released), released
 
 
 def tree_depth(tree_method, n_atoms, facts):
@@ -209,17 +224,16 @@ def tree_depth(tree_method, n_atoms, facts):
     noise."""
     mechanism = facts.mechanisms["tree"]
     gaussian = isinstance(mechanism, RoundedGaussian)
-    rate = _GAUSSIAN_RATE * mechanism.mu if gaussian else mechanism.epsilon
+    rate = TUNED.gaussian_rate * mechanism.mu if gaussian else mechanism.epsilon
     signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
     depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)
-    return int(np.clip(round(depth), 2, _DEEPEST))
+    return int(np.clip(round(depth), 2, TUNED.deepest))
 
 
-def tree_measures(tree_method, tree, facts):
+def tree_measures(tree_method, tree, facts, released):
     """Return one measure a class from the release of their trees."""
-    released = facts.released["tree"]
     noise_sd = [sd / facts.units for sd in released.noise_sd]
-    least = [_PRUNE * sd for sd in tree_method.split_noise(tree, noise_sd)]
+    least = [TUNED.prune * sd for sd in tree_method.split_noise(tree, noise_sd)]
     measures = []
     for code in range(facts.n_classes):
         blocks = [block[code] / facts.units for block in released.values]
@@ -229,6 +243,24 @@ def tree_measures(tree_method, tree, facts):
         cells = prune(tree, levels, least)
         measures.append(DiscreteMeasure(cell_support(tree, cells), cells.mass))
     return measures
+
+
+def potentials_of(result):
+    """Return the potentials of every measure of a BarycenterResult, one line each."""
+    return np.stack([transport.potentials for transport in result.transports])
+
+
+def projections_of(result):
+    """Return the mean of every measure of a BarycenterResult in every cell."""
+    return np.stack([transport.projections for transport in result.transports])
+
+
+def cost_within(result, weights):
+    """Return the mean squared distance of the points from the mean of their cell."""
+    return sum(
+        weight * (t.cost - float(t.masses @ ((t.projections - result.support) ** 2).sum(axis=1)))
+        for weight, t in zip(weights, result.transports, strict=True)
+    )
 
 
 def transport_cost(X, atoms, p):

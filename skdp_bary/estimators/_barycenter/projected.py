@@ -1,16 +1,12 @@
 """The barycenter by a random projection: coresets in few dimensions, then noisy lifts."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...geometry import Ball
 from ...geometry._projections import barycenter_dimension, jl_matrix
 from ...privacy._checks import check_integer
-from ...privacy.noise.sampler import public_generator
-from ...summaries.asking.mapped import Mapped
-from .methods import search_barycenter, tree_measures
-from .perturbation import Guess, PerturbationMethod, widest
+from .methods import ask_trees, potentials_of, projections_of
+from .perturbation import TREES, Guess, PerturbationMethod, class_sizes, widest
 
 
 class ProjectedMethod(PerturbationMethod):
@@ -25,51 +21,39 @@ class ProjectedMethod(PerturbationMethod):
     Points of the trees are not lifted themselves: all of a flat is mapped to one of them.
     """
 
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return the trees and the rounds."""
-        if estimator.init is not None:
+        if setting.init is not None:
             raise ValueError("init is for method='perturbation'; the trees are the start here.")
-        target_dimension(estimator, n_features)
-        return super().shares(estimator, n_features)
+        target_dimension(setting)
+        return super().shares(setting)
 
-    def query(self, estimator, step_name, facts):
-        """Return the query of the projected trees or of a round."""
-        if step_name != "tree":
-            return super().query(estimator, step_name, facts)
-        rng = public_generator(estimator.random_state)
-        dimension = target_dimension(estimator, facts.n_features)
-        components = jl_matrix(facts.n_features, dimension, rng).T
-        image = Ball(components @ np.asarray(facts.domain.center), facts.domain.radius)
-        trees = self.trees.query(estimator, step_name, replace(facts, domain=image))
-        return Mapped(components, trees)
-
-    def after_trees(self, estimator, facts):
-        """Return the barycenter of the projected trees; origins are its shortest preimages."""
-        released = facts.released["tree"]
-        query = released.query
-        weights = estimator.normalized_class_weights(facts.n_classes)
-        measures = tree_measures(self.trees.tree_method, query.query.tree, facts)
-        result = search_barycenter(estimator, measures, weights)
-        back, center = np.linalg.pinv(query.components), np.asarray(facts.domain.center)
-        image = query.components @ center
-        lifted = [center + (t.projections - image) @ back.T for t in result.transports]
-        origins = facts.domain.clip(np.concatenate(lifted))
-        origins = origins.reshape(facts.n_classes, estimator.n_atoms, facts.n_features)
+    def start(self, setting, facts):
+        """Ask for trees of images, and return their barycenter with its shortest preimages."""
+        n_features, center = setting.n_features, np.asarray(facts.domain.center)
+        components = jl_matrix(n_features, target_dimension(setting), setting.generator()).T
+        ball = Ball(components @ center, facts.domain.radius)
+        measures, released = yield from ask_trees(TREES, facts, ball, setting.n_atoms, components)
+        result = setting.search(measures)
+        back = np.linalg.pinv(components)
+        lifted = center + (projections_of(result) - ball.center) @ back.T
+        origins = facts.domain.clip(lifted.reshape(-1, n_features)).reshape(lifted.shape)
         return Guess(
             measures,
             result.support,
-            np.stack([transport.potentials for transport in result.transports]),
+            potentials_of(result),
             origins,
             result.cost,
             widest(origins, facts.domain),
-            query.components,
+            class_sizes(released),
+            components,
         )
 
 
-def target_dimension(estimator, n_features):
+def target_dimension(setting):
     """Return the number of dimensions after the map, from public parameters."""
-    if estimator.n_components is not None:
-        return check_integer(estimator.n_components, "n_components", low=1, high=n_features)
-    if estimator.distortion is None:
+    if setting.n_components is not None:
+        return check_integer(setting.n_components, "n_components", low=1, high=setting.n_features)
+    if setting.distortion is None:
         raise ValueError("method='projected' needs n_components or distortion, got neither.")
-    return min(n_features, barycenter_dimension(estimator.n_atoms, estimator.distortion))
+    return min(setting.n_features, barycenter_dimension(setting.n_atoms, setting.distortion))

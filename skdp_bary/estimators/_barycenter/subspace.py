@@ -1,42 +1,25 @@
 """The barycenter in high dimension: a released subspace, models of the classes in it, a lift."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ...privacy._checks import check_integer
-from ...privacy.noise.sampler import public_generator
 from ...summaries.asking.mapped import Mapped
 from ...summaries.clusters.cell_spreads import CellSpreads
 from ...summaries.moments.bounds import DistanceHistogram
 from ...summaries.moments.moments import Moments, symmetric
-from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from ...transport import DiscreteMeasure, solve_semidiscrete
 from .._denoise.shrinkage import shrink_steps, unlengthened
-from .methods import BarycenterMethod, PrivateBarycenter, starts
-from .subspace_models import CorrectedModels, GaussianModels
-
-# Chosen on Fashion-MNIST and USPS.
-_SHARES = {"mean": 0.04, "reach": 0.01, "axes": 0.24, "models": 0.13}
-_ROUND_SHARE = 0.07
-_ROUNDS = ("round_1", "round_2")
-_LIFT_SHARE = 0.44
-_ROUND_NOISE = (1.5, 1.0, 3.0)  # of masses, sums and squares
-_MASS_NOISE = 8.0  # of masses relative to that of sums, in units of one person's reach
-_COVERED = 0.9  # of the rows are within the clipping radius of the scatter
-_MOST_AXES = 12
-_DETECTED = 1.5  # an axis counts from this many times the edge of the noise
-_MODEL_REACH = 1.5  # clipping radius in the subspace relative to the root mean square there
-_ROUND_REACH = 1.5  # ... of residuals in the subspace
-_RESIDUAL_REACH = 1.3  # clipping radius of residuals relative to their root mean square
-_LEAST_REACH = 0.05  # of either, relative to the clipping radius of the scatter
-_LEAST_VARIANCE = 0.02  # of a model along an axis, relative to the mean one
-_LEAST_MASS = 0.25  # of the mean class or cell; lighter ones are taken as if they had it
-_MODEL_POINTS = 2000  # drawn from the model of every class; free, they only set the precision
-_POINTS_PER_ATOM = 50
-_MOST_STARTS = 2  # of a search among models: the rounds search again, with better ones
-_KEPT_VALUES = 4_000_000  # of all private measures together
+from .methods import (
+    BarycenterMethod,
+    PrivateBarycenter,
+    cost_within,
+    potentials_of,
+    projections_of,
+)
+from .subspace_models import Subspace, at_least, corrected, drawn
+from .tuning import TUNED
 
 
 class SubspaceMethod(BarycenterMethod):
@@ -55,298 +38,198 @@ class SubspaceMethod(BarycenterMethod):
        before noise; each atom moves by its mean residual, shrunk where that is noise.
     """
 
-    def shares(self, estimator, n_features):
+    def shares(self, setting):
         """Return the steps."""
-        if estimator.p != 2:
+        if setting.p != 2:
             raise ValueError(
                 "method='subspace' releases means of cells and needs p=2: a median of a cell is "
-                f"not a function of sums. Got p={estimator.p!r}; method='coreset' supports p=1."
+                f"not a function of sums. Got p={setting.p!r}; method='coreset' supports p=1."
             )
-        if not estimator.delta > 0:
+        if not setting.delta > 0:
             raise ValueError(
                 "method='subspace' adds Gaussian noise and needs delta > 0, got delta=0; "
                 "method='coreset' has a pure form."
             )
-        if estimator.n_components is not None:
-            check_integer(estimator.n_components, "n_components", low=1, high=n_features)
-        return _SHARES | dict.fromkeys(_ROUNDS, _ROUND_SHARE) | {"lift": _LIFT_SHARE}
+        if setting.n_components is not None:
+            check_integer(setting.n_components, "n_components", low=1, high=setting.n_features)
+        return {
+            "mean": TUNED.mean_share,
+            "reach": TUNED.reach_share,
+            "axes": TUNED.axes_share,
+            "models": TUNED.models_share,
+            **{f"round_{place}": TUNED.round_share for place in range(1, TUNED.rounds + 1)},
+            "lift": TUNED.lift_share,
+        }
 
-    def query(self, estimator, step_name, facts):
-        """Return the query of a step."""
-        route = _Route(estimator, facts)
-        return route.round_query if step_name in _ROUNDS else getattr(route, f"{step_name}_query")
+    def questions(self, setting, facts):
+        """Ask for a subspace, for models in it, and for what leads from them to the rows."""
+        centers = yield from first_means(setting, facts)
+        radius = yield from covering_radius(setting, facts, centers)
+        space = yield from principal_subspace(setting, facts, centers, radius)
+        masses, gaussians = yield from gaussian_models(setting, facts, space)
+        size = max(TUNED.drawn, TUNED.drawn_per_atom * setting.n_atoms)
+        models = drawn(*gaussians, size, setting.generator())
+        for place in range(1, TUNED.rounds + 1):
+            cells = model_cells(setting, facts, space, models)
+            released = yield f"round_{place}", Mapped(space.axes, cells)
+            models = corrected(models, cells, released)
+        factors = setting.class_weights / masses
+        support = yield from lifted(setting, facts, space, models, factors)
+        return transported(setting, facts, space, models, support)
 
-    def finish(self, estimator, facts, class_weights):
-        """Lift the barycenter of the models, and transport the models to the lifted atoms."""
-        return _Route(estimator, facts).barycenter()
 
+def first_means(setting, facts):
+    """Ask for sums about the center of the domain, and return a mean of every class.
 
-@dataclass(frozen=True, eq=False)
-class _Route:
-    """Queries, and what follows from the releases so far.
-
-    A query is taken from its release once there is one: models are drawn at random, and without a
-    seed a second draw would be another one.
+    Noise draws the means together, and to the center of the domain.
     """
-
-    estimator: object
-    facts: object
-
-    @cached_property
-    def class_weights(self):
-        """Public weights of the classes."""
-        return self.estimator.normalized_class_weights(self.facts.n_classes)
-
-    @cached_property
-    def mean_query(self):
-        """Sums about the center of the domain."""
-        domain = self.facts.domain
-        centers = np.tile(domain.center, (self.facts.n_classes, 1))
-        return self._moments(centers, domain.radius_about(domain.center), noise=(1.0, 1.0))
-
-    @cached_property
-    def centers(self):
-        """First means of the classes, drawn together and to the center of the domain by noise."""
-        moves, noise = self._mean_rows("mean")
-        reach = self.mean_query.radius
-        common = (self.class_weights @ moves)[None]
-        apart = _shrunk(moves - common, noise, reach)
-        common = _shrunk(common, (self.class_weights**2 @ noise)[None], reach)
-        return self.facts.domain.clip(self.mean_query.centers + common + apart)
-
-    @cached_property
-    def reach_query(self):
-        """Distances from the mean of the class means, in eighths of octaves."""
-        center = self.class_weights @ self.centers
-        largest = self.facts.domain.radius_about(center)
-        edges = tuple(largest * 2.0 ** ((b - 63) / 8) for b in range(64))
-        return DistanceHistogram(tuple(center.tolist()), edges, self.facts.units)
-
-    @cached_property
-    def radius(self):
-        """Distance from their class mean that most rows are within."""
-        released = self.facts.released["reach"]
-        counts = np.where(released.values[0] > 2 * released.noise_sd[0], released.values[0], 0)
-        if not counts.any():
-            return self.reach_query.edges[-1]
-        covered = np.cumsum(counts) >= _COVERED * counts.sum()
-        square = self.reach_query.edges[int(np.argmax(covered))] ** 2
-        apart = ((self.centers - self.class_weights @ self.centers) ** 2).sum(axis=1)
-        return math.sqrt(max(square - float(self.class_weights @ apart), 0.25 * square))
-
-    @cached_property
-    def axes_query(self):
-        """Class sums and the pooled second moment about the class means."""
-        return self._moments(self.centers, self.radius, second="pooled")
-
-    @cached_property
-    def class_means(self):
-        """Means of the classes, from the sums about the first ones."""
-        means = self.centers + _shrunk(*self._mean_rows("axes"), self.radius)
-        return self.facts.domain.clip(means)
-
-    @cached_property
-    def spectrum(self):
-        """Eigenvalues of the noisy scatter, largest first, their axes, and the noise's edge."""
-        masses, _, diagonals, uppers = self.facts.released["axes"].values
-        scale = self.axes_query.step**2 / _at_least(masses).sum()
-        moved = self.class_means - self.centers
-        scatter = symmetric(diagonals[0], uppers[0]) * scale
-        scatter -= (moved.T * _at_least(masses)) @ moved / _at_least(masses).sum()
-        values, vectors = np.linalg.eigh(scatter)
-        edge = self.facts.released["axes"].noise_sd[2] * scale * math.sqrt(2.0 * len(values))
-        return values[::-1], vectors[:, ::-1].T, edge
-
-    @cached_property
-    def axes(self):
-        """Leading axes, as rows."""
-        if "models" in self.facts.released:
-            return self.facts.released["models"].query.components
-        values, vectors, edge = self.spectrum
-        wanted = self.estimator.n_components
-        if wanted is None:
-            wanted = int(np.clip((values > _DETECTED * edge).sum(), 2, _MOST_AXES))
-        return vectors[: min(wanted, len(vectors))]
-
-    @cached_property
-    def models_query(self):
-        """Moments of every class in the leading axes."""
-        values, _, edge = self.spectrum
-        leading = _without_noise(values[: len(self.axes)], edge).sum()
-        reach = self._reach(_MODEL_REACH, float(leading))
-        return self._moments(self.class_means, reach, self.axes, "classes")
-
-    @cached_property
-    def gaussians(self):
-        """A Gaussian model of every class in the subspace."""
-        query = self.models_query
-        moves = _bounded(*self._mean_rows("models"), query.radius)
-        masses, _, diagonals, uppers = self.facts.released["models"].values
-        scales = query.step**2 / _at_least(masses)
-        scatters = np.stack([symmetric(*each) for each in zip(diagonals, uppers, strict=True)])
-        covariances = scatters * scales[:, None, None] - moves[:, :, None] * moves[:, None, :]
-        width = query.width
-        entries = self.facts.released["models"].noise_sd[2] * scales
-        noise = entries**2 * (width + 1) / (2 * width)  # mean square over a symmetric matrix
-        pooled = np.tensordot(self.class_weights, covariances, 1)
-        apart = _shrunk((covariances - pooled).reshape(len(scales), -1), noise)
-        values, vectors = np.linalg.eigh(pooled + apart.reshape(covariances.shape))
-        expected = (query.radius / _MODEL_REACH) ** 2 / width
-        values = expected + _bounded(values - expected, noise, width * expected)
-        least = _LEAST_VARIANCE * max(np.trace(pooled) / width, (_LEAST_REACH * query.radius) ** 2)
-        least = min(least, expected)
-        roots = np.sqrt(np.maximum(values, least))[:, :, None] * vectors.transpose(0, 2, 1)
-        return GaussianModels(self._places(self.class_means) + moves, roots)
-
-    @cached_property
-    def models(self):
-        """The models after the rounds so far."""
-        models = self.gaussians
-        for name in _ROUNDS:
-            if name in self.facts.released:
-                models = CorrectedModels(models, self.facts.released[name])
-        return models
-
-    @cached_property
-    def round_query(self):
-        """Masses, residual sums and squares of every class over the cells of the models' atoms."""
-        result = self._solve_models()
-        means = np.stack([transport.projections for transport in result.transports])
-        within = sum(
-            weight
-            * (t.cost - float(t.masses @ ((t.projections - result.support) ** 2).sum(axis=1)))
-            for weight, t in zip(self.class_weights, result.transports, strict=True)
-        )
-        query = CellSpreads(
-            result.support,
-            _potentials(result),
-            means,
-            self._reach(_ROUND_REACH, within),
-            block_weights=_ROUND_NOISE,
-            units=self.facts.units,
-            total_public=self.facts.total_public,
-        )
-        return Mapped(self.axes, query)
-
-    @cached_property
-    def lift_query(self):
-        """Residual sums over the cells of the atoms of the models."""
-        if "lift" in self.facts.released:
-            return self.facts.released["lift"].query
-        result = self._solve_models()
-        factors = self.class_weights / _at_least(self.facts.released["models"].values[0])
-        means = np.stack([transport.projections for transport in result.transports])
-        return CellSpreads(
-            result.support,
-            _potentials(result),
-            self._restore(means),
-            self._residual_radius(means),
-            np.tile(factors[:, None], (1, self.estimator.n_atoms)),
-            self.axes,
-            block_weights=(_MASS_NOISE, 1.0, _MASS_NOISE),
-            units=self.facts.units,
-            total_public=self.facts.total_public,
-            pooled=True,
-        )
-
-    def barycenter(self):
-        """Return the atoms moved by their mean residuals, and the models beside them."""
-        query, released = self.lift_query, self.facts.released["lift"]
-        weight = _at_least((query.integer_factors() * released.values[0]).sum(axis=0))
-        scale = query.row_step / weight
-        moves = released.values[1][0] * scale[:, None]
-        noise = (released.noise_sd[1] * scale) ** 2
-        moves = shrink_steps(moves, noise, weight, self.spectrum[1], query.radius)
-        support = np.tensordot(self.class_weights, query.origins, 1) + moves
-        support = self.facts.domain.clip(support)
-        return self._transported(support)
-
-    def _transported(self, support):
-        """Transport the models, in their own coordinates, to atoms outside their subspace."""
-        models = self._draw_models()
-        inside = self._places(support)
-        atoms = DiscreteMeasure(inside)
-        across = support - inside @ self.axes
-        potentials, costs = [], []
-        for model, beside in zip(models, self._beside(), strict=True):
-            transport = solve_semidiscrete(model, atoms)
-            lengths = ((across - beside) ** 2).sum(axis=1)
-            potentials.append(transport.potentials + lengths)
-            costs.append(transport.cost + lengths.mean())
-        cost = float(self.class_weights @ costs)
-        return PrivateBarycenter(self._measures(models), support, np.stack(potentials), cost)
-
-    def _draw_models(self):
-        """Draw points from the model of every class, in coordinates of the subspace."""
-        size = max(_MODEL_POINTS, _POINTS_PER_ATOM * self.estimator.n_atoms)
-        return self.models.draw(size, public_generator(self.estimator.random_state))
-
-    def _solve_models(self):
-        return free_support_barycenter(
-            self._draw_models(),
-            self.estimator.n_atoms,
-            measure_weights=self.class_weights,
-            n_init=min(starts(self.estimator, self.facts.n_classes), _MOST_STARTS),
-            random_state=public_generator(self.estimator.random_state),
-        )
-
-    def _measures(self, models):
-        """Return as many points of every model as there is room for, where the rows are."""
-        facts = self.facts
-        room = _KEPT_VALUES // (facts.n_classes * facts.n_features)
-        kept = max(room, _POINTS_PER_ATOM // 5 * self.estimator.n_atoms)
-        return [
-            DiscreteMeasure(
-                facts.domain.clip(model.support[:kept] @ self.axes + beside),
-                model.weights[:kept],
-            )
-            for model, beside in zip(models, self._beside(), strict=True)
-        ]
-
-    def _places(self, points):
-        """Return the coordinates of points in the subspace."""
-        return points @ self.axes.T
-
-    def _restore(self, means):
-        """Return points of the subspace, one line a class, in the space of the rows."""
-        return means @ self.axes + self._beside()[:, None]
-
-    def _beside(self):
-        """Part of every class mean that is not in the subspace."""
-        return self.class_means - self._places(self.class_means) @ self.axes
-
-    def _residual_radius(self, means):
-        """Clipping radius of residuals, by the scatter that the means of the cells leave."""
-        centers = self._places(self.class_means)
-        apart = ((means - centers[:, None]) ** 2).sum(axis=2).mean(axis=1)
-        left = float(self.spectrum[0].sum() - self.class_weights @ apart)
-        return self._reach(_RESIDUAL_REACH, left)
-
-    def _reach(self, factor, square):
-        least, largest = (_LEAST_REACH * self.radius) ** 2, self.radius**2
-        return factor * math.sqrt(min(max(square, least), largest))
-
-    def _moments(self, centers, radius, components=None, second="none", noise=(2.0, 1.0)):
-        facts = self.facts
-        return Moments(
-            centers,
-            radius,
-            components,
-            second,
-            (_MASS_NOISE, *noise),
-            facts.units,
-            facts.total_public,
-        )
-
-    def _mean_rows(self, name):
-        """Mean of the rows of every class about its center, and its noise per coordinate."""
-        released = self.facts.released[name]
-        scale = released.query.step / _at_least(released.values[0])
-        return released.values[1] * scale[:, None], (released.noise_sd[1] * scale) ** 2
+    weights, domain = setting.class_weights, facts.domain
+    centers, reach = (
+        np.tile(domain.center, (facts.n_classes, 1)),
+        domain.radius_about(domain.center),
+    )
+    query = _moments(facts, centers, reach, noise=(1.0, 1.0))
+    moves, noise = _mean_rows(query, (yield "mean", query))
+    common = (weights @ moves)[None]
+    apart = _shrunk(moves - common, noise, reach)
+    common = _shrunk(common, (weights**2 @ noise)[None], reach)
+    return domain.clip(centers + common + apart)
 
 
-def _potentials(result):
-    return np.stack([transport.potentials for transport in result.transports])
+def covering_radius(setting, facts, centers):
+    """Ask for distances from the mean of the class means, in eighths of octaves.
+
+    Returns a distance from their class mean that most rows are within.
+    """
+    center = setting.class_weights @ centers
+    largest = facts.domain.radius_about(center)
+    edges = tuple(largest * 2.0 ** ((b - 63) / 8) for b in range(64))
+    released = yield "reach", DistanceHistogram(tuple(center.tolist()), edges, facts.units)
+    counts = np.where(released.values[0] > 2 * released.noise_sd[0], released.values[0], 0)
+    if not counts.any():
+        return largest
+    covered = np.cumsum(counts) >= TUNED.covered * counts.sum()
+    square = edges[int(np.argmax(covered))] ** 2
+    apart = ((centers - center) ** 2).sum(axis=1)
+    return math.sqrt(max(square - float(setting.class_weights @ apart), 0.25 * square))
+
+
+def principal_subspace(setting, facts, centers, radius):
+    """Ask for class sums and the pooled second moment, and return the Subspace."""
+    query = _moments(facts, centers, radius, second="pooled")
+    released = yield "axes", query
+    moved = _shrunk(*_mean_rows(query, released), radius)
+    means = facts.domain.clip(centers + moved)
+    masses, (_, _, (diagonal,), (upper,)) = at_least(released.values[0]), released.values
+    scale, moved = query.step**2 / masses.sum(), means - centers
+    scatter = symmetric(diagonal, upper) * scale - (moved.T * masses) @ moved / masses.sum()
+    values, vectors = np.linalg.eigh(scatter)
+    values, vectors = values[::-1], vectors[:, ::-1].T
+    edge = released.noise_sd[2] * scale * math.sqrt(2.0 * len(values))
+    wanted = setting.n_components
+    if wanted is None:
+        wanted = int(np.clip((values > TUNED.detected * edge).sum(), 2, TUNED.most_axes))
+    return Subspace(means, vectors[: min(wanted, len(vectors))], values, vectors, edge, radius)
+
+
+def gaussian_models(setting, facts, space):
+    """Ask for moments in the subspace.
+
+    Returns the mass of every class, and the means and roots of covariances of Gaussians.
+    """
+    leading = _without_noise(space.values[: len(space.axes)], space.edge)
+    reach = space.reach(TUNED.model_reach, float(leading.sum()))
+    query = _moments(facts, space.means, reach, space.axes, "classes")
+    released = yield "models", query
+    moves = _bounded(*_mean_rows(query, released), reach)
+    masses, (_, _, diagonals, uppers) = at_least(released.values[0]), released.values
+    scales, width = query.step**2 / masses, query.width
+    scatters = np.stack([symmetric(*each) for each in zip(diagonals, uppers, strict=True)])
+    covariances = scatters * scales[:, None, None] - moves[:, :, None] * moves[:, None, :]
+    entries = released.noise_sd[2] * scales
+    noise = entries**2 * (width + 1) / (2 * width)  # mean square over a symmetric matrix
+    pooled = np.tensordot(setting.class_weights, covariances, 1)
+    apart = _shrunk((covariances - pooled).reshape(len(scales), -1), noise)
+    values, vectors = np.linalg.eigh(pooled + apart.reshape(covariances.shape))
+    expected = (reach / TUNED.model_reach) ** 2 / width
+    values = expected + _bounded(values - expected, noise, width * expected)
+    square = (TUNED.least_radius * reach) ** 2
+    least = min(TUNED.least_variance * max(np.trace(pooled) / width, square), expected)
+    roots = np.sqrt(np.maximum(values, least))[:, :, None] * vectors.transpose(0, 2, 1)
+    return masses, (space.places + moves, roots)
+
+
+def model_cells(setting, facts, space, models):
+    """Return the question of a round, in the subspace, over the cells of the models' atoms."""
+    result = setting.search(models, most_starts=TUNED.most_starts)
+    return CellSpreads(
+        result.support,
+        potentials_of(result),
+        projections_of(result),
+        space.reach(TUNED.round_reach, cost_within(result, setting.class_weights)),
+        block_weights=TUNED.round_noise,
+        units=facts.units,
+        total_public=facts.total_public,
+    )
+
+
+def lifted(setting, facts, space, models, factors):
+    """Ask for residual sums over the cells of the models' atoms, and return the atoms they move.
+
+    `factors` are the weights of a row of each class, up to a constant.
+    """
+    result = setting.search(models, most_starts=TUNED.most_starts)
+    means = projections_of(result)
+    origins = space.restored(means)
+    query = CellSpreads(
+        result.support,
+        potentials_of(result),
+        origins,
+        space.residual_radius(means, setting.class_weights),
+        np.tile(factors[:, None], (1, setting.n_atoms)),
+        space.axes,
+        block_weights=(TUNED.mass_noise, 1.0, TUNED.mass_noise),
+        units=facts.units,
+        total_public=facts.total_public,
+        pooled=True,
+    )
+    released = yield "lift", query
+    weight = at_least((query.integer_factors() * released.values[0]).sum(axis=0))
+    scale = query.row_step / weight
+    moves = released.values[1][0] * scale[:, None]
+    noise = (released.noise_sd[1] * scale) ** 2
+    moves = shrink_steps(moves, noise, weight, space.vectors, query.radius)
+    return facts.domain.clip(np.tensordot(setting.class_weights, origins, 1) + moves)
+
+
+def transported(setting, facts, space, models, support):
+    """Transport the models, in their own coordinates, to atoms outside their subspace."""
+    inside = support @ space.axes.T
+    atoms, across = DiscreteMeasure(inside), support - inside @ space.axes
+    room = TUNED.kept_values // (facts.n_classes * facts.n_features)
+    kept = max(room, TUNED.drawn_per_atom // 5 * setting.n_atoms)
+    measures, potentials, costs = [], [], []
+    for model, beside in zip(models, space.beside, strict=True):
+        transport = solve_semidiscrete(model, atoms)
+        lengths = ((across - beside) ** 2).sum(axis=1)
+        potentials.append(transport.potentials + lengths)
+        costs.append(transport.cost + lengths.mean())
+        points = facts.domain.clip(model.support[:kept] @ space.axes + beside)
+        measures.append(DiscreteMeasure(points, model.weights[:kept]))
+    cost = float(setting.class_weights @ costs)
+    return PrivateBarycenter(measures, support, np.stack(potentials), cost)
+
+
+def _moments(facts, centers, radius, components=None, second="none", noise=(2.0, 1.0)):
+    weights = (TUNED.mass_noise, *noise)
+    units, total_public = facts.units, facts.total_public
+    return Moments(centers, radius, components, second, weights, units, total_public)
+
+
+def _mean_rows(query, released):
+    """Mean of the rows of every class about its center, and its noise per coordinate."""
+    scale = query.step / at_least(released.values[0])
+    return released.values[1] * scale[:, None], (released.noise_sd[1] * scale) ** 2
 
 
 def _shrunk(moves, noise, reach=np.inf):
@@ -370,9 +253,3 @@ def _bounded(rows, noise, reach):
 def _without_noise(values, edge):
     """Eigenvalues that a noisy symmetric matrix shows as `values`; 0 where noise shows as much."""
     return np.where(values > edge, unlengthened(values, edge), 0.0)
-
-
-def _at_least(masses):
-    """Return masses as floats, none below a fraction of the mean one."""
-    masses = np.asarray(masses, dtype=float)
-    return np.maximum(masses, _LEAST_MASS * max(float(masses.mean()), 1.0))

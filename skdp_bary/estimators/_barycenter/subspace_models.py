@@ -1,97 +1,137 @@
-"""Models of the classes in a released subspace: a Gaussian each, corrected cell by cell."""
+"""A released subspace, and models of the classes in it: points that are corrected cell by cell."""
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...transport import DiscreteMeasure
 from .._denoise.shrinkage import shrink_steps
-
-_SCALE_RANGE = (0.05, 2.0)  # of the width of a cell's part of a model after a correction
+from .tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianModels:
-    """One Gaussian a class.
+class Subspace:
+    """The leading axes of a noisy scatter, and where the classes lie.
 
     Attributes
     ----------
-    means : ndarray of shape (n_classes, n_axes)
-    roots : ndarray of shape (n_classes, n_axes, n_axes)
-        A root of each covariance: standard normal rows times it have that covariance.
+    means : ndarray of shape (n_classes, n_features)
+        Means of the classes.
+    axes : ndarray of shape (n_axes, n_features)
+        Leading axes, as rows.
+    values : ndarray of shape (n_features,)
+        Eigenvalues of the noisy scatter, largest first.
+    vectors : ndarray of shape (n_features, n_features)
+        All axes.
+    edge : float
+        Eigenvalue that noise alone reaches.
+    radius : float
+        Distance from their class mean that most rows are within.
     """
 
     means: np.ndarray
-    roots: np.ndarray
+    axes: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    edge: float
+    radius: float
 
-    def draw(self, size, rng):
-        """Draw `size` points of every class."""
-        return [
-            DiscreteMeasure(mean + rng.standard_normal((size, len(mean))) @ root)
-            for mean, root in zip(self.means, self.roots, strict=True)
-        ]
+    @cached_property
+    def places(self):
+        """Coordinates of the class means in the subspace."""
+        return self.means @ self.axes.T
+
+    @cached_property
+    def beside(self):
+        """Part of every class mean that is not in the subspace."""
+        return self.means - self.places @ self.axes
+
+    def restored(self, points):
+        """Return points of the subspace, one line a class, in the space of the rows."""
+        return points @ self.axes + self.beside[:, None]
+
+    def reach(self, factor, square):
+        """Return a clipping radius for residuals of a mean square, noisy as that may be."""
+        least, largest = (TUNED.least_radius * self.radius) ** 2, self.radius**2
+        return factor * math.sqrt(min(max(square, least), largest))
+
+    def residual_radius(self, means, class_weights):
+        """Return that of residuals with all features, by the scatter that means of cells leave."""
+        apart = ((means - self.places[:, None]) ** 2).sum(axis=2).mean(axis=1)
+        left = float(self.values.sum() - class_weights @ apart)
+        return self.reach(TUNED.residual_reach, left)
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedModels:
-    """Models whose part in every cell was given the released mass, mean and width.
+def drawn(means, roots, size, rng):
+    """Draw `size` points of a Gaussian for every class.
+
+    Standard normal rows times a root of a covariance have that covariance.
+    """
+    return [
+        DiscreteMeasure(mean + rng.standard_normal((size, len(mean))) @ root)
+        for mean, root in zip(means, roots, strict=True)
+    ]
+
+
+def corrected(models, cells, released):
+    """Give the part of every model in every cell the released mass, mean and width.
 
     The points of class i in cell j move by one step and are scaled about their mean, and their
     weights are multiplied by one factor.
 
-    Attributes
+    Parameters
     ----------
-    models : GaussianModels or CorrectedModels
-    release : Release
-        Of a Mapped CellSpreads query about the cells of these models.
+    models : list of DiscreteMeasure
+    cells : CellSpreads
+        About the cells of these models.
+    released : Release
+        Its answer.
     """
+    labels = [
+        cells.cells_of(each.support, np.full(each.n_points, code))
+        for code, each in enumerate(models)
+    ]
+    own = [_profile(*each) for each in zip(models, labels, cells.origins, strict=True)]
+    shares, widths = (np.stack(part) for part in zip(*own, strict=True))
+    factors, moves, scales = _corrections(cells, released, shares, widths)
+    moved = []
+    for code, (each, label) in enumerate(zip(models, labels, strict=True)):
+        origins = cells.origins[code]
+        offsets = (each.support - origins[label]) * scales[code, label, None]
+        points = (origins + moves[code])[label] + offsets
+        moved.append(DiscreteMeasure(points, each.weights * factors[code, label]))
+    return moved
 
-    models: object
-    release: object
 
-    def draw(self, size, rng):
-        """Draw points of the models, and correct them."""
-        drawn = self.models.draw(size, rng)
-        cells = self.release.query.query
-        labels = [
-            cells.cells_of(each.support, np.full(each.n_points, code))
-            for code, each in enumerate(drawn)
-        ]
-        own = [_profile(*each) for each in zip(drawn, labels, cells.origins, strict=True)]
-        shares, widths = (np.stack(part) for part in zip(*own, strict=True))
-        factors, moves, scales = self._corrections(cells, shares, widths)
-        corrected = []
-        for code, (each, label) in enumerate(zip(drawn, labels, strict=True)):
-            origins = cells.origins[code]
-            offsets = (each.support - origins[label]) * scales[code, label, None]
-            points = (origins + moves[code])[label] + offsets
-            corrected.append(DiscreteMeasure(points, each.weights * factors[code, label]))
-        return corrected
+def at_least(masses):
+    """Return masses as floats, none below a fraction of the mean one."""
+    masses = np.asarray(masses, dtype=float)
+    return np.maximum(masses, TUNED.least_class * max(float(masses.mean()), 1.0))
 
-    def _corrections(self, cells, shares, widths):
-        """Factors of mass, steps and scales of every class and cell."""
-        masses, sums, squares = self.release.values
-        noise = self.release.noise_sd
-        sizes = np.maximum(
-            masses.sum(axis=1, keepdims=True), 0.25 * abs(masses.sum()) / len(masses)
-        )
-        sizes = np.maximum(sizes, 1.0)
-        expected = np.maximum(sizes * shares, 1e-3 * sizes / shares.shape[1])
-        masses = np.maximum(expected + _trusted(masses - expected, noise[0]), 0.01 * expected)
-        heavy = np.maximum(masses, 0.2 * sizes / shares.shape[1])
-        flat = (-1, sums.shape[-1])
-        steps = sums / heavy[..., None] * cells.row_step
-        variance = (noise[1] * cells.row_step / heavy) ** 2
-        moves = shrink_steps(
-            steps.reshape(flat), variance.ravel(), masses.ravel(), reach=cells.radius
-        )
-        moves = moves.reshape(steps.shape)
-        found = squares * cells.square_step / heavy - (moves**2).sum(axis=2)
-        widths = np.maximum(widths, 1e-6 * max(float(widths.max()), 1e-300))
-        wrong = noise[2] * cells.square_step / (heavy * widths)
-        ratio = 1.0 + (found / widths - 1.0) / (1.0 + (2.0 * wrong) ** 2)
-        scales = np.clip(np.sqrt(np.maximum(ratio, 0.0)), *_SCALE_RANGE)
-        return masses / expected, moves, scales
+
+def _corrections(cells, released, shares, widths):
+    """Factors of mass, steps and scales of every class and cell."""
+    masses, sums, squares = released.values
+    noise, (n_classes, n_atoms) = released.noise_sd, masses.shape
+    least = TUNED.least_class * abs(masses.sum()) / n_classes
+    sizes = np.maximum(np.maximum(masses.sum(axis=1, keepdims=True), least), 1.0)
+    expected = np.maximum(sizes * shares, TUNED.hardly * sizes / n_atoms)
+    masses = expected + _trusted(masses - expected, noise[0])
+    masses = np.maximum(masses, TUNED.least_kept * expected)
+    heavy = np.maximum(masses, TUNED.least_mass * sizes / n_atoms)
+    steps = sums / heavy[..., None] * cells.row_step
+    variance = (noise[1] * cells.row_step / heavy) ** 2
+    flat = steps.reshape(-1, steps.shape[-1])
+    moves = shrink_steps(flat, variance.ravel(), masses.ravel(), reach=cells.radius)
+    moves = moves.reshape(steps.shape)
+    found = squares * cells.square_step / heavy - (moves**2).sum(axis=2)
+    widths = np.maximum(widths, 1e-6 * max(float(widths.max()), 1e-300))
+    wrong = noise[2] * cells.square_step / (heavy * widths)
+    ratio = 1.0 + (found / widths - 1.0) / (1.0 + (2.0 * wrong) ** 2)
+    scales = np.clip(np.sqrt(np.maximum(ratio, 0.0)), *TUNED.scale_range)
+    return masses / expected, moves, scales
 
 
 def _profile(measure, labels, origins):

@@ -149,6 +149,14 @@ def test_powers_between_one_and_two_are_refused_before_the_charge():
     assert accountant.entries == ()
 
 
+def test_weights_of_other_classes_are_refused_before_a_size_is_bought():
+    accountant = BudgetAccountant(1.0)
+    X, y = two_blobs(50)
+    with pytest.raises(ValueError, match="class_weights must be 2"):
+        make(class_weights=[1.0], n_hint=None, accountant=accountant).fit(X, y)
+    assert accountant.entries == ()
+
+
 def test_the_quote_says_when_noise_drowns_the_persons():
     budget = BudgetAccountant(10.0)
     many = make(n_hint=100_000, epsilon=1.0)

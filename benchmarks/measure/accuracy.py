@@ -23,7 +23,7 @@ from scipy.stats import wasserstein_distance
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateMeasure
-from skdp_bary.estimators._denoise.trees import CountsMethod
+from skdp_bary.estimators._denoise.counted_trees import CountsMethod
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree

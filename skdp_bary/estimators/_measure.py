@@ -14,13 +14,19 @@ from ..privacy.noise.sampler import public_generator
 from ..transport._measures import DiscreteMeasure
 from ..transport._tree.haar import prune
 from ._base import BasePrivateEstimator
-from ._denoise.trees import METHODS, by_level, cell_support
+from ._denoise.counted_trees import CountsMethod
+from ._denoise.trees import HaarMethod, by_level, cell_support
 from ._face.frames import as_dataframe
 from ._face.misfit import warn_of_border
 
 _AUTO_DEPTHS = (1, 20)
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 _PRUNE = 0.1  # cells below this many noise standard deviations are not split
+METHODS = {
+    "haar": HaarMethod(),
+    "least_squares": CountsMethod(exponent=0.0, least_squares=True),
+    "pmm": CountsMethod(exponent=0.5, least_squares=False),
+}
 
 
 class PrivateMeasure(BasePrivateEstimator):

@@ -22,7 +22,8 @@ from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
 from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
-from .._denoise.trees import BlockCountsMethod, CountsMethod, HaarMethod
+from .._denoise.counted_trees import CountsMethod
+from .._denoise.trees import BlockCountsMethod, HaarMethod
 from .._face.classes import named_or_found_classes
 from .._face.misfit import warn_of_border
 from .methods import (

@@ -2,16 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from ...summaries.trees.hierarchy import CellCounts, HaarDifferences
+from ...summaries.trees.hierarchy import HaarDifferences
 from ...summaries.trees.level_counts import LevelCounts
-from ...transport._tree.consistency import make_consistent, project_nonnegative, share_nonnegative
 from ...transport._tree.haar import SplitPrior, rebuild_masses
-from ...transport._tree.nodes import Tree
 
 # Of the loss of the tree, for the private number of persons. This and the constants of the Haar
 # method were chosen on generated data: uniform, skewed, near a line, and clusters of two widths, in
@@ -96,45 +93,6 @@ class HaarMethod(TreeMethod):
         return rebuild_masses(
             tree, blocks[0][0], blocks[1:], noise_sd[1:], tree.prior, self.split_prior
         )
-
-
-@dataclass(frozen=True)
-class CountsMethod(TreeMethod):
-    """Noisy counts of all cells of all levels, made consistent afterwards.
-
-    Parameters
-    ----------
-    exponent : float
-        Scales shrink by ``2**(exponent * (1 - 1/d))`` a level: 0 spends the same on every level,
-        1/2 is the schedule of He, Vershynin and Zhu's private measure mechanism.
-    least_squares : bool
-        True: weighted least squares over all levels, then the nearest non-negative masses. False:
-        one pass down in which two children share their parent in proportion to their noisy counts.
-    """
-
-    exponent: float
-    least_squares: bool
-
-    query_class = CellCounts
-
-    def level_scales(self, n_features, depth):
-        """Return the schedule."""
-        return 2.0 ** (-np.arange(depth) * self.exponent * (1.0 - 1.0 / n_features))
-
-    def masses(self, tree, blocks, noise_sd):
-        """Return consistent non-negative masses."""
-        binary = Tree.complete(tree.depth, branching=2)
-        orders = halving_orders(tree)
-        values = []
-        for block, order in zip(blocks, orders, strict=True):
-            values.append(np.empty(block.size))
-            values[-1][order] = block
-        if self.least_squares:
-            variances = [np.full(v.size, sd**2) for v, sd in zip(values, noise_sd, strict=True)]
-            values = project_nonnegative(binary, make_consistent(binary, values, variances)[0])
-        else:
-            values = share_nonnegative(binary, values)
-        return [value[order] for value, order in zip(values, orders, strict=True)]
 
 
 class BlockCountsMethod(TreeMethod):
@@ -235,10 +193,3 @@ def halving_orders(tree):
     for level in range(tree.depth):
         orders.append(tree.join(2 * orders[-1], 2 * orders[-1] + 1, level))
     return orders
-
-
-METHODS = {
-    "haar": HaarMethod(),
-    "least_squares": CountsMethod(exponent=0.0, least_squares=True),
-    "pmm": CountsMethod(exponent=0.5, least_squares=False),
-}

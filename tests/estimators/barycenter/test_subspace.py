@@ -58,6 +58,18 @@ def test_without_a_seed_the_atoms_of_the_lift_are_not_drawn_again(data):
     np.testing.assert_array_equal(away.argmin(axis=1), np.arange(6))
 
 
+def test_the_scatter_is_diagonalised_once(data, monkeypatch):
+    eigh, widths = np.linalg.eigh, []
+
+    def counted(matrix):
+        widths.append(np.shape(matrix))
+        return eigh(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    make(n_components=3).fit(*data)
+    assert widths == [(10, 10), (2, 3, 3)]
+
+
 def test_potentials_and_cost_are_those_of_the_models(data, fitted):
     for code, measure in enumerate(fitted.private_measures_):
         labels = np.full(measure.n_points, code)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from skdp_bary.estimators._denoise.counted_trees import CountsMethod
 from skdp_bary.estimators._denoise.trees import (
-    METHODS,
     BlockCountsMethod,
-    CountsMethod,
     HaarMethod,
     cell_support,
     halving_orders,
 )
+from skdp_bary.estimators._measure import METHODS
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.privacy._neighbors import RELATIONS

@@ -14,7 +14,7 @@ class LedgerError(RuntimeError):
 
 
 class RelationError(ValueError):
-    """A plan and a budget speak about different neighbouring relations."""
+    """A plan and a budget speak about different neighboring relations."""
 
 
 class LeakError(ValueError):

@@ -59,9 +59,9 @@ class Facts:
     units : int
         Largest mass of one person.
     total_public : bool
-        Whether no neighbour can change the mass of a class.
+        Whether no neighbor can change the mass of a class.
     mass_public : bool
-        Whether no neighbour can change the mass of all rows together.
+        Whether no neighbor can change the mass of all rows together.
     domain : Box, Ball, Mask or None
         Public or bought domain of the rows; None before it is bought.
     size : int or None
@@ -165,7 +165,7 @@ class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
         Returns
         -------
         plan : Plan
-            Named steps with their mechanisms, the neighbouring relation, epsilon and delta.
+            Named steps with their mechanisms, the neighboring relation, epsilon and delta.
         """
         n_features = check_integer(n_features, "n_features", low=1)
         check_parameters(self)

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Number, check_parameters
-from ..estimators._heatmap.methods import AdaptiveMethod, HeatmapSetting
+from ..estimators._heatmap.adaptive import AdaptiveMethod
+from ..estimators._heatmap.methods import HeatmapSetting
 from ..privacy._checks import check_integer, exact, float_below
 from ..privacy.accounting.plans import split_epsilon
 from ..privacy.noise.sampler import noise_generator, public_generator

@@ -1,4 +1,4 @@
-"""Neighbouring relations: which two data sets a guarantee cannot tell apart.
+"""Neighboring relations: which two data sets a guarantee cannot tell apart.
 
 ``add_remove``
     One person is added or removed. Everything about the rows is private: how many there are, and

@@ -11,7 +11,7 @@ from ..summaries.asking.by_class import ByClass
 from ..summaries.clusters.cluster_sums import ClusterQuery
 from ..summaries.moments.frame_counts import Gram
 from ..summaries.networks.row_features import FeaturesOf
-from ._aim import aimed_pairs
+from ._aimed_neighbors import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
 from ._state import differing_paths
@@ -84,7 +84,7 @@ def _check_sensitivity(estimator, kind):
                 f"delta={candidate.delta} when {pair.name}.\n{report}",
             )
             _note(reached, report)
-        asked = _aim(candidate, kind, reached)
+        asked = _aimed_neighbors(candidate, kind, reached)
         loose = {name: ratio for name, ratio in reached.items() if ratio < asked[name]}
         require(
             not loose,
@@ -94,7 +94,7 @@ def _check_sensitivity(estimator, kind):
         )
 
 
-def _aim(candidate, kind, reached):
+def _aimed_neighbors(candidate, kind, reached):
     """Try rows placed for the questions to which no pair came close; return what is asked of each.
 
     Questions about released parts are as sensitive as stated only where the part has room for the

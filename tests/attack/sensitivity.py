@@ -14,7 +14,7 @@ from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay_after
 from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.networks.row_features import FeaturesOf
-from skdp_bary.testing._aim import aimed_pairs
+from skdp_bary.testing._aimed_neighbors import aimed_pairs
 from skdp_bary.testing._hostile import hostile_pairs, make_arguments
 from skdp_bary.testing._settings import settings
 from tests.test_privacy_common import ESTIMATORS

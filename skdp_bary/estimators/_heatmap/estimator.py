@@ -9,9 +9,20 @@ from ...privacy._neighbors import ADD_REMOVE
 from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
 from .._base import BasePrivateEstimator
 from .._face.misfit import warn_of_missing
+from .adaptive import AdaptiveMethod, OneShotMethod
+from .comparators import DenseMethod, LaplaceMethod, PaperMethod, TopMethod
 from .fit import HeatmapCells
-from .methods import HEATMAP_METHODS, HeatmapSetting
+from .methods import HeatmapSetting
 from .views import HeatmapViews
+
+HEATMAP_METHODS = {
+    "adaptive": AdaptiveMethod(),
+    "one_shot": OneShotMethod(),
+    "paper": PaperMethod(),
+    "dense": DenseMethod(),
+    "laplace": LaplaceMethod(),
+    "topk": TopMethod(),
+}
 
 
 class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):

@@ -1,4 +1,4 @@
-"""Plain noisy Lloyd from public centers: the comparator that everyone knows."""
+"""Comparator: plain noisy Lloyd from public centers, which everyone knows."""
 
 import numpy as np
 

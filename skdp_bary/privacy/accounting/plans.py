@@ -30,7 +30,7 @@ class Plan:
     Parameters
     ----------
     relation : {"add_remove", "replace_one", "replace_any"}
-        Neighbouring relation of every step.
+        Neighboring relation of every step.
     epsilon, delta : float
         What the plan promises, and what is charged.
     steps : tuple of Step

@@ -28,7 +28,7 @@ class BudgetAccountant(SharedBudget):
     delta : float, default=0.0
         Ceiling of the failure probability.
     neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
-        Neighbouring relation of the guarantee. Plans under another relation are refused.
+        Neighboring relation of the guarantee. Plans under another relation are refused.
     composition : {"sum", "renyi"}, default="sum"
         How spends add up. ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses
         at one order that follows from the ceiling alone, which admits many more releases with
@@ -124,7 +124,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         epsilon, delta : float
             Ceiling.
         neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
-            Neighbouring relation.
+            Neighboring relation.
         composition : {"sum", "renyi"}, default="sum"
             How spends add up.
 

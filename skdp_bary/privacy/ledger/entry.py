@@ -17,7 +17,7 @@ class Entry:
     who : str
         Who asked for it.
     relation : str
-        Neighbouring relation of the release.
+        Neighboring relation of the release.
     epsilon, delta : float
         What was asked for; the new ceiling of a raise; zero where a backup was restored.
     part : str

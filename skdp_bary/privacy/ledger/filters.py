@@ -3,7 +3,7 @@
 A filter fixes a ceiling before the first spend and admits a spend while the running sum of costs
 stays below it. Both filters here stay valid when the mechanisms, their amounts and the moment to
 stop depend on earlier results. The argument is the same for both. Write each entry, under either
-of two neighbouring data sets, as a good case of probability ``1 - delta_i`` and a bad case of
+of two neighboring data sets, as a good case of probability ``1 - delta_i`` and a bad case of
 probability ``delta_i``; ``delta_i`` depends on the history alone. The bad cases together have
 probability at most the sum of ``delta_i``, which never exceeds its ceiling. Restricted to good
 cases the likelihood ratio of a history is a product of ratios, and the factors ``1 - delta_i``
@@ -21,7 +21,7 @@ cancel:
     The order is fixed together with the ceiling: a filter that picks the most favourable order
     once the entries are known is not proved.
 
-Parts of the data enter one pair of neighbours at a time. Two neighbouring data sets differ in one
+Parts of the data enter one pair of neighbors at a time. Two neighboring data sets differ in one
 person, so entries on parts without that person have ratio one and the sums above run over the
 entries on the whole data and on that person's part (or two parts). The ceiling holds for every
 person when it holds for the largest sum of each amount separately.

@@ -50,7 +50,7 @@ class SharedBudget:
 
     @property
     def neighbors(self):
-        """The neighbouring relation every charged plan must speak about."""
+        """The neighboring relation every charged plan must speak about."""
         return self._neighbors
 
     @property
@@ -85,7 +85,7 @@ class SharedBudget:
         LeakError
             If the rows were charged under another part of this budget; nothing is charged.
         RelationError
-            If the plan speaks about another neighbouring relation.
+            If the plan speaks about another neighboring relation.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """

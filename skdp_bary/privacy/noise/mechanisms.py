@@ -22,7 +22,7 @@ class Sensitivity:
     ----------
     l1, l2_squared : tuple of tuple of int
         Each inner tuple is one *case*: a bound, block by block, on the L1 (or squared L2) change
-        that blocks can show together. A neighbour falls under at least one case of each.
+        that blocks can show together. A neighbor falls under at least one case of each.
     """
 
     l1: tuple
@@ -125,7 +125,7 @@ def _worst(cases, factors):
 
 
 def _scale_blocks(unit, weights, cases):
-    """Scales ``unit * weights``; 0, no noise, for a block that no neighbour can change."""
+    """Scales ``unit * weights``; 0, no noise, for a block that no neighbor can change."""
     fixed = [all(case[block] == 0 for case in cases) for block in range(len(weights))]
     return tuple(
         0.0 if still else float_above(unit * Fraction(w))

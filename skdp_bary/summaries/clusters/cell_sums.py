@@ -46,7 +46,7 @@ class CellSums(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of a class.
+        True when no neighbor can change the mass of a class.
     """
 
     atoms: np.ndarray

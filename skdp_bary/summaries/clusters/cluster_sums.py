@@ -66,7 +66,7 @@ class ClusterQuery(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of all rows.
+        True when no neighbor can change the mass of all rows.
     """
 
     frame: Frame

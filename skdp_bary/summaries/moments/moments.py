@@ -41,7 +41,7 @@ class Moments(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of a class.
+        True when no neighbor can change the mass of a class.
     """
 
     centers: np.ndarray

@@ -24,7 +24,7 @@ class TreeQuery(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of a class (the first block is then exact).
+        True when no neighbor can change the mass of a class (the first block is then exact).
     block_weights : tuple of float or None
         Relative noise scale of each block: the total first, then one block a level.
     """

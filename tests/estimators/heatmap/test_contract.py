@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary import PrivateEMDHeatmap
-from skdp_bary.estimators._heatmap.methods import HEATMAP_METHODS
+from skdp_bary.estimators._heatmap.estimator import HEATMAP_METHODS
 from skdp_bary.testing import check_empirical_loss, parametrize_with_privacy_checks
 
 SQUARE = ([0.0, 0.0], [1.0, 1.0])

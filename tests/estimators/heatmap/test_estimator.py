@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.estimators._heatmap.density import blur
-from skdp_bary.estimators._heatmap.methods import HEATMAP_METHODS
+from skdp_bary.estimators._heatmap.estimator import HEATMAP_METHODS
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity

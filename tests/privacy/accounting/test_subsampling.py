@@ -69,7 +69,7 @@ def pure_profile(epsilon0):
     return lambda epsilon: max(-math.expm1(epsilon - epsilon0), 0.0) / (1 + math.exp(-epsilon0))
 
 
-def neighbours(relation):
+def neighbors(relation):
     """Pairs of small data sets with values 0 or 1 (add/remove) or replaced by one unit."""
     for rest in itertools.combinations_with_replacement((0, 1), 4):
         yield ((*rest, 1), (*rest, 0) if relation == "replace_one" else rest)
@@ -99,7 +99,7 @@ def test_exact_laws_of_small_batches_stay_below_the_bounds(case, amount):
     (sampling, relation), law, make_profile, curve = CASES[case]
     profile, rate = make_profile(amount), 0.4
     closest = 0.0
-    for pair in neighbours(relation):
+    for pair in neighbors(relation):
         if sampling == "poisson":
             laws = [poisson_law(rows, rate, lambda c: law(c, amount)) for rows in pair]
         else:

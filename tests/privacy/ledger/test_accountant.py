@@ -309,7 +309,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"neighbors": "neighbours"}, "neighbors must be one of 'add_remove'"),
+            ({"neighbors": "neighbors"}, "neighbors must be one of 'add_remove'"),
             ({"composition": "advanced"}, "composition must be one of 'sum', 'renyi'"),
             ({"ledger": 3}, "ledger must be None .* got 3"),
             ({"ledger": ""}, "ledger must be None .* got ''"),

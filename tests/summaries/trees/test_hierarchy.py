@@ -63,7 +63,7 @@ def persons_of_one_row(query, n_classes, masses=(None,)):
     ]
 
 
-def neighbour_pairs(persons, relation, nobody):
+def neighbor_pairs(persons, relation, nobody):
     if relation == ADD_REMOVE:
         return [norms(blocks, nobody) for _, _, blocks in persons]
     pairs = itertools.combinations(persons, 2)
@@ -79,7 +79,7 @@ def test_all_pairs_of_positions_of_one_row(kind, depth, n_classes, relation):
     query = kind(CellTree(SQUARE, depth), n_classes, 1, public)
     persons = persons_of_one_row(query, n_classes)
     nobody = query.blocks(query.zeros())
-    check_changes(query, relation, neighbour_pairs(persons, relation, nobody), tight=1.0)
+    check_changes(query, relation, neighbor_pairs(persons, relation, nobody), tight=1.0)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -90,7 +90,7 @@ def test_all_pairs_of_positions_and_weights(kind, n_classes, relation):
     masses = (0, 1, WEIGHT_UNITS // 3, WEIGHT_UNITS)
     persons = persons_of_one_row(query, n_classes, masses)
     nobody = query.blocks(query.zeros())
-    check_changes(query, relation, neighbour_pairs(persons, relation, nobody), tight=1.0)
+    check_changes(query, relation, neighbor_pairs(persons, relation, nobody), tight=1.0)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -131,7 +131,7 @@ def test_a_wrong_sensitivity_would_be_seen():
             return super()._moves()[1:]
 
     query = TooSmall(CellTree(SQUARE, 3), 1, 1, True)
-    pairs = neighbour_pairs(persons_of_one_row(query, 1), REPLACE_ONE, None)
+    pairs = neighbor_pairs(persons_of_one_row(query, 1), REPLACE_ONE, None)
     with pytest.raises(AssertionError):
         check_changes(query, REPLACE_ONE, pairs)
 

@@ -27,3 +27,7 @@ class PlanError(RuntimeError):
 
 class PrivacyWarning(UserWarning):
     """Something a user should know about the privacy or the accuracy of a release."""
+
+
+class VersionWarning(UserWarning):
+    """What is read was written by another version of the package."""

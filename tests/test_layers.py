@@ -16,6 +16,7 @@ LEVELS = {
     "_optional": 0,
     "_sklearn": 0,
     "_values": 0,
+    "_versions": 1,
     "privacy": 1,
     "schema": 1,
     "geometry": 1,

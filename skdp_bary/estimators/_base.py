@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .._parameters import PRIVACY_RULES, check_parameters
+from .._versions import VersionedPickle
 from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_integer
@@ -86,7 +87,7 @@ class Facts:
     released: dict = field(default_factory=dict)
 
 
-class BasePrivateEstimator(GuaranteeRepr, ABC, BaseEstimator):
+class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     """Base of all private estimators: charge, ask, add noise, post-process.
 
     A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its

@@ -19,6 +19,7 @@ from .._parameters import (
     PublicDomain,
     check_parameters,
 )
+from .._versions import VersionedPickle
 from ..estimators._heatmap.fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
@@ -302,7 +303,7 @@ def warn_if_seeded(random_state):
         warnings.warn(_SEEDED, PrivacyWarning, stacklevel=3)
 
 
-class ShuffleAnalyzer(HeatmapViews, BaseEstimator):
+class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
     """Adds up shuffled messages and rebuilds the heatmap. It never sees who sent what.
 
     After `fit` it has the attributes and methods of a fitted

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
+from .._versions import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
@@ -72,7 +73,7 @@ def _best_has(name):
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
-class PrivateSearchCV(GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
     """Hyper-parameter search whose choice is private.
 
     A random number of trials is made. Each picks a candidate at random, fits it on the rows with

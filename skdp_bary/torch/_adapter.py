@@ -19,6 +19,7 @@ from .._parameters import (
     Option,
     check_parameters,
 )
+from .._versions import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning
@@ -34,7 +35,7 @@ _QUANTILE, _MARGIN = 0.95, 1.25  # of the norms of public features: the ball tha
 _PREDICTED_ROWS = 4096
 
 
-class SlicedNetworkAdapter(ClassifierMixin, BaseEstimator):
+class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
     """A classifier trained on public labelled rows and adapted to private rows without labels.
 
     Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed

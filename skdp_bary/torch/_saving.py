@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .. import __version__
+from .._versions import warn_of_other_version
 from ..estimators._sliced.sketch import SlicedSketch
 from ..geometry._ball import Ball
 from ..geometry._directions import public_directions
@@ -23,7 +25,7 @@ def write_state(path, state):
     """Write a state so that a crash leaves the file before or the file after, and no half."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
-    torch.save({"format": _FORMAT} | state, part)
+    torch.save({"format": _FORMAT, "version": __version__} | state, part)
     os.replace(part, path)
 
 
@@ -32,6 +34,7 @@ def read_state(path):
     state = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(state, dict) or state.get("format") != _FORMAT:
         raise ValueError(f"path must be a file that was written by save, got {str(path)!r}.")
+    warn_of_other_version("This file", state.get("version", "0.1"))
     return state
 
 

@@ -17,6 +17,7 @@ from .._parameters import (
     check_parameters,
 )
 from .._sklearn import captioned_block
+from .._versions import VersionedPickle
 from ..geometry._ball import Ball
 from ..geometry._domains import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
@@ -33,7 +34,9 @@ _RULES = {
 }
 
 
-class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class JLTransformer(
+    VersionedPickle, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Project rows to fewer features by a random matrix drawn without looking at them.
 
     The number of components, the matrix and the bounds handed on are functions of the parameters

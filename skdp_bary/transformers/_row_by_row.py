@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import Having, Points, check_parameters
 from .._sklearn import captioned_block
 from .._values import as_floats
+from .._versions import VersionedPickle
 from ._reading import read_rows
 
 _LIBRARIES = ("sklearn", "skdp_bary")  # their transform methods keep nothing
 
 
-class RowByRow(TransformerMixin, BaseEstimator):
+class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
     """Let every row pass a step alone.
 
     Products of whole matrices, sorts and threads may treat a row in another way beside other rows.

@@ -7,12 +7,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Flag, Option, PublicDomain, check_parameters
 from .._sklearn import captioned_block
+from .._versions import VersionedPickle
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
 from ._reading import read_rows
 
 
-class DomainScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Map a public domain to the unit box or the unit ball.
 
     The usual scalers take minima, maxima or variances of the rows, and each of those is a release

@@ -8,6 +8,7 @@ from .._optional import import_optional
 from .._parameters import Rule, check_parameters
 from .._sklearn import captioned_block
 from .._values import column_names
+from .._versions import VersionedPickle
 from ..schema import Schema
 
 
@@ -28,7 +29,11 @@ class _OfColumns(Rule):
 
 
 class SchemaTransformer(
-    OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+    VersionedPickle,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,
 ):
     """Bring rows into the one form that a public schema declares.
 

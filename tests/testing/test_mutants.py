@@ -177,6 +177,12 @@ class FixedLabels(CellCounts):
 
 
 @dataclass(frozen=True)
+class OneUnitARow(CellCounts):
+    def sensitivity(self, relation):
+        return CellCounts.sensitivity(replace(self, units=1), relation)
+
+
+@dataclass(frozen=True)
 class NoEmptyCells(CellCounts):
     def blocks(self, state):
         return tuple(block[block > 0] for block in super().blocks(state))
@@ -300,10 +306,8 @@ class RowsOfPersonsSplit(ClassMasses):
 
 
 @caught(check_sensitivity_of_weights="more than the")
-class WeightsAreRows(ClassMasses):
-    def _public_facts(self, plan, rows):
-        facts = super()._public_facts(plan, rows)
-        return replace(facts, units=1) if rows.source.weighted else facts
+class WeightsAreRows(Swapped, ClassMasses, query=OneUnitARow):
+    pass
 
 
 @caught(

@@ -55,10 +55,53 @@ def unit_rows(X):
 
 def row_norms(unit):
     """Return the Euclidean norms of rows of moderate size, folding the columns in halves."""
-    squares = unit * unit
-    width = squares.shape[1]
-    while width > 1:
-        half = width // 2
-        squares[:, :half] += squares[:, width - half : width]
-        width -= half
-    return np.sqrt(squares[:, 0])
+    return np.sqrt(folded((unit * unit).T))
+
+
+def folded(values):
+    """Return the sum of the rows of `values`, which is overwritten, adding halves to each other.
+
+    An entry of the sum depends, bit for bit, on its column alone.
+    """
+    count = len(values)
+    while count > 1:
+        half = count // 2
+        values[:half] += values[count - half : count]
+        count -= half
+    return values[0]
+
+
+def row_distances(X, points):
+    """Return the Euclidean distance of every row to every point, of shape (n_rows, n_points).
+
+    Library functions multiply whole matrices, and round a row otherwise beside other rows.
+    """
+    distances = np.empty((len(X), len(points)))
+    for rows, place, block in _blocks_of_distances(X, points):
+        distances[rows, place] = block
+    return distances
+
+
+def nearest_points(X, points):
+    """Return the place of the nearest point of every row, the first of several, and its distance.
+
+    See :func:`row_distances`.
+    """
+    nearest, least = np.zeros(len(X), dtype=np.int64), np.full(len(X), np.inf)
+    for rows, place, block in _blocks_of_distances(X, points):
+        nearest[rows][block < least[rows]] = place
+        np.minimum(least[rows], block, out=least[rows])
+    return nearest, least
+
+
+def _blocks_of_distances(X, points):
+    """Yield a slice of rows, the place of a point, and the distances of the rows to it."""
+    for rows in row_blocks(*X.shape):
+        columns = np.ascontiguousarray(X[rows].T)
+        squares = np.empty_like(columns)
+        for place, point in enumerate(points):
+            with np.errstate(over="ignore"):  # farther than any float
+                np.subtract(columns, point[:, None], out=squares)
+                np.square(squares, out=squares)
+                block = np.sqrt(folded(squares))
+            yield rows, place, block

@@ -3,7 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from skdp_bary.geometry._rowwise import as_rows, row_blocks, row_norms, unit_rows
+from skdp_bary.geometry._rowwise import (
+    as_rows,
+    nearest_points,
+    row_blocks,
+    row_distances,
+    row_norms,
+    unit_rows,
+)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 64, 785])
@@ -14,6 +21,29 @@ def test_norms_are_accurate_and_independent_of_layout(d):
     np.testing.assert_allclose(norms, expected, rtol=1e-14)
     assert row_norms(np.asfortranarray(X)).tobytes() == norms.tobytes()
     assert row_norms(X[3:4]).tobytes() == norms[3:4].tobytes()
+
+
+@pytest.mark.parametrize("d", [1, 3, 64, 70_000])
+def test_distances_are_accurate_and_independent_of_other_rows(d):
+    rng = np.random.default_rng(d)
+    X, points = rng.normal(size=(30, d)), rng.normal(size=(4, d))
+    distances = row_distances(X, points)
+    expected = [[math.dist(row, point) for point in points] for row in X]
+    np.testing.assert_allclose(distances, expected, rtol=1e-14)
+    for rows in (slice(3, 4), slice(10, 30, 3)):
+        assert row_distances(X[rows], points).tobytes() == distances[rows].tobytes()
+        assert row_distances(np.asfortranarray(X[rows]), points).tobytes() == (
+            distances[rows].tobytes()
+        )
+    nearest, least = nearest_points(X, points)
+    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    np.testing.assert_array_equal(least, distances.min(axis=1))
+
+
+def test_the_first_of_two_nearest_points_is_taken_and_no_distance_is_nan():
+    nearest, least = nearest_points(np.array([[0.0], [1e300]]), np.array([[1.0], [-1.0]]))
+    assert nearest.tolist() == [0, 0]
+    assert least.tolist() == [1.0, math.inf]
 
 
 def test_units_are_exact_over_the_whole_range():

@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._parameters import (
@@ -17,6 +16,7 @@ from ..._parameters import (
     Points,
     Weights,
 )
+from ...geometry._rowwise import row_distances
 from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
@@ -296,7 +296,7 @@ default="auto"
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return pairwise_distances(X, self.support_)
+        return row_distances(X, self.support_)
 
     def predict(self, X, y=None):
         """Return the atom to which transport takes each row.
@@ -318,7 +318,7 @@ default="auto"
             potentials = self.class_weights_ @ self.potentials_
         else:
             potentials = self.potentials_[encode_labels(y, self.classes_, len(X))]
-        return (pairwise_distances(X, self.support_) ** self.p - potentials).argmin(axis=1)
+        return (row_distances(X, self.support_) ** self.p - potentials).argmin(axis=1)
 
     def map(self, X, label=None):
         """Move rows of one distribution to the barycenter, by the transport of its release.

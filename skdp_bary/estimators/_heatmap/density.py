@@ -4,6 +4,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.special import erf
 
+from ...geometry._rowwise import folded
 from ...transport._tree.nodes import cell_positions
 
 _RAKES = 2
@@ -77,7 +78,7 @@ def log_density(cells, domain, X, bandwidth):
             left = part[:, axis, None] - cells.low[:, axis]
             right = part[:, axis, None] - cells.high[:, axis]
             inside *= _step(left, reach) - _step(right, reach)
-        density[start : start + rows] = inside @ per_area
+        density[start : start + rows] = folded((inside * per_area).T)
     return np.log((density + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
 
 

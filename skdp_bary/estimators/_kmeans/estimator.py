@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances
-from sklearn.metrics.pairwise import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
 from ...exceptions import PrivacyWarning
 from ...geometry._ball import Ball
+from ...geometry._rowwise import nearest_points, row_distances
 from ...privacy._checks import check_integer
 from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
@@ -241,7 +240,7 @@ class PrivateKMeans(
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return pairwise_distances(X, self.cluster_centers_)
+        return row_distances(X, self.cluster_centers_)
 
     def score(self, X, y=None, sample_weight=None):
         """Return minus the sum of squared distances of rows to their nearest center.
@@ -325,7 +324,7 @@ class PrivateKMeans(
 
     def _nearest(self, X):
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return pairwise_distances_argmin_min(X, self.cluster_centers_)
+        return nearest_points(X, self.cluster_centers_)
 
     def _method(self, n_features):
         if not isinstance(self.init, str):

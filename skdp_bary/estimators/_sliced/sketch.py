@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...geometry._linear_maps import MatrixMap
 from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.slices.quantiles import ProjectedQuantiles
@@ -120,10 +121,11 @@ class SlicedSketch(SlicedRelease):
         k, m = self.quantiles.shape
         center, reach = self.query.lattice.projected_center, self.query.lattice.domain.radius
         levels = np.concatenate([[0.0], (np.arange(m) + 0.5) / m, [1.0]])
-        ranks = np.empty((len(X), k))
+        # a product of floats would round a row otherwise beside other rows
+        ranks = MatrixMap(self.directions.T).apply(X)
         for j, quantiles in enumerate(self.monotone_quantiles):
             ends = np.concatenate([[center[j] - reach], quantiles, [center[j] + reach]])
-            ranks[:, j] = np.interp(X @ self.directions[:, j], ends, levels)
+            ranks[:, j] = np.interp(ranks[:, j], ends, levels)
         return ranks
 
     def sample(self, n_samples, random_state=None):

@@ -96,11 +96,15 @@ class Domain(ABC):
         columns, counts = np.unique(
             np.stack([self.low, self.high, center]), axis=1, return_counts=True
         )
-        square = Fraction(0)
-        for low, high, middle, count in zip(*columns, counts, strict=True):
-            reach = max(Fraction(high) - Fraction(middle), Fraction(middle) - Fraction(low))
-            square += reach * reach * int(count)
-        return root_above(square)
+        # integers over one power of two: a sum of fractions would be reduced term by term
+        ratios = [[x.as_integer_ratio() for x in side] for side in columns.tolist()]
+        unit = max(divisor for side in ratios for _, divisor in side)
+        lows, highs, middles = ([n * (unit // divisor) for n, divisor in side] for side in ratios)
+        square = sum(
+            max(high - middle, middle - low) ** 2 * count
+            for low, high, middle, count in zip(lows, highs, middles, counts.tolist(), strict=True)
+        )
+        return root_above(Fraction(square, unit**2))
 
     def diameter(self, p=2):
         """Return the diameter of the bounding box in the l_p distance, `p` >= 1 or infinity."""

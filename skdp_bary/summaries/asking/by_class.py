@@ -106,7 +106,9 @@ def _of_class(chunk, code):
     if chunk.codes is None:
         return chunk
     own = chunk.codes == code
-    return Chunk(chunk.X[own], None, None if chunk.masses is None else chunk.masses[own])
+    masses = None if chunk.masses is None else chunk.masses[own]
+    memo = chunk.memo.setdefault((ByClass, code), {})  # of these rows, for later questions
+    return Chunk(chunk.X[own], None, masses, memo)
 
 
 def _sums_of_two(cases):

@@ -12,6 +12,7 @@ from skdp_bary.estimators._generator.questions import class_moments, clipping_le
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay, replay_after
+from skdp_bary.summaries.moments.frames import Frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ("add_remove", "replace_one", "replace_any")
@@ -231,6 +232,14 @@ def test_without_a_seed_no_later_step_draws_the_cells_again(data):
         last = steps["cells_3"].queries[code].used_centers
         low = steps["grams"].queries[code].used_centers @ axes.T
         assert np.linalg.norm(low[:, None] - last, axis=2).min(axis=1).max() < 0.1
+
+
+def test_rows_are_mapped_to_the_leading_axes_once(monkeypatch):
+    X, y = two_classes(600, 80)
+    mapped, honest = [], Frame._map_all
+    monkeypatch.setattr(Frame, "_map_all", lambda self, X: mapped.append(len(X)) or honest(self, X))
+    make(n_components=2).fit(X, y)
+    assert sum(mapped) == len(X)
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "replace_any"])

@@ -5,19 +5,11 @@ hide what was said; in a spreadsheet a cell that begins like a formula would be 
 """
 
 import os
-import re
 import sys
 
-# also marks that turn the direction of text, and halves of pairs that nothing can print
-_CONTROL = re.compile(
-    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+from ..privacy.ledger.table import shown
+
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # some of them in full width, too
-
-
-def shown(text):
-    """Return a text of one line in which control characters are escaped."""
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def cell(text):

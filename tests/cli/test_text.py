@@ -74,3 +74,16 @@ def test_entries_of_a_budget_are_no_formulas(tmp_path, monkeypatch, capsys):
         if options[-1] == "json":
             (entry,) = json.loads(out)
             assert entry["who"] == "=HYPERLINK(1)"
+
+
+def test_an_entry_is_one_line_of_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    accountant = BudgetAccountant.create("budget.db", 5.0)
+    before = len(accountant.summary().split("\n"))
+    accountant.part("north\nleft:  epsilon 99").spend(0.5, who="a\nb", note="x\r\ny\u202e")
+    assert main(["budget", "show", "budget.db"]) == 0
+    for table in (accountant.summary(), capsys.readouterr().out.rstrip("\n")):
+        lines = table.split("\n")
+        assert len(lines) == before + 1
+        assert "north\\nleft:  epsilon 99" in lines[2] and lines[2].endswith("x\\r\\ny\\u202e")
+    assert "\u202e" not in accountant._repr_html_()

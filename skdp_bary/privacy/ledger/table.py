@@ -1,12 +1,22 @@
 """The entries of a budget as a table, in plain text and in HTML."""
 
+import re
 from html import escape
 
 from .entry import RAISE, RESTORE, SPEND
 
 _COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
 _WIDEST = 40
+# also marks that turn the direction of text, and halves of pairs that nothing can print
+_CONTROL = re.compile(
+    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 _KINDS = {SPEND: "", RAISE: "new ceiling", RESTORE: "restored from a backup"}
+
+
+def shown(text):
+    """Return a text of one line in which control characters are escaped."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def text_table(title, entries, closing):
@@ -35,8 +45,8 @@ def html_table(title, entries, closing):
 
 
 def _cells(entry):
-    who = " ".join(entry.who.split())
+    who = shown(" ".join(entry.who.split()))
     if len(who) > _WIDEST:
         who = who[: _WIDEST - 3] + "..."
-    note = "; ".join(filter(None, [_KINDS[entry.kind], entry.note]))
-    return (entry.time, who, entry.part, f"{entry.epsilon:g}", f"{entry.delta:g}", note)
+    note = "; ".join(filter(None, [_KINDS[entry.kind], shown(entry.note)]))
+    return (entry.time, who, shown(entry.part), f"{entry.epsilon:g}", f"{entry.delta:g}", note)

@@ -1,6 +1,7 @@
 """
-Estimators of your own: a private quantile and a private linear regression
-==========================================================================
+============================================================================
+How are an own quantile and an own regression written, without seeing a row?
+============================================================================
 
 Both are written with public names only: :mod:`skdp_bary.base` holds the base class and the
 questions, :mod:`skdp_bary.testing` judges what was written. No method of theirs sees a row, so

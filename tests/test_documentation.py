@@ -13,7 +13,14 @@ EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
 
 @pytest.mark.parametrize(
     "script",
-    ["draw_results", "draw_kmeans_evidence", "draw_speed", "draw_adaptation", "draw_attack"],
+    [
+        "draw_results",
+        "draw_kmeans_evidence",
+        "draw_speed",
+        "draw_adaptation",
+        "draw_attack",
+        "draw_tuning",
+    ],
 )
 def test_tables_are_up_to_date(script, monkeypatch):
     monkeypatch.syspath_prepend(str(DOC / "figures"))

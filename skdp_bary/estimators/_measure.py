@@ -16,12 +16,11 @@ from ..transport._tree.haar import prune
 from ._base import BasePrivateEstimator
 from ._denoise.counted_trees import CountsMethod
 from ._denoise.trees import HaarMethod, by_level, cell_support
+from ._denoise.tuning import TREES
 from ._face.frames import as_dataframe
 from ._face.misfit import warn_of_border
 
-_AUTO_DEPTHS = (1, 20)
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
-_PRUNE = 0.1  # cells below this many noise standard deviations are not split
 METHODS = {
     "haar": HaarMethod(),
     "least_squares": CountsMethod(exponent=0.0, least_squares=True),
@@ -273,7 +272,7 @@ class PrivateMeasure(BasePrivateEstimator):
         levels = method.masses(tree, blocks, noise_sd)
         if not levels[0][0] > 0:  # noise outweighs the data: the public prior is what is left
             levels = [tree.share(level) for level in range(tree.depth + 1)]
-        cells = prune(tree, levels, [_PRUNE * sd for sd in noise_sd[1:]])
+        cells = prune(tree, levels, [TREES.prune * sd for sd in noise_sd[1:]])
         return tree, cells, max(float(blocks[0][0]), 0.0)
 
     def _finish(self, facts, result):
@@ -289,5 +288,5 @@ class PrivateMeasure(BasePrivateEstimator):
             return int(self.depth)
         mechanism = facts.mechanisms["tree"]
         rate = mechanism.mu if isinstance(mechanism, RoundedGaussian) else mechanism.epsilon
-        low, high = _AUTO_DEPTHS
+        low, high = 1, TREES.deepest
         return int(np.clip(round(math.log2(max(facts.size * rate, 1.0))) + 1, low, high))

@@ -85,13 +85,38 @@ def row_distances(X, points):
 def nearest_points(X, points):
     """Return the place of the nearest point of every row, the first of several, and its distance.
 
-    See :func:`row_distances`.
+    Both are those of :func:`row_distances`. A product of matrices finds the nearest point of rows
+    whose second nearest is farther by more than rounding can be; only the others are compared
+    point by point.
     """
-    nearest, least = np.zeros(len(X), dtype=np.int64), np.full(len(X), np.inf)
-    for rows, place, block in _blocks_of_distances(X, points):
-        nearest[rows][block < least[rows]] = place
-        np.minimum(least[rows], block, out=least[rows])
+    nearest, least = np.zeros(len(X), dtype=np.int64), np.empty(len(X))
+    for rows in row_blocks(len(X), max(X.shape[1], len(points))):
+        unsure = _shortlist(X[rows], points, nearest[rows])
+        nearest[rows][unsure] = row_distances(X[rows][unsure], points).argmin(axis=1)
+        with np.errstate(over="ignore"):
+            squares = np.square(X[rows].T - points[nearest[rows]].T)
+            least[rows] = np.sqrt(folded(squares))
     return nearest, least
+
+
+def _shortlist(X, points, nearest):
+    """Write the nearest points into `nearest`, and return which rows rounding may have decided.
+
+    A score of d products is off by less than ``(d + 4) eps`` of the squared size of what is added
+    up, and so is a squared distance that is added up point by point; moving rows and points by
+    the same vector adds a few ``eps``.
+    """
+    if len(points) == 1:
+        return np.zeros(len(X), dtype=bool)
+    middle = points.mean(axis=0)
+    with np.errstate(all="ignore"):
+        rows, atoms = X - middle, points - middle
+        scores = np.einsum("ij,ij->i", atoms, atoms) - 2.0 * (rows @ atoms.T)
+        nearest[:] = scores.argmin(axis=1)
+        first, second = np.partition(scores, 1, axis=1)[:, :2].T
+        size = np.sqrt(np.einsum("ij,ij->i", rows, rows)) + np.sqrt(np.square(atoms).sum(1).max())
+        margin = 8.0 * (X.shape[1] + 8) * np.finfo(float).eps * size**2
+        return ~(second - first > margin)  # also where numbers leave the floats
 
 
 def _blocks_of_distances(X, points):

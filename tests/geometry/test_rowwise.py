@@ -69,3 +69,17 @@ def test_rows_are_checked():
         as_rows([[1.7e308, 1.7e308], [np.nan, 0.0]], 2)
     with pytest.raises(ValueError, match="NaN or infinity"):
         as_rows([[np.inf, -np.inf]], 2)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_a_shortlist_by_products_changes_no_nearest_point(d, offset):
+    """Rows halfway between two points, and rows far from zero, are decided point by point."""
+    rng = np.random.default_rng(d)
+    points = offset + np.repeat(rng.integers(-3, 4, size=(9, d)).astype(float), 2, axis=0)
+    halfway = (points[rng.integers(18, size=400)] + points[rng.integers(18, size=400)]) / 2
+    X = np.concatenate([halfway, halfway + rng.normal(0, 1e-12, halfway.shape)])
+    nearest, least = nearest_points(X, points)
+    distances = row_distances(X, points)
+    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    assert least.tobytes() == distances.min(axis=1).tobytes()

@@ -5,10 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-_SURE = 2.0  # standard deviations of its noise that the mass of a cluster must reach to be known
-_FIRST_BLOCK = 4  # axes that share one prior variance: blocks that grow by half
-_LARGEST_BLOCK = 128
-_MOMENT_ROUNDS = 20
+from .tuning import MEANS
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +26,12 @@ class NoisyMeans:
     @cached_property
     def known(self):
         """Which clusters have a mass that stands out of its noise."""
-        return self.read.mass > _SURE * self.read.mass_sd
+        return self.read.mass > MEANS.sure * self.read.mass_sd
 
     @cached_property
     def weight(self):
         """Masses to divide by, none below what its noise can hide."""
-        return np.maximum(self.read.mass, _SURE * self.read.mass_sd)
+        return np.maximum(self.read.mass, MEANS.sure * self.read.mass_sd)
 
     @cached_property
     def steps(self):
@@ -131,10 +128,10 @@ def unlengthened(values, edge):
 
 def _blocks(width):
     """Yield blocks of axes that grow."""
-    start, size = 0, _FIRST_BLOCK
+    start, size = 0, MEANS.first_block
     while start < width:
         yield slice(start, min(start + size, width))
-        start, size = start + size, min(size + size // 2, _LARGEST_BLOCK)
+        start, size = start + size, min(size + size // 2, MEANS.largest_block)
 
 
 def shrink_rows(steps, noise):
@@ -154,7 +151,7 @@ def _prior_variance(squares, noise, known):
     squares, noise = squares[known], noise[known]
     least = 1e-9 * float(squares.mean() + noise.mean()) + 1e-100
     estimate = 0.0
-    for _ in range(_MOMENT_ROUNDS):
+    for _ in range(MEANS.moment_rounds):
         weights = 1.0 / (estimate + noise + least) ** 2
         weights /= weights.sum()
         estimate = max(float(weights @ (squares - noise)), 0.0)

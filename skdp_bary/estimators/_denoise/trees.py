@@ -9,11 +9,7 @@ import numpy as np
 from ...summaries.trees.hierarchy import HaarDifferences
 from ...summaries.trees.level_counts import LevelCounts
 from ...transport._tree.haar import SplitPrior, rebuild_masses
-
-# Of the loss of the tree, for the private number of persons. This and the constants of the Haar
-# method were chosen on generated data: uniform, skewed, near a line, and clusters of two widths, in
-# one to five dimensions, with 500 and 2000 persons at epsilon = 1.
-_TOTAL_SHARE = 0.09
+from .tuning import TREES
 
 
 class TreeMethod(ABC):
@@ -58,7 +54,7 @@ class TreeMethod(ABC):
         """Return the query of this method."""
         scales = np.asarray(self.level_scales(tree.domain.n_features, tree.depth), dtype=float)
         loss = (1.0 / scales).sum() if tree.depth else 1.0
-        total_scale = (1.0 - _TOTAL_SHARE) / (_TOTAL_SHARE * loss)
+        total_scale = (1.0 - TREES.total_share) / (TREES.total_share * loss)
         weights = (total_scale, *scales.tolist())
         return self.query_class(tree, n_classes, units, total_public, weights)
 

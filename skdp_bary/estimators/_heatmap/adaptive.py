@@ -8,6 +8,7 @@ import numpy as np
 from ...summaries.trees.partition import Partition
 from .fit import covering_tree, fit_posterior, refine
 from .methods import HeatmapMethod, measure
+from .tuning import TUNED
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,14 @@ class AdaptiveMethod(HeatmapMethod):
         A cell is split while its expected mass is at least this many scales of the noise.
     """
 
-    coarse: int = 3
-    small: float = 60.0
-    large: float = 2000.0
-    threshold: float = 3.0
+    coarse: int = TUNED.coarse
+    small: float = TUNED.small
+    large: float = TUNED.large
+    threshold: float = TUNED.threshold
 
     def shares(self, setting):
         """Return a third for the coarse look, two thirds for the fine one."""
-        return {"coarse": 1.0, "fine": 2.0}
+        return {"coarse": 1.0, "fine": TUNED.fine_share}
 
     def questions(self, setting, facts):
         """Ask for a full level, then for cells refined where it shows mass."""
@@ -73,11 +74,12 @@ class OneShotMethod(HeatmapMethod):
         """Ask for two levels, two apart."""
         fine = self.fine_level(setting)
         # not level 0: where a person is replaced, noise on the total would protect nothing
-        levels = sorted({max(fine - 2, 1), fine})
+        levels = sorted({max(fine - TUNED.apart, 1), fine})
         whole = [Partition.complete(setting.depth, level) for level in levels]
         return (yield from measure(setting, facts, "levels", *whole))
 
     def fine_level(self, setting):
         """Return the level of the finer partition, from the public size."""
-        level = math.log(max(2.0 * setting.size * setting.epsilon / setting.reach, 1.0), 4)
-        return int(min(max(round(level), 2), setting.finest, 8))
+        known = setting.size * setting.epsilon / setting.reach
+        level = math.log(max(TUNED.cells_a_person * known, 1.0), 4)
+        return int(min(max(round(level), 2), setting.finest, TUNED.finest_level))

@@ -6,8 +6,8 @@ from scipy.special import erf
 
 from ...geometry._rowwise import folded
 from ...transport._tree.nodes import cell_positions
+from .tuning import TUNED
 
-_RAKES = 2
 _BLOCK = 2**21  # cells by rows whose kernels are evaluated at once
 
 
@@ -34,7 +34,7 @@ def rake(cells, depth):
     them, twice. Steps between neighboring cells become slopes inside them.
     """
     grid = raster(cells, depth)
-    for _ in range(_RAKES):
+    for _ in range(TUNED.rakes):
         smooth = grid.copy()
         for level in np.unique(cells.level[cells.level < depth]):
             here = cells.level == level

@@ -10,9 +10,7 @@ import numpy as np
 from ...transport._tree.l1 import minimize_l1
 from ...transport._tree.nodes import Tree, child_codes
 from ...transport._tree.posterior import infer_masses
-
-_STEP = 0.35  # of the scale of the noise: finer grids of masses change no posterior visibly
-_FINEST_STEP = 0.2  # persons
+from .tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +103,8 @@ def fit_posterior(measurements, *, whole):
         Whether true masses are whole persons.
     """
     tree = covering_tree(measurements)
-    step = _STEP / max(m.rate for m in measurements)
-    step = max(1.0, round(step)) if whole else max(_FINEST_STEP, step)
+    step = TUNED.step / max(m.rate for m in measurements)
+    step = max(1.0, round(step)) if whole else max(TUNED.least_step, step)
     posterior = infer_masses(tree, [m.on_tree(tree) for m in measurements], step=step)
     return HeatmapFit(*tree.leaves(posterior.mean), posterior)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.barycenter.us import N_ATOMS, exact_cost, interval, load_people
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
+from skdp_bary._parameters import Option
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
 from skdp_bary.estimators._barycenter import estimator as _barycenter
 from skdp_bary.estimators._barycenter.methods import CoresetMethod
@@ -27,6 +28,14 @@ RESULTS = Results("barycenter_trees")
 TREES = {"differences": HaarMethod(power=2.0), "counts": BlockCountsMethod(step=4)}
 FIRST_SEED = 20
 CASES = ((0.1, False), (0.02, False), (1.0, False), (0.1, True), (0.02, True))
+
+
+class Barycenter(PrivateWassersteinBarycenter):
+    """The estimator, with these trees for methods."""
+
+    _parameter_rules = PrivateWassersteinBarycenter._parameter_rules | {
+        "method": Option(tuple(TREES))
+    }
 
 
 def draw_people(population, seed, folder):
@@ -45,7 +54,7 @@ def compare(population, seed, folder):
     ratios = {}
     for epsilon, gaussian in CASES:
         for name in TREES:
-            model = PrivateWassersteinBarycenter(
+            model = Barycenter(
                 N_ATOMS,
                 method=name,
                 n_init=1,

@@ -10,6 +10,22 @@ from .lock import LOCK
 from .running_sums import RunningSums
 
 
+class _Owner:
+    """What tells one process from all others, though numbers of processes are given out again."""
+
+    def __init__(self):
+        self.renew()
+
+    def renew(self):
+        """Draw anew: this is another process now."""
+        self.token = os.getpid(), uuid.uuid4().hex
+
+
+_PROCESS = _Owner()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PROCESS.renew)
+
+
 class MemoryLedger:
     """Entries of one process; a pickled or forked copy can be read but not spent from.
 
@@ -25,7 +41,7 @@ class MemoryLedger:
         self._id = uuid.uuid4().hex
         self._log = []  # (entry, cost, link), oldest first
         self._sums = RunningSums(self.first_link())
-        self._owner = os.getpid()
+        self._owner = _PROCESS.token
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally)`` raises."""
@@ -73,7 +89,7 @@ class MemoryLedger:
 
     def refuse_copy(self):
         """Raise unless this is the ledger that was created, in the process that created it."""
-        if self._owner != os.getpid():
+        if self._owner != _PROCESS.token or self._owner[0] != os.getpid():
             raise ReadOnlyLedgerError(
                 "This budget lives in the memory of another process; what is here is a copy, and "
                 "spends from copies would not add up. Nothing was charged. Give the accountant a "

@@ -33,6 +33,23 @@ def test_a_forked_process_never_multiplies_the_budget(tmp_path, in_memory):
     assert len(accountant.entries) == (1 if in_memory else 2)
 
 
+@needs_fork
+def test_a_forked_process_that_got_the_same_number_never_multiplies_the_budget(monkeypatch):
+    """As in a container, where the number of every first process is 1."""
+    accountant, number = BudgetAccountant(1.0), os.getpid()
+
+    def child():
+        monkeypatch.setattr(os, "getpid", lambda: number)
+        try:
+            accountant.spend(0.5)
+        except ReadOnlyLedgerError:
+            return 2
+        return 3
+
+    assert run_in_fork(child) == 2
+    accountant.spend(1.0)
+
+
 def test_joblib_workers_share_a_file(tmp_path):
     accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
     outcomes = joblib.Parallel(n_jobs=2)([joblib.delayed(spender(accountant))()] * 8)

@@ -14,7 +14,7 @@ class Interrupt(BaseException):
     """What a user's Ctrl-C raises, at a chosen moment."""
 
 
-WATCHED = {"_memory.py", "_running_sums.py"}  # everything else a spend does comes before
+WATCHED = {"memory.py", "running_sums.py"}  # everything else a spend does comes before
 
 
 def interrupted_at(moment, act):

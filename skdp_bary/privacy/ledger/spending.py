@@ -279,4 +279,6 @@ def _find_plan(plan_or_estimator, n_features):
 def check_text(value, name):
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {value!r}.")
+    if any("\ud800" <= sign <= "\udfff" for sign in value):  # halves of pairs
+        raise ValueError(f"{name} must be text that UTF-8 can write, got {value!r}.")
     return value

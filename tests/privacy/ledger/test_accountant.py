@@ -347,6 +347,15 @@ class TestBadInput:
             accountant.part(3)
         with pytest.raises(ValueError, match="name must not be empty"):
             accountant.part("")
+        for act in (
+            lambda: accountant.spend(0.1, who="\ud800"),
+            lambda: accountant.spend(0.1, note="a\udcff"),
+            lambda: accountant.part("north\udfff"),
+        ):
+            with pytest.raises(ValueError, match=r"UTF-8.*got '.*\\ud") as caught:
+                act()
+            assert not isinstance(caught.value, UnicodeError)
+        assert accountant.entries == ()
         with pytest.raises(TypeError, match=r"Plan or an estimator .* got 0\.1"):
             accountant.quote(0.1)
         with pytest.raises(TypeError, match="n_features must be an integer"):

@@ -51,9 +51,10 @@ test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases
 postgres: ## Make sure that there is a PostgreSQL server for the tests of shared budgets
 	@.ci/find-postgres
 
-lint: $(VENV)/.installed ## Check style and formatting
+lint: $(VENV)/.installed ## Check style, formatting and the types of the public surface
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
 
 format: $(VENV)/.installed ## Put the formatting right
 	$(VENV)/bin/ruff check --fix .

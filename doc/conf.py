@@ -23,6 +23,7 @@ napoleon_google_docstring = False
 napoleon_custom_sections = [("Privacy", "notes_style")]
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say more
 # These libraries are not installed where the documentation is built.
 autodoc_mock_imports = ["diffprivlib", "torch"]
 

@@ -2,6 +2,22 @@
 
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # so that editors complete names that are imported when they are used
+    from .estimators import (
+        DPSlicedWasserstein,
+        PrivateDomainAdapter,
+        PrivateEMDHeatmap,
+        PrivateGenerator,
+        PrivateKMeans,
+        PrivateMeasure,
+        PrivateWassersteinBarycenter,
+    )
+    from .inspection import check_private
+    from .privacy.ledger.accountant import BudgetAccountant
+    from .schema import Schema
+    from .transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 
 __version__ = "0.2.0"
 

@@ -5,12 +5,15 @@ constructor, and ``check_parameters`` holds an object to it before anything is r
 No setting of scikit-learn switches that off.
 """
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +43,7 @@ class Rule(ABC):
         """Return whether a value is of the right kind, though it may not be allowed."""
         return False
 
-    def check(self, value, name):
+    def check(self, value: Any, name: Any) -> None:
         """Raise TypeError or ValueError, naming the parameter, unless `value` is allowed."""
         if not self._admits(value):
             error = ValueError if self._knows(value) else TypeError

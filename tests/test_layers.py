@@ -15,6 +15,7 @@ LEVELS = {
     "exceptions": 0,
     "_optional": 0,
     "_sklearn": 0,
+    "_types": 0,
     "_values": 0,
     "_versions": 1,
     "privacy": 1,

@@ -184,6 +184,37 @@ def test_signatures_are_explicit(module, name):
     assert undocumented == []
 
 
+@pytest.mark.parametrize("module, name", PUBLIC)
+def test_signatures_are_annotated(module, name):
+    """Parameters and results of public functions, constructors and methods say their types."""
+    value = _get(module, name)
+    missing = []
+    for label, function in _own_functions(value):
+        first, *others = [*inspect.signature(function).parameters.values()] or [None]
+        bound = inspect.isclass(value) and first is not None and first.name in ("self", "cls")
+        parameters = others if bound or first is None else [first, *others]
+        hints = function.__annotations__
+        missing += [f"{label}({p.name})" for p in parameters if p.name not in hints]
+        missing += [f"{label} ->"] * ("return" not in hints and "__init__" not in label)
+    assert not missing
+
+
+def _own_functions(value):
+    """Yield the label and the plain function of everything that users call, written here."""
+    if not inspect.isclass(value):
+        if inspect.isfunction(value):
+            yield value.__name__, value
+        return
+    for cls in value.__mro__:
+        if not cls.__module__.startswith("skdp_bary"):
+            continue
+        for name, member in vars(cls).items():
+            member = getattr(member, "__func__", getattr(member, "fget", member))
+            written = inspect.isfunction(member) and not member.__code__.co_filename.startswith("<")
+            if written and (name == "__init__" or not name.startswith("_")):
+                yield f"{cls.__name__}.{name}", member
+
+
 def issubclass_of(value, classes):
     return inspect.isclass(value) and issubclass(value, classes)
 

@@ -21,7 +21,7 @@ _WHITE = re.compile(r"[ \n]+")
 _NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status.
 
     Parameters

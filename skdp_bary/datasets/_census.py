@@ -1,9 +1,13 @@
 """Files of the U.S. Census Bureau: places of tracts, and how many people live there."""
 
+from __future__ import annotations
+
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -20,7 +24,7 @@ TOTAL = "B03002_001E"
 _PARTS = ("state", "county", "tract")
 
 
-def load_gazetteer_tracts(path):
+def load_gazetteer_tracts(path: str | os.PathLike) -> Any:
     """Load the places of census tracts from a national gazetteer file.
 
     Parameters
@@ -68,7 +72,7 @@ def load_gazetteer_tracts(path):
     )
 
 
-def load_acs_tracts(path):
+def load_acs_tracts(path: str | os.PathLike) -> Any:
     """Load how many people live in census tracts, from an answer of the Census Bureau's server.
 
     Parameters

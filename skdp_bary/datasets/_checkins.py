@@ -1,9 +1,16 @@
 """Check-ins of people in an invented city."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..privacy._checks import check_integer, check_real
+
+if TYPE_CHECKING:
+    from .._types import RandomState
 
 CITY_BOUNDS = ((0.0, 0.0), (20.0, 20.0))
 
@@ -19,7 +26,13 @@ _NEARBY_SHARE = 0.4
 _RIVER_HALF_WIDTH = 0.35
 
 
-def make_city_checkins(n_people=2000, *, mean_visits=10.0, n_places=400, random_state=None):
+def make_city_checkins(
+    n_people: int = 2000,
+    *,
+    mean_visits: float = 10.0,
+    n_places: int = 400,
+    random_state: RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Generate check-ins of people at the places of a city of 20 by 20 kilometers.
 
     The city has a center with a street grid, seven districts, and a river in which nobody checks

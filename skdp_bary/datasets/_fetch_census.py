@@ -1,5 +1,9 @@
 """Where people live in the United States, by census tract, downloaded."""
 
+from __future__ import annotations
+
+import os
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -19,17 +23,17 @@ _STATES = tuple(f"{n:02d}" for n in range(1, 57) if n not in (2, 3, 7, 14, 15, 4
 
 
 def fetch_census_tracts(
-    year=2010,
+    year: int = 2010,
     *,
-    data_home=None,
-    download_if_missing=True,
-    checksums=None,
-    api_key=None,
-    return_X_y=False,
-    as_frame=False,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    checksums: dict | None = None,
+    api_key: str | None = None,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Any:
     """Load where people live in the contiguous United States, downloading it if necessary.
 
     Places are the points inside the census tracts that the gazetteer of the Census Bureau lists.

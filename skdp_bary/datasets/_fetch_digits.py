@@ -1,8 +1,12 @@
 """Images of digits and of clothes, downloaded from OpenML by scikit-learn."""
 
+from __future__ import annotations
+
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 from urllib.error import URLError
 
 import numpy as np
@@ -31,15 +35,15 @@ _SETS = {
 
 
 def fetch_digits_images(
-    name="mnist",
+    name: Literal["mnist", "usps", "fashion"] = "mnist",
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=False,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Any:
     """Load MNIST, USPS or Fashion-MNIST, downloading them from OpenML if necessary.
 
     ``sklearn.datasets.fetch_openml`` downloads, checks and keeps the files. Pixels are brought to

@@ -1,6 +1,10 @@
 """Gowalla and Brightkite, downloaded."""
 
+from __future__ import annotations
+
+import os
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from .._optional import import_optional
 from ..privacy._checks import check_option
@@ -25,17 +29,17 @@ _SITES = {
 
 
 def fetch_snap_checkins(
-    name="gowalla",
+    name: Literal["gowalla", "brightkite"] = "gowalla",
     *,
-    subset="paper",
-    data_home=None,
-    download_if_missing=True,
-    checksum=None,
-    return_X_y=False,
-    as_frame=False,
-    n_retries=3,
-    delay=1.0,
-):
+    subset: Literal["paper", "all"] = "paper",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    checksum: str | None = None,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Any:
     """Load check-ins of Gowalla or Brightkite, downloading them if necessary.
 
     The files come from the Stanford network analysis project and are some ten to a hundred

@@ -1,9 +1,16 @@
 """Looks at an invented picture."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..privacy._checks import check_integer, check_real
+
+if TYPE_CHECKING:
+    from .._types import RandomState
 
 GAZE_BOUNDS = ((0.0, 0.0), (640.0, 480.0))
 
@@ -18,7 +25,9 @@ _THINGS = (
 _CENTER_SHARE = 0.15  # people look at the middle of any picture
 
 
-def make_gaze(n_people=50, *, mean_looks=20.0, random_state=None):
+def make_gaze(
+    n_people: int = 50, *, mean_looks: float = 20.0, random_state: RandomState | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Generate where people look at a picture of 640 by 480 pixels.
 
     The picture, always the same, shows a sun over hills and three things before them. Every person

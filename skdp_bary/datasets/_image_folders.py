@@ -1,8 +1,13 @@
 """Folders of images in the formats of CelebA, VisDA and Office-31, read when they are needed."""
 
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,11 +50,11 @@ class ImageFiles:
         return len(self.paths)
 
     @cached_property
-    def n_features(self):
+    def n_features(self) -> int:
         """Length of a row."""
         return int(np.prod(self.image_shape))
 
-    def rows(self, places):
+    def rows(self, places: Any) -> np.ndarray:
         """Return the images at some places as rows.
 
         Parameters
@@ -63,7 +68,13 @@ class ImageFiles:
         found = [self._row(self.paths[place]) for place in places]
         return np.array(found).reshape(len(found), self.n_features)
 
-    def chunks(self, encode=None, *, with_labels=False, chunk_rows=_CHUNK_ROWS):
+    def chunks(
+        self,
+        encode: Callable[..., Any] | None = None,
+        *,
+        with_labels: bool = False,
+        chunk_rows: int = _CHUNK_ROWS,
+    ) -> Callable[..., Any]:
         """Return a function that reads the images chunk by chunk, as ``fit`` takes it.
 
         Parameters
@@ -102,7 +113,13 @@ class ImageFiles:
             return np.asarray(image, dtype=np.float64).ravel() / 255.0
 
 
-def load_celeba_images(path, *, split="train", attribute=None, image_shape=(64, 64, 3)):
+def load_celeba_images(
+    path: str | os.PathLike,
+    *,
+    split: Literal["train", "validation", "test"] = "train",
+    attribute: str | None = None,
+    image_shape: Any = (64, 64, 3),
+) -> ImageFiles:
     """Find the images of CelebA in their folder.
 
     Parameters
@@ -143,7 +160,12 @@ def load_celeba_images(path, *, split="train", attribute=None, image_shape=(64, 
     return _files([path / "img_align_celeba" / name for name in names], labels, image_shape)
 
 
-def load_visda_images(path, domain="train", *, image_shape=(64, 64, 3)):
+def load_visda_images(
+    path: str | os.PathLike,
+    domain: Literal["train", "validation", "test"] = "train",
+    *,
+    image_shape: Any = (64, 64, 3),
+) -> ImageFiles:
     """Find the images of one domain of VisDA 2017 in their folder.
 
     Parameters
@@ -175,7 +197,12 @@ def load_visda_images(path, domain="train", *, image_shape=(64, 64, 3)):
     return _files([folder / name for name, _ in entries], labels, image_shape)
 
 
-def load_office31_images(path, domain="amazon", *, image_shape=(64, 64, 3)):
+def load_office31_images(
+    path: str | os.PathLike,
+    domain: Literal["amazon", "dslr", "webcam"] = "amazon",
+    *,
+    image_shape: Any = (64, 64, 3),
+) -> ImageFiles:
     """Find the images of one domain of Office-31 in their folder.
 
     Parameters

@@ -1,16 +1,29 @@
 """Mixtures of Gaussians: the papers' four corners, and images made of spots."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..privacy._checks import check_integer, check_real
+
+if TYPE_CHECKING:
+    from .._types import RandomState
 
 CORNERS_BOUND = 0.75
 _CORNERS = np.array([[0.25, 0.25], [0.25, -0.25], [-0.25, 0.25], [-0.25, -0.25]])
 _WIDTHS = (0.02, 0.1)  # of a spot, in sides of an image
 
 
-def make_corners(n_samples=1000, *, n_features=10, scale=0.1, random_state=None):
+def make_corners(
+    n_samples: int = 1000,
+    *,
+    n_features: int = 10,
+    scale: float = 0.1,
+    random_state: RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Generate four equal Gaussians at (+-0.25, +-0.25, 0, ..., 0).
 
     The synthetic experiment of the papers on private barycenters, in ten dimensions. Where only two
@@ -52,7 +65,13 @@ def make_corners(n_samples=1000, *, n_features=10, scale=0.1, random_state=None)
     return X.clip(-CORNERS_BOUND, CORNERS_BOUND), y
 
 
-def make_gaussian_images(n_images=4, *, n_rows=2000, n_spots=1, random_state=None):
+def make_gaussian_images(
+    n_images: int = 4,
+    *,
+    n_rows: int = 2000,
+    n_spots: int = 1,
+    random_state: RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Generate images in the unit square, each a mixture of Gaussian spots.
 
     Every spot has a mean and a covariance of its own, drawn at random. An image of one spot is the

@@ -1,9 +1,16 @@
 """A population in an invented country, with public classes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..privacy._checks import check_integer, check_real
+
+if TYPE_CHECKING:
+    from .._types import RandomState
 
 COUNTRY_BOUNDS = ((0.0, 0.0), (57.0, 25.0))
 
@@ -13,7 +20,13 @@ _RURAL_SHARE = 0.25
 _COAST_SHARE = 0.6
 
 
-def make_population(n_samples=10_000, *, n_classes=3, contrast=2.0, random_state=None):
+def make_population(
+    n_samples: int = 10_000,
+    *,
+    n_classes: int = 3,
+    contrast: float = 2.0,
+    random_state: RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Generate the positions of people in a country of 57 by 25 degrees, in public classes.
 
     The map is always the same: metropolitan areas of very different sizes, most of them along the

@@ -1,9 +1,13 @@
 """Fixation files of the SALICON data set."""
 
+from __future__ import annotations
+
 import gzip
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
@@ -13,7 +17,7 @@ _CHARACTERS = 1 << 20  # read at once
 _BETWEEN = re.compile(r"[\s,]*")
 
 
-def load_salicon_fixations(path, *, images=None):
+def load_salicon_fixations(path: str | os.PathLike, *, images: list | None = None) -> Any:
     """Load where people looked at images, from a file of one of SALICON's two formats.
 
     The first release has one JSON file for all images: ``fixations_train2014.json``, with

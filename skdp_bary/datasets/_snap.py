@@ -1,8 +1,12 @@
 """Check-in files of the Stanford network analysis project."""
 
+from __future__ import annotations
+
 import gzip
+import os
 import warnings
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -12,7 +16,9 @@ from ..geometry._domains import check_domain
 _BLOCK = 1 << 16  # lines parsed together
 
 
-def load_snap_checkins(path, *, bounds=None, start=None, stop=None):
+def load_snap_checkins(
+    path: str | os.PathLike, *, bounds: Any = None, start: Any = None, stop: Any = None
+) -> Any:
     """Load check-ins from a file of the format of SNAP's loc-Gowalla and loc-Brightkite.
 
     A line holds user, time, latitude, longitude and place, separated by tabs. The file is read as

@@ -1,10 +1,13 @@
 """The one fit of every private estimator."""
 
+from __future__ import annotations
+
 import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,6 +32,9 @@ from ._alone import fitted_alone
 from ._bridge import asks_by_step, step_by_step
 from ._face.guarantee import Guarantee, GuaranteeRepr, width_of
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
@@ -97,7 +103,14 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
 
     _parameter_rules = PRIVACY_RULES
 
-    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+    def fit(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+    ) -> Self:
         """Release what this estimator needs to know about the rows, and compute on the release.
 
         Parameters
@@ -156,7 +169,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
                 raise told
         return self
 
-    def privacy_plan(self, n_features):
+    def privacy_plan(self, n_features: int) -> Plan:
         """Return what a fit on `n_features` features will release and charge.
 
         Parameters

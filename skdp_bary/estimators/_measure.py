@@ -1,8 +1,12 @@
 """PrivateMeasure: a weighted discrete measure close to the data in Wasserstein distance."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parameters import PRIVACY_RULES, Integer, Option
@@ -19,6 +23,11 @@ from ._denoise.trees import HaarMethod, by_level, cell_support
 from ._denoise.tuning import TREES
 from ._face.frames import as_dataframe
 from ._face.misfit import warn_of_border
+
+if TYPE_CHECKING:
+    from .._types import Neighbors, RandomState
+    from ..geometry._domains import Bounds
+    from ..privacy.ledger.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 METHODS = {
@@ -150,17 +159,17 @@ class PrivateMeasure(BasePrivateEstimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        bounds=None,
-        depth="auto",
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        depth: Any = "auto",
         *,
-        method="haar",
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        method: Literal["haar", "least_squares", "pmm"] = "haar",
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -171,7 +180,9 @@ class PrivateMeasure(BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def sample(self, n_samples=1, random_state=None, *, as_frame=False):
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState | None = None, *, as_frame: bool = False
+    ) -> Any:
         """Draw synthetic rows: a cell by its weight, then a point uniformly inside it.
 
         The draws are post-processing of the release: they cost nothing, whatever their number.
@@ -198,7 +209,7 @@ class PrivateMeasure(BasePrivateEstimator):
         X = rng.permutation(X)
         return as_dataframe(self, X) if as_frame else X
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Return the logarithm of the density of the released measure at each row.
 
         The density is constant inside a cell. One person's worth of the uniform distribution on
@@ -229,7 +240,7 @@ class PrivateMeasure(BasePrivateEstimator):
         relative = self.total_ * mass / np.maximum(share, 1e-300) + 1.0
         return np.log(relative) - math.log(self.total_ + 1.0) - self.domain_.log_volume
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: None = None) -> float:
         """Return the mean of ``score_samples(X)``.
 
         Parameters
@@ -244,7 +255,7 @@ class PrivateMeasure(BasePrivateEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def to_measure(self):
+    def to_measure(self) -> DiscreteMeasure:
         """Return the release as a discrete measure for transport.
 
         Returns

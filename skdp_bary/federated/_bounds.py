@@ -9,6 +9,8 @@ E[q**(c - 1)], with c the number of connected components of people under a rando
 the slots. So the total variation distance is at most ``sqrt(E[q**(c - 1)] - 1) / 2``.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -18,7 +20,7 @@ _ROUNDING = 1.0 + 1e-6  # of sums of floats whose logs are off by up to 1e-8
 _MAX_PEOPLE = 20_000
 
 
-def shuffle_distance(n_people, n_messages, modulus):
+def shuffle_distance(n_people: int, n_messages: int, modulus: int) -> np.ndarray:
     """Return a bound on what shuffled shares tell beyond the sum, for 1 to n people.
 
     Parameters

@@ -1,11 +1,15 @@
 """The shuffle protocol: a public plan, clients who send shares, an analyzer who adds them up."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .._parameters import (
@@ -31,6 +35,9 @@ from ..summaries.rows.sampling import random_order
 from ..summaries.trees.partition import Partition, QuadGrid
 from ._bounds import shuffle_distance
 from ._polya import polya_sampler
+
+if TYPE_CHECKING:
+    from .._types import RandomState, Rows
 
 MAX_DEPTH = 10
 _MOST_PEOPLE = 20_000
@@ -150,22 +157,22 @@ class ShufflePlan:
         return rebuilt(self)
 
     @property
-    def n_cells(self):
+    def n_cells(self) -> int:
         """Number of cells of all partitions."""
         return sum(len(p) for p in self.partitions)
 
     @property
-    def rate(self):
+    def rate(self) -> Any:
         """Rate of the discrete Laplace noise on a cell, a fraction per unit."""
         return exact(self.epsilon) / (len(self.partitions) * self.units)
 
     @property
-    def bytes_per_person(self):
+    def bytes_per_person(self) -> Any:
         """Bytes that one participant sends: a cell and a share in each message."""
         bits = math.ceil(math.log2(self.n_cells)) + self.modulus.bit_length() - 1
         return math.ceil(bits / 8) * self.n_messages * self.n_cells
 
-    def distance(self, n_messages):
+    def distance(self, n_messages: int) -> Any:
         """Return the largest distance from the simulator, for any number of honest participants.
 
         Parameters
@@ -215,11 +222,11 @@ class ShuffleClient:
         "random_state": PRIVACY_RULES["random_state"],
     }
 
-    def __init__(self, plan, random_state=None):
+    def __init__(self, plan: ShufflePlan, random_state: RandomState | None = None) -> None:
         self.plan = plan
         self.random_state = random_state
 
-    def messages(self, X, sample_weight=None):
+    def messages(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> np.ndarray:
         """Return the messages of one round: all of them must be sent, whatever the rows are.
 
         Parameters
@@ -272,7 +279,7 @@ class ShuffleClient:
         return np.concatenate(counts)
 
 
-def shuffle_messages(batches, random_state=None):
+def shuffle_messages(batches: Any, random_state: RandomState | None = None) -> np.ndarray:
     """Mix the messages of all participants, as the trusted shuffler does.
 
     Parameters
@@ -338,13 +345,19 @@ class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
         "earlier": Having("a fitted ShuffleAnalyzer", ("measurements_",)) | None,
     }
 
-    def __init__(self, plan, bandwidth=1 / 32, reconstruction="posterior", earlier=None):
+    def __init__(
+        self,
+        plan: ShufflePlan,
+        bandwidth: float = 1 / 32,
+        reconstruction: Literal["posterior", "l1"] = "posterior",
+        earlier: ShuffleAnalyzer | None = None,
+    ) -> None:
         self.plan = plan
         self.bandwidth = bandwidth
         self.reconstruction = reconstruction
         self.earlier = earlier
 
-    def fit(self, messages, y=None):
+    def fit(self, messages: np.ndarray, y: Rows | None = None) -> Self:
         """Rebuild the heatmap from the messages of one round.
 
         Parameters

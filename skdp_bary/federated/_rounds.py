@@ -1,10 +1,14 @@
 """Two rounds of messages: where to look closely follows from a coarse look. And simulations."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Number, check_parameters
@@ -23,6 +27,9 @@ from ._protocol import (
     rebuilt,
     warn_if_seeded,
 )
+
+if TYPE_CHECKING:
+    from .._types import RandomState
 
 _METHOD = AdaptiveMethod()
 
@@ -90,11 +97,11 @@ class ShuffleRounds:
         return rebuilt(self)
 
     @cached_property
-    def first(self):
+    def first(self) -> Any:
         """Plan of the first round: all cells of one level."""
         return self._plan("coarse", levels=(_METHOD.first_level(self._setting()),))
 
-    def second(self, analyzer):
+    def second(self, analyzer: ShuffleAnalyzer) -> ShufflePlan:
         """Return the plan of the second round.
 
         Parameters
@@ -141,7 +148,13 @@ class ShuffleRounds:
         )
 
 
-def simulate_shuffle(plan, X, groups=None, *, random_state=None):
+def simulate_shuffle(
+    plan: ShufflePlan | ShuffleRounds,
+    X: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    random_state: RandomState | None = None,
+) -> ShuffleAnalyzer:
     """Run the protocol with all participants in one process, with real messages.
 
     Parameters

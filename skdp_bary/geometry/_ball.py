@@ -1,10 +1,14 @@
 """The Euclidean ball as a public domain."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._domains import (
     LARGEST,
@@ -19,6 +23,9 @@ from ._domains import (
 )
 from ._grid import all_cells, cell_boxes, check_shape
 from ._rowwise import as_rows, row_blocks, row_norms, unit_rows
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 _SUB_POINTS = 64
 
@@ -42,7 +49,7 @@ class Ball(Domain):
            [0.1, 0.2]])
     """
 
-    def __init__(self, center, radius):
+    def __init__(self, center: ArrayLike, radius: float) -> None:
         if np.ndim(center) == 0:
             raise ValueError(f"center must hold one number per feature, got {center!r}.")
         self._center = check_vector(center, "center", np.size(center))
@@ -52,38 +59,38 @@ class Ball(Domain):
         check_widths(self._low, self._high)
 
     @property
-    def low(self):
+    def low(self) -> Any:
         """Lower corner of the bounding box."""
         return self._low
 
     @property
-    def high(self):
+    def high(self) -> Any:
         """Upper corner of the bounding box."""
         return self._high
 
     @property
-    def center(self):
+    def center(self) -> np.ndarray:
         """Middle of the ball."""
         return self._center
 
     @property
-    def radius(self):
+    def radius(self) -> float:
         """Radius of the ball."""
         return self._radius
 
-    def radius_about(self, center):
+    def radius_about(self, center: Any) -> Any:
         """Return the distance from `center` to the farthest point of the ball, rounded up."""
         center = check_vector(center, "center", self.n_features)
         offsets = (Fraction(a) - Fraction(b) for a, b in zip(center, self._center, strict=True))
         offset = root_above(sum(z * z for z in offsets))
         return self._radius if offset == 0.0 else math.nextafter(offset + self._radius, math.inf)
 
-    def diameter(self, p=2):
+    def diameter(self, p: int = 2) -> Any:
         """Return the diameter of the ball in the l_p distance, `p` >= 1 or infinity."""
         stretch = max(0.0, 1 / check_order(p) - 0.5)
         return 2 * self._radius * self.n_features**stretch
 
-    def contains(self, X):
+    def contains(self, X: Rows) -> np.ndarray:
         """Return which rows lie in the ball, its surface included."""
         X = as_rows(X, self.n_features)
         inside = np.empty(len(X), dtype=bool)
@@ -91,7 +98,7 @@ class Ball(Domain):
             inside[rows] = self._holds(X[rows])
         return inside
 
-    def clip(self, X):
+    def clip(self, X: Rows) -> np.ndarray:
         """Return the nearest point of the ball to each row."""
         clipped = np.add(as_rows(X, self.n_features), 0.0, order="C")
         for rows in row_blocks(*clipped.shape):
@@ -101,13 +108,13 @@ class Ball(Domain):
                 block[outside] = self._pull(block[outside])
         return clipped
 
-    def sample(self, n, rng):
+    def sample(self, n: Any, rng: Any) -> Any:
         """Draw `n` points uniformly from the ball."""
         direction, _ = unit_rows(rng.standard_normal((n, self.n_features)))
         length = self._radius * rng.random((n, 1)) ** (1 / self.n_features)
         return self.clip(self._center + direction * (length / row_norms(direction)[:, None]))
 
-    def cell_prior(self, shape):
+    def cell_prior(self, shape: Any) -> Any:
         """Return each cell's share of the volume of the ball, for a grid of `shape` cells.
 
         Cells that the surface cuts are measured on about 64 points each (one point above six
@@ -146,13 +153,13 @@ class Ball(Domain):
         return pulled
 
     @property
-    def log_volume(self):
+    def log_volume(self) -> Any:
         """Natural logarithm of the volume."""
         half = self.n_features / 2
         unit = half * math.log(math.pi) - math.lgamma(half + 1)
         return unit + self.n_features * math.log(self._radius)
 
-    def cell_points(self, cells, shape):
+    def cell_points(self, cells: Any, shape: Any) -> Any:
         """Return a point of the ball for each cell, inside the cell where they meet."""
         return self._measure(cells, shape)[1]
 

@@ -1,15 +1,22 @@
 """Public domains: the sets that rows are clipped to. Nothing here has seen data."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._grid import all_cells, cell_boxes, check_cells, check_shape
 from ._rowwise import as_rows, row_blocks
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
@@ -17,6 +24,9 @@ _FARTHEST = 1e30  # of the rows of an estimator: fourth powers, times persons, a
 _NARROWEST = 1e-30
 _FINEST = 2.0**-32  # width relative to the coordinates: 2**20 floats lie across
 _REJECTION_ROUNDS = 200
+
+# what `bounds` may be: one pair of numbers or arrays, or a domain
+Bounds: TypeAlias = "Domain | tuple[ArrayLike, ArrayLike] | list[Any] | np.ndarray"
 
 
 class Domain(ABC):
@@ -27,20 +37,20 @@ class Domain(ABC):
 
     @property
     @abstractmethod
-    def low(self):
+    def low(self) -> Any:
         """Lower corner of the bounding box, shape (n_features,)."""
 
     @property
     @abstractmethod
-    def high(self):
+    def high(self) -> Any:
         """Upper corner of the bounding box, shape (n_features,)."""
 
     @abstractmethod
-    def contains(self, X):
+    def contains(self, X: Rows) -> np.ndarray:
         """Return which rows lie in the domain, as a boolean array."""
 
     @abstractmethod
-    def clip(self, X):
+    def clip(self, X: Rows) -> np.ndarray:
         """Return a float64 copy of `X` whose rows all lie in the domain.
 
         Rows inside are unchanged. The result for a row is a function of that row alone, bit for
@@ -48,7 +58,7 @@ class Domain(ABC):
         """
 
     @abstractmethod
-    def sample(self, n, rng):
+    def sample(self, n: Any, rng: Any) -> Any:
         """Draw `n` points uniformly; `rng` is a numpy Generator or RandomState."""
 
     @abstractmethod
@@ -57,11 +67,11 @@ class Domain(ABC):
 
     @property
     @abstractmethod
-    def log_volume(self):
+    def log_volume(self) -> Any:
         """Natural logarithm of the volume."""
 
     @abstractmethod
-    def cell_points(self, cells, shape):
+    def cell_points(self, cells: Any, shape: tuple) -> Any:
         """Return a representative point of the domain for each of the given cells.
 
         Parameters
@@ -73,21 +83,21 @@ class Domain(ABC):
         """
 
     @property
-    def n_features(self):
+    def n_features(self) -> int:
         """Number of coordinates of a row."""
         return self.low.shape[0]
 
     @cached_property
-    def center(self):
+    def center(self) -> np.ndarray:
         """Middle of the bounding box."""
         return frozen(self.low + (self.high - self.low) / 2)
 
     @cached_property
-    def radius(self):
+    def radius(self) -> float:
         """Upper bound of the Euclidean distance from `center` to any point of the domain."""
         return self.radius_about(self.center)
 
-    def radius_about(self, center):
+    def radius_about(self, center: Any) -> Any:
         """Return an upper bound of the Euclidean distance from `center` to any point inside.
 
         The distance to the farthest corner of the bounding box, exact and rounded up.
@@ -106,7 +116,7 @@ class Domain(ABC):
         )
         return root_above(Fraction(square, unit**2))
 
-    def diameter(self, p=2):
+    def diameter(self, p: int = 2) -> Any:
         """Return the diameter of the bounding box in the l_p distance, `p` >= 1 or infinity."""
         p = check_order(p)
         width = self.high - self.low
@@ -115,7 +125,7 @@ class Domain(ABC):
             return float(largest)
         return float(largest * np.sum((width / largest) ** p) ** (1 / p))
 
-    def cell_prior(self, shape):
+    def cell_prior(self, shape: Any) -> Any:
         """Return each cell's share of the volume of the domain, for a grid of `shape` cells.
 
         The grid divides the bounding box evenly. The shares are public and add up to one.
@@ -123,7 +133,7 @@ class Domain(ABC):
         shape = check_shape(shape, self.n_features)
         return np.full(shape, 1.0 / math.prod(shape))
 
-    def cell_centroids(self, shape):
+    def cell_centroids(self, shape: Any) -> Any:
         """Return one point of the domain for each cell of a grid, shape ``(*shape, n_features)``.
 
         The point is the centroid of the part of the cell inside the domain where that is itself
@@ -137,7 +147,7 @@ class Domain(ABC):
             points[rows] = self.cell_points(cells[rows], shape)
         return points.reshape(*shape, self.n_features)
 
-    def sample_in_cells(self, cells, shape, rng):
+    def sample_in_cells(self, cells: Any, shape: tuple, rng: Any) -> np.ndarray:
         """Draw one point uniformly from the part inside the domain of each given cell.
 
         Parameters
@@ -201,7 +211,7 @@ class Box(Domain):
     array([[4., 1.]])
     """
 
-    def __init__(self, low, high):
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         if np.ndim(low) == 0 and np.ndim(high) == 0:
             raise ValueError(
                 f"low and high must hold one number per feature, got low={low!r}, high={high!r}."
@@ -212,37 +222,37 @@ class Box(Domain):
         check_widths(self._low, self._high)
 
     @property
-    def low(self):
+    def low(self) -> Any:
         """Lower bound of each feature."""
         return self._low
 
     @property
-    def high(self):
+    def high(self) -> Any:
         """Upper bound of each feature."""
         return self._high
 
-    def contains(self, X):
+    def contains(self, X: Rows) -> np.ndarray:
         """Return which rows lie in the box, bounds included."""
         X = as_rows(X, self.n_features)
         return ((self._low <= X) & (self._high >= X)).all(axis=1)
 
-    def clip(self, X):
+    def clip(self, X: Rows) -> np.ndarray:
         """Return the nearest point of the box to each row."""
         clipped = np.clip(as_rows(X, self.n_features), self._low, self._high, order="C")
         clipped += 0.0  # minimum and maximum may return either zero; adding 0.0 leaves only +0.0
         return clipped
 
-    def sample(self, n, rng):
+    def sample(self, n: Any, rng: Any) -> Any:
         """Draw `n` points uniformly from the box."""
         uniform = rng.random((n, self.n_features))
         return self.clip(self._low + (self._high - self._low) * uniform)
 
     @property
-    def log_volume(self):
+    def log_volume(self) -> Any:
         """Natural logarithm of the volume."""
         return float(np.log(self._high - self._low).sum())
 
-    def cell_points(self, cells, shape):
+    def cell_points(self, cells: Any, shape: Any) -> Any:
         """Return the middle of each cell."""
         lower, upper = cell_boxes(cells, self._low, self._high, shape)
         return lower + (upper - lower) / 2
@@ -257,7 +267,7 @@ class Box(Domain):
         return f"Box(low={short(self._low)}, high={short(self._high)})"
 
 
-def check_domain(bounds, n_features):
+def check_domain(bounds: Any, n_features: int) -> Domain:
     """Return `bounds` as a public domain of `n_features` features, or raise.
 
     Parameters

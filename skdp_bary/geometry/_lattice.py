@@ -4,15 +4,21 @@ Noise is drawn on integers, so rows become integers before anything is added up.
 do not depend on order, chunks or machines, and how far one row can move them is an exact integer.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._domains import Domain, check_vector
 from ._rowwise import as_table, row_blocks
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 MAX_CELL_BITS = 52
 MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds integers exactly
@@ -77,26 +83,26 @@ class CentredLattice:
         object.__setattr__(self, "center", tuple(center.tolist()))
 
     @cached_property
-    def step(self):
+    def step(self) -> float:
         """Width of one lattice unit."""
         return self.domain.radius_about(self._center) / 2**self.bits
 
     @cached_property
-    def row_linf(self):
+    def row_linf(self) -> Any:
         """Largest absolute value of each coordinate."""
         return tuple(int(value) for value in self._largest)
 
     @cached_property
-    def row_l2_squared(self):
+    def row_l2_squared(self) -> Any:
         """Largest squared L2 norm of an integer row."""
         return min(4**self.bits, sum(value * value for value in self.row_linf))
 
     @cached_property
-    def row_l1(self):
+    def row_l1(self) -> Any:
         """Largest L1 norm of an integer row, at most ``sqrt(n_features)`` times the L2 norm."""
         return min(sum(self.row_linf), math.isqrt(self.domain.n_features * self.row_l2_squared))
 
-    def quantise(self, X):
+    def quantise(self, X: Rows) -> Any:
         """Return the integer offsets of each row as int64, a function of that row alone."""
         X = as_table(X, self.domain.n_features)
         units = np.empty(X.shape, dtype=np.int64)
@@ -104,7 +110,7 @@ class CentredLattice:
             units[rows] = self._bounded(self._offsets(self.domain.clip(X[rows])))
         return units
 
-    def restore(self, units):
+    def restore(self, units: Any) -> Any:
         """Return the points that integer rows stand for."""
         return self._center + self.step * np.asarray(units, dtype=np.float64)
 

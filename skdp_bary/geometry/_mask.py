@@ -1,11 +1,14 @@
 """A land mask: the inside of polygons in the plane."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import math
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from ._domains import Box, Domain
 from ._grid import all_cells, cell_boxes, cell_indices, check_shape
 from ._polygons import EdgeColumns, edges_of, measure_cells, read_rings, touched_cells
 from ._rowwise import as_rows, row_blocks
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 _SUB_SIDE = 16
 
@@ -52,7 +58,7 @@ class Mask(Domain):
            [0.25, 0.25]])
     """
 
-    def __init__(self, polygons, resolution=1024):
+    def __init__(self, polygons: Any, resolution: Any = 1024) -> None:
         self._rings = tuple(read_rings(polygons))
         points = np.concatenate(self._rings)
         self._box = Box(points.min(axis=0), points.max(axis=0))
@@ -60,7 +66,7 @@ class Mask(Domain):
         self._resolution = check_shape(sizes, 2, name="resolution")
 
     @classmethod
-    def from_geojson(cls, source, resolution=1024):
+    def from_geojson(cls, source: Any, resolution: int = 1024) -> Any:
         """Read polygons from a GeoJSON mapping, or from a file that may end in ``.gz``."""
         if not isinstance(source, dict):
             path = Path(source)
@@ -70,21 +76,21 @@ class Mask(Domain):
         return cls(source, resolution)
 
     @property
-    def low(self):
+    def low(self) -> Any:
         """Lower corner of the bounding box."""
         return self._box.low
 
     @property
-    def high(self):
+    def high(self) -> Any:
         """Upper corner of the bounding box."""
         return self._box.high
 
     @property
-    def resolution(self):
+    def resolution(self) -> Any:
         """Raster cells along each axis."""
         return self._resolution
 
-    def contains(self, X):
+    def contains(self, X: Rows) -> np.ndarray:
         """Return which points lie inside the polygons."""
         X = as_rows(X, 2)
         boxed = self._box.contains(X)
@@ -96,7 +102,7 @@ class Mask(Domain):
         inside[unsure] = self._edge_columns.contain(X[unsure])
         return inside
 
-    def clip(self, X):
+    def clip(self, X: Rows) -> np.ndarray:
         """Return each point if it is inside, else the public point of the nearest land cell.
 
         Points outside the bounding box are first moved to the nearest point of the box.
@@ -109,7 +115,7 @@ class Mask(Domain):
             clipped[outside] = points[nearest[tuple(cells.T)]]
         return clipped
 
-    def sample(self, n, rng):
+    def sample(self, n: Any, rng: Any) -> Any:
         """Draw `n` points uniformly from the inside of the polygons."""
         full, border = self._raster
         candidates = np.argwhere(full | border)
@@ -122,12 +128,12 @@ class Mask(Domain):
             todo = todo[~self.contains(points[todo])]
         return points
 
-    def cell_prior(self, shape):
+    def cell_prior(self, shape: Any) -> Any:
         """Return each cell's share of the area inside the polygons."""
         share, *_ = self._measure(check_shape(shape, 2))
         return share / share.sum()
 
-    def cell_centroids(self, shape):
+    def cell_centroids(self, shape: Any) -> Any:
         """Return one point inside the polygons for each cell, shape ``(*shape, 2)``.
 
         The centroid of the land of the cell where that is inside, else another land point of the
@@ -206,12 +212,12 @@ class Mask(Domain):
         return best, found
 
     @cached_property
-    def log_volume(self):
+    def log_volume(self) -> Any:
         """Natural logarithm of the area inside the polygons."""
         share, _, _ = measure_cells(self._edges, self.low, self.high, (64, 64))
         return math.log(share.mean()) + self._box.log_volume
 
-    def cell_points(self, cells, shape):
+    def cell_points(self, cells: Any, shape: Any) -> Any:
         """Return the point of each cell that `cell_centroids` names."""
         return self.cell_centroids(shape)[tuple(cells.T)]
 

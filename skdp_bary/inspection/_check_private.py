@@ -1,6 +1,9 @@
 """check_private: walk a pipeline and say of every step whether it keeps the guarantee."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import Any
 
 from sklearn.pipeline import Pipeline
 
@@ -15,7 +18,7 @@ from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
 
-def check_private(estimator, *, strict=False):
+def check_private(estimator: Any, *, strict: bool = False) -> PrivacyReport:
     """Say of an estimator, or of every step of a pipeline, whether fitting it is private.
 
     Parameters

@@ -5,8 +5,11 @@ explain it, the mechanism is not as private as it says. Events are chosen on one
 and exact binomial (Clopper-Pearson) intervals are computed on the other half.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -46,17 +49,17 @@ class LowerBoundReport:
 
 
 def epsilon_lower_bound(
-    mechanism,
-    data,
-    neighbor,
+    mechanism: Any,
+    data: Any,
+    neighbor: Any,
     *,
-    extract=None,
-    n_runs=1000,
-    delta=0.0,
-    confidence=0.95,
-    random_state=None,
-    callback=None,
-):
+    extract: Callable[..., Any] | None = None,
+    n_runs: int = 1000,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> LowerBoundReport:
     """Bound from below the epsilon of any randomized mechanism, by running it many times.
 
     Parameters

@@ -5,11 +5,15 @@ new noise, so that every later question is asked as it was. What still differs b
 is what the noise has to hide.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..privacy._checks import exact
 from ..privacy._neighbors import ADD_REMOVE
@@ -72,18 +76,18 @@ class ReplayReport:
     fit_violations: tuple
 
     @property
-    def violations(self):
+    def violations(self) -> Any:
         """Everything that contradicts the guarantee, in words."""
         own = [f"{step.name}: {text}" for step in self.steps for text in step.violations]
         return self.fit_violations + tuple(own)
 
     @property
-    def holds(self):
+    def holds(self) -> Any:
         """Whether nothing on these two data sets contradicts the guarantee."""
         return not self.violations
 
     @property
-    def tightness(self):
+    def tightness(self) -> Any:
         """Largest ratio of realised to allowed loss over the steps; 0 without steps."""
         return max((step.ratio for step in self.steps), default=0.0)
 
@@ -96,17 +100,17 @@ class ReplayReport:
 
 
 def replay_sensitivity(
-    estimator,
-    X,
-    neighbor,
+    estimator: Any,
+    X: Any,
+    neighbor: Any,
     *,
-    y=None,
-    neighbor_y=None,
-    groups=None,
-    neighbor_groups=None,
-    sample_weight=None,
-    neighbor_sample_weight=None,
-):
+    y: ArrayLike | None = None,
+    neighbor_y: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighbor_groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    neighbor_sample_weight: ArrayLike | None = None,
+) -> ReplayReport:
     """Measure what the noise of a fit has to hide between two neighboring data sets.
 
     A clone of the estimator is fitted on `X` and its releases are recorded. Another clone is fitted

@@ -1,7 +1,10 @@
 """What check_private found, as an object, as text and in notebooks."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
@@ -47,7 +50,7 @@ class PrivacyReport:
     steps: tuple
 
     @property
-    def ok(self):
+    def ok(self) -> Any:
         """Whether nothing leaks and nothing is unknown."""
         return all(step.verdict in (PRIVATE, PUBLIC) for step in self.steps)
 

@@ -6,9 +6,12 @@ left, and a crash would leave a release without its charge. So here ``check`` ch
 ``spend`` of the same call only confirms what was charged.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
 import warnings
+from typing import TYPE_CHECKING, Any, Self
 
 from .._optional import import_optional
 from ..exceptions import PrivacyWarning, RelationError
@@ -17,6 +20,9 @@ from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ..privacy.ledger.accountant import check_accountant
 from ..privacy.ledger.entry import SPEND
 from ..privacy.ledger.spending import BudgetPart
+
+if TYPE_CHECKING:
+    from ..privacy.ledger.spending import SharedBudget
 
 _LIBRARY = import_optional("diffprivlib", "peers", "DiffprivlibAccountant")
 _NOTE = "as stated by diffprivlib"
@@ -76,7 +82,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     >>> shared = DiffprivlibAccountant(budget)  # doctest: +SKIP
     """
 
-    def __init__(self, accountant):
+    def __init__(self, accountant: SharedBudget | None) -> None:
         self.accountant = _check_sizes_public(check_accountant(accountant))
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
@@ -89,27 +95,27 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
             )
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         """Ceiling of the privacy loss."""
         return self.accountant.epsilon
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         """Ceiling of the failure probability."""
         return self.accountant.delta
 
     @property
-    def slack(self):
+    def slack(self) -> Any:
         """Always 0: composition is what the budget was made with."""
         return 0.0
 
     @property
-    def spent_budget(self):
+    def spent_budget(self) -> Any:
         """The (epsilon, delta) of every entry of the budget."""
         entries = self.accountant.entries
         return [(entry.epsilon, entry.delta) for entry in entries if entry.kind == SPEND]
 
-    def check(self, epsilon, delta):
+    def check(self, epsilon: float, delta: float) -> bool:
         """Charge (epsilon, delta) now, for the release that the caller is about to make.
 
         Parameters
@@ -133,7 +139,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         self._reserved[threading.get_ident()] = (caller, epsilon, delta)
         return True
 
-    def spend(self, epsilon, delta):
+    def spend(self, epsilon: float, delta: float) -> Self:
         """Confirm what the same function has just charged with :meth:`check`, or else charge it.
 
         Parameters
@@ -151,7 +157,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
             self.accountant.spend(epsilon, delta, who=caller.co_qualname, note=_NOTE)
         return self
 
-    def total(self, spent_budget=None, slack=None):
+    def total(self, spent_budget: None = None, slack: None = None) -> float:
         """Return what was spent.
 
         Parameters
@@ -170,7 +176,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
             )
         return _LIBRARY.utils.Budget(*self.accountant.total())
 
-    def remaining(self, k=1):
+    def remaining(self, k: int = 1) -> float:
         """Return an (epsilon, delta) that each of `k` equal spends can use.
 
         Parameters

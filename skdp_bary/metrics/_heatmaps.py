@@ -1,5 +1,7 @@
 """The four metrics by which heatmaps are compared."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
@@ -12,7 +14,7 @@ _LARGEST_PLAN = 2**20  # entries: beyond, a flow on the grid is faster
 _FLOW_UNITS = 1e3  # of the largest difference, for the tolerances of the solver
 
 
-def similarity(first, second):
+def similarity(first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure) -> float:
     """Return the mass that two heatmaps share: 1 minus their total variation distance.
 
     Parameters
@@ -36,7 +38,9 @@ def similarity(first, second):
     return float(np.minimum(p, q).sum())
 
 
-def pearson_correlation(first, second):
+def pearson_correlation(
+    first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure
+) -> float:
     """Return the correlation of the values of two heatmaps over their cells.
 
     Parameters
@@ -62,7 +66,12 @@ def pearson_correlation(first, second):
     return float(np.clip(p @ q / norms, -1.0, 1.0)) if norms > 0 else float("nan")
 
 
-def kl_divergence(estimate, truth, *, regularizer=KL_REGULARIZER):
+def kl_divergence(
+    estimate: np.ndarray | DiscreteMeasure,
+    truth: np.ndarray | DiscreteMeasure,
+    *,
+    regularizer: float = KL_REGULARIZER,
+) -> float:
     """Return the regularized Kullback-Leibler divergence of an estimate from the truth.
 
     ``sum(q * log(r + q / (r + p)))`` with q the truth, p the estimate and r the regularizer, as in
@@ -96,7 +105,9 @@ def kl_divergence(estimate, truth, *, regularizer=KL_REGULARIZER):
     return float(q @ np.log(regularizer + q / (regularizer + p)))
 
 
-def earth_mover_distance(first, second, *, max_side=32):
+def earth_mover_distance(
+    first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure, *, max_side: int = 32
+) -> float:
     """Return the exact earth mover's distance with L1 ground cost.
 
     Parameters

@@ -1,9 +1,14 @@
 """What noise costs in accuracy: a tool for whoever may see the rows."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
@@ -45,8 +50,16 @@ class PrivacyUtilityCurve:
 
 
 def privacy_utility_curve(
-    estimator, X, y=None, *, epsilons, scorer=None, n_repeats=5, groups=None, callback=None
-):
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    epsilons: Any,
+    scorer: str | Callable[..., Any] | None = None,
+    n_repeats: int = 5,
+    groups: ArrayLike | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> PrivacyUtilityCurve:
     """Score an estimator at several epsilons, on the rows themselves.
 
     The owner of the rows sees what a budget buys. Every fit has a budget of its own; nothing is

@@ -1,7 +1,10 @@
 """PrivateSearchCV: choose hyper-parameters on private rows, with the choice itself private."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -25,6 +28,11 @@ from ..summaries.asking.desk import Desk, PaidSteps
 from ..summaries.asking.release import require_noise
 from ._search_parts import search_parts
 from ._trial import make_trial
+
+if TYPE_CHECKING:
+    from .._types import RandomState, Rows
+    from ..privacy.accounting.plans import Plan
+    from ..privacy.ledger.spending import SharedBudget
 
 _FAILED = (
     "A trial of the search failed; the search was charged. Which one and why is not told, because "
@@ -189,17 +197,17 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: dict | list,
         *,
-        trials="logarithmic",
-        mean_trials=None,
-        score_share=0.1,
-        epsilon=1.0,
-        delta=0.0,
-        accountant=None,
-        random_state=None,
-    ):
+        trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",
+        mean_trials: float | None = None,
+        score_share: float = 0.1,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.trials = trials
@@ -210,7 +218,14 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+    def fit(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+    ) -> Self:
         """Search among the candidates.
 
         Parameters
@@ -268,7 +283,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             self.n_features_in_ = (names if public is None else public).n_features_in_
         return self
 
-    def privacy_plan(self, n_features):
+    def privacy_plan(self, n_features: int) -> Plan:
         """Return what a fit will charge: the price of all trials and of the choice.
 
         Parameters
@@ -289,7 +304,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             trial.check(candidate.privacy_plan(n_features), params)
         return trial.plan(payer._relation(), self.epsilon, self.delta)
 
-    def privacy_advice(self, n_features):
+    def privacy_advice(self, n_features: int) -> str:
         """Return how large the noise of a score is, for the quote of a budget.
 
         Parameters
@@ -311,19 +326,19 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         )
 
     @_best_has("predict")
-    def predict(self, X):
+    def predict(self, X: Rows) -> np.ndarray:
         """Call ``predict`` of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     @_best_has("transform")
-    def transform(self, X):
+    def transform(self, X: Rows) -> np.ndarray:
         """Call ``transform`` of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
 
     @_best_has("score")
-    def score(self, X, y=None):
+    def score(self, X: Rows, y: Rows | None = None) -> float:
         """Call ``score`` of the best estimator on rows that may be published."""
         check_is_fitted(self)
         return self.best_estimator_.score(X, y)

@@ -1,11 +1,20 @@
 """BarycenterDisplay: the atoms of a private barycenter over the groups they represent."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..summaries.rows.persons import encode_labels
 from ._axes import map_aspect, matplotlib_module, open_axes
 from ._measure import NOT_PRIVATE
+
+if TYPE_CHECKING:
+    from ..estimators._barycenter.estimator import PrivateWassersteinBarycenter
+    from ..geometry._domains import Bounds
 
 _CALLER = "BarycenterDisplay"
 _INK = 3000.0  # points squared that all marks of one group cover together
@@ -66,16 +75,16 @@ class BarycenterDisplay:
 
     def __init__(
         self,
-        support,
-        measures,
-        class_names,
+        support: np.ndarray,
+        measures: list,
+        class_names: list,
         *,
-        bounds,
-        outlines=None,
-        feature_names=None,
-        title="",
-        rows=None,
-    ):
+        bounds: Bounds | None,
+        outlines: list | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+        rows: list | None = None,
+    ) -> None:
         self.support = support
         self.measures = measures
         self.class_names = class_names
@@ -86,7 +95,13 @@ class BarycenterDisplay:
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator, *, outlines=None, ax=None):
+    def from_estimator(
+        cls,
+        estimator: PrivateWassersteinBarycenter,
+        *,
+        outlines: list | None = None,
+        ax: Any = None,
+    ) -> BarycenterDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
         Parameters
@@ -105,7 +120,15 @@ class BarycenterDisplay:
         return cls(**_read_release(estimator, outlines)).plot(ax=ax)
 
     @classmethod
-    def from_comparison(cls, estimator, X, y=None, *, outlines=None, ax=None):
+    def from_comparison(
+        cls,
+        estimator: PrivateWassersteinBarycenter,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        outlines: list | None = None,
+        ax: Any = None,
+    ) -> BarycenterDisplay:
         """Draw rows beside the release, for the owner of the rows: this picture is not private.
 
         Parameters
@@ -136,7 +159,7 @@ class BarycenterDisplay:
         rows = [X[codes == code] for code in range(len(classes))]
         return cls(**release, rows=rows).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,10 +1,17 @@
 """BudgetDisplay: the ledger of a budget, release by release."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from ..privacy._neighbors import compose_parts
 from ..privacy.ledger.entry import SPEND
 from ._axes import open_axes
+
+if TYPE_CHECKING:
+    from ..privacy.ledger.accountant import BudgetAccountant
 
 _CALLER = "BudgetDisplay"
 _ASPECT = 0.6
@@ -45,14 +52,16 @@ class BudgetDisplay:
     >>> display = BudgetDisplay.from_accountant(accountant)  # doctest: +SKIP
     """
 
-    def __init__(self, entries, running, *, total, ceiling):
+    def __init__(
+        self, entries: Any, running: np.ndarray | None, *, total: float, ceiling: float
+    ) -> None:
         self.entries = entries
         self.running = running
         self.total = total
         self.ceiling = ceiling
 
     @classmethod
-    def from_accountant(cls, accountant, *, ax=None):
+    def from_accountant(cls, accountant: BudgetAccountant, *, ax: Any = None) -> BudgetDisplay:
         """Draw the ledger of an accountant.
 
         Parameters
@@ -72,7 +81,7 @@ class BudgetDisplay:
         display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

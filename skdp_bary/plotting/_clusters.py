@@ -1,9 +1,16 @@
 """ClusterDisplay: private centers, as points of the plane or as pictures."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._axes import matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from ..estimators._kmeans.estimator import PrivateKMeans
 
 _CALLER = "ClusterDisplay"
 _LARGEST_MARKER = 400.0
@@ -52,15 +59,15 @@ class ClusterDisplay:
 
     def __init__(
         self,
-        centers,
-        weights,
-        stderr,
+        centers: np.ndarray,
+        weights: np.ndarray,
+        stderr: np.ndarray,
         *,
-        coarse=None,
-        image_shape=None,
-        feature_names=None,
-        title="",
-    ):
+        coarse: np.ndarray | None = None,
+        image_shape: tuple | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+    ) -> None:
         self.centers = centers
         self.weights = weights
         self.stderr = stderr
@@ -70,7 +77,9 @@ class ClusterDisplay:
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator, *, image_shape=None, ax=None):
+    def from_estimator(
+        cls, estimator: PrivateKMeans, *, image_shape: tuple | None = None, ax: Any = None
+    ) -> ClusterDisplay:
         """Draw the centers of a fitted estimator. No rows are needed.
 
         Parameters
@@ -99,7 +108,7 @@ class ClusterDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,12 +1,18 @@
 """HeatmapDisplay: a private heatmap on a map, and how sure it is."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..estimators._heatmap.density import raster
 from ._axes import matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from ..estimators._heatmap.estimator import PrivateEMDHeatmap
 
 _CALLER = "HeatmapDisplay"
 _PICTURE_DEPTH = 10
@@ -55,8 +61,15 @@ class HeatmapDisplay:
     """
 
     def __init__(
-        self, heatmap, *, extent, outlines=None, uncertainty=None, feature_names=None, title=""
-    ):
+        self,
+        heatmap: np.ndarray,
+        *,
+        extent: tuple,
+        outlines: list | None = None,
+        uncertainty: np.ndarray | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+    ) -> None:
         self.heatmap = heatmap
         self.extent = extent
         self.outlines = outlines
@@ -65,7 +78,14 @@ class HeatmapDisplay:
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator, *, outlines=None, level=None, ax=None):
+    def from_estimator(
+        cls,
+        estimator: PrivateEMDHeatmap,
+        *,
+        outlines: list | None = None,
+        level: float | None = None,
+        ax: Any = None,
+    ) -> HeatmapDisplay:
         """Draw the heatmap of a fitted estimator. No rows are needed.
 
         Parameters
@@ -97,7 +117,7 @@ class HeatmapDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,10 +1,19 @@
 """MeasureDisplay: the cells of a private measure, in one or two dimensions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..geometry._grid import cell_boxes
 from ._axes import map_aspect, matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from ..estimators._measure import PrivateMeasure
+    from ..geometry._domains import Bounds
 
 NOT_PRIVATE = "rows (this picture is not private)"
 
@@ -57,7 +66,17 @@ class MeasureDisplay:
     >>> display = MeasureDisplay.from_estimator(measure)  # doctest: +SKIP
     """
 
-    def __init__(self, low, high, weights, *, bounds, feature_names=None, title="", rows=None):
+    def __init__(
+        self,
+        low: np.ndarray,
+        high: np.ndarray,
+        weights: np.ndarray,
+        *,
+        bounds: Bounds | None,
+        feature_names: list | None = None,
+        title: str = "",
+        rows: np.ndarray | None = None,
+    ) -> None:
         self.low = low
         self.high = high
         self.weights = weights
@@ -67,7 +86,7 @@ class MeasureDisplay:
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: PrivateMeasure, *, ax: Any = None) -> MeasureDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
         Parameters
@@ -84,7 +103,9 @@ class MeasureDisplay:
         return cls(**_read_release(estimator)).plot(ax=ax)
 
     @classmethod
-    def from_comparison(cls, estimator, X, *, ax=None):
+    def from_comparison(
+        cls, estimator: PrivateMeasure, X: ArrayLike, *, ax: Any = None
+    ) -> MeasureDisplay:
         """Draw rows beside the release, for the owner of the rows: this picture is not private.
 
         Parameters
@@ -109,7 +130,7 @@ class MeasureDisplay:
             )
         return cls(**release, rows=X).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,10 +1,18 @@
 """SlicesDisplay: released quantiles of a few slices, with their noise, beside public rows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..privacy._checks import check_integer
 from ._axes import matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from ..estimators._sliced.estimator import DPSlicedWasserstein
 
 _CALLER = "SlicesDisplay"
 _BAND = 1.96  # standard deviations
@@ -50,7 +58,15 @@ class SlicesDisplay:
     >>> display = SlicesDisplay.from_estimator(sliced)  # doctest: +SKIP
     """
 
-    def __init__(self, quantiles, noise_std, slices, *, public_quantiles=None, title=""):
+    def __init__(
+        self,
+        quantiles: np.ndarray,
+        noise_std: float,
+        slices: np.ndarray,
+        *,
+        public_quantiles: np.ndarray | None = None,
+        title: str = "",
+    ) -> None:
         self.quantiles = quantiles
         self.noise_std = noise_std
         self.slices = slices
@@ -58,7 +74,15 @@ class SlicesDisplay:
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator, Y=None, *, label=None, n_slices=4, ax=None):
+    def from_estimator(
+        cls,
+        estimator: DPSlicedWasserstein,
+        Y: ArrayLike | None = None,
+        *,
+        label: Any = None,
+        n_slices: int = 4,
+        ax: Any = None,
+    ) -> SlicesDisplay:
         """Draw slices of the release of a fitted estimator, beside public rows if they are given.
 
         Parameters
@@ -97,7 +121,7 @@ class SlicesDisplay:
             f"delta={estimator.privacy_.delta:g}",
         ).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,5 +1,9 @@
 """PrivacyUtilityDisplay: what epsilon buys, for whoever may see the rows."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
 
 from ._axes import open_axes
@@ -41,12 +45,14 @@ class PrivacyUtilityDisplay:
     >>> display = PrivacyUtilityDisplay.from_comparison(curve)  # doctest: +SKIP
     """
 
-    def __init__(self, curves, *, score_name="score"):
+    def __init__(self, curves: dict, *, score_name: str = "score") -> None:
         self.curves = curves
         self.score_name = score_name
 
     @classmethod
-    def from_comparison(cls, curves, *, score_name="score", ax=None):
+    def from_comparison(
+        cls, curves: Any, *, score_name: str = "score", ax: Any = None
+    ) -> PrivacyUtilityDisplay:
         """Draw one curve, or several to compare estimators.
 
         Parameters
@@ -72,7 +78,7 @@ class PrivacyUtilityDisplay:
             )
         return cls(curves, score_name=score_name).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,8 +1,11 @@
 """Schema: the public form of a table, and how rows are brought into it."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -10,6 +13,9 @@ from scipy.sparse import csr_array, issparse
 from .._optional import import_optional
 from .._values import canonical_csr, column_names, column_values, select_columns
 from ._kinds import Boolean, Category, Kind, kind_from_dict
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Schema:
             )
 
     @classmethod
-    def from_dict(cls, given):
+    def from_dict(cls, given: dict) -> Any:
         """Return the schema that a dictionary declares.
 
         Parameters
@@ -74,7 +80,7 @@ class Schema:
         return cls(columns, sparse)
 
     @classmethod
-    def from_yaml(cls, path):
+    def from_yaml(cls, path: Any) -> Any:
         """Return the schema declared by a YAML or JSON file; YAML needs the extra ``cli``.
 
         Parameters
@@ -88,7 +94,7 @@ class Schema:
             return cls.from_dict(json.loads(text))
         return cls.from_dict(import_optional("yaml", "cli", "Schema.from_yaml").safe_load(text))
 
-    def to_dict(self):
+    def to_dict(self) -> Any:
         """Return the schema as plain values, for a file."""
         columns = self.columns
         if isinstance(columns, Kind):
@@ -99,7 +105,7 @@ class Schema:
             columns = {name: kind.to_dict() for name, kind in columns}
         return {"columns": columns} | ({"sparse": True} if self.sparse else {})
 
-    def describe(self):
+    def describe(self) -> Any:
         """Return one line a column."""
         if isinstance(self.columns, Kind):
             return _line("all columns", self.columns)
@@ -107,29 +113,29 @@ class Schema:
         return "\n".join(_line(*pair) for pair in zip(names, self.kinds(len(names)), strict=True))
 
     @property
-    def names(self):
+    def names(self) -> Any:
         """Names of the columns, or None where they are told by position."""
         if isinstance(self.columns, Kind) or isinstance(self.columns[0], Kind):
             return None
         return tuple(name for name, _ in self.columns)
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:
         """Number of columns, or None where any number will do."""
         return None if isinstance(self.columns, Kind) else len(self.columns)
 
     @property
-    def numeric(self):
+    def numeric(self) -> Any:
         """Whether rows are read as numbers, without a column of objects."""
         return all(kind.numeric for kind in self._distinct)
 
-    def kinds(self, n_columns):
+    def kinds(self, n_columns: Any) -> Any:
         """Return the kind of every column."""
         if isinstance(self.columns, Kind):
             return [self.columns] * n_columns
         return [c if isinstance(c, Kind) else c[1] for c in self.columns]
 
-    def levels(self, *names):
+    def levels(self, *names: Any) -> Any:
         """Return all that columns of categories can hold after reading, for an encoder.
 
         Parameters
@@ -141,7 +147,7 @@ class Schema:
         wanted = names or [name for name in kinds if isinstance(kinds[name], Category)]
         return [kinds[name].levels for name in wanted]
 
-    def ranges(self, n_columns):
+    def ranges(self, n_columns: Any) -> Any:
         """Return arrays of lowest and highest numbers, or None where columns have none."""
         kinds = self.kinds(n_columns)
         if not all(kind.numeric and not kind.missing for kind in kinds):
@@ -149,7 +155,7 @@ class Schema:
         low, high = np.array([kind.range for kind in kinds]).T
         return low, high
 
-    def read(self, X):
+    def read(self, X: Any) -> list:
         """Return the rows of a table, column by column, each value as it was declared.
 
         Parameters
@@ -172,7 +178,7 @@ class Schema:
             for place, (kind, name) in enumerate(zip(kinds, names, strict=True))
         ]
 
-    def read_sparse(self, X):
+    def read_sparse(self, X: Rows) -> Any:
         """Return rows as sorted CSR without duplicates, for ``sparse=True``."""
         if not issparse(X):
             X = csr_array(np.column_stack(self.read(X)))
@@ -191,7 +197,7 @@ class Schema:
     def _distinct(self):
         return set(self.kinds(1))
 
-    def width_of(self, X):
+    def width_of(self, X: Rows) -> Any:
         """Return the number of columns of a table, or raise where it is no table of this schema."""
         return X.shape[1] if issparse(X) else _width(self._matched(X))
 

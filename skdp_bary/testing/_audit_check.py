@@ -1,5 +1,10 @@
 """The slow check: many runs on two neighbors never show more than epsilon."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from sklearn.base import clone
 
 from ..inspection import epsilon_lower_bound
@@ -8,7 +13,9 @@ from ._hostile import hostile_pairs
 from ._settings import require, settings
 
 
-def check_empirical_loss(estimator, n_runs=1000, *, callback=None):
+def check_empirical_loss(
+    estimator: Any, n_runs: int = 1000, *, callback: Callable[..., Any] | None = None
+) -> list:
     """Run the estimator many times on its worst neighbors and bound the loss from below.
 
     Parameters

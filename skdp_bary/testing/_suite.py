@@ -1,6 +1,10 @@
 """The list of checks, run by pytest or by hand."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Callable
+from typing import Any
 
 from . import _budget_checks, _document_checks, _fit_checks, _replay_checks
 
@@ -34,7 +38,7 @@ CHECKS = (
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 
 
-def check_private_estimator(estimator):
+def check_private_estimator(estimator: Any) -> None:
     """Run every check of the contract suite on one estimator.
 
     Parameters
@@ -66,7 +70,9 @@ def check_private_estimator(estimator):
         raise AssertionError(f"{len(failures)} checks failed on {estimator}.\n\n{listed}")
 
 
-def parametrize_with_privacy_checks(estimators, *, expected_failed_checks=None):
+def parametrize_with_privacy_checks(
+    estimators: list, *, expected_failed_checks: Callable[..., Any] | None = None
+) -> Any:
     """Return a pytest decorator that runs every check on every estimator as a test of its own.
 
     Parameters

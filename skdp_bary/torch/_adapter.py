@@ -1,10 +1,15 @@
 """SlicedNetworkAdapter: networks adapted to private rows without labels, by their slices."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from torch import nn
@@ -28,6 +33,11 @@ from ..privacy.noise.sampler import public_generator
 from ._adaptation import BatchAdaptation, SketchAdaptation, Source
 from ._networks import feature_network, head_network
 from ._training import Training, seeded_network
+
+if TYPE_CHECKING:
+    from .._types import Neighbors, RandomState
+    from ..privacy.accounting.plans import Plan
+    from ..privacy.ledger.spending import SharedBudget
 
 METHODS = {"sketch": SketchAdaptation(), "batches": BatchAdaptation()}
 
@@ -196,28 +206,28 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        method="sketch",
+        method: Literal["sketch", "batches"] = "sketch",
         *,
-        image_shape=None,
-        latent_sizes=(100, 50),
-        network=None,
-        weight=1.0,
-        n_source_epochs=10,
-        n_epochs=10,
-        steps_per_epoch=30,
-        batch_size=128,
-        learning_rate=1e-3,
-        callback=None,
-        n_projections=None,
-        n_quantiles=None,
-        n_min=None,
-        epsilon=1.0,
-        delta=1e-6,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        image_shape: Any = None,
+        latent_sizes: tuple = (100, 50),
+        network: Callable[..., Any] | None = None,
+        weight: float = 1.0,
+        n_source_epochs: int = 10,
+        n_epochs: int = 10,
+        steps_per_epoch: int = 30,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        callback: Callable[..., Any] | None = None,
+        n_projections: int | None = None,
+        n_quantiles: int | None = None,
+        n_min: int | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.method = method
         self.image_shape = image_shape
         self.latent_sizes = latent_sizes
@@ -239,7 +249,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X_source, y_source, X_target):
+    def fit(self, X_source: ArrayLike, y_source: ArrayLike, X_target: Any) -> Self:
         """Train on public rows, release what is needed about private rows, and adapt.
 
         Parameters
@@ -273,7 +283,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
             self.n_features_in_ = X.shape[1]
         return self
 
-    def privacy_plan(self, n_features, n_persons=None):
+    def privacy_plan(self, n_features: int, n_persons: int | None = None) -> Plan:
         """Return what a fit will release and charge.
 
         Parameters
@@ -289,7 +299,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         n_features, method = check_integer(n_features, "n_features", low=1), self._check()
         return method.plan(self, self._features(n_features)[1], n_persons)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the labels that the adapted network gives to rows.
 
         Parameters
@@ -302,7 +312,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def predict_source(self, X):
+    def predict_source(self, X: ArrayLike) -> np.ndarray:
         """Return the labels that the network before adaptation gives to rows.
 
         Parameters
@@ -316,7 +326,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[self._scores(self.source_network_, X).argmax(axis=1)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the probabilities that the adapted network gives to the classes.
 
         Parameters

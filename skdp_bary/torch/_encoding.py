@@ -1,11 +1,15 @@
 """Public networks in front of a release, applied to one row at a time."""
 
+from __future__ import annotations
+
 import copy
 import math
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import nn
 
 from .._values import as_numbers
@@ -64,7 +68,7 @@ class RowForward:
         return np.nan_to_num(image.flatten(1).double().numpy(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def encode_rows(network, X):
+def encode_rows(network: Any, X: ArrayLike) -> np.ndarray:
     """Return the images of rows under a public network, each computed from its row alone.
 
     Parameters
@@ -106,7 +110,7 @@ def encoded_chunks(network, X):
     return chunks
 
 
-def fixed_image_encoder(image_shape, *, n_filters=64, seed=0):
+def fixed_image_encoder(image_shape: Any, *, n_filters: int = 64, seed: int = 0) -> Any:
     """Return a convolutional encoder with fixed random weights, drawn from a public seed.
 
     Four convolutions of stride 2 with orthogonal weights, and rectifiers that leak: 64 x 64 images

@@ -1,12 +1,18 @@
 """SlicedNetworkGenerator: a generator network trained on one private release of slices."""
 
+from __future__ import annotations
+
 import math
+import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import (
@@ -30,6 +36,11 @@ from ._losses import SlicedQuantileLoss
 from ._networks import generator_network
 from ._saving import generator_state, read_state, restore_release, write_state
 from ._training import Training, seeded_network
+
+if TYPE_CHECKING:
+    from .._types import Neighbors, RandomState, Rows
+    from ..geometry._domains import Bounds
+    from ..privacy.ledger.spending import SharedBudget
 
 _SAMPLE_ROWS = 1024  # that go through the network at once
 
@@ -204,34 +215,34 @@ accountant
 
     def __init__(
         self,
-        n_epochs=100,
+        n_epochs: int = 100,
         *,
-        image_shape=None,
-        network=None,
-        encoder=None,
-        code_size=10,
-        batch_size=100,
-        steps_per_epoch=100,
-        directions_per_step=None,
-        learning_rate=1e-3,
-        patience=None,
-        callback=None,
-        checkpoint=None,
-        device="cpu",
-        n_projections=None,
-        n_quantiles=None,
-        directions="tight",
-        classes=None,
-        class_prior=None,
-        n_min=None,
-        epsilon=1.0,
-        delta=1e-6,
-        bounds=None,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        image_shape: Any = None,
+        network: Callable[..., Any] | None = None,
+        encoder: Any = None,
+        code_size: int = 10,
+        batch_size: int = 100,
+        steps_per_epoch: int = 100,
+        directions_per_step: int | None = None,
+        learning_rate: float = 1e-3,
+        patience: int | None = None,
+        callback: Callable[..., Any] | None = None,
+        checkpoint: str | os.PathLike | None = None,
+        device: str = "cpu",
+        n_projections: Any = None,
+        n_quantiles: Any = None,
+        directions: str = "tight",
+        classes: ArrayLike | None = None,
+        class_prior: ArrayLike | None = None,
+        n_min: Any = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_epochs = n_epochs
         self.image_shape = image_shape
         self.network = network
@@ -259,7 +270,14 @@ accountant
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+    def fit(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+    ) -> Self:
         """Release the slices of the rows, once, and train the network on the release.
 
         Parameters
@@ -291,7 +309,7 @@ accountant
             self._write_checkpoint()
             return self.continue_training(self.n_epochs)
 
-    def continue_training(self, n_epochs):
+    def continue_training(self, n_epochs: int) -> Self:
         """Train for more epochs on the release that is there. No row is read, nothing is charged.
 
         Parameters that ``set_params`` has changed, such as `learning_rate`, hold from now on.
@@ -317,7 +335,9 @@ accountant
         )
         return self
 
-    def sample(self, n_samples=1, y=None, *, random_state=None):
+    def sample(
+        self, n_samples: int = 1, y: Any = None, *, random_state: RandomState | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return rows made by the network, and their labels.
 
         Parameters
@@ -346,7 +366,7 @@ accountant
         rows = rows if self.encoder is not None else self.domain_.clip(rows)
         return rows, self.classes_[codes]
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> None:
         """Write the release and the state of training to a file.
 
         Parameters
@@ -359,7 +379,14 @@ accountant
         write_state(path, generator_state(self))
 
     @classmethod
-    def load(cls, path, *, network=None, encoder=None, callback=None):
+    def load(
+        cls,
+        path: str | os.PathLike,
+        *,
+        network: Any = None,
+        encoder: Any = None,
+        callback: Any = None,
+    ) -> Any:
         """Return the generator of a file that was written by `save` or as a checkpoint.
 
         It makes rows and goes on training as the saved one would have, on the saved release. Its

@@ -1,9 +1,16 @@
 """The distance of generated points to released slices, as a loss for training."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from ..estimators._sliced.sketch import SlicedSketch
 from ..estimators._sliced.views import SlicedViews
+
+if TYPE_CHECKING:
+    from ..estimators._sliced.estimator import DPSlicedWasserstein
 
 
 class SlicedQuantileLoss(torch.nn.Module):
@@ -48,7 +55,7 @@ class SlicedQuantileLoss(torch.nn.Module):
     True
     """
 
-    def __init__(self, released):
+    def __init__(self, released: DPSlicedWasserstein | SlicedSketch) -> None:
         super().__init__()
         sketches, self.classes = _sketches(released)
         dtype = torch.get_default_dtype()
@@ -58,7 +65,9 @@ class SlicedQuantileLoss(torch.nn.Module):
         variances = torch.tensor([sketch.noise_std**2 for sketch in sketches], dtype=dtype)
         self.register_buffer("noise_variance", variances)
 
-    def forward(self, points, labels=None, weights=None, directions=None):
+    def forward(
+        self, points: Any, labels: Any = None, weights: Any = None, directions: Any = None
+    ) -> Any:
         """Return the loss of a batch.
 
         Parameters

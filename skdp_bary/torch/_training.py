@@ -1,9 +1,12 @@
 """Epochs that can be watched, interrupted and continued."""
 
+from __future__ import annotations
+
 import sys
 import time
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -46,7 +49,7 @@ class ProgressLine:
     epoch 5 of 5, loss 0.25, 1 s
     """
 
-    def __init__(self, stream=None):
+    def __init__(self, stream: Any = None) -> None:
         self.stream = stream
 
     def __call__(self, event):

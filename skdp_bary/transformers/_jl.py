@@ -1,6 +1,11 @@
 """Random projection to fewer features by a public matrix."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import check_array, check_random_state
@@ -24,6 +29,10 @@ from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
 from ._reading import read_rows
+
+if TYPE_CHECKING:
+    from .._types import RandomState, Rows
+    from ..geometry._domains import Bounds
 
 _METHODS = ("gaussian", "sparse", "hadamard")
 # What the dimension depends on under each rule: a parameter of the transformer, and the formula.
@@ -124,17 +133,17 @@ class JLTransformer(
 
     def __init__(
         self,
-        n_components="auto",
+        n_components: Any = "auto",
         *,
-        distortion=0.5,
-        n_hint=None,
-        method="gaussian",
-        rule="distance",
-        n_clusters=None,
-        n_atoms=None,
-        bounds=None,
-        random_state=None,
-    ):
+        distortion: float = 0.5,
+        n_hint: int | None = None,
+        method: Literal["gaussian", "sparse", "hadamard"] = "gaussian",
+        rule: Literal["distance", "kmeans", "barycenter"] = "distance",
+        n_clusters: int | None = None,
+        n_atoms: int | None = None,
+        bounds: Bounds | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_components = n_components
         self.distortion = distortion
         self.n_hint = n_hint
@@ -145,7 +154,7 @@ class JLTransformer(
         self.bounds = bounds
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
         """Draw the matrix.
 
         Parameters
@@ -171,7 +180,7 @@ class JLTransformer(
             self.output_bounds_ = Ball(np.zeros(self.n_components_), self._domain.radius)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Project rows.
 
         Parameters
@@ -192,7 +201,7 @@ class JLTransformer(
             projected[rows] = self._project(block)
         return projected
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Map projected rows back to rows that project to them, or nearly so.
 
         The pseudo-inverse of the matrix is used; for ``method="hadamard"`` its scaled transpose,
@@ -216,7 +225,7 @@ class JLTransformer(
         return rows if self._domain is None else rows + self._domain.center
 
     @property
-    def components_(self):
+    def components_(self) -> Any:
         """The matrix, of shape (n_components_, n_features_in_)."""
         check_is_fitted(self)
         return self._map.matrix()

@@ -1,9 +1,13 @@
 """Any step, given one row at a time."""
 
+from __future__ import annotations
+
 import copy
 import warnings
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +17,9 @@ from .._sklearn import captioned_block
 from .._values import as_floats
 from .._versions import VersionedPickle
 from ._reading import read_rows
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 _LIBRARIES = ("sklearn", "skdp_bary")  # their transform methods keep nothing
 
@@ -57,11 +64,11 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         "example": Points("public rows, finite numbers of shape (n, n_features)") | None,
     }
 
-    def __init__(self, step, example=None):
+    def __init__(self, step: Any, example: ArrayLike | None = None) -> None:
         self.step = step
         self.example = example
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
         """Fit the step on the public example.
 
         Parameters
@@ -94,7 +101,7 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
                 )
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Transform rows one at a time.
 
         Parameters
@@ -118,7 +125,7 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
                 images[place] = self._image_or_raise(row)
         return images
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
         """Return names of the output features.
 
         Parameters

@@ -1,6 +1,11 @@
 """Scaling by public bounds instead of by the data."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +16,10 @@ from .._versions import VersionedPickle
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
 from ._reading import read_rows
+
+if TYPE_CHECKING:
+    from .._types import Rows
+    from ..geometry._domains import Bounds
 
 
 class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -65,12 +74,18 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         "clip": Flag(),
     }
 
-    def __init__(self, bounds=(-1.0, 1.0), *, target="box", clip=True):
+    def __init__(
+        self,
+        bounds: Bounds | None = (-1.0, 1.0),
+        *,
+        target: Literal["box", "ball"] = "box",
+        clip: bool = True,
+    ) -> None:
         self.bounds = bounds
         self.target = target
         self.clip = clip
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
         """Take offset and scale from the bounds.
 
         Parameters
@@ -100,7 +115,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         self.output_bounds_ = unit if self.clip else None
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Scale rows.
 
         Parameters
@@ -119,7 +134,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
             return (X - self.offset_) / self.scale_
         return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Undo the scaling.
 
         Parameters

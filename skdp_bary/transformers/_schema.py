@@ -1,5 +1,9 @@
 """The first step of a pipeline: rows in the form that their schema declares."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -10,6 +14,9 @@ from .._sklearn import captioned_block
 from .._values import column_names
 from .._versions import VersionedPickle
 from ..schema import Schema
+
+if TYPE_CHECKING:
+    from .._types import Rows
 
 
 class _OfColumns(Rule):
@@ -70,10 +77,10 @@ class SchemaTransformer(
 
     _parameter_rules = {"schema": _OfColumns()}
 
-    def __init__(self, schema):
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def fit(self, X, y=None):
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
         """Compare the columns with the schema; nothing is learned.
 
         Parameters
@@ -91,7 +98,7 @@ class SchemaTransformer(
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Rows, y: Rows | None = None) -> Any:
         """Compare the columns with the schema and return rows in its form.
 
         Parameters
@@ -116,7 +123,7 @@ class SchemaTransformer(
         self.n_features_in_ = schema.width_of(X)
         return self.transform(X)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Return rows in the form of the schema.
 
         Parameters
@@ -147,7 +154,7 @@ class SchemaTransformer(
             rows[:, place] = values
         return rows
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Literal["default", "pandas"] | None = None) -> Self:
         """Choose what ``transform`` returns.
 
         Parameters
@@ -166,7 +173,7 @@ class SchemaTransformer(
         return self
 
     @property
-    def output_bounds_(self):
+    def output_bounds_(self) -> Any:
         """Lowest and highest values of the columns, or None: give it to the next step as bounds."""
         check_is_fitted(self)
         return self.schema_.ranges(self.n_features_in_)

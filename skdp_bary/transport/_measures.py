@@ -1,6 +1,9 @@
 """Discrete measures: weighted points, checked once and never changed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,25 +54,25 @@ class DiscreteMeasure:
         return weights
 
     @property
-    def n_points(self):
+    def n_points(self) -> int:
         """Number of points, those of zero weight included."""
         return self.support.shape[0]
 
     @property
-    def n_features(self):
+    def n_features(self) -> int:
         """Dimension of the space the points live in."""
         return self.support.shape[1]
 
     @property
-    def mass(self):
+    def mass(self) -> float:
         """Sum of the weights."""
         return float(self.weights.sum())
 
-    def normalized(self):
+    def normalized(self) -> Any:
         """Return the same points with weights that sum to one."""
         return DiscreteMeasure(self.support, self.weights / self.weights.sum())
 
-    def mean(self):
+    def mean(self) -> np.ndarray:
         """Return the center of mass, of shape (n_features,)."""
         return self.weights @ self.support / self.weights.sum()
 

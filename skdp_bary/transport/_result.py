@@ -1,5 +1,7 @@
 """What the solvers return."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +36,7 @@ class TransportResult:
     projections: np.ndarray
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """Cost less dual, never negative; relative gaps are ``gap / cost``."""
         return max(self.cost - self.dual, 0.0)
 
@@ -68,6 +70,6 @@ class BarycenterResult:
     converged: bool
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """Cost less dual, never negative."""
         return max(self.cost - self.dual, 0.0)

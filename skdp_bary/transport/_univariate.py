@@ -1,12 +1,20 @@
 """Exact optimal transport on the line: quantile functions, costs and plans."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ._checks import check_measure, check_power
 
+if TYPE_CHECKING:
+    from ..transport._measures import DiscreteMeasure
 
-def quantiles(measure, levels):
+
+def quantiles(measure: DiscreteMeasure, levels: ArrayLike) -> np.ndarray:
     """Return the least points below which lies at least the given share of the mass.
 
     Parameters
@@ -34,7 +42,7 @@ def quantiles(measure, levels):
     return values[np.minimum(np.searchsorted(ends, levels), len(values) - 1)]
 
 
-def univariate_cost(first, second, *, p=2):
+def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float = 2) -> float:
     """Return the p-th power of the Wasserstein distance between two measures on the line.
 
     Masses are normalised to one. For p at least one the monotone plan is optimal, whatever the
@@ -62,7 +70,7 @@ def univariate_cost(first, second, *, p=2):
     return float(mass @ np.abs(x - y) ** p)
 
 
-def univariate_plan(first, second):
+def univariate_plan(first: Any, second: Any) -> Any:
     """Return the monotone plan, optimal for every p of at least one.
 
     Returns

@@ -1,8 +1,13 @@
 """PrivateDomainAdapter: a classifier for private rows, from public rows with labels."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +33,11 @@ from .methods import Adapted, AdapterSetting, MeanShift
 from .source import check_views_signature, read_source
 from .training import SelfTraining
 from .tuning import TUNED
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState, Rows
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
 
 METHODS = {
     "self_training": SelfTraining(),
@@ -207,23 +217,25 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        row_map=None,
-        views=None,
-        method="self_training",
-        hidden=100,
-        align=1.0,
-        max_iter=None,
-        block_rows=1,
-        epsilon=1.0,
-        delta=1e-6,
-        bounds=None,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        row_map: Callable[..., Any] | None = None,
+        views: Callable[..., Any] | None = None,
+        method: Literal[
+            "self_training", "class_means", "moments", "sketch", "none"
+        ] = "self_training",
+        hidden: int = 100,
+        align: float = 1.0,
+        max_iter: int | None = None,
+        block_rows: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.estimator = estimator
         self.row_map = row_map
         self.views = views
@@ -240,7 +252,15 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X_source, y_source, X_target, *, groups=None, sample_weight=None):
+    def fit(
+        self,
+        X_source: ArrayLike,
+        y_source: ArrayLike,
+        X_target: Any,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+    ) -> Self:
         """Train on the public source and adapt to the private target.
 
         Parameters
@@ -281,7 +301,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             finally:
                 del self._source, self._source_names
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the probability of each class for each row.
 
         Parameters
@@ -295,7 +315,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         check_is_fitted(self)
         return self.model_.predict_proba(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy, an exact function of the rows and labels given.
 
         Parameters
@@ -310,7 +330,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         """
         return super().score(X, y, sample_weight)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters

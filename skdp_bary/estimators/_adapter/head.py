@@ -1,8 +1,11 @@
 """A classifier with one hidden layer on fixed features, trained on public rows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
 
 from ...summaries.networks.row_features import RowFeatures
@@ -53,7 +56,7 @@ class RowClassifier:
     head: Head
     classes_: np.ndarray
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the probability of each class for each row.
 
         Parameters
@@ -67,7 +70,7 @@ class RowClassifier:
         rows = np.asarray(X, dtype=np.float64)
         return softmax(self.head.scores(self.features.public(rows)))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
@@ -80,7 +83,7 @@ class RowClassifier:
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def score(self, X, y):
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return the accuracy, an exact function of the rows and labels given.
 
         Parameters

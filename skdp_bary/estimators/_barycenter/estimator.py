@@ -1,6 +1,11 @@
 """PrivateWassersteinBarycenter: one representative support for many distributions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -36,6 +41,11 @@ from .methods import (
 from .perturbation import PerturbationMethod
 from .projected import ProjectedMethod
 from .subspace import SubspaceMethod
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ATOMS = 4096
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
@@ -244,26 +254,26 @@ default="auto"
 
     def __init__(
         self,
-        n_atoms=8,
+        n_atoms: int = 8,
         *,
-        method="auto",
-        p=2,
-        classes=None,
-        class_weights=None,
-        n_init=None,
-        init=None,
-        n_rounds=4,
-        subsample=None,
-        n_components=None,
-        distortion=None,
-        epsilon=1.0,
-        delta=0.0,
-        bounds=None,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        method: Literal["auto", "coreset", "subspace", "perturbation", "projected", "pmm"] = "auto",
+        p: float = 2,
+        classes: ArrayLike | None = None,
+        class_weights: ArrayLike | None = None,
+        n_init: int | None = None,
+        init: ArrayLike | None = None,
+        n_rounds: int = 4,
+        subsample: float | None = None,
+        n_components: int | None = None,
+        distortion: float | None = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_atoms = n_atoms
         self.method = method
         self.p = p
@@ -283,7 +293,7 @@ default="auto"
         self.accountant = accountant
         self.random_state = random_state
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each atom.
 
         Parameters
@@ -298,7 +308,7 @@ default="auto"
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return row_distances(X, self.support_)
 
-    def predict(self, X, y=None):
+    def predict(self, X: ArrayLike, y: ArrayLike | None = None) -> np.ndarray:
         """Return the atom to which transport takes each row.
 
         Parameters
@@ -320,7 +330,7 @@ default="auto"
             potentials = self.potentials_[encode_labels(y, self.classes_, len(X))]
         return (row_distances(X, self.support_) ** self.p - potentials).argmin(axis=1)
 
-    def map(self, X, label=None):
+    def map(self, X: ArrayLike, label: Any = None) -> np.ndarray:
         """Move rows of one distribution to the barycenter, by the transport of its release.
 
         Parameters
@@ -341,7 +351,7 @@ default="auto"
         y = None if label is None else np.full(rows, label)
         return self.support_[self.predict(X, y)]
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """Return minus the mean transport cost from the rows given to the barycenter.
 
         Parameters
@@ -365,7 +375,7 @@ default="auto"
         costs = [transport_cost(X[codes == code], atoms, self.p) for code in present]
         return -float(weights @ costs / weights.sum())
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> np.ndarray:
         """Draw atoms by their weight: rows of the barycenter.
 
         Parameters
@@ -382,7 +392,7 @@ default="auto"
         rng = public_generator(random_state)
         return self.support_[rng.choice(len(self.weights_), size=n_samples, p=self.weights_)]
 
-    def to_measure(self):
+    def to_measure(self) -> DiscreteMeasure:
         """Return the barycenter as a discrete measure for transport.
 
         Returns
@@ -446,7 +456,7 @@ default="auto"
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
 
-    def privacy_advice(self, n_features):
+    def privacy_advice(self, n_features: int) -> str:
         """Return whether noise will drown the persons, by public facts, for the quote of a budget.
 
         Parameters

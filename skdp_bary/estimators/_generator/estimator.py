@@ -1,8 +1,12 @@
 """PrivateGenerator: synthetic rows of every class from one private release."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import (
@@ -24,6 +28,11 @@ from .._face.classes import named_or_found_classes
 from .._face.frames import as_dataframe
 from .plan import GeneratorSetting, shares
 from .questions import questions
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
 
 _MOST_CELLS = 256
 _NEEDS_DELTA = (
@@ -170,20 +179,20 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def __init__(
         self,
-        n_components="auto",
+        n_components: Any = "auto",
         *,
-        image_shape=None,
-        class_spread=None,
-        classes=None,
-        class_prior=None,
-        epsilon=1.0,
-        delta=1e-6,
-        bounds=None,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        image_shape: tuple | None = None,
+        class_spread: float | None = None,
+        classes: ArrayLike | None = None,
+        class_prior: ArrayLike | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_components = n_components
         self.image_shape = image_shape
         self.class_spread = class_spread
@@ -197,7 +206,14 @@ class PrivateGenerator(BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def sample(self, n_samples=1, y=None, random_state=None, *, as_frame=False):
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: Any = None,
+        random_state: RandomState | None = None,
+        *,
+        as_frame: bool = False,
+    ) -> tuple[Any, np.ndarray]:
         """Draw synthetic rows and their labels.
 
         The draws are post-processing of the release: they cost nothing, whatever their number. The
@@ -229,7 +245,7 @@ class PrivateGenerator(BasePrivateEstimator):
         X = self._mixture.draw(codes, rng)
         return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
 
-    def privacy_advice(self, n_features):
+    def privacy_advice(self, n_features: int) -> str:
         """Return how large the noise of a class is, by public facts, for the quote of a budget.
 
         Parameters
@@ -261,7 +277,7 @@ class PrivateGenerator(BasePrivateEstimator):
         )
 
     @property
-    def covariances_(self):
+    def covariances_(self) -> Any:
         """Covariance of every cell."""
         check_is_fitted(self)
         mixture = self._mixture

@@ -1,6 +1,9 @@
 """PrivateEMDHeatmap: where many people are, as a map."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,6 +17,11 @@ from .comparators import DenseMethod, LaplaceMethod, PaperMethod, TopMethod
 from .fit import HeatmapCells
 from .methods import HeatmapSetting
 from .views import HeatmapViews
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
 
 HEATMAP_METHODS = {
     "adaptive": AdaptiveMethod(),
@@ -164,21 +172,21 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        bounds=None,
-        resolution=256,
-        bandwidth=1 / 32,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        resolution: int = 256,
+        bandwidth: float = 1 / 32,
         *,
-        method="adaptive",
-        reconstruction="auto",
-        n_kept=20,
-        top_share=0.01,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        method: str = "adaptive",
+        reconstruction: Literal["auto", "posterior", "l1"] = "auto",
+        n_kept: int = 20,
+        top_share: float = 0.01,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds

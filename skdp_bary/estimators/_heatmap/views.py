@@ -1,6 +1,11 @@
 """What can be done with a released heatmap: pictures, intervals, densities, places, centers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -10,6 +15,9 @@ from ...transport._measures import DiscreteMeasure
 from ...transport._tree.nodes import cell_positions
 from .density import blur, log_density, rake, raster
 from .medians import k_median
+
+if TYPE_CHECKING:
+    from ..._types import RandomState
 
 _LARGEST_PICTURE = 1024  # side of heatmap_ for grids finer than that
 _MAX_PICTURE = 4096
@@ -23,18 +31,18 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """
 
     @property
-    def heatmap_(self):
+    def heatmap_(self) -> Any:
         """The blurred heatmap, see the class."""
         self._check_fitted_attribute("heatmap_")
         return self.render(min(self.grid_.side, _LARGEST_PICTURE))
 
     @property
-    def coreset_(self):
+    def coreset_(self) -> Any:
         """Middles of the cells, weighted by mass."""
         self._check_fitted_attribute("coreset_")
         return DiscreteMeasure(self._middles(), self.cells_.mass)
 
-    def render(self, resolution=256, bandwidth=None):
+    def render(self, resolution: int = 256, bandwidth: float | None = None) -> np.ndarray:
         """Return the heatmap at another resolution or with another blur.
 
         Parameters
@@ -66,7 +74,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         picture = blur(picture, bandwidth)
         return picture / picture.sum()
 
-    def interval(self, level=0.9):
+    def interval(self, level: float = 0.9) -> np.ndarray:
         """Return where the mass of each cell lies with posterior probability `level`.
 
         The intervals are those of the model behind the posterior reconstruction: its public prior
@@ -94,7 +102,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         tree = self._posterior.tree
         return tree.leaves(low)[2], tree.leaves(high)[2]
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> np.ndarray:
         """Draw synthetic places: a cell by its mass, then a point uniformly inside it.
 
         Parameters
@@ -119,7 +127,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             X[rows] = self.domain_.sample_in_cells(np.stack([column, row], axis=1), shape, rng)
         return X
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Return the logarithm of the blurred density at each row.
 
         One person's worth of the uniform distribution is added, so it is positive everywhere; rows
@@ -135,7 +143,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self._log_density(self._check_rows(X), self.bandwidth)
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: None = None) -> float:
         """Return the mean of ``score_samples(X)``.
 
         Parameters
@@ -150,7 +158,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return float(self.score_samples(X).mean())
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return log densities at each row, blurred by 1/2, 1, 2 and 4 times the bandwidth.
 
         Parameters
@@ -165,7 +173,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         columns = [self._log_density(X, scale * self.bandwidth) for scale in _SCALES]
         return np.stack(columns, axis=1)
 
-    def k_median(self, n_clusters, n_init=10, random_state=None):
+    def k_median(
+        self, n_clusters: int, n_init: int = 10, random_state: RandomState | None = None
+    ) -> tuple[np.ndarray, float]:
         """Return centers that are close to the people, in L1 distance.
 
         Parameters
@@ -195,7 +205,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         rng = public_generator(random_state)
         return k_median(self._middles(), self.cells_.mass, n_clusters, n_init, rng)
 
-    def to_measure(self):
+    def to_measure(self) -> DiscreteMeasure:
         """Return the release as a discrete measure of total mass 1 for transport.
 
         Returns
@@ -205,7 +215,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return self.coreset_.normalized()
 
-    def to_geojson(self):
+    def to_geojson(self) -> dict:
         """Return the cells as a GeoJSON feature collection.
 
         Returns

@@ -1,6 +1,9 @@
 """How the cost falls with the number of clusters, from one release."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -8,6 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from .._denoise.weighted_kmeans import nearest, weighted_kmeans
+
+if TYPE_CHECKING:
+    from ..._types import RandomState
+    from ...estimators._kmeans.estimator import PrivateKMeans
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +36,7 @@ class ClusterCurve:
     inertia_stderr: np.ndarray
 
     @property
-    def elbow(self):
+    def elbow(self) -> Any:
         """Number of clusters at which the curve lies farthest below its chord."""
         k, cost = self.n_clusters.astype(float), self.inertia
         if len(k) < 3:
@@ -39,7 +46,13 @@ class ClusterCurve:
         return int(self.n_clusters[int((chord - cost).argmax())])
 
 
-def choose_n_clusters(kmeans, n_clusters, *, n_init=10, random_state=None):
+def choose_n_clusters(
+    kmeans: PrivateKMeans,
+    n_clusters: Any,
+    *,
+    n_init: int = 10,
+    random_state: RandomState | None = None,
+) -> ClusterCurve:
     """Return how the cost falls with the number of clusters, at no further cost in privacy.
 
     Weighted k-means runs on the points that a fit has released, for every number of clusters. The

@@ -1,9 +1,13 @@
 """PrivateKMeans: imported instead of scikit-learn's KMeans."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +25,13 @@ from .lloyd import LloydMethod
 from .low import LowMethod
 from .methods import KMeansSetting
 from .noise import NOISY, level_of, noise_level
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState, Rows
+    from ...estimators._kmeans.noise import NoiseLevel
+    from ...geometry._domains import Bounds
+    from ...privacy.accounting.plans import Plan
+    from ...privacy.ledger.spending import SharedBudget
 
 _LOW_FEATURES = 3
 _MOST_CLUSTERS = 4096
@@ -172,19 +183,19 @@ class PrivateKMeans(
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        init="grid",
-        n_init=10,
-        max_iter="auto",
-        n_hint=None,
-        epsilon=1.0,
-        delta=0.0,
-        bounds=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        init: Literal["grid", "max_cover"] | ArrayLike = "grid",
+        n_init: int = 10,
+        max_iter: int | Literal["auto"] = "auto",
+        n_hint: int | None = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
@@ -197,7 +208,7 @@ class PrivateKMeans(
         self.accountant = accountant
         self.random_state = random_state
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the nearest center of each row.
 
         Parameters
@@ -211,7 +222,14 @@ class PrivateKMeans(
         check_is_fitted(self)
         return self._nearest(X)[0].astype(np.int32)
 
-    def fit_predict(self, X, y=None, *, groups=None, sample_weight=None):
+    def fit_predict(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+    ) -> np.ndarray:
         """Fit, then return the nearest center of each row; nothing of it is stored.
 
         Parameters
@@ -227,7 +245,7 @@ class PrivateKMeans(
         """
         return self.fit(X, y, groups=groups, sample_weight=sample_weight).predict(X)
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each center.
 
         Parameters
@@ -242,7 +260,7 @@ class PrivateKMeans(
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return row_distances(X, self.cluster_centers_)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the sum of squared distances of rows to their nearest center.
 
         Parameters
@@ -261,7 +279,7 @@ class PrivateKMeans(
             return -float(squares.sum())
         return -float(np.asarray(sample_weight, dtype=float) @ squares)
 
-    def noise_level(self, n_features, n_rows=None):
+    def noise_level(self, n_features: int, n_rows: int | None = None) -> NoiseLevel:
         """Return how much noise a fit would have, for both kinds of noise, see :class:`NoiseLevel`.
 
         Parameters
@@ -279,7 +297,7 @@ class PrivateKMeans(
             raise ValueError("n_rows is needed, a public number, when n_hint is None.")
         return noise_level(self, n_features, check_integer(n_rows, "n_rows", low=1))
 
-    def privacy_advice(self, n_features):
+    def privacy_advice(self, n_features: int) -> str:
         """Return what ``noise_level`` says, for the quote of a budget.
 
         Parameters
@@ -296,7 +314,7 @@ class PrivateKMeans(
             )
         return str(self.noise_level(n_features))
 
-    def privacy_plan(self, n_features):
+    def privacy_plan(self, n_features: int) -> Plan:
         """Return what a fit on `n_features` features will release and charge.
 
         Parameters

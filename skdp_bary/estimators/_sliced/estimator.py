@@ -1,6 +1,11 @@
 """DPSlicedWasserstein: private distances, tests and barycenters of slices."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
 from ...geometry._directions import DIRECTIONS, direction_count
@@ -12,6 +17,11 @@ from .scalar import ScalarMethod
 from .sizes import MOST_PERSONS, given_sizes
 from .sketch import MOST_QUANTILES, SketchMethod
 from .views import SlicedViews
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 METHODS = {
@@ -171,23 +181,23 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     def __init__(
         self,
-        n_projections=None,
+        n_projections: int | None = None,
         *,
-        n_quantiles=None,
-        p=2,
-        method="sketch",
-        directions="tight",
-        reference=None,
-        classes=None,
-        n_min=None,
-        epsilon=1.0,
-        delta=1e-6,
-        bounds=None,
-        n_hint=None,
-        neighbors=None,
-        accountant=None,
-        random_state=None,
-    ):
+        n_quantiles: int | None = None,
+        p: float = 2,
+        method: Literal["sketch", "scalar", "rows"] = "sketch",
+        directions: Literal["tight", "iid"] | np.ndarray = "tight",
+        reference: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        n_min: int | ArrayLike | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
         self.n_projections = n_projections
         self.n_quantiles = n_quantiles
         self.p = p

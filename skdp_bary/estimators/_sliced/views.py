@@ -1,8 +1,12 @@
 """What can be computed from released slices: distances, tests, gradients, particles, ranks."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -13,6 +17,10 @@ from ...transport._sliced import sliced_gradient
 from .sketch import SlicedSketch, mean_sketch
 from .two_sample import two_sample_test
 
+if TYPE_CHECKING:
+    from ..._types import RandomState
+    from ...estimators._sliced.two_sample import TwoSampleResult
+
 _TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
 
 
@@ -22,7 +30,9 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     They need ``releases_``, ``classes_``, ``domain_``, ``p`` and ``random_state``.
     """
 
-    def cost(self, Y=None, *, label=None, return_std=False):
+    def cost(
+        self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
+    ) -> Any:
         """Return the estimated p-th power of the distance to public rows.
 
         For ``p=2`` the estimate is free of bias, and so below zero now and then when the distance
@@ -49,7 +59,9 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         cost, std = self._cost(Y, label)
         return (cost, std) if return_std else cost
 
-    def distance(self, Y=None, *, label=None, return_std=False):
+    def distance(
+        self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
+    ) -> Any:
         """Return the estimated distance to public rows: the p-th root of :meth:`cost`.
 
         Parameters
@@ -72,7 +84,14 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         distance, std = _root(*self._cost(Y, label), self.p)
         return (distance, std) if return_std else distance
 
-    def distance_between(self, other, *, label=None, other_label=None, return_std=False):
+    def distance_between(
+        self,
+        other: Self,
+        *,
+        label: Any = None,
+        other_label: Any = None,
+        return_std: bool = False,
+    ) -> Any:
         """Return the estimated distance between two private distributions, from their releases.
 
         Parameters
@@ -96,7 +115,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         distance, std = _root(*ours.cost_between(theirs, self.p), self.p)
         return (distance, std) if return_std else distance
 
-    def smoothed_distance(self, Y, *, label=None):
+    def smoothed_distance(self, Y: ArrayLike, *, label: Any = None) -> float:
         """Return the distance from the released numbers as they are, their noise included.
 
         Noise makes it too large, the more so the smaller the distance. It is what a comparison of
@@ -116,7 +135,14 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         release = self._release(label)
         return release.smoothed_cost(self._public_rows(Y), self.p) ** (1.0 / self.p)
 
-    def test(self, Y, *, label=None, n_resamples=199, random_state=None):
+    def test(
+        self,
+        Y: ArrayLike,
+        *,
+        label: Any = None,
+        n_resamples: int = 199,
+        random_state: RandomState | None = None,
+    ) -> TwoSampleResult:
         """Test whether the private rows and public rows are samples of one law.
 
         The statistic is the estimated squared distance. Under the hypothesis `Y` and the release
@@ -150,7 +176,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             self.sketch(label), rows, n_resamples, public_generator(random_state)
         )
 
-    def gradient(self, Z, *, label=None):
+    def gradient(self, Z: ArrayLike, *, label: Any = None) -> np.ndarray:
         """Return the gradient of the squared distance with respect to public points.
 
         Parameters
@@ -168,7 +194,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         sketch = self.sketch(label)
         return sliced_gradient(self._public_rows(Z), sketch.directions, sketch.quantiles)[1]
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the ranks of projected rows among the private quantiles.
 
         A feature is the share of the private distribution that lies below the row on one slice,
@@ -186,7 +212,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.hstack([sketch.ranks(X) for sketch in sketches])
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """Return minus the distance to the rows given.
 
         Parameters
@@ -210,7 +236,9 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ]
         return -float(np.mean(distances))
 
-    def sample(self, n_samples=1, *, label=None, random_state=None):
+    def sample(
+        self, n_samples: int = 1, *, label: Any = None, random_state: RandomState | None = None
+    ) -> np.ndarray:
         """Return points fitted to the release, so that their slices are as released.
 
         Parameters
@@ -228,7 +256,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self.sketch(label).sample(n_samples, random_state)
 
-    def barycenter(self, weights=None, others=()):
+    def barycenter(self, weights: ArrayLike | None = None, others: Any = ()) -> SlicedSketch:
         """Return the sliced barycenter of the distributions, from their releases.
 
         On every slice its quantiles are the weighted means of theirs.
@@ -272,7 +300,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"label must be one of {self.classes_.tolist()!r}, got {label!r}.")
         return self.releases_[places[0]]
 
-    def sketch(self, label=None):
+    def sketch(self, label: Any = None) -> SlicedSketch:
         """Return the released quantiles of one distribution.
 
         Parameters

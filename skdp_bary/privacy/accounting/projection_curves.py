@@ -20,6 +20,8 @@ choose rows, batches or the next question after seeing U is covered by the worst
 Every law is rounded up: it is stochastically larger than H, and so is every privacy loss.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -243,7 +245,7 @@ def operator_law(directions):
     return FixedLaw(float(np.linalg.eigvalsh(gram)[-1]) + error)
 
 
-def bernstein_bound(n_features, n_projections, failure):
+def bernstein_bound(n_features: int, n_projections: int, failure: float) -> float:
     """Return the published bound of the squared sensitivity by Bernstein's inequality.
 
     A comparison only. No calibration here takes it: it is far above what happens, and a bound that
@@ -266,7 +268,7 @@ def bernstein_bound(n_features, n_projections, failure):
     return k / d + 2.0 / 3.0 * log + 2.0 / d * math.sqrt(k * (d - 1) / (d + 2) * log)
 
 
-def clt_bound(n_features, n_projections, failure):
+def clt_bound(n_features: int, n_projections: int, failure: float) -> float:
     """Return the published value for the squared sensitivity by the central limit theorem.
 
     A comparison only, and **not a bound**: the law is skewed, and exceeds it several times as often

@@ -10,8 +10,11 @@ and the losses of steps add up. Their law is put on a grid by joining the profil
 Rounding goes against the spender throughout: H up, losses up, sigma up.
 """
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -75,17 +78,17 @@ def projection_epsilon(law, sigma, delta, *, sampling_rate=1.0, n_steps=1):
 
 
 def calibrate_sigma(
-    epsilon,
-    delta,
+    epsilon: float,
+    delta: float,
     *,
-    n_features,
-    n_projections,
-    sampling_rate=1.0,
-    n_steps=1,
-    directions="tight",
-    direction_privacy="worst_case",
-    diameter=1.0,
-):
+    n_features: int,
+    n_projections: int,
+    sampling_rate: float = 1.0,
+    n_steps: int = 1,
+    directions: Literal["tight", "iid"] | np.ndarray = "tight",
+    direction_privacy: Literal["worst_case", "average"] = "worst_case",
+    diameter: float = 1.0,
+) -> float:
     """Return the smallest noise for rows released along random directions, rounded up.
 
     Every step releases the projections of a batch of rows on unit directions, which are published,

@@ -1,5 +1,10 @@
 """The budget that estimators share: a ceiling, what was spent, and what a fit would cost."""
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
 from ...exceptions import BudgetError
 from .._neighbors import ADD_REMOVE, check_neighbors
 from .address import is_address
@@ -9,6 +14,10 @@ from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
 from .spending import BudgetPart, SharedBudget, check_text
 from .table import html_table, text_table
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors
+    from ...privacy.ledger.chain import Receipt
 
 
 class BudgetAccountant(SharedBudget):
@@ -91,7 +100,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     """
 
     @classmethod
-    def open(cls, ledger):
+    def open(cls, ledger: str | os.PathLike) -> BudgetAccountant:
         """Return the budget that an existing ledger holds.
 
         Parameters
@@ -114,7 +123,15 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return found
 
     @classmethod
-    def create(cls, ledger, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum"):
+    def create(
+        cls,
+        ledger: str | os.PathLike,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        neighbors: Literal["add_remove", "replace_one", "replace_any"] = ADD_REMOVE,
+        composition: Literal["sum", "renyi"] = "sum",
+    ) -> BudgetAccountant:
         """Return a new budget in a ledger that does not exist yet.
 
         Parameters
@@ -135,7 +152,15 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         refuse_existing(ledger)
         return cls(epsilon, delta, neighbors=neighbors, composition=composition, ledger=ledger)
 
-    def __init__(self, epsilon, delta=0.0, *, neighbors=ADD_REMOVE, composition="sum", ledger=None):
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        neighbors: Neighbors | None = ADD_REMOVE,
+        composition: Literal["sum", "renyi"] = "sum",
+        ledger: str | os.PathLike | None = None,
+    ) -> None:
         filter_ = make_filter(composition, epsilon, delta)
         terms = {
             "epsilon": filter_.epsilon,
@@ -154,21 +179,23 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         super().__init__(ceiling, terms["neighbors"], ledger, "")
 
     @property
-    def composition(self):
+    def composition(self) -> Any:
         """How spends add up."""
         return self._filter.composition
 
     @property
-    def ledger(self):
+    def ledger(self) -> Any:
         """Absolute path of the ledger file, address of the server without password, or None."""
         return self._ledger.path
 
     @property
-    def entries(self):
+    def entries(self) -> Any:
         """Every spend, and every raise of the ceiling, oldest first."""
         return self._ledger.entries()
 
-    def raise_ceiling(self, epsilon, delta=None, *, who="", note=""):
+    def raise_ceiling(
+        self, epsilon: float, delta: float | None = None, *, who: str = "", note: str = ""
+    ) -> None:
         """Raise the ceiling, an act of the owner of the data that is logged as an entry.
 
         From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
@@ -199,7 +226,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         self._ledger.append(entry, Cost(), lambda tally: self._admit_raise(tally, raised))
         self._filter = raised
 
-    def receipt(self):
+    def receipt(self) -> Receipt:
         """Return a receipt of everything charged so far, to be kept apart from the ledger.
 
         Returns
@@ -209,7 +236,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         """
         return self._ledger.receipt()
 
-    def verify(self, receipt=None):
+    def verify(self, receipt: Receipt | None = None) -> int:
         """Raise unless the ledger is whole and holds everything that a receipt speaks of.
 
         Parameters
@@ -234,7 +261,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
         return len(rows)
 
-    def backup(self, path):
+    def backup(self, path: str | os.PathLike) -> None:
         """Write a backup of the ledger file, as it is at this moment, to a new file.
 
         It can be opened and read like a ledger, and refuses to spend. Copying a ledger file by
@@ -253,7 +280,9 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         self._ledger.backup(path)
 
     @classmethod
-    def restore(cls, backup, ledger, *, who="", note=""):
+    def restore(
+        cls, backup: str | os.PathLike, ledger: str | os.PathLike, *, who: str = "", note: str = ""
+    ) -> BudgetAccountant:
         """Return the budget of a backup, put in the place of a ledger file that was lost.
 
         What was charged after the backup was made is forgotten by the ledger, and has been
@@ -281,7 +310,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))
         return cls.open(ledger)
 
-    def part(self, name):
+    def part(self, name: str) -> BudgetPart:
         """Return the budget of one of several disjoint parts of the data.
 
         Spends on different parts do not add up, because each person is in one part: what counts
@@ -311,7 +340,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             raise ValueError("name must not be empty: the whole data is no part.")
         return BudgetPart(self._filter, self._neighbors, self._ledger, name)
 
-    def summary(self):
+    def summary(self) -> Any:
         """Return the entries and what is left as a plain table."""
         return text_table(repr(self), self.entries, self._closing_lines())
 

@@ -6,10 +6,13 @@ elsewhere, as a receipt, can tell later that a ledger still holds everything up 
 older copy in its place, or an entry altered behind the ledger's back, has other links.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from dataclasses import asdict, astuple, dataclass, fields
 from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
 
 from ...exceptions import LedgerError
 from .._checks import check_integer
@@ -42,12 +45,12 @@ class Receipt:
                 raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
         check_integer(self.number, "number of a receipt", low=0)
 
-    def to_json(self):
+    def to_json(self) -> Any:
         """Return the receipt as a line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> Any:
         """Return the receipt that a line of JSON holds.
 
         Parameters

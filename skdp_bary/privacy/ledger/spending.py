@@ -1,7 +1,10 @@
 """Spending from a budget: asking, charging, reading, for the whole data and for its parts."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from ...exceptions import BudgetError, RelationError
 from .._checks import check_delta, check_integer, check_real
@@ -10,6 +13,9 @@ from ..accounting.plans import Plan
 from .entry import SPEND, Entry
 from .filters import exposure, make_filter
 from .same_rows import under_one_part
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors
 
 
 @dataclass(frozen=True)
@@ -42,28 +48,28 @@ class Quote:
 class SharedBudget:
     """What a budget and its parts have in common: asking, spending, reading."""
 
-    def __init__(self, filter_, neighbors, ledger, part):
+    def __init__(self, filter_: Any, neighbors: Neighbors | None, ledger: Any, part: Any) -> None:
         self._filter = filter_
         self._neighbors = neighbors
         self._ledger = ledger
         self._part = part
 
     @property
-    def neighbors(self):
+    def neighbors(self) -> Any:
         """The neighboring relation every charged plan must speak about."""
         return self._neighbors
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         """Ceiling of the privacy loss."""
         return self._filter.epsilon
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         """Ceiling of the failure probability."""
         return self._filter.delta
 
-    def charge(self, plan, who, *, note="", rows=None):
+    def charge(self, plan: Any, who: str, *, note: str = "", rows: Any = None) -> None:
         """Charge a plan in one atomic step, before its first draw.
 
         Parameters
@@ -93,7 +99,7 @@ class SharedBudget:
         with under_one_part(self._ledger.identity, self._part, rows):
             self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
-    def check(self, plan):
+    def check(self, plan: Any) -> None:
         """Raise what :meth:`charge` would raise, without charging.
 
         Parameters
@@ -106,7 +112,7 @@ class SharedBudget:
         cost = self._filter.price_plan(plan)
         self._admit(self._ledger.tally(self._part), "A plan", plan.epsilon, plan.delta, cost)
 
-    def spend(self, epsilon, delta=0.0, *, who="", note=""):
+    def spend(self, epsilon: float, delta: float = 0.0, *, who: str = "", note: str = "") -> None:
         """Charge an (epsilon, delta) private release made outside this package.
 
         Parameters
@@ -132,7 +138,7 @@ class SharedBudget:
             raise ValueError("epsilon or delta must be above zero, got 0 for both.")
         self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note)
 
-    def quote(self, plan_or_estimator, n_features=None):
+    def quote(self, plan_or_estimator: Any, n_features: int | None = None) -> Quote:
         """Return what a fit would cost, without charging.
 
         Parameters
@@ -156,7 +162,7 @@ class SharedBudget:
         advice = "" if advise is None else advise(n_features)
         return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice)
 
-    def total(self):
+    def total(self) -> Any:
         """Return the (epsilon, delta) spent so far, rounded up.
 
         For a part: what a person of that part has spent, entries on the whole data included.
@@ -165,7 +171,7 @@ class SharedBudget:
         """
         return self._filter.total(self._exposure())
 
-    def remaining(self):
+    def remaining(self) -> Any:
         """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down."""
         return self._room(self._exposure())
 

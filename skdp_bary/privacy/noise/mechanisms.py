@@ -5,9 +5,12 @@ query follows from the query's :class:`Sensitivity`, in exact rational arithmeti
 towards more noise, so the loss of what is drawn never exceeds the amount that was charged.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +41,12 @@ class Sensitivity:
             )
 
     @property
-    def n_blocks(self):
+    def n_blocks(self) -> int:
         """Number of blocks of the release."""
         return len(self.l1[0])
 
     @classmethod
-    def single(cls, l1, l2_squared):
+    def single(cls, l1: Any, l2_squared: Any) -> Any:
         """Sensitivity of a release with one block."""
         return cls(((l1,),), ((l2_squared,),))
 

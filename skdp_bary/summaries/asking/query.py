@@ -1,10 +1,17 @@
 """Queries: frozen public questions about rows, and the sketches that answer them exactly."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .packed import pack, unpack_into
+
+if TYPE_CHECKING:
+    from ...privacy.noise.mechanisms import Sensitivity
+    from ...summaries.rows.persons import Chunk
 
 
 class Query(ABC):
@@ -30,22 +37,22 @@ class Query(ABC):
     mass_block = None
 
     @abstractmethod
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the state of no rows: a tuple of int64 arrays."""
 
     @abstractmethod
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add a :class:`~skdp_bary.summaries.rows.persons.Chunk` of rows to `state` in place."""
 
     @abstractmethod
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the blocks of the answer, a tuple of int64 arrays, computed from `state`."""
 
     @abstractmethod
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """Return the :class:`~skdp_bary.privacy.noise.mechanisms.Sensitivity` under `relation`."""
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Return the relative noise scale of each block, or None for equal scales."""
         return None
 

@@ -1,7 +1,10 @@
 """Releases: the one place where an exact answer meets noise."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.accounting.races import RaceChoice
@@ -40,7 +43,7 @@ class Release:
     query: object
 
     @property
-    def noise_sd(self):
+    def noise_sd(self) -> Any:
         """Standard deviation of the noise on each block."""
         return tuple(self.mechanism.standard_deviation(scale) for scale in self.scales)
 

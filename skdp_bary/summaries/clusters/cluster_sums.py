@@ -1,8 +1,11 @@
 """Questions about the clusters of public or released centers: masses, clipped sums, spreads."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +14,10 @@ from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
 from ..moments.frames import Frame
+
+if TYPE_CHECKING:
+    from ...summaries.asking.release import Release
+    from ...summaries.rows.persons import Chunk
 
 _SHARE_BITS = 16  # of clip factors that are counted
 _SPREAD_BITS = 20  # of squared distances relative to the squared radius
@@ -78,29 +85,29 @@ class ClusterQuery(Query):
     total_public: bool = False
 
     @property
-    def digits(self):
+    def digits(self) -> Any:
         """How finely rows and factors are cut."""
         return digits_of(self.units)
 
     @cached_property
-    def integer_centers(self):
+    def integer_centers(self) -> Any:
         """Centers in lattice units."""
         return self.frame.in_units(self.centers)
 
     @cached_property
-    def integer_radii(self):
+    def integer_radii(self) -> Any:
         """Radii in lattice units, none much smaller than the largest."""
         radii = np.rint(self.radii / self.frame.step).astype(np.int64)
         top = int(np.clip(radii.max(), 1, 1 << (self.digits.rows + 1)))
         return np.clip(radii, max(1, -(-top >> self.digits.ratio)), top)
 
     @property
-    def used_centers(self):
+    def used_centers(self) -> Any:
         """The centers after rounding, which rows are compared with."""
         return self.integer_centers * self.frame.step
 
     @property
-    def used_radii(self):
+    def used_radii(self) -> Any:
         """The radii after rounding."""
         return self.integer_radii * self.frame.step
 
@@ -115,7 +122,7 @@ class ClusterQuery(Query):
         constant = size * (c * c).sum(axis=1) + np.arange(len(c))
         return -2.0 * size * c, constant[:, None], float(size)
 
-    def nearest(self, rows):
+    def nearest(self, rows: Any) -> Any:
         """Return the nearest center of each integer row and the squared distance, both exact."""
         matrix, constant, size = self._scores
         scores = matrix @ rows.T
@@ -125,7 +132,7 @@ class ClusterQuery(Query):
         lengths = np.einsum("ij,ij->i", rows, rows)
         return (best - size * score).astype(np.int64), score + lengths
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Return noise scales that divide precision among the blocks as asked."""
         case = self._l1_join if self.pure else [math.sqrt(n) for n in self._l2_join]
         return tuple(float(n) / share for n, share in zip(case, self.shares, strict=True))
@@ -138,17 +145,17 @@ class ClusterQuery(Query):
         )
 
     @cached_property
-    def reach(self):
+    def reach(self) -> Any:
         """Largest norm of what one row adds to the sums."""
         return int(self.integer_radii.max()) << self.digits.factors
 
     @cached_property
-    def largest_factors(self):
+    def largest_factors(self) -> Any:
         """Factor of rows within the radius of their cluster."""
         return clip_factors(self.integer_radii**2, self.reach)
 
     @property
-    def sum_units(self):
+    def sum_units(self) -> Any:
         """Length that one unit of each cluster's sum stands for."""
         return self.frame.step / self.largest_factors
 
@@ -188,7 +195,7 @@ class ClippedMeans(ClusterQuery):
         True when no neighbour can change the mass of all rows.
     """
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return zero sums."""
         n_clusters = len(self.centers)
         return (
@@ -196,7 +203,7 @@ class ClippedMeans(ClusterQuery):
             np.zeros((n_clusters, self.frame.width), dtype=np.int64),
         )
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk."""
         largest = self.largest_factors
         for rows, masses in self.frame.blocks(chunk, self.digits.block):
@@ -209,7 +216,7 @@ class ClippedMeans(ClusterQuery):
             state[0][:] += sums.astype(np.int64)
             self._add_residuals(state[1], rows, label, factor)
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return F and S."""
         return state[0].copy(), state[1].copy()
 
@@ -221,7 +228,7 @@ class ClippedMeans(ClusterQuery):
     def _l2_join(self):
         return 1 << 2 * _SHARE_BITS, self.reach**2
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """A row has one cluster; moving within it changes the factor and the side."""
         (f1, s1), (f2, s2) = self._l1_join, self._l2_join
         if relation == ADD_REMOVE:
@@ -230,7 +237,7 @@ class ClippedMeans(ClusterQuery):
             return self._assemble([(f1, 2 * s1)], [(f2, 4 * s2)])
         return self._assemble([(2 * f1, 2 * s1)], [(f2, 4 * s2), (2 * f2, 2 * s2)])
 
-    def read(self, released):
+    def read(self, released: Release) -> Any:
         """Return F in rows, the mean residuals' numerators and both noise levels, see Readout."""
         share = self.units * 2.0**_SHARE_BITS
         unit = self.sum_units / self.units

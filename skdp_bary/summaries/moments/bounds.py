@@ -4,8 +4,11 @@ The domain of the rows is bought in three releases: the magnitude of the rows, t
 distribution of their distance from it.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +17,10 @@ from ...geometry._lattice import CentredLattice
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
+
+if TYPE_CHECKING:
+    from ...summaries.asking.release import Release
+    from ...summaries.rows.persons import Chunk
 
 _BITS = 20  # of the length of a clipped row
 
@@ -33,19 +40,19 @@ class Count(Query):
     units: int = 1
     total_public: bool = False
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return one zero."""
         return (np.zeros(1, dtype=np.int64),)
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the mass of the rows."""
         state[0][:] += len(chunk.X) if chunk.masses is None else chunk.masses.sum()
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the count."""
         return (state[0].copy(),)
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """One person adds at most its mass; replacing one changes it by at most that."""
         is_public = self.total_public and relation != ADD_REMOVE
         change = 0 if is_public else self.units
@@ -113,11 +120,11 @@ class ClippedSum(Query):
     units: int = 1
     total_public: bool = False
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the zero vector and the zero mass."""
         return np.zeros(self.n_features, dtype=np.int64), np.zeros(1, dtype=np.int64)
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows, each times its mass."""
         rows = CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS).quantise(chunk.X)
         if chunk.masses is None:
@@ -128,11 +135,11 @@ class ClippedSum(Query):
             state[1][:] += chunk.masses.sum()
         state[0][:] += rows.sum(axis=0)
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the sum and the mass."""
         return state[0].copy(), state[1].copy()
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """Bounds for a vector in a ball: its length, and sqrt(d) times that in L1."""
         u, square = self.units, 4**_BITS
         l1 = math.isqrt(self.n_features * square)
@@ -145,11 +152,11 @@ class ClippedSum(Query):
             cases = [moves] if self.total_public else [moves, joins]
         return Sensitivity(tuple(c[0] for c in cases), tuple(c[1] for c in cases))
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Noise in proportion to the size of the blocks, with the mass three times as precise."""
         return float(1 << _BITS) * math.sqrt(self.n_features), 0.33 * self.units
 
-    def center(self, released):
+    def center(self, released: Release) -> np.ndarray:
         """Return the noisy mean, or the origin where noise is most of it.
 
         The mean of clipped rows is no longer than they are, and what is left of it is shrunk by

@@ -1,7 +1,10 @@
 """Second moments and histograms of integer rows in a released frame."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +12,9 @@ from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
 from .frames import Frame
+
+if TYPE_CHECKING:
+    from ...summaries.rows.persons import Chunk
 
 _GRAM_BITS = {1: 14}  # of a row that is a person
 _SHARED_GRAM_BITS = 10
@@ -40,15 +46,15 @@ class Gram(Query):
         return _GRAM_BITS.get(self.units, _SHARED_GRAM_BITS)
 
     @property
-    def unit(self):
+    def unit(self) -> float:
         """What one unit of an entry stands for, in squared lengths times persons."""
         return (self.radius * 2.0**-self._bits) ** 2 / self.units
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the zero matrix."""
         return (np.zeros((self.frame.width, self.frame.width), dtype=np.int64),)
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk; a row's norm is at most ``2**bits`` after truncation."""
         length = 2.0**self._bits
         limit = self.radius / self.frame.step
@@ -63,16 +69,16 @@ class Gram(Query):
             for part, unit in zip(np.divmod(masses, 1 << 10), (1 << 10, 1), strict=True):
                 state[0][:] += (rows.T @ (rows * part[:, None])).astype(np.int64) * unit
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the diagonal and the upper triangle."""
         matrix = state[0]
         return np.diagonal(matrix).copy(), matrix[np.triu_indices(len(matrix), k=1)]
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
         return 1.0, 1.0 / math.sqrt(2.0)
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """A row adds ``|z z'|**2 = diagonal + 2 upper <= 4**(2 bits)``; two rows twice that.
 
         The inner product of ``z z'`` and ``w w'`` is a square, so replacing costs sqrt(2) of
@@ -107,26 +113,26 @@ class Histogram(Query):
     bits: tuple
     units: int = 1
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the empty histogram."""
         return (np.zeros(1 << sum(self.bits), dtype=np.int64),)
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the masses of the rows to their cells."""
         for rows, masses in self.frame.blocks(chunk, 1 << 20):
             sums = np.bincount(self._cells(rows), weights=masses, minlength=len(state[0]))
             state[0][:] += sums.astype(np.int64)
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the histogram."""
         return (state[0].copy(),)
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """A person has one cell to add to, or two to change."""
         touched = 1 if relation == ADD_REMOVE else 2
         return Sensitivity.single(touched * self.units, touched * self.units**2)
 
-    def cell_centers(self, cells):
+    def cell_centers(self, cells: Any) -> Any:
         """Return the middle of cells on the axes of the grid, of shape (n_cells, n_axes)."""
         sides = tuple(1 << b for b in self.bits)
         places = np.stack(np.unravel_index(cells, sides), axis=1)

@@ -6,13 +6,19 @@ below ``2**53``, so distances, nearest centers and sums are the same whatever th
 and machines, and depend on each row alone.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...geometry._domains import Box
+
+if TYPE_CHECKING:
+    from ..._types import Rows
 
 _AXIS_BITS = 20
 _BLOCK_VALUES = 1 << 16  # temporaries stay in cache
@@ -35,12 +41,12 @@ class Axes:
     variances: np.ndarray
 
     @property
-    def kept(self):
+    def kept(self) -> Any:
         """The leading directions."""
         return self.vectors[: len(self.variances)]
 
     @cached_property
-    def integers(self):
+    def integers(self) -> Any:
         """The leading directions in units of ``2**-20``."""
         return np.rint(self.kept * 2.0**_AXIS_BITS)
 
@@ -66,27 +72,27 @@ class Frame:
     axes: Axes | None = None
 
     @cached_property
-    def step(self):
+    def step(self) -> float:
         """Width of one lattice unit, a power of two."""
         reach = self.domain.radius_about(self.center)
         return 2.0 ** (math.ceil(math.log2(reach)) - self.bits)
 
     @property
-    def width(self):
+    def width(self) -> Any:
         """Number of coordinates of an integer row."""
         return len(self.center) if self.axes is None else len(self.axes.variances)
 
-    def in_units(self, points):
+    def in_units(self, points: Any) -> Any:
         """Return points, given relative to the center, in lattice units, not far off the domain."""
         limit = 2.0 ** (self.bits + 1)
         lengths = np.sqrt((points**2).sum(axis=1, keepdims=True)) / self.step
         return np.trunc(points / self.step * (limit / np.maximum(lengths, limit)))
 
-    def without_axes(self):
+    def without_axes(self) -> Any:
         """Return the frame in which rows are only centred."""
         return Frame(self.domain, self.center, self.bits)
 
-    def blocks(self, chunk, largest):
+    def blocks(self, chunk: Any, largest: Any) -> Any:
         """Yield the integer rows of at most `largest` rows at a time, and their masses or None."""
         kept = self.axes is not None and 2 * self.width <= len(self.center)
         if kept and self not in chunk.memo:
@@ -111,7 +117,7 @@ class Frame:
             mapped[rows] = self.integer_rows(X[rows])
         return mapped
 
-    def integer_rows(self, X):
+    def integer_rows(self, X: Rows) -> Any:
         """Return integer rows as float64, each a function of its row alone."""
         rows = self._clip(X)
         rows *= 1.0 / self.step

@@ -1,6 +1,9 @@
 """Masses, sums and second moments of the rows of every class, on a public integer lattice."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +13,9 @@ from ...geometry._linear_maps import MatrixMap
 from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
+
+if TYPE_CHECKING:
+    from ...summaries.rows.persons import Chunk
 
 _BITS = {1: 16}  # digits of a row that is a person
 _SHARED_BITS = 10  # ... and where the mass of a person has up to 20 bits itself
@@ -55,21 +61,21 @@ class Moments(Query):
     mass_block = 0
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
         return len(self.centers)
 
     @property
-    def width(self):
+    def width(self) -> Any:
         """Number of coordinates after the map."""
         return self.centers.shape[1] if self.components is None else len(self.components)
 
     @property
-    def step(self):
+    def step(self) -> float:
         """Width of one lattice unit."""
         return self._lattice().step
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return masses, sums and the full second moments."""
         lines = {"none": 0, "pooled": 1, "classes": self.n_classes}[self.second]
         return (
@@ -78,7 +84,7 @@ class Moments(Query):
             np.zeros((lines, self.width, self.width), dtype=np.int64),
         )
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk, class by class."""
         codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
         mapping = None if self.components is None else MatrixMap(self.components)
@@ -94,7 +100,7 @@ class Moments(Query):
                 line = code if self.second == "classes" else 0
                 state[2][line] += second_moment(rows, masses)
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return masses, sums, and diagonals and upper triangles of the second moments."""
         masses, sums, squares = state
         if self.second == "none":
@@ -103,7 +109,7 @@ class Moments(Query):
         upper = squares[:, *np.triu_indices(self.width, k=1)]
         return masses.copy(), sums.copy(), diagonals, upper
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
         mass, total, square = self.block_weights
         reach = float(1 << self._bits)
@@ -112,7 +118,7 @@ class Moments(Query):
             return scales
         return (*scales, square * reach**2, square * reach**2 / np.sqrt(2.0))
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """Return the cases worked out in the user guide, for integer rows in a ball."""
         joins = self._joins(1)
         if relation == ADD_REMOVE:
@@ -162,7 +168,7 @@ class Moments(Query):
         return _BITS.get(self.units, _SHARED_BITS)
 
 
-def symmetric(diagonal, upper):
+def symmetric(diagonal: Any, upper: Any) -> Any:
     """Return the symmetric matrix with the given diagonal and upper triangle."""
     matrix = np.zeros((len(diagonal), len(diagonal)))
     matrix[np.triu_indices(len(diagonal), k=1)] = upper

@@ -9,7 +9,10 @@ A query may ask for coarser units, so that the sums of many persons fit 64-bit i
 they are follows from the number of persons, where it is public or has been bought.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +64,7 @@ class Chunk:
     starts: np.ndarray | None = None
     units: int | None = None
 
-    def in_units(self, units):
+    def in_units(self, units: Any) -> Any:
         """Return the chunk with masses of which one person has at most `units`.
 
         The mass of a row runs from a start to an end among the units of its person. Both are
@@ -76,7 +79,7 @@ class Chunk:
         masses = ((starts + self.masses) >> shift) - (starts >> shift)
         return replace(self, masses=masses, starts=None, units=units)
 
-    def parts(self):
+    def parts(self) -> Any:
         """Yield the chunk in pieces whose masses float64 adds up exactly."""
         if len(self.X) <= CHUNK_ROWS:
             yield self

@@ -1,7 +1,10 @@
 """Counts on the binary tree of cells of a public domain, and their Haar differences."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,9 @@ from ...geometry._cell_tree import CellTree
 from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
+
+if TYPE_CHECKING:
+    from ...summaries.rows.persons import Chunk
 
 
 @dataclass(frozen=True)
@@ -35,11 +41,11 @@ class TreeQuery(Query):
     total_public: bool = False
     block_weights: tuple | None = None
 
-    def zeros(self):
+    def zeros(self) -> tuple[np.ndarray, ...]:
         """Return one zero a class and leaf."""
         return (np.zeros((self.n_classes, self.tree.n_cells), dtype=np.int64),)
 
-    def count(self, state, chunk):
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the masses of the chunk's rows to their leaves."""
         leaves = state[0].reshape(-1)
         index = self.tree.leaf_index(chunk.X)
@@ -52,11 +58,11 @@ class TreeQuery(Query):
             sums = np.bincount(index, weights=chunk.masses, minlength=leaves.size)
             leaves += sums.astype(np.int64)
 
-    def weights(self):
+    def weights(self) -> tuple[float, ...] | None:
         """Return the relative noise scales."""
         return self.block_weights
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: str) -> Sensitivity:
         """Return how far one person moves the blocks, case by case."""
         if relation == ADD_REMOVE:
             return self._sensitivity([self._joins()])

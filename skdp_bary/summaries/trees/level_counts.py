@@ -1,6 +1,10 @@
 """Counts on some of the levels of a tree of cells."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+
+import numpy as np
 
 from .hierarchy import TreeQuery
 
@@ -25,7 +29,7 @@ class LevelCounts(TreeQuery):
 
     levels: tuple = ()
 
-    def blocks(self, state):
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the cells of the levels, the fewest first."""
         sums, blocks = state[0], []
         for level in range(self.tree.depth, self.levels[0] - 1, -1):

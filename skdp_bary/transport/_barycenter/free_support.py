@@ -1,8 +1,13 @@
 """Free-support Wasserstein barycenters with exact, certified transport plans."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._checks import check_count, check_positive
 from .._newton import settle
@@ -10,6 +15,10 @@ from .._semidiscrete.exact import solve_problem
 from .._threads import threads
 from .search import Level, Search
 from .setting import Setting
+
+if TYPE_CHECKING:
+    from ..._types import RandomState
+    from ...transport._result import BarycenterResult
 
 _WARMTHS = (0.03, 0.4)
 _GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
@@ -19,21 +28,21 @@ _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
 
 
 def free_support_barycenter(
-    measures,
-    n_atoms,
+    measures: Any,
+    n_atoms: int,
     *,
-    measure_weights=None,
-    atom_weights=None,
-    p=2,
-    init=None,
-    n_init=None,
-    n_keep=None,
-    max_iter=5,
-    tol=5e-4,
-    n_jobs=None,
-    random_state=None,
-    callback=None,
-):
+    measure_weights: ArrayLike | None = None,
+    atom_weights: ArrayLike | None = None,
+    p: float = 2,
+    init: ArrayLike | None = None,
+    n_init: int | None = None,
+    n_keep: int | None = None,
+    max_iter: int = 5,
+    tol: float = 5e-4,
+    n_jobs: int | None = None,
+    random_state: RandomState | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> BarycenterResult:
     """Find a few weighted atoms whose mean transport cost to the measures is small.
 
     Minimises ``sum_i measure_weights[i] * W_p(measures[i], atoms)**p`` over the positions of the

@@ -4,15 +4,25 @@ A plan between projected measures also tells which points of the original space 
 and with what mass (Izzo, Silwal and Zhou 2021): the atom is put where those points cost least.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._checks import check_mean_power, check_measures, check_shares
 from .._costs import paired_cost
 
+if TYPE_CHECKING:
+    from ...transport._measures import DiscreteMeasure
+
 _MAX_ITER = 500
 
 
-def lift_support(measures, transports, *, measure_weights=None, p=2):
+def lift_support(
+    measures: Any, transports: Any, *, measure_weights: ArrayLike | None = None, p: float = 2
+) -> np.ndarray:
     """Place every atom where the points sent to it cost least.
 
     Parameters
@@ -47,7 +57,7 @@ def lift_support(measures, transports, *, measure_weights=None, p=2):
     return lifted
 
 
-def plan_cost(measure, support, plan, *, p=2):
+def plan_cost(measure: DiscreteMeasure, support: ArrayLike, plan: Any, *, p: float = 2) -> float:
     """Return the cost of a plan from a measure's points to atoms.
 
     Parameters

@@ -1,11 +1,27 @@
 """Exact optimal transport from many points to few atoms."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
 from .._checks import check_measure, check_points, check_power
 from .exact import solve_problem
 from .frame import Frame, Prepared
 
+if TYPE_CHECKING:
+    from ...transport._measures import DiscreteMeasure
+    from ...transport._result import TransportResult
 
-def solve_semidiscrete(measure, atoms, *, p=2, potentials=None):
+
+def solve_semidiscrete(
+    measure: DiscreteMeasure,
+    atoms: DiscreteMeasure,
+    *,
+    p: float = 2,
+    potentials: ArrayLike | None = None,
+) -> TransportResult:
     """Transport a measure to a few atoms at least cost, with a proof of optimality.
 
     Parameters

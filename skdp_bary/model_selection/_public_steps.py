@@ -15,7 +15,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
-from ._step_rules import RULES, Fault, sklearn_name
+from ._step_parameters import unknown_parameters
+from ._step_rules import RULES, Fault, alone_fault, sklearn_name
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def walk_steps(name, estimator, form=RAW):
     "passthrough", are left out.
     """
     if type(estimator) is Pipeline:
+        if public_fault(estimator, form) is not None:
+            yield name, estimator, form
         for part, step in estimator.steps:
             yield from walk_steps(join_names(name, part), step, form)
             form = form_after(step, form)
@@ -119,18 +122,27 @@ def public_fault(step, form):
 
     Nothing is known of a step that is not on the list: ``Fault("", "")``.
     """
-    if type(step) is ColumnTransformer:
-        return _column_fault(step, form)
-    if type(step) in (Pipeline, FeatureUnion):
-        return None
-    if type(step) in (DomainScaler, JLTransformer, RowByRow, SchemaTransformer):
+    if type(step) is RowByRow:
+        return alone_fault(step.step)
+    if type(step) in (DomainScaler, JLTransformer, SchemaTransformer):
         return None
     rule = RULES.get(sklearn_name(step))
-    if rule is None:
+    composed = type(step) in (ColumnTransformer, FeatureUnion, Pipeline)
+    if rule is None and not composed:
         return Fault("", "")
-    fault = rule.fault(step)
-    if fault is not None:
-        return fault
+    unknown = unknown_parameters(step)
+    if unknown:
+        return Fault(
+            "this package does not know some of its parameters",
+            f"leave at their defaults: {', '.join(unknown)}",
+        )
+    if composed:
+        return _column_fault(step, form) if type(step) is ColumnTransformer else None
+    return rule.fault(step) or _form_fault(rule, form)
+
+
+def _form_fault(rule, form):
+    """What is wrong with rows of a form in front of a step."""
     if form.kind in rule.takes or (form.kind == "rounded" and "mixed" in rule.takes):
         if rule.numeric and form.words:
             return _WORDS

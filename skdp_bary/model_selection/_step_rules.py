@@ -3,11 +3,13 @@
 That they do is tested, bit for bit, in ``tests/model_selection/row_independence.py``.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,44 @@ def _names_values(mend):
 
 
 def _calls(name):
-    return Fault("it calls a function of yours", f"leave {name} at its default, or use RowByRow")
+    return Fault("it calls a function of yours", f"leave {name} at its default")
 
 
 def _rounds_together(mend):
     return Fault("it learns nothing, but the last bits of a row depend on the rows beside it", mend)
+
+
+def alone_fault(step):
+    """What is wrong with the step in a RowByRow: functions of others may keep rows elsewhere.
+
+    A copy of the step forgets with it what it kept in itself, not what a function kept in a
+    closure or a global.
+    """
+    if not hasattr(step, "get_params") or all(map(_is_known, step.get_params().values())):
+        return None
+    return Fault(
+        "it calls a function of yours, which may keep something of the rows before",
+        "use functions of numpy, scipy or scikit-learn, or make sure that yours keeps nothing "
+        "outside of the step",
+    )
+
+
+def _is_known(value):
+    """Whether a parameter holds no function but those found in numpy, scipy and scikit-learn."""
+    if isinstance(value, dict):
+        return all(map(_is_known, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_is_known, value))
+    if not callable(value):
+        return True
+    if isinstance(value, np.ufunc):  # numpy.frompyfunc makes one of any function
+        name = value.__name__
+        return value in (getattr(np, name, None), getattr(special, name, None))
+    if sklearn_name(value) is not None:
+        return True
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
+    library = str(module).split(".")[0] in ("numpy", "scipy", "sklearn")
+    return library and getattr(sys.modules.get(module), name, None) is value
 
 
 _ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
@@ -147,8 +182,8 @@ def _identity(step):
         return Fault("it reads all rows by one common type", "leave validate=False")
     return Fault(
         "it calls a function of yours",
-        "make sure that the function treats every row by itself, and keeps nothing of it; or put "
-        "it into RowByRow",
+        "make sure that the function treats every row by itself, and keeps nothing of it; one of "
+        "numpy or scipy can be put into RowByRow",
     )
 
 

@@ -1,15 +1,19 @@
 """Public steps: one row moves no bit of another one, or the check says so."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, special
 from sklearn import feature_extraction, preprocessing, random_projection
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.utils import all_estimators
 
 from skdp_bary import (
     DomainScaler,
@@ -22,6 +26,8 @@ from skdp_bary import (
 )
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._search_parts import search_parts
+from skdp_bary.model_selection._step_parameters import KNOWN
+from skdp_bary.model_selection._step_rules import RULES
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
 
 from .row_independence import (
@@ -288,6 +294,68 @@ class TestWhatOneRowCouldDo:
             with pytest.raises(ValueError, match="Column 'job'|Column 'age'") as caught:
                 SchemaTransformer(schema).fit_transform(pd.DataFrame([row], columns=["job", "age"]))
             assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
+
+
+def largest_so_far():
+    """A function that keeps rows outside of the step; three public zeros show nothing of it."""
+    seen = [0.0]
+
+    def rows_and_largest(row):
+        seen[0] = max(seen[0], row.max())
+        return row + seen[0]
+
+    return rows_and_largest
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        preprocessing.FunctionTransformer(largest_so_far()),
+        preprocessing.FunctionTransformer(np.vectorize(largest_so_far())),
+        preprocessing.FunctionTransformer(np.frompyfunc(largest_so_far(), 1, 1)),
+        preprocessing.FunctionTransformer(
+            np.apply_along_axis, kw_args={"func1d": largest_so_far(), "axis": 1}
+        ),
+        make_pipeline(preprocessing.FunctionTransformer(largest_so_far())),
+    ],
+)
+def test_functions_that_may_keep_rows_elsewhere_are_not_called_public(step):
+    assert "numpy, scipy or scikit-learn" in fault(RowByRow(step))
+    (verdict, _) = check_private(make_pipeline(RowByRow(step), PrivateMeasure(bounds=(0, 1)))).steps
+    assert verdict.verdict == "unknown"
+
+
+@pytest.mark.parametrize("function", [None, np.log1p, np.tanh, np.sort, special.expit, special.erf])
+def test_functions_of_numpy_and_scipy_are_public_one_row_at_a_time(function):
+    assert fault(RowByRow(preprocessing.FunctionTransformer(function))) == ""
+    assert fault(RowByRow(make_pipeline(preprocessing.FunctionTransformer(function)))) == ""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_no_parameter_of_a_listed_step_was_added_unseen(name):
+    public = dict(all_estimators()) | {"HashingVectorizer": HashingVectorizer}
+    public["FeatureHasher"] = feature_extraction.FeatureHasher
+    cls = {"Pipeline": Pipeline, "FeatureUnion": FeatureUnion}.get(name) or public[name]
+    assert set(inspect.signature(cls).parameters) <= KNOWN[name]
+
+
+def test_every_listed_step_has_its_parameters_listed():
+    assert set(KNOWN) == set(RULES) | {"ColumnTransformer", "FeatureUnion", "Pipeline"}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "step", "changed"),
+    [
+        ("Binarizer", "threshold", preprocessing.Binarizer(), {"threshold": 0.5}),
+        ("Pipeline", "verbose", make_pipeline(DomainScaler()), {"verbose": True}),
+        ("FeatureUnion", "n_jobs", FeatureUnion([("a", DomainScaler())]), {"n_jobs": 2}),
+    ],
+)
+def test_a_new_parameter_is_taken_at_its_default_alone(monkeypatch, name, parameter, step, changed):
+    monkeypatch.setitem(KNOWN, name, KNOWN[name] - {parameter})
+    assert fault(NUMBERS, step) == ""
+    told = f"at their defaults: {parameter}"
+    assert told in fault(NUMBERS, clone(step).set_params(**changed))
 
 
 def test_a_search_takes_a_frame_of_strings_behind_its_schema():

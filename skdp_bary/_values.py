@@ -74,7 +74,8 @@ def select_columns(X, names, what):
     unknown = [name for name in own if name not in names]
     if missing or unknown:
         raise ValueError(
-            f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}."
+            f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}. "
+            "Give exactly the columns expected, in any order."
         )
     if own == list(names):
         return X

@@ -67,7 +67,7 @@ class Table:
         return X, y, ids.combine_chunks().dictionary_encode().indices.to_numpy()
 
     def _batches(self):
-        shown = None
+        shown, found = None, False
         for batch in self._file.batches(self.columns, self._texts):
             for name, texts in zip(self._texts, batch.texts, strict=True):
                 self._refuse_empty(name, texts)
@@ -75,7 +75,10 @@ class Table:
             if percent != shown:
                 _say(f"\rread {percent} % of the file")
                 shown = percent
+            found = found or len(batch.X) > 0
             yield batch
+        if not found:
+            raise ValueError(f"{self._path} has no rows.")
         _say("\n")
 
     def _refuse_empty(self, name, texts):

@@ -224,7 +224,10 @@ class Category(Kind):
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
         object.__setattr__(self, "values", values)
         if len({type(v) for v in values}) != 1 or type(values[0]) not in _READERS:
-            raise TypeError(f"values must be of one type, str, int, float or bool, got {values!r}.")
+            raise TypeError(
+                "values must be one or more, all of one type, str, int, float or bool, got "
+                f"{values!r}."
+            )
         if len(set(values)) < len(values) or any(v != v for v in values):
             raise ValueError(f"values must be different and not missing, got {values!r}.")
         _check_outside(self.outside, ("other", "refuse"))

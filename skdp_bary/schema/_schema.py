@@ -69,7 +69,11 @@ class Schema:
             ``"sparse"`` if wanted; as returned by :meth:`to_dict`.
         """
         if not isinstance(given, dict) or "columns" not in given or given.keys() - _KEYS:
-            raise ValueError(f"A schema is a mapping with the keys {sorted(_KEYS)}.")
+            got = sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__
+            raise ValueError(
+                f"A schema is a mapping with the keys {sorted(_KEYS)}, of which 'columns' must be "
+                f"there, got {got}."
+            )
         columns, sparse = given["columns"], given.get("sparse", False)
         if isinstance(columns, dict) and isinstance(columns.get("kind"), str):
             return cls(kind_from_dict(columns, "All columns"), sparse)
@@ -144,11 +148,22 @@ class Schema:
             Columns; without any, all categories in order.
         """
         kinds = dict(self.columns) if self.names else dict(enumerate(self.kinds(0)))
+        for name in names:
+            if name not in kinds:
+                raise ValueError(f"The schema has no column {name!r}; it has {list(kinds)}.")
+            if not isinstance(kinds[name], Category):
+                raise ValueError(
+                    f"Column {name!r} is declared as {kinds[name].word}: only categories and "
+                    "ordinals have levels."
+                )
         wanted = names or [name for name in kinds if isinstance(kinds[name], Category)]
         return [kinds[name].levels for name in wanted]
 
     def ranges(self, n_columns: Any) -> Any:
-        """Return arrays of lowest and highest numbers, or None where columns have none."""
+        """Return arrays of lowest and highest numbers.
+
+        None where a column holds no numbers or may be missing.
+        """
         kinds = self.kinds(n_columns)
         if not all(kind.numeric and not kind.missing for kind in kinds):
             return None

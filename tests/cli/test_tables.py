@@ -56,6 +56,13 @@ def test_ids_that_are_empty_are_refused(written):
         whole(written(GOOD.replace("bob", "")))
 
 
+@pytest.mark.parametrize("given", [{}, {"groups": "user"}])
+def test_a_table_without_rows_is_said_to_have_none(written, given):
+    table = Table(written("user,x\n"), ["x"], **given)
+    with pytest.raises(ValueError, match="has no rows"):
+        table.whole() if given else list(table.chunks())
+
+
 def test_labels_are_text(written):
     _, y, _ = whole(written(GOOD.replace("east", "01").replace("west", "1")), label="town")
     assert y.tolist() == ["01", "1", "01"]

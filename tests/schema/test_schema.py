@@ -277,7 +277,7 @@ def test_codes_tell_others_from_missing():
         (lambda: Integer(0, 2**60), ValueError, "moderate size"),
         (lambda: Integer(0, 1.5), TypeError, "integers"),
         (lambda: Category("abc"), TypeError, "a list"),
-        (lambda: Category([]), TypeError, "one type"),
+        (lambda: Category([]), TypeError, "one or more, all of one type"),
         (lambda: Category([1, "1"]), TypeError, "one type"),
         (lambda: Category([1, 1]), ValueError, "different"),
         (lambda: Category(["other"]), ValueError, "stands for all others"),
@@ -292,7 +292,10 @@ def test_codes_tell_others_from_missing():
         (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' needs"),
         (lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}), ValueError,
          r"'a': a text has no \['low'\]"),
-        (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys"),
+        (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
+        (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
+        (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
+        (lambda: SCHEMA.levels("age"), ValueError, "'age' is declared as integer: only categories"),
     ],
 )  # fmt: skip
 def test_wrong_declarations_are_refused(make, error, message):

@@ -124,9 +124,12 @@ class SqliteLedger:
             self._check_file(db)
             self._caught_up(db)
             copy = in_memory(db)
-        with closing(copy), self._on_disk():
+        with closing(copy):
             copy.execute(f"PRAGMA application_id = {BACKUP}")
-            write_new(copy, path)
+            try:
+                write_new(copy, path)
+            except (OSError, *_SQLITE_ERRORS) as error:
+                raise _not_written(path, error) from error
 
     def restore(self, path, entry):
         """Make a ledger of this backup, see ``BudgetAccountant.restore``."""
@@ -356,3 +359,13 @@ class SqliteLedger:
 
     def __getstate__(self):
         return self.__dict__ | {"_sums": None}
+
+
+def _not_written(path, error):
+    """Return the error that a backup of a sound ledger cannot be written to a file."""
+    reason = reason_of(error, _BUSY_SECONDS)
+    if isinstance(error, FileExistsError):
+        reason = f"{error.filename!r} exists already; name another file"
+    return LedgerError(
+        f"The backup {os.fspath(path)!r} cannot be written: {reason}. The ledger is as it was."
+    )

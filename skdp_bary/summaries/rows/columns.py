@@ -44,6 +44,7 @@ def missing(name, path):
 def not_numbers(name, path):
     """Return the error that a column has cells which are no numbers."""
     return ValueError(
-        f"The column {name!r} of {path} must hold numbers. Name the columns that make a row with "
-        "--columns."
+        f"The column {name!r} of {path} must hold numbers, in every row: an empty cell, a word "
+        "such as NA, or a decimal comma is none. Leave out such rows, or put a public value in "
+        "their place; or name the columns that make a row with --columns."
     )

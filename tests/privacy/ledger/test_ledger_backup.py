@@ -38,9 +38,14 @@ class TestBackup:
 
     def test_an_existing_file_stays(self, path, tmp_path):
         (tmp_path / "copy.db").write_text("mine")
-        with pytest.raises(LedgerError, match="exists"):
+        with pytest.raises(LedgerError, match="copy.db' exists already; name another"):
             BudgetAccountant(1.0, ledger=path).backup(tmp_path / "copy.db")
         assert (tmp_path / "copy.db").read_text() == "mine"
+
+    def test_an_error_of_writing_names_the_backup_and_not_the_ledger(self, path, tmp_path):
+        with pytest.raises(LedgerError, match="The backup .*nowhere.*folder is missing") as caught:
+            BudgetAccountant(1.0, ledger=path).backup(tmp_path / "nowhere" / "copy.db")
+        assert str(path) not in str(caught.value)
 
     def test_only_files_have_backups(self, tmp_path):
         with pytest.raises(LedgerError, match="memory"):
@@ -148,7 +153,7 @@ def _tries_from_outside(path):
     program = (
         "import sys; from skdp_bary import BudgetAccountant\n"
         "from skdp_bary.exceptions import LedgerError\n"
-        "from skdp_bary.privacy import _sqlite; _sqlite._BUSY_SECONDS = 0.1\n"
+        "from skdp_bary.privacy.ledger import sqlite; sqlite._BUSY_SECONDS = 0.1\n"
         "try:\n    BudgetAccountant.open(sys.argv[1]).spend(0.1); print('spent', end='')\n"
         "except LedgerError as error:\n"
         "    assert 'locked by another process' in str(error); print('busy', end='')\n"

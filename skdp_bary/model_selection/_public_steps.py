@@ -32,6 +32,8 @@ class Form:
         Whether there may be values that are no numbers.
     texts : bool
         Whether all values are texts.
+    missing : bool
+        Whether numbers may be missing.
     schema : Schema or None
         The columns, directly behind it.
     """
@@ -40,6 +42,7 @@ class Form:
     non_negative: bool = False
     words: bool = False
     texts: bool = False
+    missing: bool = False
     schema: Schema | None = None
 
 
@@ -114,7 +117,7 @@ def form_after(step, form):
     if rule is None:
         return RAW
     form = replace(form, **rule.gives(step, form.kind), schema=None)
-    return form if form.kind in ("raw", "mixed") else Form(form.kind, form.non_negative)
+    return form if form.kind in ("raw", "mixed") else replace(form, words=False, texts=False)
 
 
 def public_fault(step, form):
@@ -138,7 +141,8 @@ def public_fault(step, form):
         )
     if composed:
         return _column_fault(step, form) if type(step) is ColumnTransformer else None
-    return rule.fault(step) or _form_fault(rule, form)
+    fault = rule.fault(step) or _form_fault(rule, form)
+    return fault or (rule.missing_fault(step) if form.missing else None)
 
 
 def _form_fault(rule, form):
@@ -227,7 +231,11 @@ def _chosen(form, places):
 
 
 def _values_of(kinds):
-    return {"words": not all(k.numeric for k in kinds), "texts": all(map(_is_text, kinds))}
+    return {
+        "words": not all(kind.numeric for kind in kinds),
+        "texts": all(map(_is_text, kinds)),
+        "missing": any(kind.numeric and kind.missing for kind in kinds),
+    }
 
 
 def _is_text(kind):
@@ -245,8 +253,9 @@ def _joined(forms, step):
         return RAW
     if "csr" in kinds and type(step) is FeatureUnion:
         return Form("csr", non_negative)
-    words = any(form.words for form in forms)
-    return Form("mixed" if "mixed" in kinds else "numbers", non_negative, words)
+    words, missing = any(f.words for f in forms), any(f.missing for f in forms)
+    kind = "mixed" if "mixed" in kinds else "numbers"
+    return Form(kind, non_negative, words, missing=missing)
 
 
 def _declared(schema):
@@ -257,6 +266,5 @@ def _declared(schema):
     ranges = schema.ranges(1)
     kind = "csr" if schema.sparse else "numbers" if schema.numeric else "table"
     non_negative = ranges is not None and bool((ranges[0] >= 0).all())
-    if kind != "table":
-        return Form(kind, non_negative)
-    return Form(kind, non_negative, schema=schema, **_values_of(schema.kinds(1)))
+    found = _values_of(schema.kinds(1))
+    return Form(kind, non_negative, schema=schema if kind == "table" else None, **found)

@@ -43,12 +43,15 @@ class Rule:
         Takes a step and the kind of form before it; returns what it changes of the form.
     non_negative : bool
         Whether it raises on numbers below zero.
+    missing_fault : callable
+        Takes a step; returns what is wrong with it where numbers may be missing, or None.
     """
 
     fault: Callable
     takes: frozenset
     gives: Callable
     non_negative: bool = False
+    missing_fault: Callable = lambda step: None
 
     @property
     def numeric(self):
@@ -197,6 +200,25 @@ def _imputer(step):
     return None
 
 
+def _other_marks(step):
+    """What is wrong with an imputer to which NaN is no missing value: it raises on it."""
+    if _marks_nan(step):
+        return None
+    return Fault(
+        "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+        "leave missing_values=np.nan",
+    )
+
+
+def _marks_nan(step):
+    mark = step.missing_values
+    return _is_nan(mark) or type(mark).__name__ == "NAType"  # pandas.NA, which means NaN to it
+
+
+def _is_nan(value):
+    return isinstance(value, Real) and bool(value != value)
+
+
 def _sparse_projection(step):
     if isinstance(step.n_components, str):
         return _learns("give n_components as a number, or use JLTransformer")
@@ -224,7 +246,8 @@ def _identical(step, kind):
 
 
 def _filled(step, kind):
-    return {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
+    found = {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
+    return found | ({"missing": False} if _marks_nan(step) else {})
 
 
 def _polynomial(step, kind):
@@ -239,12 +262,18 @@ def _dense(step, kind):
     return {"kind": "numbers", "non_negative": False}
 
 
+def _codes(step, kind):
+    missing = _is_nan(step.encoded_missing_value) or _is_nan(step.unknown_value)
+    return {"kind": "numbers", "non_negative": False, "missing": missing}
+
+
 def _csr(step, kind):
     return {"kind": "csr", "non_negative": False}
 
 
 def _as_told(step, kind):
-    return {"kind": "csr" if step.sparse_output else "numbers", "non_negative": True}
+    kind = "csr" if step.sparse_output else "numbers"
+    return {"kind": kind, "non_negative": True, "missing": False}
 
 
 def _splines(step, kind):
@@ -271,11 +300,11 @@ RULES = {
     "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr),
     "Normalizer": Rule(_together, _ANY, _same),
     "OneHotEncoder": Rule(_categories, _LISTED, _as_told),
-    "OrdinalEncoder": Rule(_categories, _LISTED, _dense),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _codes),
     "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense),
     "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial),
     "RBFSampler": Rule(_together, _ANY, _dense),
-    "SimpleImputer": Rule(_imputer, _LISTED, _filled),
+    "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks),
     "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
     "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected),
     "SplineTransformer": Rule(_knots, _DENSE, _splines),

@@ -296,6 +296,29 @@ class TestWhatOneRowCouldDo:
             assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
 
 
+GAPS = SchemaTransformer(Schema({"a": Number(0, 1, missing=True), "b": Category(["x"])}))
+
+
+@pytest.mark.parametrize("mark", [-1, "x", None, np.nan])
+@pytest.mark.parametrize(
+    "schema", [GAPS, SchemaTransformer(Number(0, 1, missing=True))], ids=["table", "numbers"]
+)
+def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, mark):
+    filler = SimpleImputer(
+        missing_values=mark, strategy="constant", fill_value=0.5, keep_empty_features=True
+    )
+    rows = pd.DataFrame({"a": [0.25, None], "b": ["x", "x"]})
+    if isinstance(mark, float):
+        assert fault(schema, filler) == ""
+        filler.fit(schema.fit_transform(rows if schema is GAPS else rows[["a"]]))
+        return
+    assert "missing_values=np.nan" in fault(schema, filler)
+    assert "missing_values" in fault(schema, FeatureUnion([("a", filler)]))
+    assert "missing_values" in fault(
+        schema, ColumnTransformer([("a", filler, [0])], sparse_threshold=0)
+    )
+
+
 def largest_so_far():
     """A function that keeps rows outside of the step; three public zeros show nothing of it."""
     seen = [0.0]

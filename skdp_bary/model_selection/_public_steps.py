@@ -34,6 +34,8 @@ class Form:
         Whether all values are texts.
     missing : bool
         Whether numbers may be missing.
+    largest : float or None
+        Largest size of a number, None where it is not known.
     schema : Schema or None
         The columns, directly behind it.
     """
@@ -43,6 +45,7 @@ class Form:
     words: bool = False
     texts: bool = False
     missing: bool = False
+    largest: float | None = None
     schema: Schema | None = None
 
 
@@ -58,6 +61,11 @@ _WORDS = Fault(
 _NO_TEXTS = Fault(
     "it raises on values that are no text, which is an answer about rows that nobody paid for",
     "hand it columns of Text, or of categories of text without missing values",
+)
+_LIMIT = 1e308
+_OVERFLOW = Fault(
+    "what it makes of numbers in their declared range may be too large for floats, and raises",
+    "declare a smaller range in the Schema in front of it",
 )
 _ONLY_TABLES = Fault(
     "the types of what it is given were chosen by looking at all rows",
@@ -110,13 +118,15 @@ def form_after(step, form):
     if type(step) is SchemaTransformer:
         return _declared(step.schema)
     if type(step) is DomainScaler:
-        return Form("numbers", non_negative=step.clip and step.target == "box")
+        largest = 1.0 if step.clip else None
+        return Form("numbers", step.clip and step.target == "box", largest=largest)
     if type(step) in (JLTransformer, RowByRow):
         return Form("numbers")
     rule = RULES.get(sklearn_name(step))
     if rule is None:
         return RAW
-    form = replace(form, **rule.gives(step, form.kind), schema=None)
+    largest = rule.largest(step, form.largest)
+    form = replace(form, **rule.gives(step, form.kind), largest=largest, schema=None)
     return form if form.kind in ("raw", "mixed") else replace(form, words=False, texts=False)
 
 
@@ -142,6 +152,9 @@ def public_fault(step, form):
     if composed:
         return _column_fault(step, form) if type(step) is ColumnTransformer else None
     fault = rule.fault(step) or _form_fault(rule, form)
+    if fault is None and rule.numeric and form.largest is not None:
+        largest = rule.largest(step, form.largest)
+        fault = _OVERFLOW if largest is not None and not largest < _LIMIT else None
     return fault or (rule.missing_fault(step) if form.missing else None)
 
 
@@ -235,6 +248,7 @@ def _values_of(kinds):
         "words": not all(kind.numeric for kind in kinds),
         "texts": all(map(_is_text, kinds)),
         "missing": any(kind.numeric and kind.missing for kind in kinds),
+        "largest": max((abs(b) for kind in kinds if kind.numeric for b in kind.range), default=0.0),
     }
 
 
@@ -251,11 +265,15 @@ def _joined(forms, step):
         return Form("rounded")
     if "raw" in kinds or not kinds:
         return RAW
+    weights = [1.0, *(step.transformer_weights or {}).values()]
+    non_negative = non_negative and min(weights) >= 0.0
+    sizes = [form.largest for form in forms]
+    largest = None if None in sizes else max(sizes) * max(map(abs, weights))
     if "csr" in kinds and type(step) is FeatureUnion:
-        return Form("csr", non_negative)
+        return Form("csr", non_negative, largest=largest)
     words, missing = any(f.words for f in forms), any(f.missing for f in forms)
     kind = "mixed" if "mixed" in kinds else "numbers"
-    return Form(kind, non_negative, words, missing=missing)
+    return Form(kind, non_negative, words, missing=missing, largest=largest)
 
 
 def _declared(schema):

@@ -45,6 +45,9 @@ class Rule:
         Whether it raises on numbers below zero.
     missing_fault : callable
         Takes a step; returns what is wrong with it where numbers may be missing, or None.
+    grows : callable
+        Takes a step and the largest size of a number before it; returns the largest behind it, and
+        on the way, or None where that is not known.
     """
 
     fault: Callable
@@ -52,6 +55,7 @@ class Rule:
     gives: Callable
     non_negative: bool = False
     missing_fault: Callable = lambda step: None
+    grows: Callable = lambda step, largest: largest
 
     @property
     def numeric(self):
@@ -62,6 +66,16 @@ class Rule:
     def texts(self):
         """Whether it raises on values that are no texts."""
         return self.takes == _TABLE
+
+    def largest(self, step, before):
+        """Return the largest size of a number behind a step, inf beyond floats, None if unknown."""
+        if before is None:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                return self.grows(step, np.float64(before))
+        except (TypeError, ValueError):
+            return None  # its fit will say what is wrong
 
     @property
     def negative_fault(self):
@@ -285,6 +299,40 @@ def _projected(step, kind):
     return {"kind": "numbers" if dense else "csr", "non_negative": False}
 
 
+_WIDEST = 1e9  # columns: no table has more
+
+
+def _power(step, largest):
+    degree = step.degree if isinstance(step.degree, Real) else max(step.degree)
+    return max(1.0, largest) ** degree
+
+
+def _sketched(step, largest):
+    sums = largest * np.sqrt(step.gamma) * _WIDEST + np.sqrt(step.coef0)
+    return step.n_components * max(sums, 1.0) ** step.degree
+
+
+def _roots(step, largest):
+    return 2.0 * largest * max(1.0, step.sample_interval or 1.0)
+
+
+def _sums(step, largest):
+    density = 1.0 / _WIDEST if step.density == "auto" else step.density
+    return largest * _WIDEST / np.sqrt(density)
+
+
+def _with_fill(step, largest):
+    return max(largest, abs(np.float64(step.fill_value)))
+
+
+def _ones(step, largest):
+    return 1.0
+
+
+def _unknown(step, largest):
+    return None
+
+
 _ANY = frozenset({"raw", "table", "numbers", "csr", "mixed"})
 _DENSE = frozenset({"table", "numbers", "mixed"})
 _NUMERIC = _DENSE | {"csr"}
@@ -292,20 +340,20 @@ _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
 
 RULES = {
-    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True),
-    "Binarizer": Rule(_none, _NUMERIC, _binary),
-    "FeatureHasher": Rule(_hasher, _TABLE, _csr),
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=_roots),
+    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=_ones),
+    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=_unknown),
     "FunctionTransformer": Rule(_identity, _ANY, _identical),
-    "GaussianRandomProjection": Rule(_together, _ANY, _dense),
-    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr),
+    "GaussianRandomProjection": Rule(_together, _ANY, _dense, grows=_unknown),
+    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=_unknown),
     "Normalizer": Rule(_together, _ANY, _same),
-    "OneHotEncoder": Rule(_categories, _LISTED, _as_told),
-    "OrdinalEncoder": Rule(_categories, _LISTED, _codes),
-    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense),
-    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial),
-    "RBFSampler": Rule(_together, _ANY, _dense),
-    "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks),
-    "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
-    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected),
-    "SplineTransformer": Rule(_knots, _DENSE, _splines),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=_ones),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=_unknown),
+    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=_sketched),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=_power),
+    "RBFSampler": Rule(_together, _ANY, _dense, grows=_unknown),
+    "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks, grows=_with_fill),
+    "SkewedChi2Sampler": Rule(_together, _ANY, _dense, grows=_unknown),
+    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=_sums),
+    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=_unknown),
 }

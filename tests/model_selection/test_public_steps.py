@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils import all_estimators
 
@@ -317,6 +317,33 @@ def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, m
     assert "missing_values" in fault(
         schema, ColumnTransformer([("a", filler, [0])], sparse_threshold=0)
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "most"),
+    [
+        (preprocessing.PolynomialFeatures(2), 1e153),
+        (preprocessing.PolynomialFeatures((1, 3)), 1e102),
+        (make_pipeline(DomainScaler(clip=True), preprocessing.PolynomialFeatures(9)), 1e300),
+        (make_pipeline(*[preprocessing.PolynomialFeatures(2)] * 2), 1e76),
+        (FeatureUnion([("a", preprocessing.PolynomialFeatures(2))]), 1e153),
+        (PolynomialCountSketch(degree=2), 1e140),
+        (random_projection.SparseRandomProjection(2), 1e280),
+        (AdditiveChi2Sampler(), 1e307),
+    ],
+)
+def test_declared_numbers_that_a_step_could_blow_up_are_found(step, most):
+    assert fault(SchemaTransformer(Number(0, most)), step) == ""
+    if type(step) is Pipeline and type(step[0]) is DomainScaler:
+        return
+    assert "smaller range" in fault(SchemaTransformer(Number(0, min(most * 1e25, 1.7e308))), step)
+
+
+def test_negative_weights_of_a_union_make_negative_numbers():
+    for weight, told in ((2.0, ""), (-1.0, "from 0 on")):
+        union = FeatureUnion([("a", DomainScaler())], transformer_weights={"a": weight})
+        found = fault(union, AdditiveChi2Sampler())
+        assert told in found and bool(found) == bool(told)
 
 
 def largest_so_far():

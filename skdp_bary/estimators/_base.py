@@ -6,7 +6,7 @@ import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -29,7 +29,6 @@ from ..privacy.noise.sampler import noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.rows.opening import open_rows
 from ._alone import fitted_alone
-from ._bridge import asks_by_step, step_by_step
 from ._face.guarantee import Guarantee, GuaranteeRepr, width_of
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
@@ -76,8 +75,6 @@ class Facts:
         None before it is bought.
     mechanisms : dict
         Mechanism of each step, by name.
-    released : dict
-        Releases so far, by step name, of an estimator that answers step by step.
     """
 
     relation: str
@@ -90,7 +87,6 @@ class Facts:
     domain: object
     size: int | None
     mechanisms: dict
-    released: dict = field(default_factory=dict)
 
 
 class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
@@ -203,13 +199,13 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     def _shares(self, n_features):
         """Return the estimator's own steps, in order, and the share of the budget of each."""
 
+    @abstractmethod
     def _questions(self, facts):
         """Ask the estimator's own steps, and return what follows from the releases.
 
         A generator: ``released = yield name, query`` asks the next step and gets a Release. Later
         questions may depend on earlier releases, and on `facts`.
         """
-        return (yield from step_by_step(self, facts))
 
     @abstractmethod
     def _finish(self, facts, result):
@@ -283,10 +279,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
         Warnings come last, so all is set then.
         """
         try:
-            if asks_by_step(self):
-                self._finish(result)
-            else:
-                self._finish(facts, result)
+            self._finish(facts, result)
         except PrivacyWarning as told:
             return told
         return None

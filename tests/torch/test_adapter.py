@@ -137,7 +137,7 @@ def test_images_get_the_convolutions_of_the_paper():
     "parameters, error, message",
     [
         ({"method": "rows"}, ValueError, "method"),
-        ({"delta": 0.0}, ValueError, "delta must be above zero"),
+        ({"delta": 0.0}, ValueError, r"delta must be a finite number in \(0\.0, 1\.0\)"),
         ({"method": "batches"}, RelationError, "neighbors must be 'replace_one'"),
         ({"weight": -1.0}, ValueError, "weight"),
         ({**WAYS[1], "batch_size": 500}, ValueError, "batch_size"),

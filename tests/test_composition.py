@@ -19,9 +19,13 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
+    Schema,
+    SchemaTransformer,
     check_private,
 )
+from skdp_bary.exceptions import LeakError
 from skdp_bary.geometry import Ball
+from skdp_bary.schema import Number
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -189,7 +193,12 @@ def test_columns_have_steps_of_their_own():
             ("age", DomainScaler((0, 100)), ["age"]),
         ],
         verbose_feature_names_out=True,
-    ).set_output(transform="pandas")
+    )
+    place, years = Number(-100, 100), Number(0, 90)
+    form = SchemaTransformer(Schema({"lon": place, "lat": place, "age": years}))
+    with pytest.raises(LeakError, match="SchemaTransformer"):
+        check_private(columns, strict=True)
+    columns = make_pipeline(form, columns).set_output(transform="pandas")
     assert check_private(columns, strict=True).ok
     out = columns.fit_transform(table)
     assert len(accountant.entries) == 2

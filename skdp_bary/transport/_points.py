@@ -130,8 +130,8 @@ def _curve_keys(points):
 
 def _leading_coordinates(points):
     """Return the points along a few directions in which they vary most, or nearly so."""
-    if points.shape[1] <= _AXES:
-        return points
+    if points.shape[1] <= _AXES or len(points) == 1:  # one point varies in no direction
+        return points[:, :_AXES]
     some = points[:: max(1, len(points) // _SAMPLE)]
     centered = some - some.mean(axis=0)
     directions = np.random.default_rng(0).standard_normal((points.shape[1], 2 * _AXES))

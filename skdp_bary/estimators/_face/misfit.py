@@ -39,7 +39,7 @@ def warn_of_missing(total, measurements, facts, epsilon):
         f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
         f"carry no mass: check the units and the order of the columns{hint}.",
         PrivacyWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -89,6 +89,6 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
                 "outside of bounds are moved to their border: check the units and the order of "
                 "the columns. If the rows do lie there, narrower bounds tell more.",
                 PrivacyWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
             return

@@ -492,10 +492,16 @@ class TestFailures:
             accountant.spend(0.4)
         assert opened(path).verify(accountant.receipt()) == 2
 
-    def test_an_error_while_asking_leaves_nothing_behind(self, path):
+    def test_an_error_while_asking_leaves_nothing_behind(self, path, monkeypatch):
         accountant = opened(path)
-        with pytest.raises(UnicodeEncodeError):
-            accountant.spend(0.1, who="\ud800")
+
+        def fail(*arguments):
+            raise RuntimeError("in the middle of a spend")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("skdp_bary.privacy.ledger.sqlite.next_link", fail)
+            with pytest.raises(RuntimeError, match="in the middle"):
+                accountant.spend(0.1)
         assert_holds(path)
 
 

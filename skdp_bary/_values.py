@@ -10,7 +10,7 @@ from decimal import Decimal
 from numbers import Complex, Real
 
 import numpy as np
-from scipy.sparse import csr_array, get_index_dtype
+from scipy.sparse import csr_array
 
 _NO_DATES = "dates and durations are no numbers: count days or seconds from a public day"
 
@@ -236,7 +236,8 @@ def canonical_csr(X, name="X"):
     values = as_floats(entries.data, name)[order]
     sums = np.bincount(np.cumsum(first) - 1, weights=values)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=X.shape[0]))])
-    index = get_index_dtype(maxval=max(*X.shape, len(sums)))
+    fits = max(*X.shape, len(sums)) <= np.iinfo(np.int32).max
+    index = np.int32 if fits else np.int64
     parts = (sums.astype(np.float64), columns[first].astype(index), starts.astype(index))
     matrix = csr_array(parts, shape=X.shape)
     matrix.has_canonical_format = True

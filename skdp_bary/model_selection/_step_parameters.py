@@ -11,7 +11,8 @@ _TOGETHER = "n_jobs transformer_weights verbose verbose_feature_names_out"
 _NAMES = {
     "AdditiveChi2Sampler": "sample_steps sample_interval",
     "Binarizer": "threshold copy",
-    "ColumnTransformer": f"transformers remainder sparse_threshold force_int_remainder_cols {_TOGETHER}",
+    "ColumnTransformer": "transformers remainder sparse_threshold force_int_remainder_cols "
+    + _TOGETHER,
     "FeatureHasher": "n_features input_type dtype alternate_sign",
     "FeatureUnion": f"transformer_list {_TOGETHER}",
     "FunctionTransformer": "func inverse_func validate accept_sparse check_inverse "

@@ -4,6 +4,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ._version import __version__
+
 if TYPE_CHECKING:  # so that editors complete names that are imported when they are used
     from .estimators import (
         DPSlicedWasserstein,
@@ -18,8 +20,6 @@ if TYPE_CHECKING:  # so that editors complete names that are imported when they 
     from .privacy.ledger.accountant import BudgetAccountant
     from .schema import Schema
     from .transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
-
-__version__ = "0.2.0"
 
 _HOMES = {
     "BudgetAccountant": "skdp_bary.privacy.ledger.accountant",
@@ -57,7 +57,7 @@ class _OldModules:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name.startswith("skdp_bary."):
-            import_module("skdp_bary._versions").refuse_old_module(name)
+            import_module("skdp_bary._pickles").refuse_old_module(name)
 
 
 sys.meta_path.append(_OldModules)  # last: asked only for what nobody found

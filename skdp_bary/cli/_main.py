@@ -6,7 +6,7 @@ import sys
 import warnings
 from functools import partial
 
-from .. import __version__
+from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
 from ._audit import add_audit
 from ._budget import add_budget

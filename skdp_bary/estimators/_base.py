@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .._parameters import PRIVACY_RULES, check_parameters
-from .._versions import VersionedPickle
+from .._pickles import VersionedPickle
 from ..exceptions import BudgetError, PrivacyWarning
 from ..geometry._domains import check_domain
 from ..privacy._checks import check_integer

@@ -23,7 +23,7 @@ from .._parameters import (
     PublicDomain,
     check_parameters,
 )
-from .._versions import VersionedPickle
+from .._pickles import VersionedPickle
 from ..estimators._heatmap.fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning

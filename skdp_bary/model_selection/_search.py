@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
-from .._versions import VersionedPickle
+from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning

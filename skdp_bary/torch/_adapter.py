@@ -24,7 +24,7 @@ from .._parameters import (
     Option,
     check_parameters,
 )
-from .._versions import VersionedPickle
+from .._pickles import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning

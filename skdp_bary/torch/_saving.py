@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from .. import __version__
-from .._versions import warn_of_other_version
+from .._pickles import warn_of_other_version
+from .._version import __version__
 from ..estimators._sliced.sketch import SlicedSketch
 from ..geometry._ball import Ball
 from ..geometry._directions import public_directions

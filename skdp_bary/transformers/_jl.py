@@ -21,8 +21,8 @@ from .._parameters import (
     Seed,
     check_parameters,
 )
+from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
-from .._versions import VersionedPickle
 from ..geometry._ball import Ball
 from ..geometry._domains import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Having, Points, check_parameters
+from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import as_floats
-from .._versions import VersionedPickle
 from ._reading import read_rows
 
 if TYPE_CHECKING:

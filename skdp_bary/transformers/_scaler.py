@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Flag, Option, PublicDomain, check_parameters
+from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
-from .._versions import VersionedPickle
 from ..geometry._ball import Ball
 from ..geometry._domains import Box, check_domain
 from ._reading import read_rows

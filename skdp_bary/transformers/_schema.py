@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._optional import import_optional
 from .._parameters import Rule, check_parameters
+from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import column_names
-from .._versions import VersionedPickle
 from ..schema import Schema
 
 if TYPE_CHECKING:

@@ -1,11 +1,6 @@
-"""The loops that take most of the time, in NumPy, and the choice of compiled ones.
-
-Both do the same arithmetic and differ by rounding only. Which one runs depends on the number of
-points alone, so that a problem has one result however often it is solved.
-"""
+"""The loops that take most of the time, in NumPy."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -13,7 +8,6 @@ from ._costs import two_cheapest
 
 SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(-14)
 _NOTHING = -60.0  # exponent of a share that changes no sum; underflow takes processors 30x longer
-_WORTH_IT = 10_000  # points from which compiled loops are loaded, which takes half a second once
 
 
 @dataclass
@@ -131,20 +125,6 @@ class PlainKernel:
 
 
 PLAIN = PlainKernel()
-
-
-def kernel_for(n_points):
-    """Return the kernel for a problem with that many points."""
-    return (_compiled() if n_points >= _WORTH_IT else None) or PLAIN
-
-
-@cache
-def _compiled():
-    try:
-        from ._compiled import CompiledKernel
-    except ImportError:
-        return None
-    return CompiledKernel()
 
 
 def attraction(costs, p):

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ._kernels import PLAIN, PlainKernel, kernel_for
+from ._kernel_choice import kernel_for
+from ._kernels import PLAIN, PlainKernel
 
 _AXES = 3  # principal axes that enter the order
 _SAMPLE = 4000  # points from which those are read

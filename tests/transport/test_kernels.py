@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
-from skdp_bary.transport import _kernels as kernels
+from skdp_bary.transport import _kernel_choice as choice
 from skdp_bary.transport._kernels import PLAIN
 from skdp_bary.transport._points import OrderedPoints
 from skdp_bary.transport._semidual import SemidualProblem, smooth
@@ -23,9 +23,9 @@ def small_worth_it(request, monkeypatch):
     """Run problems of any size on one of the kernels."""
     if request.param == "compiled":
         pytest.importorskip("numba")
-        monkeypatch.setattr(kernels, "_WORTH_IT", 0)
+        monkeypatch.setattr(choice, "_WORTH_IT", 0)
     else:
-        monkeypatch.setattr(kernels, "_WORTH_IT", np.inf)
+        monkeypatch.setattr(choice, "_WORTH_IT", np.inf)
     return request.param
 
 
@@ -110,10 +110,10 @@ def test_few_points_do_not_load_numba(monkeypatch):
     def fail():
         raise AssertionError("loaded")
 
-    monkeypatch.setattr(kernels, "_compiled", fail)
-    assert kernels.kernel_for(100) is PLAIN
+    monkeypatch.setattr(choice, "_compiled", fail)
+    assert choice.kernel_for(100) is PLAIN
     with pytest.raises(AssertionError, match="loaded"):
-        kernels.kernel_for(10**6)
+        choice.kernel_for(10**6)
 
 
 def test_without_numba_the_plain_kernel_serves(monkeypatch):
@@ -121,11 +121,11 @@ def test_without_numba_the_plain_kernel_serves(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "skdp_bary.transport._compiled", raising=False)
-    kernels._compiled.cache_clear()
+    choice._compiled.cache_clear()
     try:
-        assert kernels.kernel_for(10**6) is PLAIN
+        assert choice.kernel_for(10**6) is PLAIN
     finally:
-        kernels._compiled.cache_clear()
+        choice._compiled.cache_clear()
 
 
 def test_both_kernels_find_the_same_barycenter(compiled, monkeypatch):
@@ -133,6 +133,6 @@ def test_both_kernels_find_the_same_barycenter(compiled, monkeypatch):
     measure = DiscreteMeasure(np.concatenate([rng.normal(c, 0.3, (2000, 2)) for c in (0, 2)]))
     costs = []
     for worth_it in (0, np.inf):
-        monkeypatch.setattr(kernels, "_WORTH_IT", worth_it)
+        monkeypatch.setattr(choice, "_WORTH_IT", worth_it)
         costs.append(free_support_barycenter([measure], 10, random_state=0).cost)
     assert costs[0] == pytest.approx(costs[1], rel=1e-6)

@@ -2,7 +2,7 @@
 
 import warnings
 
-from . import __version__
+from ._version import __version__
 from .exceptions import VersionWarning
 
 _KEY = "_skdp_bary_version"

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import skdp_bary
 from skdp_bary import DomainScaler, JLTransformer, PrivateKMeans, RowByRow, SchemaTransformer
-from skdp_bary._versions import _OLD_MODULES, VersionedPickle
+from skdp_bary._pickles import _OLD_MODULES, VersionedPickle
 from skdp_bary.exceptions import VersionWarning
 from skdp_bary.testing._discovery import public_estimators
 
@@ -35,7 +35,7 @@ def test_the_version_is_in_the_pickle_and_nowhere_else(estimator):
 
 
 def test_another_version_is_said(monkeypatch):
-    monkeypatch.setattr("skdp_bary._versions.__version__", "0.3.0")
+    monkeypatch.setattr("skdp_bary._pickles.__version__", "0.3.0")
     written = pickle.dumps(PrivateKMeans(3))
     monkeypatch.undo()
     words = (

@@ -14,6 +14,8 @@ from ..model_selection import PrivateSearchCV
 from ..model_selection._public_steps import RAW, join_names, public_fault, walk_steps
 from ..model_selection._step_rules import sklearn_name
 from ..privacy.accounting.selection_plan import SelectionPlan
+from ..transformers import RowByRow
+from ..transformers._row_by_row import is_private
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
@@ -69,6 +71,9 @@ def _walk(name, estimator, form=RAW):
 
 
 def _judge(name, estimator, form):
+    if type(estimator) is RowByRow and is_private(estimator.step):
+        verdict, budget = _judge(name, estimator.step, form)
+        return replace(verdict, estimator="RowByRow"), budget
     if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)):
         if form.kind == "rounded":
             return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
@@ -110,7 +115,8 @@ def _private_verdict(name, estimator):
 
 _ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
 _APART = (
-    "give it the rows themselves, beside the other step in a FeatureUnion or in its own pipeline"
+    "put that step into RowByRow, or give this one the rows themselves, beside the other step in a "
+    "FeatureUnion or in its own pipeline"
 )
 
 

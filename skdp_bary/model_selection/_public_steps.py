@@ -15,6 +15,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
+from ..transformers._row_by_row import is_private
 from ._step_parameters import unknown_parameters
 from ._step_rules import RULES, Fault, alone_fault, sklearn_name
 
@@ -62,6 +63,7 @@ _NO_TEXTS = Fault(
     "it raises on values that are no text, which is an answer about rows that nobody paid for",
     "hand it columns of Text, or of categories of text without missing values",
 )
+_PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
 _LIMIT = 1e308
 _OVERFLOW = Fault(
     "what it makes of numbers in their declared range may be too large for floats, and raises",
@@ -106,7 +108,7 @@ def form_after(step, form):
     """Return the form of what a step makes of rows of a form, "raw" where nothing is known."""
     if step is None or isinstance(step, str) or form.kind == "rounded":
         return form
-    if hasattr(step, "privacy_plan") or type(step).__module__.split(".")[0] == "diffprivlib":
+    if is_private(step):
         return Form("rounded")
     if type(step) is Pipeline:
         for _, part in step.steps:
@@ -136,7 +138,7 @@ def public_fault(step, form):
     Nothing is known of a step that is not on the list: ``Fault("", "")``.
     """
     if type(step) is RowByRow:
-        return alone_fault(step.step)
+        return _PRIVATE if is_private(step.step) else alone_fault(step.step)
     if type(step) in (DomainScaler, JLTransformer, SchemaTransformer):
         return None
     rule = RULES.get(sklearn_name(step))

@@ -32,17 +32,23 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
     of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
     slow: some hundred rows a second.
 
+    A private step, of this package or of diffprivlib, is fitted on the rows themselves, once, and
+    charges its budget for that. What it makes of a row then depends on what it released and on that
+    row, so that another private step can stand behind it.
+
     Parameters
     ----------
     step : transformer
-        Any transformer of numbers. It is cloned and never sees more than one row of X.
+        Any transformer of numbers. It is cloned; unless it is private it never sees more than one
+        row of X.
     example : array-like of shape (n_examples, n_features) or None, default=None
-        Public rows that the step is fitted on; None: one row of zeros. Never rows of X.
+        Public rows that the step is fitted on; None: one row of zeros. Never rows of X. A private
+        step takes none.
 
     Attributes
     ----------
     step_ : transformer
-        The step, fitted on the example.
+        The step, fitted on the example or, where it is private, on the rows.
     n_features_out_ : int
         Number of features that it returns.
     n_features_in_ : int
@@ -69,14 +75,15 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         self.example = example
 
     def fit(self, X: Rows, y: Rows | None = None) -> Self:
-        """Fit the step on the public example.
+        """Fit the step on the public example, or a private step on the rows.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, of which only the number and the names of the features are used.
-        y : None
-            Ignored.
+            Rows, of which only the number and the names of the features are used, unless the step
+            is private.
+        y : array-like of shape (n_rows,) or None, default=None
+            Labels, for a private step.
 
         Returns
         -------
@@ -84,13 +91,16 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         check_parameters(self)
-        if hasattr(self.step, "privacy_plan"):
-            raise TypeError("step must be public: a private estimator needs all rows at once.")
-        d = read_rows(self, X, reset=True).shape[1]
+        private = is_private(self.step)
+        if private and self.example is not None:
+            raise ValueError("example must be None for a private step: it is fitted on the rows.")
+        rows = read_rows(self, X, reset=True)
+        d = rows.shape[1]
         example = np.zeros((1, d)) if self.example is None else as_floats(self.example, "example")
         if example.ndim != 2 or example.shape[1] != d or not len(example):
             raise ValueError(f"example must have shape (n, {d}), got {example.shape}.")
-        self.step_ = clone(self.step).fit(example)
+        step = clone(self.step)  # rows are copied, as some steps center them in place
+        self.step_ = step.fit(rows.copy(), y) if private else step.fit(example)
         image = self._image_of(example[:1].copy())
         self.n_features_out_ = len(image)
         for _ in range(2):
@@ -164,7 +174,13 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         return image[0]
 
     def _sk_visual_block_(self):
-        return captioned_block(self, "public: every row passes alone")
+        kind = "private" if is_private(self.step) else "public"
+        return captioned_block(self, f"{kind}: every row passes alone")
+
+
+def is_private(step):
+    """Whether a step adds noise to what it learns, of this package or of diffprivlib."""
+    return hasattr(step, "privacy_plan") or type(step).__module__.split(".")[0] == "diffprivlib"
 
 
 def _calls_others(step):

@@ -17,6 +17,7 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
+    RowByRow,
     SchemaTransformer,
     check_private,
 )
@@ -107,6 +108,22 @@ def test_products_of_whole_matrices_are_not_called_public(step):
     (found, _) = check_private(make_pipeline(step, measure())).steps
     assert found.verdict == "unknown"
     assert "JLTransformer" in found.mend
+
+
+def test_behind_a_private_step_rows_pass_alone():
+    budget = BudgetAccountant(epsilon=2.0)
+    first = PrivateKMeans(2, bounds=(0, 1), accountant=budget)
+    (_, found) = check_private(make_pipeline(first, measure(accountant=budget))).steps
+    assert found.verdict == "unknown" and "RowByRow" in found.mend
+    alone = RowByRow(first)
+    report = check_private(make_pipeline(alone, measure(accountant=budget)), strict=True)
+    assert [step.verdict for step in report.steps] == ["private", "private"]
+    apart = check_private(
+        make_pipeline(alone, measure(accountant=BudgetAccountant(epsilon=2.0)))
+    ).steps
+    assert [step.verdict for step in apart] == ["leaks", "leaks"]
+    with pytest.raises(ValueError, match="must learn nothing.*fit it before"):
+        search_parts(make_pipeline(alone, PrivateKMeans(2, bounds=(0, 1))))
 
 
 def encoder_and_rest(**settings):

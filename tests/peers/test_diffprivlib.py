@@ -17,6 +17,7 @@ from skdp_bary import (
     DomainScaler,
     PrivateKMeans,
     PrivateMeasure,
+    RowByRow,
     check_private,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, RelationError
@@ -75,13 +76,16 @@ def test_a_part_of_private_size_is_refused():
 def test_private_clusters_behind_a_private_projection(rows, budget, shared):
     """diffprivlib buys the projection, this package the clusters, one budget pays for both."""
     X, y = rows
+    project = diffprivlib.models.PCA(
+        1, epsilon=1.0, centered=True, data_norm=1.0, accountant=shared, whiten=False
+    )
     pipeline = make_pipeline(
         DomainScaler(bounds=RAW_BOUNDS, target="ball"),
-        diffprivlib.models.PCA(
-            1, epsilon=1.0, centered=True, data_norm=1.0, accountant=shared, whiten=False
-        ),
+        RowByRow(project),  # a product of all rows rounds each of them otherwise beside others
         PrivateKMeans(2, epsilon=2.0, bounds=(-1.0, 1.0), n_hint=600, accountant=budget),
     )
+    together = check_private(make_pipeline(pipeline[0], project, pipeline[-1]))
+    assert together.steps[-1].verdict == "unknown" and "RowByRow" in together.steps[-1].mend
     report = check_private(pipeline, strict=True)
     assert [step.verdict for step in report.steps] == ["public", "private", "private"]
     found = pipeline.fit(X).predict(X)

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from skdp_bary import PrivateMeasure, RowByRow
+from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, RowByRow
 
 X = np.random.default_rng(0).standard_normal((50, 7))
 
@@ -50,6 +50,17 @@ def test_nothing_is_kept_of_the_rows_before():
     assert step.step_.total_ == 0.0
 
 
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_a_private_step_is_fitted_once_on_the_rows_and_charged():
+    budget = BudgetAccountant(epsilon=1.0)
+    kmeans = PrivateKMeans(3, bounds=(-4, 4), n_hint=50, epsilon=1.0, accountant=budget)
+    step = RowByRow(kmeans)
+    together = step.fit_transform(X)
+    assert budget.total() == (1.0, 0.0) and len(budget.entries) == 1
+    assert np.isfinite(step.step_.cluster_centers_).all() and not hasattr(kmeans, "n_features_in_")
+    assert step.transform(X[3:5]).tobytes() == together[3:5].tobytes()
+
+
 def test_random_steps_are_refused():
     noisy = FunctionTransformer(lambda row: row + np.random.default_rng().random())
     with pytest.raises(ValueError, match="gives one row two images"):
@@ -72,7 +83,8 @@ def test_errors_of_the_step_name_no_value():
     ("step", "error", "message"),
     [
         (RowByRow(Normalizer(), np.zeros((1, 3))), ValueError, "example must have shape"),
-        (RowByRow(PrivateMeasure(bounds=(0, 1))), TypeError, "step must be public"),
+        (RowByRow(PrivateMeasure(bounds=(0, 1))), TypeError, "step must be"),
+        (RowByRow(PrivateKMeans(2, bounds=(0, 1)), X), ValueError, "example must be None"),
         (RowByRow(FunctionTransformer(lambda row: row[0])), ValueError, "one row for one row"),
         (RowByRow(FunctionTransformer(lambda row: row.astype(str))), ValueError, "real numbers"),
     ],

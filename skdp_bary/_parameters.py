@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .geometry._domains import Domain, check_domain
+from .geometry._bounds import ALLOWED, box_of, check_domain
+from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
 from .privacy.ledger.accountant import SharedBudget
 from .privacy.ledger.filters import LARGEST_EPSILON, LOSS_UNIT
@@ -206,7 +207,7 @@ class PublicDomain(Rule):
     detailed = True
 
     def __str__(self):
-        return "a (low, high) pair of numbers or arrays, a Box, a Ball or a Mask"
+        return ALLOWED
 
     def _admits(self, value):
         try:
@@ -216,10 +217,12 @@ class PublicDomain(Rule):
         return True
 
     def _knows(self, value):
-        return isinstance(value, (Domain, tuple, list, np.ndarray))
+        return isinstance(value, (Domain, Mapping, tuple, list, np.ndarray))
 
     def check(self, value, name):
         """Raise, naming what is wrong with the bounds."""
+        if isinstance(value, Mapping):
+            value = box_of(value)
         if isinstance(value, Domain):
             check_domain(value, value.n_features)
         else:

@@ -11,7 +11,7 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.geometry import Ball, Mask
+from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.testing import parametrize_with_privacy_checks
 from skdp_bary.testing._discovery import private_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource, jittered
@@ -21,7 +21,7 @@ from skdp_bary.testing._public_source import AdapterOnPublicSource, jittered
 SMALL = {
     "DPSlicedWasserstein": [
         DPSlicedWasserstein(bounds=(0, 1), n_min=60),
-        DPSlicedWasserstein(5, epsilon=4e3, bounds=([-1.0, 0.0], [1.0, 4.0]), n_quantiles=3),
+        DPSlicedWasserstein(5, epsilon=4e3, bounds=Box([-1.0, 0.0], [1.0, 4.0]), n_quantiles=3),
         DPSlicedWasserstein(bounds=Ball([0.0, 1.0, 2.0], 1.5), classes=["a", "b"], n_min=30, p=1),
         DPSlicedWasserstein(2, n_quantiles=5, n_min=40),
         DPSlicedWasserstein(4, bounds=Ball([0.0, 1.0], 1.5), n_min=40, directions="iid"),
@@ -66,7 +66,7 @@ SMALL = {
         PrivateGenerator(
             2,
             class_spread=0.2,
-            bounds=([-1.0, 0.0], [1.0, 4.0]),
+            bounds=Box([-1.0, 0.0], [1.0, 4.0]),
             classes=["a", "b"],
             epsilon=1e3,
         ),
@@ -94,7 +94,7 @@ SMALL = {
         PrivateMeasure(depth=3),
         PrivateMeasure(epsilon=0.3, n_hint=60, method="pmm"),
         PrivateMeasure(bounds=Ball([0.0, 1.0, 2.0], 1.5), depth=5),
-        PrivateMeasure(bounds=([-1.0, 0.0], [1.0, 4.0]), depth=1),
+        PrivateMeasure(bounds=Box([-1.0, 0.0], [1.0, 4.0]), depth=1),
         PrivateMeasure(
             bounds=Mask([[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 1.0)]]), depth=4, n_hint=60
         ),

@@ -28,6 +28,7 @@ from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.estimators._heatmap.density import blur
 from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Box
 from skdp_bary.metrics import (
     earth_mover_distance,
     kl_divergence,
@@ -47,7 +48,7 @@ ESTIMATORS = {
     "topk": {"method": "topk"},
 }
 METRICS = ("similarity", "correlation", "kl", "emd")
-US = ((-125.0, 24.0), (-66.0, 50.0))
+US = Box([-125.0, 24.0], [-66.0, 50.0])
 METROS = ((-74.0, 40.7), (-118.2, 34.0), (-87.7, 41.9), (-95.4, 29.8), (-112.1, 33.5))
 METRO_SIDE = 1.6  # degrees
 

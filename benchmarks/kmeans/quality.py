@@ -44,9 +44,10 @@ SIZES = {
     "usps": (16, 64),
 }
 FROM_FILES = ("mnist", "tracts", "people", "fashion", "usps")
+US = np.array([-125.0, 24.0]), np.array([-66.0, 50.0])  # arrays: lows and highs
 BOUNDS = {
-    "tracts": ([-125.0, 24.0], [-66.0, 50.0]),
-    "people": ([-125.0, 24.0], [-66.0, 50.0]),
+    "tracts": US,
+    "people": US,
     "blobs2": (-1.0, 1.0),
     "blobs100": (-1.0, 1.0),
     "mixture": (-1.5, 1.5),

@@ -80,7 +80,8 @@ Release a private set of weighted points that is close to the rows in Wasserstei
 stand-in for the table, from which any number of synthetic rows can be drawn. Weights are shares of
 the persons and add up to one.""",
     """\
-  skdp-bary measure rows.csv --columns age income --bounds 18,0 100,200000 --out rows_private.csv
+  skdp-bary measure rows.csv --columns age income --bounds age=18:100 income=0:200000 \\
+      --out rows_private.csv
   skdp-bary measure rows.parquet --bounds 0 1 --n-hint 50000 --ledger budget.db --dry-run
 """,
     "a private set of weighted points",
@@ -92,7 +93,7 @@ on average closest to all groups. --label names the column of the group, --class
 are public, and labels that are not among them are an error. Weights add up to one.""",
     """\
   skdp-bary barycenter visits.csv --columns lon lat --label town --classes east west \\
-      --bounds 139.5,35.5 139.9,35.9 --atoms 12 --ledger budget.db --out towns.geojson
+      --bounds lon=139.5:139.9 lat=35.5:35.9 --atoms 12 --ledger budget.db --out towns.geojson
 """,
     "the mean of several groups",
 )
@@ -103,8 +104,9 @@ map and must be given. The weights of a .csv are shares of the persons on the ma
 these are is printed.""",
     """\
   skdp-bary heatmap checkins.csv --columns lon lat --groups user --n-hint 3000 \\
-      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
-  skdp-bary heatmap checkins.csv --columns lon lat --bounds -97.95,30.1 -97.55,30.5 --out a.geojson
+      --bounds lon=139.5:139.9 lat=35.5:35.9 --epsilon 0.5 --ledger budget.db --out city.png
+  skdp-bary heatmap checkins.csv --columns lon lat --bounds lon=-97.95:-97.55 lat=30.1:30.5 \\
+      --out a.geojson
 """,
     "a private heatmap of places",
     outside="carry no mass",
@@ -129,7 +131,7 @@ computed from it; the sketch has less noise when there are many columns. The pub
 protected.""",
     """\
   skdp-bary distance checkins.csv --reference public.csv --columns lon lat --groups user \\
-      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db
+      --bounds lon=139.5:139.9 lat=35.5:35.9 --epsilon 0.5 --ledger budget.db
   skdp-bary distance wide.csv --reference public.csv --bounds 0 1 --delta 1e-6
 """,
     "the distance to a public table",
@@ -155,7 +157,7 @@ may be published. Give public bounds, and a ledger that all releases of the same
     """\
   skdp-bary budget create budget.db --epsilon 2
   skdp-bary heatmap checkins.csv --columns lon lat --groups user --n-hint 3000 \\
-      --bounds 139.5,35.5 139.9,35.9 --epsilon 0.5 --ledger budget.db --out city.png
+      --bounds lon=139.5:139.9 lat=35.5:35.9 --epsilon 0.5 --ledger budget.db --out city.png
   skdp-bary kmeans rows.csv --columns x y z --bounds 0 1 --clusters 10 --dry-run
   skdp-bary budget show budget.db
 """,

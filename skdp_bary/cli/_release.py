@@ -14,9 +14,10 @@ from ..estimators import (
     PrivateWassersteinBarycenter,
 )
 from ..exceptions import BudgetError
-from ..geometry import Box
+from ..geometry._bounds import in_words
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
 from ..privacy.ledger.accountant import BudgetAccountant
+from ._bounds import read_bounds
 from ._files import PromisedFile, check_target
 from ._interrupts import uninterrupted
 from ._outputs import check_form, heatmap, points
@@ -53,7 +54,7 @@ def add_releases(commands):
 
 def _run(given):
     table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
-    bounds = _bounds(given.bounds, table.columns, named=given.columns is not None)
+    bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
     given.columns = table.columns
     estimator = given.build(given, table.columns).set_params(
         epsilon=given.epsilon,
@@ -64,6 +65,7 @@ def _run(given):
     )
     accountant = estimator.accountant
     say(_persons_in_words(table.columns, given))
+    say(f"bounds: {in_words(bounds, table.columns)}")
     writes = given.write is not None
     if writes:
         _check_out(given, table.columns)
@@ -185,23 +187,6 @@ def _accountant(given):
     return accountant
 
 
-def _bounds(given, columns, named):
-    """Read two numbers, or two lists of numbers, one for each column."""
-    if given is None:
-        return None
-    n_features = len(columns)
-    low, high = ([float(number) for number in text.split(",")] for text in given)
-    for corner in (low, high):
-        if len(corner) not in (1, n_features):
-            raise ValueError(
-                f"--bounds must be two numbers, or two lists of {n_features}, one for each of the "
-                f"columns {', '.join(columns)}; got {' '.join(given)}."
-                + ("" if named else " Without --columns all columns of the table make a row.")
-            )
-    widen = [corner * (n_features if len(corner) == 1 else 1) for corner in (low, high)]
-    return Box(*widen)
-
-
 def _quote_in_words(quote, ledger):
     fits = "fits" if quote.fits else "DOES NOT FIT"
     epsilon, delta = quote.remaining
@@ -221,8 +206,9 @@ def _add_rows(group):
     add("table", help="private table: .csv, .csv.gz or .parquet, with a line of column names")
     add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
     add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
-    add("--bounds", nargs=2, metavar=("LOW", "HIGH"),
-        help="public range of the columns: two numbers, or two comma-separated lists")  # fmt: skip
+    add("--bounds", nargs="+", metavar="NAME=LOW:HIGH",
+        help="public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
+        "two comma-separated lists")  # fmt: skip
     add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._optional import import_optional
+from ..geometry import Box
 from ..privacy._checks import check_integer
 from ._census import RACE_GROUPS, TOTAL, load_acs_tracts, load_gazetteer_tracts
 from ._download import Downloads
 
-CONTIGUOUS_US = ((-125.0, 24.0), (-66.0, 50.0))
+CONTIGUOUS_US = Box([-125.0, 24.0], [-66.0, 50.0])
 _GAZETTEER = "https://www2.census.gov/geo/docs/maps-data/data/gazetteer/"
 _SURVEY = "https://api.census.gov/data/"
 _YEARS = (2012, 2024)
@@ -85,7 +86,7 @@ def fetch_census_tracts(
             Codes of the tracts.
         feature_names : list of str
             "longitude", "latitude".
-        bounds : tuple
+        bounds : Box
             Public bounds of the contiguous United States.
     (data, population) : tuple, if ``return_X_y`` is True
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .._optional import import_optional
+from ..geometry import Box
 from ..privacy._checks import check_option
 from ._download import Downloads
 from ._snap import load_snap_checkins
 
-_PAPER_AREA = ((-135.0, 0.0), (-60.0, 50.0))
+_PAPER_AREA = Box([-135.0, 0.0], [-60.0, 50.0])
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def fetch_snap_checkins(
         "paper" keeps what the experiments on private heatmaps of Ghazi et al. (2023) take: the
         continental US, in January 2010 for Gowalla and in November and December 2008 for
         Brightkite. They count 196,071 check-ins of 10,196 users and 304,608 of 10,177, to compare
-        with; their text leaves open where the area ends, here it is ((-135, 0), (-60, 50)). "all"
+        with; their text leaves open where the area ends, here it is -135 to -60 and 0 to 50. "all"
         keeps every check-in with a place.
     data_home : str or path-like, default=None
         Folder for downloads, as in ``sklearn.datasets``.
@@ -78,7 +79,7 @@ def fetch_snap_checkins(
 
         feature_names : list of str
             "longitude", "latitude".
-        bounds : tuple or None
+        bounds : Box or None
             Public bounds of the subset: give them to an estimator.
         filename : Path
             Where the file is.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..geometry._domains import check_domain
+from ..geometry._bounds import check_domain
 
 _BLOCK = 1 << 16  # lines parsed together
 
@@ -29,9 +29,9 @@ def load_snap_checkins(
     ----------
     path : str or path-like
         The file, as text or, where its name ends in ``.gz``, compressed.
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Keep the check-ins inside: longitude first, then latitude. A warning says when none of the
-        file is.
+    bounds : (low, high), mapping, Box, Ball, Mask or None, default=None
+        Keep the check-ins inside: longitude first, then latitude; a mapping names them. A warning
+        says when none of the file is.
     start, stop : str, datetime or datetime64, default=None
         Keep check-ins from `start` on and before `stop`, both UTC.
 
@@ -59,7 +59,7 @@ def load_snap_checkins(
     ...     "loc-gowalla_totalCheckins.txt.gz", start="2010-01-01", stop="2010-02-01"
     ... )  # doctest: +SKIP
     """
-    domain = None if bounds is None else check_domain(bounds, 2)
+    domain = None if bounds is None else check_domain(bounds, 2, ["longitude", "latitude"])
     start, stop = _check_time(start, "start"), _check_time(stop, "stop")
     users, times, places = [], [], []
     found = domain is None

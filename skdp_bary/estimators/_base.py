@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from .._parameters import PRIVACY_RULES, check_parameters
 from .._pickles import VersionedPickle
 from ..exceptions import BudgetError, PrivacyWarning
-from ..geometry._domains import check_domain
+from ..geometry._bounds import check_domain, in_words, width_of
 from ..privacy._checks import check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
 from ..privacy.accounting.plans import Plan, Step, split_epsilon, split_mu
@@ -29,7 +29,7 @@ from ..privacy.noise.sampler import noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.rows.opening import open_rows
 from ._alone import fitted_alone
-from ._face.guarantee import Guarantee, GuaranteeRepr, width_of
+from ._face.guarantee import Guarantee, GuaranteeRepr
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 if TYPE_CHECKING:
@@ -251,7 +251,9 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
         if plan.relation == REPLACE_ONE and rows.weights_move_classes:
             raise ValueError(_TWO_CLASSES)
         n_classes = 1 if rows.classes is None else len(rows.classes)
-        domain = None if self.bounds is None else check_domain(self.bounds, rows.n_features)
+        domain = None
+        if self.bounds is not None:
+            domain = check_domain(self.bounds, rows.n_features, rows.names)
         public_sizes = plan.relation == REPLACE_ONE or (
             plan.relation != ADD_REMOVE and n_classes == 1
         )
@@ -361,6 +363,10 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
             ceiling = units.total(units.price(self.epsilon, self.delta))
             return BudgetAccountant(*ceiling, neighbors=self._relation())
         return self.accountant
+
+    def _bounds_in_words(self):
+        """Return the bounds feature by feature, by name where names are known."""
+        return in_words(self.bounds, getattr(self, "feature_names_in_", None))
 
     def _guarantee(self):
         """Return what the last fit promises, or what one would promise."""

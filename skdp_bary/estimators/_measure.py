@@ -26,7 +26,7 @@ from ._face.misfit import warn_of_border
 
 if TYPE_CHECKING:
     from .._types import Neighbors, RandomState
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
     from ..privacy.ledger.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares

@@ -27,7 +27,7 @@ from .._pickles import VersionedPickle
 from ..estimators._heatmap.fit import HeatmapCells, Measurement, fit_l1, fit_posterior
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
-from ..geometry._domains import check_domain
+from ..geometry._bounds import check_domain
 from ..privacy._checks import check_integer, exact
 from ..privacy.noise.sampler import noise_generator
 from ..summaries.rows.persons import check_floats, encode_weights, person_masses

@@ -1,7 +1,8 @@
 """Public shapes and maps, built without data."""
 
 from ._ball import Ball
-from ._domains import Box, Domain, check_domain
+from ._bounds import check_domain
+from ._domains import Box, Domain
 from ._lattice import CentredLattice
 from ._mask import Mask
 from ._projections import haar_frame, jl_matrix, tight_frame

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,13 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
-_FARTHEST = 1e30  # of the rows of an estimator: fourth powers, times persons, are floats
-_NARROWEST = 1e-30
-_FINEST = 2.0**-32  # width relative to the coordinates: 2**20 floats lie across
 _REJECTION_ROUNDS = 200
-
-# what `bounds` may be: one pair of numbers or arrays, or a domain
-Bounds: TypeAlias = "Domain | tuple[ArrayLike, ArrayLike] | list[Any] | np.ndarray"
 
 
 class Domain(ABC):
@@ -221,6 +216,31 @@ class Box(Domain):
         self._high = check_vector(high, "high", length)
         check_widths(self._low, self._high)
 
+    @classmethod
+    def of_features(cls, pairs: Iterable[tuple[float, float]]) -> Box:
+        """Return the box that has one (low, high) pair for each feature.
+
+        Parameters
+        ----------
+        pairs : iterable of (low, high)
+            In the order of the features.
+
+        Returns
+        -------
+        box : Box
+
+        Examples
+        --------
+        >>> from skdp_bary.geometry import Box
+        >>> Box.of_features([(-97.95, -97.55), (30.1, 30.5)])
+        Box(low=[-97.95  30.1 ], high=[-97.55  30.5 ])
+        """
+        pairs = list(pairs)
+        if not pairs or not all(map(is_pair, pairs)):
+            raise ValueError(f"pairs must hold one (low, high) for each feature, got {pairs!r}.")
+        low, high = zip(*pairs, strict=True)
+        return cls(list(low), list(high))
+
     @property
     def low(self) -> Any:
         """Lower bound of each feature."""
@@ -267,42 +287,10 @@ class Box(Domain):
         return f"Box(low={short(self._low)}, high={short(self._high)})"
 
 
-def check_domain(bounds: Any, n_features: int) -> Domain:
-    """Return `bounds` as a public domain of `n_features` features, or raise.
-
-    Parameters
-    ----------
-    bounds : (low, high) pair or Domain
-        A pair of numbers (the same bounds for every feature), a pair of arrays with one number per
-        feature, or a Box, Ball or Mask.
-    n_features : int
-        Number of columns of the rows.
-
-    Returns
-    -------
-    domain : Domain
-        A pair becomes a :class:`Box`.
-
-    Examples
-    --------
-    >>> from skdp_bary.geometry import check_domain
-    >>> check_domain((-1, 1), n_features=2)
-    Box(low=[-1. -1.], high=[1. 1.])
-    """
-    if not isinstance(bounds, Domain):
-        if not isinstance(bounds, (tuple, list, np.ndarray)) or _length(bounds) != 2:
-            raise TypeError(
-                "bounds must be a (low, high) pair of numbers or arrays, a Box, a Ball or a Mask, "
-                f"got {bounds!r}."
-            )
-        low, high = (check_vector(b, "bounds", n_features) for b in bounds)
-        bounds = Box(low, high)
-    if bounds.n_features != n_features:
-        raise ValueError(
-            f"bounds describes {bounds.n_features} features, but X has n_features={n_features}."
-        )
-    _require_room(bounds.low, bounds.high)
-    return bounds
+def is_pair(value):
+    """Whether a value holds two numbers, and is no text."""
+    shape = () if isinstance(value, (str, bytes)) else np.shape(value)
+    return shape == (2,)
 
 
 def check_vector(value, name, length):
@@ -331,29 +319,11 @@ def check_widths(low, high):
         j = int(np.flatnonzero(~(low < high))[0])
         raise ValueError(
             "bounds must be (low, high) with low < high for every feature, "
-            f"got low={low[j]}, high={high[j]} for feature {j}. A pair of pairs is read as "
-            "(all lows, all highs), not as one pair per feature."
+            f"got low={low[j]}, high={high[j]} for feature {j}. Two lists are read as all lows and "
+            "all highs; Box.of_features takes one (low, high) pair for each feature."
         )
     if not (high - low >= SMALLEST).all():
         raise ValueError(f"bounds must be at least {SMALLEST} wide for every feature.")
-
-
-def _require_room(low, high):
-    """Raise where powers of distances leave the floats, or where few floats lie in the domain."""
-    far = np.maximum(np.abs(low), np.abs(high))
-    if not (far <= _FARTHEST).all():
-        raise ValueError(f"bounds must hold numbers up to {_FARTHEST}, got {far.max()}.")
-    least = np.maximum(far * _FINEST, _NARROWEST)
-    if not (high - low >= least).all():
-        j = int(np.flatnonzero(~(high - low >= least))[0])
-        raise ValueError(
-            f"bounds must be at least {least[j]:.3g} wide for feature {j}, so that enough floats "
-            f"lie inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
-        )
-
-
-def _length(values):
-    return 0 if isinstance(values, np.ndarray) and values.ndim == 0 else len(values)
 
 
 def check_order(p):

@@ -17,7 +17,7 @@ from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
-from ..geometry._domains import check_domain
+from ..geometry._bounds import check_domain
 from ..privacy._checks import check_integer
 from ..privacy.accounting.plans import Step
 from ..privacy.accounting.selection import make_trials
@@ -275,7 +275,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             self.best_score_, self.best_params_, fitted = best
             fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
             self._seeded = noise.seeded
-            domain = check_domain(payer.bounds, rows.n_features)
+            domain = check_domain(payer.bounds, rows.n_features, rows.names)
             self.best_score_stderr_ = trial.score_stderr(plan.relation, domain)
             self.best_estimator_ = parts.whole(
                 public, fitted.set_params(accountant=self.accountant)
@@ -358,7 +358,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         A trial that fails costs the whole search, and must not say why.
         """
         require_readable(rows)
-        domain = check_domain(payer.bounds, rows.n_features)
+        domain = check_domain(payer.bounds, rows.n_features, rows.names)
         units = rows.units_for(payer.n_hint or _MANY_PERSONS)
         query = trial.score_query(domain.center[None], domain, units)
         require_noise(query, Step("score", trial.score_mechanism), payer._relation())
@@ -406,6 +406,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
         )
 
+    def _bounds_in_words(self):
+        return search_parts(self.estimator).private._bounds_in_words()
+
     def _guarantee(self):
         if hasattr(self, "best_estimator_"):
             return Guarantee.of_plan(self.privacy_, seeded=self._seeded)
@@ -416,7 +419,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
 
     def _score(self, fitted, rows, trial, noise):
         """Return minus the noisy loss of a fitted candidate."""
-        domain = check_domain(fitted.bounds, rows.n_features)
+        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
         units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
         query = trial.score_query(points, domain, units)

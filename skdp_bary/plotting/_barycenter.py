@@ -14,7 +14,7 @@ from ._measure import NOT_PRIVATE
 
 if TYPE_CHECKING:
     from ..estimators._barycenter.estimator import PrivateWassersteinBarycenter
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
 
 _CALLER = "BarycenterDisplay"
 _INK = 3000.0  # points squared that all marks of one group cover together

@@ -13,7 +13,7 @@ from ._axes import map_aspect, matplotlib_module, open_axes
 
 if TYPE_CHECKING:
     from ..estimators._measure import PrivateMeasure
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
 
 NOT_PRIVATE = "rows (this picture is not private)"
 

@@ -39,7 +39,7 @@ from ._training import Training, seeded_network
 
 if TYPE_CHECKING:
     from .._types import Neighbors, RandomState, Rows
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
     from ..privacy.ledger.spending import SharedBudget
 
 _SAMPLE_ROWS = 1024  # that go through the network at once

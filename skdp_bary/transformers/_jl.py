@@ -24,15 +24,15 @@ from .._parameters import (
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
-from ..geometry._domains import check_domain
+from ..geometry._bounds import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
-from ._reading import read_rows
+from ._reading import names_seen, read_rows
 
 if TYPE_CHECKING:
     from .._types import RandomState, Rows
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
 
 _METHODS = ("gaussian", "sparse", "hadamard")
 # What the dimension depends on under each rule: a parameter of the transformer, and the formula.
@@ -172,7 +172,9 @@ class JLTransformer(
         check_parameters(self)
         read_rows(self, X, reset=True, accept_sparse="csr")
         d = self.n_features_in_
-        self._domain = None if self.bounds is None else check_domain(self.bounds, d)
+        self._domain = None
+        if self.bounds is not None:
+            self._domain = check_domain(self.bounds, d, names_seen(self))
         self.n_components_ = self._target_dimension(d)
         self._map = self._draw_map(d, self.n_components_)
         self.output_bounds_ = None

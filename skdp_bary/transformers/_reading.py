@@ -23,3 +23,9 @@ def read_rows(transformer, X, *, reset, accept_sparse=False):
     )
     validate_data(transformer, X, skip_check_array=True, reset=reset)
     return rows
+
+
+def names_seen(transformer):
+    """Return the names of the columns that ``fit`` saw, or None where they had none."""
+    names = getattr(transformer, "feature_names_in_", None)
+    return None if names is None else list(names)

@@ -14,12 +14,13 @@ from .._parameters import Flag, Option, PublicDomain, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
-from ..geometry._domains import Box, check_domain
-from ._reading import read_rows
+from ..geometry._bounds import check_domain
+from ..geometry._domains import Box
+from ._reading import names_seen, read_rows
 
 if TYPE_CHECKING:
     from .._types import Rows
-    from ..geometry._domains import Bounds
+    from ..geometry._bounds import Bounds
 
 
 class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -103,7 +104,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         check_parameters(self)
         read_rows(self, X, reset=True)
         d = self.n_features_in_
-        self._domain = check_domain(self.bounds, d)
+        self._domain = check_domain(self.bounds, d, names_seen(self))
         if self.target == "box":
             self.offset_ = self._domain.low.copy()
             self.scale_ = self._domain.high - self._domain.low

@@ -108,7 +108,7 @@ def test_a_missing_public_table_costs_nothing(folder, delta, capsys):
 
 def test_bounds_may_be_negative(folder, capsys):
     pandas.DataFrame({"lon": [-97.9, -97.6], "lat": [30.2, 30.4]}).to_csv("west.csv", index=False)
-    bounds = ["--bounds", "-97.95,30.1", "-97.55,30.5"]
+    bounds = ["--bounds", "lat=30.1:30.5", "lon=-97.95:-97.55"]
     assert main(["measure", "west.csv", *bounds, "--out", "west_out.csv"]) == 0
     lon = np.loadtxt("west_out.csv", delimiter=",", skiprows=1, ndmin=2)[:, 0]
     assert ((lon > -97.96) & (lon < -97.54)).all()
@@ -119,7 +119,9 @@ def test_bounds_may_be_negative(folder, capsys):
 def test_a_dry_run_reads_and_charges_nothing(folder, capsys):
     assert main(["budget", "create", "budget.db", "--epsilon", "1.5"]) == 0
     assert main(["measure", *PLACES, "--ledger", "budget.db", "--dry-run"]) == 0
-    assert "epsilon=1, delta=0, add_remove; fits" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "epsilon=1, delta=0, add_remove; fits" in said
+    assert "bounds: lon from 0 to 1, lat from 0 to 1" in said
     assert BudgetAccountant.open("budget.db").entries == ()
 
 
@@ -173,7 +175,13 @@ def test_the_owner_reads_the_ledger(folder, capsys):
         (["measure", "places.csv", "--columns", "town", "--bounds", "0", "1", "--out", "m.csv"],
          "'town' of places.csv must hold numbers"),
         (["measure", "places.csv", "--columns", "lon", "--bounds", "0,0", "1,1", "--out", "m.csv"],
-         "two lists of 1, one for each of the columns lon; got 0,0 1,1."),
+         "two lists of 1 for the columns lon; got 0,0 1,1."),
+        (["measure", *PLACES[:-2], "0,5", "1,9", "--out", "m.csv"],
+         "write --bounds lon=0:1 lat=5:9; for one range after the other write --bounds lon=0:5 "),
+        (["measure", *PLACES[:-2], "lon=0:1", "--out", "m.csv"],
+         "must name every column once, got ['lon'] for the columns ['lon', 'lat']"),
+        (["measure", *PLACES[:-2], "lon=0,1", "lat=0:1", "--out", "m.csv"],
+         "name=low:high for every column"),
         (["measure", "places.csv", "--bounds", "0,0", "1,1", "--groups", "user", "--out", "m.csv"],
          "columns lon, lat, town; got 0,0 1,1. Without --columns all columns of the table"),
         (["budget", "show", "nowhere.db"], "missing"),
@@ -330,7 +338,7 @@ def test_a_heatmap_says_how_many_persons_are_on_it(folder, capsys, groups):
 def test_notes_name_columns(folder, capsys):
     """The estimators are given arrays without names."""
     options = ["places.csv", "--columns", "lat", "lon", "--n-hint", "3000", "--out", "m.csv"]
-    assert main(["measure", *options, "--bounds", "0,5", "1,9"]) == 0
+    assert main(["measure", *options, "--bounds", "lon=5:9", "lat=0:1"]) == 0
     assert "at the low end of column 'lon'" in capsys.readouterr().err
 
 

@@ -22,6 +22,7 @@ from skdp_bary.datasets import (
     fetch_snap_checkins,
 )
 from skdp_bary.datasets._download import Downloads, sha256
+from skdp_bary.geometry import Box
 
 CHECKINS = [
     "0\t2010-01-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",
@@ -96,7 +97,7 @@ def test_a_file_is_downloaded_once_and_recorded(snap, tmp_path):
 def test_the_subset_of_the_paper(snap, tmp_path):
     checkins = fetch_snap_checkins("gowalla", data_home=tmp_path)
     assert checkins.groups.tolist() == [0, 17]  # in January, and not in England
-    assert checkins.bounds == ((-135.0, 0.0), (-60.0, 50.0))
+    assert checkins.bounds == Box([-135.0, 0.0], [-60.0, 50.0])
     data, groups = fetch_snap_checkins("gowalla", subset="all", data_home=tmp_path, return_X_y=True)
     assert data.shape == (4, 2) and groups.tolist() == [0, 0, 17, 17]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import _snap, load_snap_checkins
+from skdp_bary.geometry import Box
 
 LINES = [
     "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",
@@ -41,7 +42,7 @@ def test_longitude_comes_first_and_missing_places_are_left_out(path):
 
 def test_january_in_the_country(path):
     checkins = load_snap_checkins(
-        str(path), bounds=((-125, 24), (-66, 50)), start="2010-01-01", stop="2010-02-01"
+        str(path), bounds=Box([-125, 24], [-66, 50]), start="2010-01-01", stop="2010-02-01"
     )
     assert checkins.groups.tolist() == [17]
     assert checkins.data.tolist() == [[-73.7828063965, 40.6438845363]]
@@ -60,7 +61,7 @@ def test_bounds_that_hold_nothing_are_told(path):
     assert checkins.data.shape == (0, 2) and caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load_snap_checkins(path, bounds=((-125, 24), (-66, 50)), start="2020-01-01")
+        load_snap_checkins(path, bounds=Box([-125, 24], [-66, 50]), start="2020-01-01")
         load_snap_checkins(path, start="2020-01-01")
 
 
@@ -97,5 +98,5 @@ def test_heatmap_of_a_file(path):
     from skdp_bary import PrivateEMDHeatmap
 
     checkins = load_snap_checkins(path)
-    model = PrivateEMDHeatmap(bounds=((-125, 24), (-66, 50)), resolution=16)
+    model = PrivateEMDHeatmap(bounds=Box([-125, 24], [-66, 50]), resolution=16)
     assert model.fit(checkins.data, groups=checkins.groups).heatmap_.shape == (16, 16)

@@ -40,7 +40,7 @@ def test_domains_pass_through(domain):
     [
         ((1, 0), ValueError, "low < high.*feature 0"),
         (([0, 0], [1, 0]), ValueError, "feature 1"),
-        (((0, 1), (0, 1)), ValueError, "all lows, all highs"),
+        (((0, 1), (0, 1)), ValueError, "all lows and all highs"),
         ((0, np.nan), ValueError, "finite"),
         ((0, np.inf), ValueError, "finite"),
         ((0, 1e200), ValueError, "finite numbers up to"),

@@ -84,7 +84,7 @@ def test_box_target_is_the_min_max_scaler_of_the_corners():
 
 def test_ball_target_keeps_ratios_of_distances():
     X = np.random.default_rng(2).uniform([-1, 0], [1, 5], (50, 2))
-    scaler = DomainScaler(([-1, 0], [1, 5]), target="ball").fit(X)
+    scaler = DomainScaler(Box([-1, 0], [1, 5]), target="ball").fit(X)
     Y = scaler.transform(X)
     ratio = np.linalg.norm(Y[1:] - Y[:-1], axis=1) / np.linalg.norm(X[1:] - X[:-1], axis=1)
     np.testing.assert_allclose(ratio, 1 / scaler._domain.radius)

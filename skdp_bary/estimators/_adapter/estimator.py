@@ -36,7 +36,7 @@ from .tuning import TUNED
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState, Rows
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
 METHODS = {

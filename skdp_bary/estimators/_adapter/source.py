@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
-from ...geometry._domains import check_domain
+from ..._values import column_names
+from ...geometry._bounds import check_domain
 from ...summaries.networks.row_features import N_DRAWS, RowFeatures, raw_features
 from .head import Head, new_head, train_head
 from .tuning import TUNED
@@ -117,6 +118,7 @@ def read_source(estimator, X, y, rng):
         Public rows and their labels.
     rng : numpy.random.Generator
     """
+    names = column_names(X)
     X, y = check_X_y(X, y, dtype=np.float64)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -124,7 +126,7 @@ def read_source(estimator, X, y, rng):
         raise ValueError(f"y_source must hold at least two classes, got {classes!r}.")
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
-    features = _scaled_features(estimator, X, y[order])
+    features = _scaled_features(estimator, X, y[order], names)
     views = range(1 + 2 * TUNED.n_views if features.views is not None else 1)
     tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
     n_held = len(X) // TUNED.held_out
@@ -139,9 +141,11 @@ def read_source(estimator, X, y, rng):
     return Source(features, train, codes[n_held:], classes, head, score, seed, X.shape[1])
 
 
-def _scaled_features(estimator, X, y):
+def _scaled_features(estimator, X, y, names):
     """Return the map to features, scaled by the source so that their typical length is known."""
-    domain = None if estimator.bounds is None else check_domain(estimator.bounds, X.shape[1])
+    domain = None
+    if estimator.bounds is not None:
+        domain = check_domain(estimator.bounds, X.shape[1], names)
     extract = feature_function(estimator.estimator, X, y)
     bare = RowFeatures(
         domain,

@@ -44,7 +44,7 @@ from .subspace import SubspaceMethod
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ATOMS = 4096

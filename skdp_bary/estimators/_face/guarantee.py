@@ -8,10 +8,7 @@ import warnings
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-
 from ..._sklearn import captioned_block
-from ...geometry._domains import Domain
 
 # scikit-learn reads the docstrings of what it draws and does not know the section "Privacy".
 warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
@@ -76,16 +73,6 @@ class GuaranteeRepr:
 
     def _html_repr(self):
         return super()._html_repr() + _table(self)
-
-
-def width_of(bounds, default):
-    """Return the number of features that public bounds tell, or `default` where they do not."""
-    if isinstance(bounds, Domain):
-        return bounds.n_features
-    try:
-        return max(np.size(side) for side in bounds) if np.ndim(bounds[0]) else default
-    except (TypeError, IndexError, KeyError, ValueError):
-        return default
 
 
 def _caption(estimator):

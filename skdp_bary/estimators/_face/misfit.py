@@ -12,6 +12,8 @@ _FEW = 0.1  # of the persons expected
 _CLEAR = 3.0  # standard deviations of the noise, which no empty map is likely to pass
 _THIN = 1.0 / 16.0  # of the width of the domain
 _MOST = 0.95  # of the mass
+_COARSE = 4  # level of a grid of 256 cells
+_FEW_CELLS = 4  # around one corner
 _FEATURES = 3  # with more, rows of many zeros lie at a face by nature
 
 
@@ -57,6 +59,34 @@ def _noisy_total(measurements):
             total += weight * measured.mass.sum()
             precision += weight
     return total / precision, precision**-0.5
+
+
+def warn_of_few_cells(fit, facts, epsilon):
+    """Warn when nearly all mass of a map lies in a few of the cells of a coarse grid.
+
+    Parameters
+    ----------
+    fit : HeatmapFit
+    facts : Facts
+    epsilon : float
+    """
+    total = fit.mass.sum()
+    if fit.level.max() < _COARSE or total * epsilon < _ENOUGH:
+        return
+    above, below = np.maximum(fit.level - _COARSE, 0), np.maximum(_COARSE - fit.level, 0)
+    first = (fit.code >> 2 * above) << 2 * below
+    rises = np.zeros(4**_COARSE + 1)  # from one coarse cell to the next, in Morton order
+    np.add.at(rises, first, fit.mass / 4.0**below)
+    np.add.at(rises, first + 4**below, -fit.mass / 4.0**below)
+    coarse = np.cumsum(rises[:-1])
+    if np.sort(coarse)[-_FEW_CELLS:].sum() > _MOST * total:
+        warnings.warn(
+            f"Nearly all mass of the map lies in {_FEW_CELLS} of {4**_COARSE} equal cells. bounds "
+            f"is read as {facts.domain!r}: check it, the units and the order of the columns. If it "
+            "is right, narrower bounds tell more.",
+            PrivacyWarning,
+            stacklevel=5,
+        )
 
 
 def warn_of_border(points, weights, facts, epsilon, bounds):

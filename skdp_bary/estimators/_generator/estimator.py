@@ -31,7 +31,7 @@ from .questions import questions
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
 _MOST_CELLS = 256

@@ -11,7 +11,7 @@ from ..._parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerO
 from ...privacy._neighbors import ADD_REMOVE
 from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
 from .._base import BasePrivateEstimator
-from .._face.misfit import warn_of_missing
+from .._face.misfit import warn_of_few_cells, warn_of_missing
 from .adaptive import AdaptiveMethod, OneShotMethod
 from .comparators import DenseMethod, LaplaceMethod, PaperMethod, TopMethod
 from .fit import HeatmapCells
@@ -20,7 +20,7 @@ from .views import HeatmapViews
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
 HEATMAP_METHODS = {
@@ -257,3 +257,4 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         )
         self.total_ = float(fit.mass.sum())
         warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)
+        warn_of_few_cells(fit, facts, self.epsilon)

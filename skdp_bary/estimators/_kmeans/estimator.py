@@ -29,7 +29,7 @@ from .noise import NOISY, level_of, noise_level
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState, Rows
     from ...estimators._kmeans.noise import NoiseLevel
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.accounting.plans import Plan
     from ...privacy.ledger.spending import SharedBudget
 

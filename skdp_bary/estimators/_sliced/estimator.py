@@ -20,7 +20,7 @@ from .views import SlicedViews
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
-    from ...geometry._domains import Bounds
+    from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte

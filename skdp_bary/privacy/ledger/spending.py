@@ -35,6 +35,8 @@ class Quote:
     advice : str, default=""
         What the estimator says, from public facts alone, about the noise that this buys; empty for
         a plan, and for estimators without a ``privacy_advice`` method.
+    bounds : str, default=""
+        The public bounds of an estimator, feature by feature, to be read once more before paying.
     """
 
     epsilon: float
@@ -43,6 +45,7 @@ class Quote:
     remaining: tuple
     plan: Plan
     advice: str = ""
+    bounds: str = ""
 
 
 class SharedBudget:
@@ -160,7 +163,9 @@ class SharedBudget:
         remaining = self._room(after if fits else spent)
         advise = getattr(plan_or_estimator, "privacy_advice", None)
         advice = "" if advise is None else advise(n_features)
-        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice)
+        bounds = getattr(plan_or_estimator, "_bounds_in_words", None)
+        told = "" if bounds is None else bounds()
+        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice, told)
 
     def total(self) -> Any:
         """Return the (epsilon, delta) spent so far, rounded up.

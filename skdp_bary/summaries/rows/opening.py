@@ -1,5 +1,7 @@
 """The one door for rows: which source takes them, whose they are, and how often they are read."""
 
+from ..._values import column_names
+from ...geometry._bounds import in_order
 from .arrays import ArraySource
 from .chunks import ChunkSource
 from .dask import DaskSource
@@ -38,7 +40,7 @@ def open_rows(X, y=None, *, groups=None, sample_weight=None, find_classes=None, 
         dataframe of Dask or Parquet files.
     find_classes : callable or None
         Returns the public labels, or None: labels do not matter; it is given `y`.
-    mass_bounds : (low, high), Box, Ball, Mask or None
+    mass_bounds : (low, high), mapping, Box, Ball, Mask or None
         Public domain among whose rows a person's mass is shared; None: among all rows. A query
         that is asked with such bounds leaves out the rows outside.
     """
@@ -46,6 +48,7 @@ def open_rows(X, y=None, *, groups=None, sample_weight=None, find_classes=None, 
     X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
     classes = None if find_classes is None else find_classes(beside["y"])
     y = None if classes is None else beside["y"]
+    mass_bounds = in_order(mass_bounds, column_names(X))
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
     return Rows(source, classes)
 
@@ -65,6 +68,7 @@ class Rows:
         self.classes = classes
         self.n_features = source.n_features
         self.rereadable = source.rereadable
+        self.names = None if source.named is None else column_names(source.named)
 
     @property
     def person_units(self):

@@ -25,7 +25,7 @@ from ..._values import (
     is_missing,
     refuse_masked,
 )
-from ...geometry._domains import check_domain
+from ...geometry._bounds import check_domain
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20

@@ -20,8 +20,8 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.estimators._base import BasePrivateEstimator
-from skdp_bary.estimators._face.guarantee import width_of
 from skdp_bary.geometry import Ball
+from skdp_bary.geometry._bounds import width_of
 from skdp_bary.model_selection import PrivateSearchCV
 
 pytestmark = [

@@ -103,3 +103,13 @@ def test_one_call_of_fit_is_named_as_the_place():
     with pytest.warns(PrivacyWarning, match="end of feature") as caught:
         CLIPPING[0].fit(DEGREES)
     assert caught[0].filename == __file__
+
+
+def test_a_map_with_nearly_all_mass_in_few_cells_is_told():
+    setting = {"n_hint": N, "resolution": 32, "epsilon": 2.0}
+    (text,) = said(PrivateEMDHeatmap(bounds=(-50, 60), **setting), FITTING)
+    assert "in 4 of 256 equal cells" in text
+    assert "Box(low=[-50. -50.]" in text
+    assert said(PrivateEMDHeatmap(bounds=(0, 1), **setting), FITTING) == []
+    few = PrivateEMDHeatmap(bounds=(-50, 60), resolution=32, n_hint=20)
+    assert not any("equal cells" in text for text in said(few, FITTING[:20]))

@@ -33,6 +33,13 @@ def log_polya_weights(units, a):
     return weights
 
 
+def _look_up(units, a):
+    """The same, by a table where that is shorter than the windows, many of which overlap."""
+    if units.max(initial=0) >= len(units):
+        return log_polya_weights(units, a)
+    return log_polya_weights(np.arange(units.max(initial=0) + 1), a).take(units)
+
+
 class Grid:
     """Windows of whole units of mass, from `lo` to `hi`, of the cells of one level.
 
@@ -48,6 +55,12 @@ class Grid:
     def spread(self, per_cell):
         """Repeat one number per cell along its window."""
         return np.repeat(per_cell, self.sizes, axis=-1)
+
+    def windows(self, cells, length, first=0):
+        """Places of the windows of some cells, from place `first` of `length`; -1 beside them."""
+        place = np.arange(length) - np.asarray(first)[..., None]
+        sizes, starts = self.sizes[cells][..., None], self.starts[cells][..., None]
+        return np.where((place >= 0) & (place < sizes), starts + place, -1)
 
     def sum(self, flat):
         """Sum over the window of each cell."""
@@ -80,15 +93,17 @@ class Split:
         self.blocks = np.arange(branching * len(chosen)).reshape(-1, branching)
         self.base = children.lo[self.blocks].sum(axis=1)
         self.parent_log = np.stack(
-            [np.log(w) - log_polya_weights(parents.units, branching * a) for w, a in prior]
+            [np.log(w) - _look_up(parents.units, branching * a) for w, a in prior]
         )
-        self.child_log = np.stack([log_polya_weights(children.units, a) for _, a in prior])
+        self.child_log = np.stack([_look_up(children.units, a) for _, a in prior])
         factors = self.child_log + below
         numbers, self.scales = children.normalize(factors)
         self.factors, self.numbers = _append(factors, -np.inf), _append(numbers, 0.0)
         place = children.units - children.spread(children.lo)
-        self.means = children.sum(numbers * place)
-        self.variances = children.sum(numbers * (place - children.spread(self.means)) ** 2)
+        moment = numbers * place
+        self.means = children.sum(moment)
+        squares = children.sum(np.multiply(moment, place, out=moment))
+        self.variances = np.maximum(squares - self.means**2, 0.0)
         self.batches = list(self._batches())
 
     def _batches(self):
@@ -117,15 +132,19 @@ class Split:
         far = np.abs(gaps) > 1 + _FAR * np.sqrt(self.variances[:, self.blocks].sum(axis=2))
         message = np.zeros(len(self.parents.units))
         for rows, length in self.batches:
-            opposite = np.where(np.arange(length) == targets[rows, None], 0.0, -np.inf)
-            opposite = np.broadcast_to(opposite, (len(far), *opposite.shape))
-            theta, numbers, scales = self._tilt_children(rows, far[:, rows], opposite)
-            product = fft.rfft(numbers, n=length, axis=-1).prod(axis=2)
-            sizes, read, places = self._parent_places(rows, length)
-            log = _log(fft.irfft(product, n=length, axis=-1))[:, read] + self.parent_log[:, places]
+            part, rank = np.nonzero(far[:, rows])
+            target = np.where(np.arange(length) == targets[rows[rank], None], 0.0, -np.inf)
+            theta, numbers, scales = self._tilt_children(rows, part, rank, target)
+            product = _multiply(fft.rfft(numbers, n=length, axis=-1))
+            cells = self.chosen[rows]
+            sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
+            places = _ranges(self.parents.starts[cells], sizes)
+            log = self.parent_log.take(places, axis=1)
             log += np.repeat(scales.sum(axis=2), sizes, axis=1)
-            log -= np.repeat(theta, sizes, axis=1) * (read % length)
-            message[places] = _log_sum(log)
+            if theta.any():
+                log -= np.repeat(theta, sizes, axis=1) * _ranges(first, sizes)
+            read = _ranges(np.arange(len(rows)) * length + first, sizes)
+            message[places] = _mix(log, fft.irfft(product, n=length, axis=-1), read, sizes)
         return message
 
     def correlate(self, above, log_sums):
@@ -134,60 +153,51 @@ class Split:
         `above` is the log of what is known of the parents except from below, `log_sums` that of
         its total together with what is known from below.
         """
-        message = np.empty(len(self.children.units))
         above = self.parent_log + above
-        lost = self.parents.normalize(above)[1] - log_sums
-        far = lost[:, self.chosen] + self.scales[:, self.blocks].sum(axis=2) > _LOST
+        numbers, scales = self.parents.normalize(above)
+        lost = (scales - log_sums)[:, self.chosen] + self.scales[:, self.blocks].sum(axis=2)
+        above, numbers = _append(above, -np.inf), _append(numbers, 0.0)
+        message = np.empty(len(self.children.units))
         for rows, length in self.batches:
-            logs = np.full((len(above), len(rows) * length), -np.inf)
-            _, read, places = self._parent_places(rows, length)
-            logs[:, read] = above[:, places]
-            logs = logs.reshape(len(above), len(rows), length)
-            theta, numbers, scales = self._tilt_children(rows, far[:, rows], logs)
-            numbers_above, scales_above = _tilt(logs, -theta)
-            spectra = _leave_one_out(fft.rfft(numbers, n=length, axis=-1))
-            spectra = np.conj(spectra, out=spectra) * fft.rfft(numbers_above, axis=-1)[:, :, None]
-            scales = scales.sum(axis=2, keepdims=True) - scales + scales_above[..., None]
-            sizes, read, places = self._child_places(rows, length)
-            log = _log(fft.irfft(spectra, n=length, axis=-1))[:, read] + self.child_log[:, places]
-            log += np.repeat(scales.reshape(len(log), -1), sizes, axis=1)
-            theta = np.repeat(theta, self.blocks.shape[1], axis=1)
-            log += np.repeat(theta, sizes, axis=1) * (read % length)
-            message[places] = _log_sum(log)
+            cells, blocks = self.chosen[rows], self.blocks[rows].ravel()
+            part, rank = np.nonzero(lost[:, rows] > _LOST)
+            index = self.parents.windows(cells, length, self.parents.lo[cells] - self.base[rows])
+            known, outer = numbers.take(index, axis=1), scales[:, cells]
+            far = above[part[:, None], index[rank]]
+            theta, siblings, inner = self._tilt_children(rows, part, rank, far)
+            if part.size:
+                known[part, rank], outer[part, rank] = _tilt(far, -theta[part, rank])
+            spectra = _leave_one_out(
+                fft.rfft(siblings, n=length, axis=-1), np.conj(fft.rfft(known, axis=-1))
+            )
+            inner = inner.sum(axis=2, keepdims=True) - inner + outer[..., None]
+            sizes = self.children.sizes[blocks]
+            places = _ranges(self.children.starts[blocks], sizes)
+            log = self.child_log.take(places, axis=1)
+            log += np.repeat(inner.reshape(len(log), -1), sizes, axis=1)
+            back = _ranges(np.zeros_like(sizes), sizes)  # conjugated: read from behind
+            if theta.any():
+                log += np.repeat(np.repeat(theta, sizes.size // len(rows), 1), sizes, 1) * back
+            read = np.repeat(np.arange(sizes.size) * length, sizes) + (length - back) % length
+            message[places] = _mix(log, fft.irfft(spectra, n=length, axis=-1), read, sizes)
         return message
 
-    def _tilt_children(self, rows, far, opposite):
-        """Factors of the children of some chosen cells, those that are `far` from it tilted.
+    def _tilt_children(self, rows, part, rank, opposite):
+        """Factors of the children of some chosen cells, those that are far from `opposite` tilted.
 
-        Returns theta (axes: part of the prior, cell), the numbers (and child, place), and the logs
-        of their scales.
+        `part` and `rank` say which: part of the prior, and place in `rows`; the logs of what is
+        opposite of them are in `opposite`. Returns theta (axes: part of the prior, cell), the
+        numbers (and child, place), and the logs of their scales.
         """
         cells = self.blocks[rows]
-        sizes = self.children.sizes[cells][..., None]
-        place = np.arange(int(sizes.max()))
-        index = np.where(place < sizes, self.children.starts[cells][..., None] + place, -1)
-        numbers, scales = self.numbers[:, index], self.scales[:, cells]
-        theta = np.zeros(far.shape)
-        if far.any():
-            part, rank = np.nonzero(far)
+        index = self.children.windows(cells, int(self.children.sizes[cells].max()))
+        numbers, scales = self.numbers.take(index, axis=1), self.scales[:, cells]
+        theta = np.zeros((len(numbers), len(rows)))
+        if part.size:
             logs = self.factors[part[:, None, None], index[rank]]
-            theta[far] = _balance_tilts(logs, opposite[far])
-            numbers[far], scales[far] = _tilt(logs, theta[far])
+            theta[part, rank] = _balance_tilts(logs, opposite)
+            numbers[part, rank], scales[part, rank] = _tilt(logs, theta[part, rank])
         return theta, numbers, scales
-
-    def _parent_places(self, rows, length):
-        """Sizes of the windows of the parents, places in the transforms and in the flat arrays."""
-        cells = self.chosen[rows]
-        sizes = self.parents.sizes[cells]
-        first = self.parents.lo[cells] - self.base[rows]
-        read = _ranges(np.arange(len(rows)) * length + first, sizes)
-        return sizes, read, _ranges(self.parents.starts[cells], sizes)
-
-    def _child_places(self, rows, length):
-        cells = self.blocks[rows].ravel()
-        sizes = self.children.sizes[cells]
-        read = _ranges(np.arange(len(cells)) * length, sizes)
-        return sizes, read, _ranges(self.children.starts[cells], sizes)
 
 
 def _tilt(logs, theta):
@@ -232,36 +242,64 @@ def _moments(numbers):
     return mean, np.maximum(numbers @ place**2 / total - mean**2, 0.0)
 
 
-def _log(transformed):
-    """Logs, one row per part of the prior; of what may be rounding, a number next to nothing."""
-    floor = _ROUNDING * transformed.max(axis=-1, keepdims=True)
-    log = np.log(np.maximum(transformed, floor)) - _NOTHING * (transformed <= floor)
-    return log.reshape(len(transformed), -1)
+def _mix(log, transformed, read, sizes):
+    """Log of the sum over the parts of the prior of exp(log) times what was transformed.
 
+    Parameters
+    ----------
+    log : ndarray of shape (n_parts, n_places)
+        Is overwritten.
+    transformed : ndarray
+        First axis the parts, last one the places of one transform.
+    read : ndarray of int
+        Which of all places of a part belong to `log`.
+    sizes : ndarray of int
+        Numbers of places of the single transforms that are read.
 
-def _log_sum(logs):
-    """Log of the sum over the parts of the prior."""
-    largest = logs.max(axis=0)
-    return largest + np.log(np.exp(logs - largest).sum(axis=0))
+    Notes
+    -----
+    What may be rounding counts as nothing; where all parts may be, as a number next to nothing.
+    """
+    floor = _ROUNDING * transformed.max(axis=-1).reshape(len(log), -1)
+    numbers = transformed.reshape(len(log), -1).take(read, axis=1)
+    floor = np.repeat(floor, sizes, axis=1)
+    numbers *= numbers > floor
+    largest = log.max(axis=0)
+    log -= largest
+    total = (np.exp(log) * numbers).sum(axis=0)
+    nothing = np.flatnonzero(total <= np.finfo(float).tiny)
+    total[nothing] = 1.0
+    mixed = largest + np.log(total)
+    if nothing.size:
+        numbers, floor = numbers[:, nothing], floor[:, nothing]
+        log = log[:, nothing] + np.log(np.maximum(numbers, floor)) - _NOTHING * (numbers <= 0)
+        mixed[nothing] = largest[nothing] + np.logaddexp.reduce(log, axis=0)
+    return mixed
 
 
 def _round_lengths(lengths):
-    """Round up to 2**k or 3 * 2**k: few different lengths, all fast."""
-    power = 2 ** np.ceil(np.log2(lengths)).astype(np.int64)
-    return np.where(lengths <= power // 4 * 3, power // 4 * 3, power)
+    """Round up to 4, 5, 6 or 7 times a power of two: few different lengths, all fast."""
+    step = 2 ** np.maximum(np.ceil(np.log2(lengths)).astype(np.int64) - 3, 0)
+    return -(-lengths // step) * step
 
 
-def _leave_one_out(spectra):
-    """Products over all other children (axis 2), without division."""
-    out = np.ones_like(spectra)
+def _multiply(spectra):
+    """Product over all children (axis 2)."""
+    product = spectra[:, :, 0]
+    for child in range(1, spectra.shape[2]):
+        product = product * spectra[:, :, child]
+    return product
+
+
+def _leave_one_out(spectra, outer):
+    """Products of `outer` and all other children (axis 2): by halves, and without division."""
     n = spectra.shape[2]
-    left, right = np.ones_like(spectra[:, :, 0]), np.ones_like(spectra[:, :, 0])
-    for i in range(n):
-        out[:, :, i] *= left
-        out[:, :, n - 1 - i] *= right
-        left = left * spectra[:, :, i]
-        right = right * spectra[:, :, n - 1 - i]
-    return out
+    if n == 1:
+        return outer[:, :, None]
+    first, second = spectra[:, :, : n // 2], spectra[:, :, n // 2 :]
+    without_first = _leave_one_out(first, outer * _multiply(second))
+    without_second = _leave_one_out(second, outer * _multiply(first))
+    return np.concatenate([without_first, without_second], axis=2)
 
 
 def _ranges(starts, sizes):

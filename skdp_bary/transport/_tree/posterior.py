@@ -80,9 +80,10 @@ def infer_masses(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=
     for _ in range(_MAX_PASSES):
         grids = _make_grids(tree, estimates, centers, reaches, step)
         posterior = _propagate(tree, rounds, grids, centers, step, prior)
-        if _is_near(posterior.mean, centers, reaches) and _adds_up(tree, posterior.mean, step):
+        mean = posterior.mean
+        if _is_near(mean, estimates, centers, reaches) and _adds_up(tree, mean, step):
             return posterior
-        estimates = centers = project_nonnegative(tree, posterior.mean)
+        estimates = centers = project_nonnegative(tree, mean)
     raise FloatingPointError(
         "`measurements` contradict each other by far more than their rates allow."
     )
@@ -190,10 +191,13 @@ def _shortest_windows(grid, p, coverage):
     return first - grid.starts, inside[first] - grid.starts
 
 
-def _is_near(masses, centers, reaches):
-    """Whether the means are in the inner halves of the windows; otherwise these have to move."""
-    levels = zip(masses, centers, reaches, strict=True)
-    return all((np.abs(x - center) <= reach / 2).all() for x, center, reach in levels)
+def _is_near(masses, estimates, centers, reaches):
+    """Whether the means are at least half a reach inside what the windows were made to span."""
+    levels = zip(masses, estimates, centers, reaches, strict=True)
+    return all(
+        ((x >= np.minimum(e, c) - reach / 2) & (x <= np.maximum(e, c) + reach / 2)).all()
+        for x, e, c, reach in levels
+    )
 
 
 def _adds_up(tree, masses, tolerance):

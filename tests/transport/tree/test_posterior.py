@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import kstest
 
+from skdp_bary.transport._tree import posterior as posterior_module
 from skdp_bary.transport._tree.messages import log_polya_weights
 from skdp_bary.transport._tree.nodes import Tree
 from skdp_bary.transport._tree.posterior import infer_masses
@@ -334,6 +335,21 @@ def test_many_cells_that_the_prior_draws_to_zero():
     for k in range(5):
         sums = posterior.mean[k + 1].reshape(-1, 4).sum(axis=1)
         np.testing.assert_allclose(sums, posterior.mean[k], rtol=1e-5)
+
+
+def test_a_mean_between_its_estimate_and_its_center_moves_no_window(monkeypatch):
+    """The window spans both: one pass is enough, and a second one says the same."""
+    passes, propagate = [], posterior_module._propagate
+    monkeypatch.setattr(
+        posterior_module, "_propagate", lambda *a: passes.append(1) or propagate(*a)
+    )
+    values = [np.array([1.0]), np.array([12.0, -12.0])]
+    rates = np.array([0.2]), np.array([0.7, 0.5])
+    tree = Tree.complete(1, branching=2)
+    found = infer_masses(tree, [(values, rates)], step=0.5)
+    assert len(passes) == 1
+    wide = infer_masses(tree, [(values, rates)], step=0.5, width=40)
+    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-2)
 
 
 def test_impossible_measurements_are_refused():

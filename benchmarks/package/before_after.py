@@ -1,0 +1,107 @@
+"""Time and memory of the same work by an earlier version of the package and by this one.
+
+Both run in fresh processes, in turn; the least processor time of each counts, and the peak of
+memory above what the imports and the rows hold. Where there are two sizes, they give the exponent
+with which the time grows.
+
+``python -m benchmarks.package.before_after EARLIER [CASE ...]``, where EARLIER is a folder that
+holds the package of an earlier version, for example unpacked by ``git archive VERSION skdp_bary``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+REPEATS = 3
+
+
+def crowd(n):
+    """Return rows around forty places in the unit square."""
+    rng = np.random.default_rng(0)
+    places = rng.random((40, 2))[rng.integers(0, 40, n)]
+    return np.clip(places + 0.03 * rng.standard_normal((n, 2)), 0.0, 1.0)
+
+
+def heatmap(n):
+    """Return the work of fitting a default heatmap."""
+    from skdp_bary import PrivateEMDHeatmap
+
+    X = crowd(n)
+    model = PrivateEMDHeatmap(bounds=([0.0, 0.0], [1.0, 1.0]), random_state=0)
+    model.fit(X[:1000])  # imports what a first fit imports
+    return X.nbytes, lambda: model.fit(X)
+
+
+CASES = {
+    "heatmap": (heatmap, (10**5, 10**6)),
+}
+
+
+def resident(key):
+    """Return the present or the largest memory of this process (VmRSS, VmHWM), on Linux."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split(f"{key}:")[1].split()[0])
+
+
+def measure(case, n):
+    """Do the work once and print its time, its peak of memory and the size of its input."""
+    warnings.simplefilter("ignore")
+    size, work = CASES[case][0](n)
+    held = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    start = time.process_time()
+    work()
+    seconds = time.process_time() - start
+    print(json.dumps({"seconds": seconds, "peak": resident("VmHWM") - held, "input": size}))
+
+
+def run(folder, case, n):
+    """Return what `measure` prints, with the package of the given folder."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    environment["OPENBLAS_NUM_THREADS"] = "1"
+    command = [sys.executable, __file__, "--measure", case, str(n)]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
+def compare(earlier, case, n):
+    """Return a line of results."""
+    runs = {"before": [], "after": []}
+    for _ in range(REPEATS):
+        runs["before"].append(run(earlier, case, n))
+        runs["after"].append(run(ROOT, case, n))
+    line = {"case": case, "n": n, "input_bytes": runs["after"][0]["input"]}
+    for side, found in runs.items():
+        line[f"seconds_{side}"] = round(min(one["seconds"] for one in found), 4)
+        line[f"peak_{side}"] = min(one["peak"] for one in found)
+    return line
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("earlier", nargs="?")
+    parser.add_argument("cases", nargs="*", default=list(CASES))
+    parser.add_argument("--measure", nargs=2)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure(arguments.measure[0], int(arguments.measure[1]))
+        return
+    from benchmarks.recording import Results
+
+    for case in arguments.cases:
+        for n in CASES[case][1]:
+            line = compare(Path(arguments.earlier).resolve(), case, n)
+            print(line)
+            Results("before_after").merge([line], ("case", "n"))
+
+
+if __name__ == "__main__":
+    main()

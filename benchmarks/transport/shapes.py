@@ -140,18 +140,18 @@ def serve(who, folder):
 class Side:
     """A process that solves problems when asked."""
 
-    def __init__(self, who, folder, code=None):
+    def __init__(self, who, folder, code=None, script=__file__):
         environment = dict(os.environ)
         if code is not None:
             environment["PYTHONPATH"] = str(code)
-        command = [sys.executable, __file__, "--child", who, "--data", str(folder)]
+        command = [sys.executable, str(script), "--child", who, "--data", str(folder)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
 
-    def solve(self, shape, n, p=2):
+    def solve(self, *request):
         """Return the answer of the process."""
-        self.process.stdin.write(json.dumps((shape, n, p)) + "\n")
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -195,7 +195,7 @@ def growth(side, shapes):
         times = {n: [] for n in GROWTH}
         for _ in range(3):
             for n in GROWTH:
-                times[n].append(side.solve(shape, n)["seconds"])
+                times[n].append(side.solve(shape, n, 2)["seconds"])
         medians = {n: float(np.median(times[n])) for n in GROWTH}
         exponent = np.log(medians[large] / medians[small]) / np.log(large / small)
         print(shape, medians, round(exponent, 3), flush=True)
@@ -213,7 +213,7 @@ def powers(side, shapes):
         if shape not in GROWING:
             continue
         ratios = [
-            side.solve(shape, GROWTH[0], 1)["seconds"] / side.solve(shape, GROWTH[0])["seconds"]
+            side.solve(shape, GROWTH[0], 1)["seconds"] / side.solve(shape, GROWTH[0], 2)["seconds"]
             for _ in range(3)
         ]
         print(shape, "p=1 over p=2", round(float(np.median(ratios)), 2), flush=True)
@@ -225,7 +225,7 @@ def memory(folder, shapes):
     for shape in ("tight40", "mix"):
         if shape in shapes:
             side = Side("ours", folder)
-            row = {"shape": shape, "points": GROWTH[1]} | side.solve(shape, GROWTH[1])
+            row = {"shape": shape, "points": GROWTH[1]} | side.solve(shape, GROWTH[1], 2)
             side.close()
             print(shape, "memory over points", round(row["memory"], 2), flush=True)
             yield row

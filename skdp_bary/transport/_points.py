@@ -28,11 +28,14 @@ class OrderedPoints:
     weights : ndarray of shape (n_points,)
     kernel : PlainKernel
         What loops over these points.
+    n_origin : int
+        Number of points that these are a sample of, or all.
     """
 
     points: np.ndarray
     weights: np.ndarray
     kernel: PlainKernel = PLAIN
+    n_origin: int = 0
 
     @cached_property
     def lifted(self):
@@ -84,7 +87,7 @@ class OrderedPoints:
         found = np.searchsorted(cumulated[:-1], levels)  # so that the last point is the last
         first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
         counts = np.diff(np.append(first, len(found)))
-        return OrderedPoints(self.points[found[first]], counts / size, self.kernel)
+        return OrderedPoints(self.points[found[first]], counts / size, self.kernel, self.n_origin)
 
 
 def order_points(points, weights):
@@ -113,7 +116,7 @@ def order_points(points, weights):
     else:
         distinct, masses = ranked[first], np.bincount(position, weights[order])
     kernel = kernel_for(len(distinct))
-    return OrderedPoints(distinct, masses / masses.sum(), kernel), inverse
+    return OrderedPoints(distinct, masses / masses.sum(), kernel, len(distinct)), inverse
 
 
 def _curve_keys(points):

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
 
 from ._costs import paired_cost, pairwise_cost, two_cheapest
 from ._kernels import PLAIN, SOFT, Totals
@@ -23,6 +25,10 @@ _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loos
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
 _CHUNK = 4096
 _SAMPLE = 20  # points per atom from which the scales of the cells are read
+_BOXED = 3  # most features in which boxes tell near atoms from far ones
+_LARGE = 2_000_000  # points times atoms from which code that does so is loaded, or compiled once
+_LOOSE = 8  # a Hessian with fewer than one in so many entries is solved as a sparse matrix
+_MANY = 128  # atoms from which that pays
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,16 @@ class SemidualProblem:
     def kernel(self):
         """The loops over the points; compiled ones are for p = 2."""
         return self.cloud.kernel if self.p == 2 else PLAIN
+
+    @property
+    def boxed(self):
+        """Whether points are compared with the atoms near them only.
+
+        That depends on the whole cloud, so that all its samples are treated alike.
+        """
+        cloud, few = self.cloud, self.atoms.shape[1] <= _BOXED
+        large = cloud.n_origin * len(self.atoms) >= _LARGE
+        return few and large and self.kernel is not PLAIN
 
     def coarse(self, points_per_atom):
         """Return the problem with a sample of the points."""
@@ -118,11 +134,20 @@ class SemidualProblem:
     def _sample(self):
         return self.cloud.coarse(_SAMPLE * len(self.atoms)).points
 
-    def scales(self, potentials):
-        """Return the mean margin of the points of every atom, read from a sample."""
+    def _margins(self, potentials):
+        """Return label and margin of every point of a sample."""
+        if self.boxed:
+            from ._boxed import two_cheapest as two_near  # loads compiled code
+
+            labels, _, margins = two_near(self._sample, self.atoms, potentials)
+            return labels, margins
         costs = pairwise_cost(self.atoms, self._sample, self.p) - potentials[:, None]
         labels, lowest, second = two_cheapest(costs)
-        margins = second - lowest
+        return labels, second - lowest
+
+    def scales(self, potentials):
+        """Return the mean margin of the points of every atom, read from a sample."""
+        labels, margins = self._margins(potentials)
         if not np.isfinite(margins).all():
             return np.ones(len(self.atoms))
         counts = np.bincount(labels, minlength=len(self.atoms))
@@ -196,12 +221,23 @@ class Smoothed:
         size = len(gradient)
         scale = self.hessian.trace() / size + 1e-300
         typical = self.blur / self.shared if self.shared > 0 else 1.0
-        # The Hessian vanishes on constants; a rank-one term and a small ridge make it definite.
-        matrix = self.hessian + scale / size
-        ridge = np.sqrt(gradient @ gradient) / (longest * typical)
-        matrix[np.diag_indices(size)] += max(ridge, 1e-9 * scale)
-        step = np.linalg.solve(matrix, gradient)
+        ridge = max(np.sqrt(gradient @ gradient) / (longest * typical), 1e-9 * scale)
+        if self._sparse is not None:
+            step = _solve_sparse(self._sparse, ridge, gradient)
+        else:
+            # The Hessian vanishes on constants; a rank-one term and the ridge make it definite.
+            matrix = self.hessian + scale / size
+            matrix[np.diag_indices(size)] += ridge
+            step = np.linalg.solve(matrix, gradient)
         return step - step.mean()
+
+    @cached_property
+    def _sparse(self):
+        """The Hessian of many atoms, few of which share points; otherwise None."""
+        size = len(self.gradient)
+        if size < _MANY or np.count_nonzero(self.hessian) * _LOOSE > size**2:
+            return None
+        return sparse.csc_array(self.hessian)
 
     def settled(self, tol):
         """Whether at most `tol` mass is out of place, and moving it would gain little.
@@ -215,15 +251,16 @@ class Smoothed:
         return self.imbalance <= tol and gain * self.shared <= tol * self.blur
 
 
+def _solve_sparse(hessian, ridge, gradient):
+    """Solve with a ridge added; the part of the gradient along constants is left out."""
+    matrix = hessian + ridge * sparse.eye_array(len(gradient), format="csc")
+    factors = splu(matrix, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return factors.solve(gradient - gradient.mean())
+
+
 def smooth(problem, potentials, temperatures):
     """Evaluate the smoothed semi-dual and its derivatives."""
-    cloud = problem.cloud
-    total = Totals.empty(len(cloud.points), len(problem.target), cloud.points.shape[1])
-    farthest = np.maximum.reduceat(SOFT * temperatures, cloud.starts[:-1])
-    for start, stop, atoms, entries in problem.blocks(potentials, farthest):
-        problem.kernel.fold(
-            total, slice(start, stop), atoms, entries, cloud, temperatures, problem.p, potentials
-        )
+    cloud, total = problem.cloud, _totals(problem, potentials, temperatures)
     dual = float(cloud.weights @ total.cheapest + problem.target @ potentials)
     n_atoms = len(problem.target)
     whole = np.bincount(total.labels, cloud.weights, n_atoms)
@@ -242,3 +279,19 @@ def smooth(problem, potentials, temperatures):
         soft_counts=total.counts,
         soft_sums=total.sums,
     )
+
+
+def _totals(problem, potentials, temperatures):
+    """Return what the points add up to."""
+    if problem.boxed:
+        from ._boxed import totals  # loads compiled code
+
+        return totals(problem, potentials, temperatures)
+    cloud = problem.cloud
+    total = Totals.empty(len(cloud.points), len(problem.target), cloud.points.shape[1])
+    farthest = np.maximum.reduceat(SOFT * temperatures, cloud.starts[:-1])
+    for start, stop, atoms, entries in problem.blocks(potentials, farthest):
+        problem.kernel.fold(
+            total, slice(start, stop), atoms, entries, cloud, temperatures, problem.p, potentials
+        )
+    return total

@@ -1,12 +1,16 @@
 """The compiled loops do what the plain ones do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from skdp_bary.transport import _kernel_choice as choice
+from skdp_bary.transport import _semidual as semidual
+from skdp_bary.transport._barycenter.pull import _mass_change
 from skdp_bary.transport._kernels import PLAIN
-from skdp_bary.transport._points import OrderedPoints
+from skdp_bary.transport._points import OrderedPoints, order_points
 from skdp_bary.transport._semidual import SemidualProblem, smooth
 
 
@@ -68,6 +72,58 @@ def test_hot_blocks_are_left_to_matrix_products(compiled, monkeypatch):
     assert folded == []
     smooth(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
     assert set(folded) == {PLAIN}
+
+
+@pytest.fixture
+def boxed_and_plain(compiled, monkeypatch, n_features, n_atoms=150):
+    """Return one problem twice: in boxes, and in blocks by the plain loops."""
+    monkeypatch.setattr(semidual, "_LARGE", 1)
+    plain = _problem(PLAIN, n_features, n_atoms=n_atoms)
+    ordered, _ = order_points(plain.cloud.points, plain.cloud.weights)
+    plain = replace(plain, cloud=replace(ordered, kernel=PLAIN))
+    boxed = replace(plain, cloud=replace(ordered, kernel=compiled))
+    assert boxed.boxed and not plain.boxed
+    return boxed, plain
+
+
+@pytest.mark.parametrize("temperature", [1e-5, 1e-3], ids=["cold", "warm"])
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
+    rng = np.random.default_rng(4)
+    temperatures = temperature * (0.5 + rng.random(3000))
+    potentials = 0.01 * rng.standard_normal(150)
+    step = 1e-3 * rng.standard_normal(boxed_and_plain[0].atoms.shape)
+    shift = 1e-4 * rng.standard_normal(150)
+    ours, theirs = (smooth(each, potentials, temperatures) for each in boxed_and_plain)
+    np.testing.assert_array_equal(ours.labels, theirs.labels)
+    np.testing.assert_array_equal(ours.soft, theirs.soft)
+    assert ours.dual == pytest.approx(theirs.dual, rel=1e-12)
+    assert ours.value == pytest.approx(theirs.value, abs=1e-4 * temperature)
+    left_out = 1e-4  # shares below exp(-14) of any two atoms, over all atoms
+    for name in ("gradient", "hessian", "soft_counts", "soft_sums"):
+        expected = getattr(theirs, name)
+        error = np.abs(getattr(ours, name) - expected).max()
+        assert error <= left_out * np.abs(expected).max()
+    drifts, scales = zip(
+        *(
+            (_mass_change(each, state, step, shift), each.scales(potentials))
+            for each, state in zip(boxed_and_plain, (ours, theirs), strict=True)
+        ),
+        strict=True,
+    )
+    np.testing.assert_allclose(drifts[0], drifts[1], atol=left_out * abs(drifts[1]).max())
+    np.testing.assert_allclose(scales[0], scales[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [2])
+def test_sparse_newton_steps_are_the_dense_ones(boxed_and_plain, monkeypatch):
+    state = smooth(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    assert state._sparse is not None
+    step = state.newton_step(30.0)
+    monkeypatch.setattr(semidual, "_MANY", 1000)
+    dense = smooth(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    assert dense._sparse is None
+    np.testing.assert_allclose(step, dense.newton_step(30.0), atol=1e-9 * abs(step).max())
 
 
 def test_both_kernels_predict_the_same_drift(compiled):

@@ -43,15 +43,21 @@ def moved_potentials(problem, state, centers, step):
     """
     atoms, p = problem.atoms, problem.p
     shift = paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
-    change = np.zeros(len(problem.target))
-    soft = state.soft
-    for part in np.array_split(soft, 1 + len(soft) // _CHUNK):
-        change += _mass_change(problem, state, part, step, shift)
+    change = _mass_change(problem, state, step, shift)
     return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
 
 
-def _mass_change(problem, state, soft, step, shift):
-    """Return how the masses received from some soft points change, to first order."""
+def _mass_change(problem, state, step, shift):
+    """Return how the masses received from soft points change, to first order."""
+    if problem.boxed:
+        from .._boxed import mass_change  # loads compiled code
+
+        return mass_change(problem, state, step, shift)
+    parts = np.array_split(state.soft, 1 + len(state.soft) // _CHUNK)
+    return sum(_change_of(problem, state, part, step, shift) for part in parts)
+
+
+def _change_of(problem, state, soft, step, shift):
     points, weights = problem.cloud.points[soft], problem.cloud.weights[soft]
     entries, temperatures = problem.entries(points, state.potentials), state.temperatures[soft]
     rises = np.einsum("ij,ij->i", problem.atoms, step)[:, None] - step @ points.T

@@ -139,9 +139,9 @@ class Search:
         # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
         iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
         tasks = [
-            (SemidualProblem(cloud, each.atoms, self.target, self.p),)
+            (SemidualProblem(cloud, each.atoms, self.target, self.p), potentials)
             for each in iterates
-            for cloud in clouds
+            for cloud, potentials in zip(clouds, each.potentials, strict=True)
         ]
         costs = np.reshape(
             [found.cost for found in self.run(solve_problem, tasks)], (-1, len(clouds))

@@ -15,6 +15,7 @@ LEVELS = {
     "exceptions": 0,
     "_optional": 0,
     "_sklearn": 0,
+    "_threads": 1,
     "_types": 0,
     "_values": 0,
     "_version": 0,

@@ -85,8 +85,19 @@ def imports():
         yield name, f"{found['ratios'][key]:.2g}", limit(goal, "≤"), "package/import_time"
 
 
+def work():
+    """Yield lines of the table of single pieces of work, each beside a peer in the same run."""
+    for row in read("speed"):
+        before = "" if row["before"] is None else f"{row['before']:.2g}"
+        growth = "" if row["growth"] is None else row["growth"]
+        source = f"benchmarks/{row['from']}.py"
+        yield [row["work"], row["peer"], f"{row['ratio']:.3g}", before, growth, source]
+
+
 def main():
-    """Make the table."""
+    """Make the tables."""
+    header = ["work", "peer", "times as fast", "before", "growth", "from"]
+    write_table("speed", header, list(work()))
     lines = [
         [what, ours, goal, f"benchmarks/{script}.py"]
         for part in (sliced, heatmaps, measures, noise, imports)

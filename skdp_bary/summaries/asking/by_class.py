@@ -45,6 +45,11 @@ class ByClass(Query):
         """That of the queries."""
         return self.queries[0].mass_block
 
+    @property
+    def in_threads(self):
+        """That of the queries."""
+        return self.queries[0].in_threads
+
     def zeros(self):
         """Return the states of all classes, stacked."""
         parts = self.queries[0].zeros()
@@ -66,6 +71,10 @@ class ByClass(Query):
     def weights(self):
         """Return the relative noise that all queries ask for."""
         return self.queries[0].weights()
+
+    def row_effort(self, n_features):
+        """Return that of a query: a row has one class."""
+        return self.queries[0].row_effort(n_features)
 
     def sensitivity(self, relation):
         """A person is in one class; who changes it leaves one answer and joins another.

@@ -1,32 +1,75 @@
 """Counting rows: one sketch, however the rows come, identical integers."""
 
+from itertools import chain
+
+import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from ..._optional import import_optional
+from ..._threads import n_threads, share_out, wants_processes
 from ..moments.bounds import Count
 from ..rows.dask import DaskSource, merge_on_workers
 from .query import Sketch
+
+_LEAST_EFFORT = 1 << 17  # of a piece: counting it takes ten times as long as starting a thread
+_PIECES = 2  # a thread and chunk: who is done early takes another one
+_EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 
 
 def collect(query, rows):
     """Return the sketch of `query` over all rows.
 
-    Parts are counted one after another, or by joblib workers inside
-    ``joblib.parallel_config(n_jobs=...)``, or where they are, by Dask workers. Only sketches
-    travel.
+    Rows are counted in threads, one a core, or where they are, by Dask workers. Inside
+    ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
+    Only sketches travel; they hold integers, which add up to the same in any order.
     """
     source = rows.source
     if isinstance(source, DaskSource):
         return _collect_dask(query, source)
+    if wants_processes() and source.n_parts > 1:
+        return _collect_processes(query, source)
+    return _collect_threads(query, source, n_threads() if query.in_threads else 1)
+
+
+def _collect_processes(query, source):
     workers = min(effective_n_jobs(None), source.n_parts)
-    if workers == 1:
-        return _count_parts(query, source, range(source.n_parts))
     shares = [range(start, source.n_parts, workers) for start in range(workers)]
-    sketches = Parallel()(delayed(_count_parts)(query, source, share) for share in shares)
-    total = Sketch(query)
-    for sketch in sketches:
+    return _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
+
+
+def _collect_threads(query, source, workers):
+    total, chunks = Sketch(query), _chunks(source, range(source.n_parts))
+    first = next(chunks, None)
+    if first is None:
+        return total
+    chunks = chain([first], chunks)
+    if workers > 1:
+        room = max(_EXTRA_BYTES, first.X.nbytes // 4)
+        workers = min(workers, 1 + room // max(8 * total.size, 1))
+    if workers == 1 or _n_pieces(total, workers, first) == 1:
+        return total.update_all(chunks)
+    pieces = (piece for each in chunks for piece in each.pieces(_n_pieces(total, workers, each)))
+    return _merged(
+        [total, *share_out(lambda some: Sketch(query).update_all(some), pieces, workers)]
+    )
+
+
+def _n_pieces(sketch, workers, chunk):
+    """Return into how many pieces a chunk is cut: each is worth its thread, and its integers."""
+    effort = len(chunk.X) * sketch.query.row_effort(chunk.X.shape[1])
+    return int(np.clip(effort // max(_LEAST_EFFORT, sketch.size), 1, _PIECES * workers))
+
+
+def _merged(sketches):
+    total, *others = sketches
+    for sketch in others:
         total.merge(sketch)
     return total
+
+
+def _chunks(source, parts):
+    for part in parts:
+        yield from source.read(part)
 
 
 def require_readable(rows):
@@ -35,11 +78,7 @@ def require_readable(rows):
 
 
 def _count_parts(query, source, parts):
-    sketch = Sketch(query)
-    for part in parts:
-        for chunk in source.read(part):
-            sketch.update(chunk)
-    return sketch
+    return Sketch(query).update_all(_chunks(source, parts))
 
 
 def _collect_dask(query, source):

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 
+from ..._threads import one_blas_thread
 from ...exceptions import PlanError
 from ...privacy.accounting.plans import divided_anew
 from ...privacy.noise.sampler import noise_generator
@@ -70,7 +71,7 @@ class Desk:
         if not isinstance(questions, Generator):
             raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
         released = None
-        with closing(questions):
+        with one_blas_thread(), closing(questions):
             while True:
                 try:
                     question = questions.send(released)

@@ -26,6 +26,11 @@ class MappedRows(Query):
         """That of the query."""
         return self.query.mass_block
 
+    @property
+    def in_threads(self):
+        """That of the query; not where images come from a function of somebody else."""
+        return self.query.in_threads
+
     @abstractmethod
     def image(self, chunk):
         """Return the chunk with the images of its rows."""
@@ -49,6 +54,10 @@ class MappedRows(Query):
     def weights(self):
         """Return those of the query."""
         return self.query.weights()
+
+    def row_effort(self, n_features):
+        """Return that of the image and of the query."""
+        return n_features + self.query.row_effort(n_features)
 
 
 @dataclass(frozen=True, eq=False)

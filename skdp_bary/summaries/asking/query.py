@@ -31,10 +31,13 @@ class Query(ABC):
         Largest mass of one person; rows are counted in these units. None: no masses are asked for.
     mass_block : int or None
         Block whose entries add up to the mass of all rows that were counted, if there is one.
+    in_threads : bool
+        Whether `count` may run in several threads at a time, each with a state of its own.
     """
 
     units = None
     mass_block = None
+    in_threads = True
 
     @abstractmethod
     def zeros(self) -> tuple[np.ndarray, ...]:
@@ -56,6 +59,10 @@ class Query(ABC):
         """Return the relative noise scale of each block, or None for equal scales."""
         return None
 
+    def row_effort(self, n_features: int) -> int:
+        """Return about how many numbers one row is turned into: threads are worth it for many."""
+        return n_features
+
 
 class Sketch:
     """The exact, mergeable answer to one query. Its integers leave only through ``release``."""
@@ -70,6 +77,17 @@ class Sketch:
             for part in chunk.in_units(self.query.units).parts():
                 self.query.count(self._state, part)
         return self
+
+    def update_all(self, chunks):
+        """Count the rows of several chunks."""
+        for chunk in chunks:
+            self.update(chunk)
+        return self
+
+    @property
+    def size(self):
+        """Number of integers that are added up."""
+        return sum(part.size for part in self._state)
 
     def merge(self, other):
         """Add the integers of a sketch of the same query over other rows."""

@@ -27,6 +27,8 @@ class RowMapped(MappedRows):
     row_map: object
     query: Query
 
+    in_threads = False  # a function of somebody else
+
     def image(self, chunk):
         """Return the chunk with the images of its rows."""
         if not len(chunk.X):

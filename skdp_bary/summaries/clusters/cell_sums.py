@@ -104,6 +104,10 @@ class CellSums(Query):
         """Return masses and sums."""
         return state[0].copy(), state[1].copy()
 
+    def row_effort(self, n_features):
+        """Return the numbers of features and atoms."""
+        return n_features + len(self.atoms)
+
     def weights(self):
         """Return relative scales."""
         mass, total = self.block_weights

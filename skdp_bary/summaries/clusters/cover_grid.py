@@ -27,6 +27,11 @@ class KeyTable:
     def __init__(self):
         self._parts = []
 
+    @property
+    def size(self):
+        """Number of keys that are held."""
+        return sum(len(keys) for keys, _ in self._parts)
+
     def add(self, keys, masses):
         """Add masses to keys; both are arrays of int64."""
         self._parts.append((keys, masses))

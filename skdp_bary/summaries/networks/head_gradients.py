@@ -207,6 +207,8 @@ class PredictedClasses(Query):
     point: HeadPoint
     units: int = 1
 
+    in_threads = False  # views and features come from functions of somebody else
+
     def zeros(self):
         """Return an empty count of every class."""
         return (np.zeros(len(self.point.outer), dtype=np.int64),)
@@ -253,6 +255,8 @@ class ClippedGradients(Query):
     adjust: np.ndarray
     clip: float
     units: int = 1
+
+    in_threads = False  # views and features come from functions of somebody else
 
     @property
     def unit(self):

@@ -154,6 +154,11 @@ class FeaturesOf(MappedRows):
     components: np.ndarray
     query: Query
 
+    @property
+    def in_threads(self):
+        """Not where features come from functions of somebody else."""
+        return self.features.row_map is None and self.features.extract is None
+
     def image(self, chunk):
         """Return the chunk of mapped features; they are computed once while the rows are read."""
         if self.features not in chunk.memo:

@@ -79,16 +79,25 @@ class Chunk:
         masses = ((starts + self.masses) >> shift) - (starts >> shift)
         return replace(self, masses=masses, starts=None, units=units)
 
+    def pieces(self, n_pieces: int) -> Any:
+        """Yield the chunk in pieces of about equal size, each with a memo that stays."""
+        edges = [len(self.X) * i // n_pieces for i in range(n_pieces + 1)]
+        for start, end in zip(edges[:-1], edges[1:], strict=True):
+            memo = self.memo if n_pieces == 1 else self.memo.setdefault((start, end), {})
+            yield self._slice(slice(start, end), memo)
+
     def parts(self) -> Any:
         """Yield the chunk in pieces whose masses float64 adds up exactly."""
         if len(self.X) <= CHUNK_ROWS:
             yield self
             return
         for start in range(0, len(self.X), CHUNK_ROWS):
-            rows = slice(start, start + CHUNK_ROWS)
-            columns = (self.codes, self.masses, self.starts)
-            codes, masses, starts = (c if c is None else c[rows] for c in columns)
-            yield Chunk(self.X[rows], codes, masses, starts=starts, units=self.units)
+            yield self._slice(slice(start, start + CHUNK_ROWS), {})
+
+    def _slice(self, rows, memo):
+        columns = (self.codes, self.masses, self.starts)
+        codes, masses, starts = (c if c is None else c[rows] for c in columns)
+        return Chunk(self.X[rows], codes, masses, memo, starts, self.units)
 
 
 def check_floats(X):

@@ -117,6 +117,10 @@ class ProjectedHistogram(Query):
         shape = (self.n_classes, self.lattice.n_directions, self.lattice.n_levels)
         return (np.zeros(shape, dtype=np.int64),)
 
+    def row_effort(self, n_features):
+        """Return the numbers of features and projections."""
+        return n_features + self.lattice.n_directions
+
     def count(self, state, chunk):
         """Add the masses of the rows to the levels of their projections."""
         if chunk.codes is None:

@@ -56,6 +56,8 @@ class ProjectedRows(Query):
     lattice: SliceLattice
     n_classes: int = 1
 
+    in_threads = False  # rows stay in order, so that a seed gives each the same noise
+
     def zeros(self):
         """Return an empty pile a class."""
         return tuple(RowPile(self.lattice.n_directions) for _ in range(self.n_classes))

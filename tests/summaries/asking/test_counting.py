@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import tracemalloc
 
 import joblib
@@ -11,7 +12,11 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.summaries.asking import counting
+from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.asking.row_mapped import RowMapped
 from skdp_bary.summaries.moments.bounds import ClippedSum, Count, DistanceHistogram
 from skdp_bary.summaries.rows import arrays
 from skdp_bary.summaries.rows.opening import Rows, open_source
@@ -128,15 +133,67 @@ def test_order_of_rows_does_not_matter(expected):
     )
 
 
-@pytest.mark.parametrize("part", [100, 331])
-def test_joblib_workers_give_the_same_integers(expected, part, monkeypatch):
+@pytest.mark.parametrize("workers", [2, 5])
+@pytest.mark.parametrize("part", [100, 331, 1 << 19])
+def test_threads_give_the_same_integers(expected, part, workers, monkeypatch):
     weighted, whole = expected
+    pieces = []
+    update = Sketch.update
     monkeypatch.setattr(arrays, "CHUNK_ROWS", part)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
+    monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
+    monkeypatch.setattr(Sketch, "update", lambda own, c: pieces.append(len(c.X)) or update(own, c))
+    with joblib.parallel_config(backend="threading", n_jobs=workers):
         assert whole == integers(
             lambda: open_source(X, Y, sample_weight=W if weighted else None, classes=CLASSES),
             weighted,
         )
+    assert min(pieces) <= N // workers
+
+
+def test_threads_count_chunks_of_a_stream(expected, monkeypatch):
+    weighted, whole = expected
+    monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
+    chunks = cut((200, 1, 57), weighted)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert whole == integers(lambda: open_source(iter(chunks), classes=CLASSES), weighted)
+
+
+def test_threads_are_not_worth_it_for_few_rows(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("threads for few rows")
+
+    monkeypatch.setattr(counting, "share_out", refuse)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        collect(queries(1)[0], Rows(open_source(X, Y, classes=CLASSES)))
+        with pytest.raises(AssertionError, match="few rows"):
+            collect(Count(), Rows(open_source(np.zeros((1 << 17, 2)))))
+
+
+def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):
+    monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
+    found = set()
+
+    def row_map(row):
+        found.add(threading.get_ident())
+        return row
+
+    query = RowMapped(row_map, ClippedSum(1.5, D))
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        collect(query, Rows(open_source(X)))
+        collect(ByClass((query,) * 3), Rows(open_source(X, Y, classes=CLASSES)))
+    assert found == {threading.get_ident()}
+
+
+def test_a_person_has_the_same_mass_in_every_thread(monkeypatch):
+    """Rows with person ids, in coarser units than they are read in."""
+    groups = np.random.default_rng(3).integers(200, size=N)
+    source = open_source(X, Y, groups=groups, classes=CLASSES)
+    for query in queries(1 << 17):
+        alone = collect(query, Rows(source)).exact_blocks()
+        with monkeypatch.context() as patch, joblib.parallel_config("threading", n_jobs=3):
+            patch.setattr(counting, "_LEAST_EFFORT", 1)
+            together = collect(query, Rows(source)).exact_blocks()
+        assert all((a == b).all() for a, b in zip(alone, together, strict=True))
 
 
 def test_joblib_processes_give_the_same_integers():
@@ -199,7 +256,11 @@ import numpy as np
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.trees.hierarchy import CellCounts
+from skdp_bary.summaries.asking import counting
+from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.asking.row_mapped import RowMapped
 from skdp_bary.summaries.rows.opening import Rows
 from skdp_bary.summaries.rows.opening import open_source
 X = np.zeros((4_000_000, 2)) + 0.3

@@ -1,0 +1,161 @@
+"""Wall time of counting in two threads, over that in one, for a question of every family.
+
+Sides take turns, and the least time of each counts; a turn begins when no other program wants the
+processors, as far as Linux tells, and otherwise the line says how busy the machine was.
+``python -m benchmarks.rows.threads [--rows 1000000] [FAMILY ...]``
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from benchmarks.recording import Results
+from skdp_bary._threads import one_blas_thread
+from skdp_bary.geometry import Box
+from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.geometry._directions import public_directions
+from skdp_bary.geometry._slices import SliceLattice
+from skdp_bary.summaries.asking.counting import collect
+from skdp_bary.summaries.clusters.cell_sums import CellSums
+from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans
+from skdp_bary.summaries.moments.frame_counts import Gram
+from skdp_bary.summaries.moments.frames import Frame
+from skdp_bary.summaries.moments.moments import Moments
+from skdp_bary.summaries.rows.opening import Rows, open_source
+from skdp_bary.summaries.slices.histogram import ProjectedHistogram
+from skdp_bary.summaries.trees.hierarchy import CellCounts
+
+THREADS = 2
+TURNS = 8
+PATIENCE = 10.0
+
+
+def box(width):
+    """Return the box from -1 to 1."""
+    return Box(np.full(width, -1.0), np.full(width, 1.0))
+
+
+def frame(width):
+    """Return integer rows about the center."""
+    return Frame(box(width), np.zeros(width), 16)
+
+
+def directions(width, n_directions):
+    """Return a lattice of projections."""
+    return SliceLattice(box(width), public_directions("tight", n_directions, width))
+
+
+class Levels(ProjectedHistogram):
+    """Histograms of projections, of which nothing is asked."""
+
+    shape = (1,)
+
+    def _answer(self, histogram, mass):
+        return np.zeros(1), 1
+
+    def _change(self):
+        return 1.0, 1.0
+
+
+def points(n_points, width):
+    """Return places that rows are assigned to."""
+    return np.random.default_rng(1).uniform(-1, 1, (n_points, width))
+
+
+def cells(n_atoms, width):
+    """Return a question about the cells of atoms."""
+    atoms = points(n_atoms, width)
+    return CellSums(atoms, np.zeros((1, n_atoms)), atoms, 1.0)
+
+
+FAMILIES = {
+    "k-means, 10 features": (
+        10,
+        lambda: ClippedMeans(frame(10), points(16, 10), np.ones(16), (1.0, 1.0)),
+    ),
+    "k-means, 2 features": (
+        2,
+        lambda: ClippedMeans(frame(2), points(16, 2), np.ones(16), (1.0, 1.0)),
+    ),
+    "principal axes, 50 features": (50, lambda: Gram(frame(50), 5.0)),
+    "barycenter and measure, counts": (2, lambda: CellCounts(CellTree(box(2), 14))),
+    "barycenter, cells of 64 atoms": (2, lambda: cells(64, 2)),
+    "generator, second moments": (
+        50,
+        lambda: Moments(np.zeros((1, 50)), 5.0, second="pooled"),
+    ),
+    "sliced, 50 directions": (10, lambda: Levels(directions(10, 50))),
+}
+
+
+def wait_for_quiet():
+    """Wait until nobody else runs, at most a while; return how many others do."""
+    end = time.perf_counter() + PATIENCE
+    while True:
+        others = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
+        if not others or time.perf_counter() > end:
+            return others
+        time.sleep(0.02)
+
+
+def measure(family, n_rows):
+    """Return the line of a family."""
+    width, make = FAMILIES[family]
+    X = np.random.default_rng(0).uniform(-1, 1, (n_rows, width))
+    rows, query = Rows(open_source(X)), make()
+    walls, busy, answers = {1: [], THREADS: []}, [], {}
+    for turn in range(TURNS + 1):
+        for n_threads in walls:
+            busy.append(wait_for_quiet())
+            with joblib.parallel_config("threading", n_jobs=n_threads), one_blas_thread():
+                start = time.perf_counter()
+                answers[n_threads] = collect(query, rows).exact_blocks()
+                if turn:
+                    walls[n_threads].append(time.perf_counter() - start)
+    alone, together = answers.values()
+    assert all((a == b).all() for a, b in zip(alone, together, strict=True))
+    one, two = (min(times) for times in walls.values())
+    return {
+        "family": family,
+        "rows": n_rows,
+        "features": width,
+        "one_thread": round(one, 4),
+        "two_threads": round(two, 4),
+        "times_faster": round(one / two, 2),
+        "others_running": round(float(np.median(busy)), 1),
+    }
+
+
+def main():
+    """Measure and keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", default=list(FAMILIES))
+    parser.add_argument("--rows", type=int, default=10**6)
+    arguments = parser.parse_args()
+    for family in arguments.families:
+        line = measure(family, arguments.rows)
+        print(line, flush=True)
+        Results("threads").merge([line], ("family", "rows"))
+        Results("speed").merge(
+            [
+                {
+                    "work": f"counting, {family}, {line['rows']:,} rows, two cores (wall time)",
+                    "peer": "one core",
+                    "ratio": line["times_faster"],
+                    "before": 1.0,
+                    "growth": None,
+                    "from": "rows/threads",
+                }
+            ],
+            ("work",),
+        )
+
+
+if __name__ == "__main__":
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.pop(_name, None)
+    main()

@@ -39,7 +39,7 @@ X, y = make_population(30_000, n_classes=3, random_state=0)
 
 measure = PrivateMeasure(epsilon=0.5, bounds=COUNTRY_BOUNDS, accountant=budget)
 quote = budget.quote(measure, n_features=2)
-print(f"costs epsilon={quote.epsilon}, fits: {quote.fits}, then left: {quote.remaining[0]}")
+print(quote)
 
 # %%
 # A copy of an estimator shares the budget: there is no way around it by cloning.

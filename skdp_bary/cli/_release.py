@@ -189,15 +189,15 @@ def _accountant(given):
 
 def _quote_in_words(quote, ledger):
     fits = "fits" if quote.fits else "DOES NOT FIT"
-    epsilon, delta = quote.remaining
     lines = [
         f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; "
         + ("no --ledger to charge" if ledger is None else fits),
         *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
     ]
     if ledger is not None:
-        when = "afterwards" if quote.fits else "now"
-        lines.append(f"left {when}: epsilon={epsilon:g}, delta={delta:g}")
+        for when, left in (("now", quote.now), ("afterwards", quote.after)):
+            if left is not None:
+                lines.append(f"left {when}: epsilon={left[0]:g}, delta={left[1]:g}")
     return "\n".join([*lines, quote.advice] if quote.advice else lines)
 
 

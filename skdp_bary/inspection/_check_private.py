@@ -51,7 +51,8 @@ def check_private(estimator: Any, *, strict: bool = False) -> PrivacyReport:
     ['leaks', 'private']
     """
     steps = list(_walk("", estimator))
-    report = PrivacyReport(tuple(_with_shared_budget(steps, bounds_advice("", estimator))))
+    found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
+    report = PrivacyReport(found, estimator)
     if strict and not report.ok:
         raise LeakError(f"Fitting this is not private, or not known to be:\n{report}")
     return report
@@ -191,12 +192,32 @@ def _mend(estimator):
     )
 
 
-_MENDS = {
-    "StandardScaler": "scale by public bounds with DomainScaler",
-    "MinMaxScaler": "scale by public bounds with DomainScaler",
-    "MaxAbsScaler": "scale by public bounds with DomainScaler",
-    "RobustScaler": "scale by public bounds with DomainScaler",
-    "PCA": "project with JLTransformer, or use an estimator that buys its own subspace",
-    "KMeans": "use PrivateKMeans",
-    "MiniBatchKMeans": "use PrivateKMeans",
+_SCALE = "scale by public bounds with DomainScaler"
+_PROJECT = "project with JLTransformer, or use an estimator that buys its own subspace"
+_CLUSTER = "use PrivateKMeans"
+_CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"
+_FILL = (
+    'fill with a public value: SimpleImputer(strategy="constant", fill_value=0, '
+    "keep_empty_features=True) behind SchemaTransformer"
+)
+_LABELS = "give the public labels to the private step, in its parameter classes"
+_STEPS_OF_MEND = {
+    _SCALE: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
+    "QuantileTransformer",
+    _PROJECT: "PCA IncrementalPCA TruncatedSVD SparsePCA MiniBatchSparsePCA FactorAnalysis FastICA "
+    "KernelPCA NMF MiniBatchNMF Isomap LocallyLinearEmbedding TSNE FeatureAgglomeration",
+    _CLUSTER: "KMeans MiniBatchKMeans BisectingKMeans Birch",
+    _CHOOSE: "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe SelectFromModel RFE RFECV "
+    "GenericUnivariateSelect SequentialFeatureSelector VarianceThreshold",
+    _FILL: "KNNImputer IterativeImputer MissingIndicator",
+    _LABELS: "LabelBinarizer LabelEncoder MultiLabelBinarizer",
+    "use SplineTransformer with knots that are given, or OneHotEncoder with public categories": (
+        "KBinsDiscretizer"
+    ),
+    "use OneHotEncoder with public categories": "TargetEncoder DictVectorizer",
+    "use HashingVectorizer, which learns nothing": (
+        "TfidfTransformer TfidfVectorizer CountVectorizer LatentDirichletAllocation"
+    ),
+    "use RBFSampler with gamma as a number, in RowByRow": "Nystroem",
 }
+_MENDS = {name: mend for mend, names in _STEPS_OF_MEND.items() for name in names.split()}

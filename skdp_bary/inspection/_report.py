@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from .._sklearn import captioned_diagram
+
 PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
+_WORDS = {PRIVATE: "paid", PUBLIC: "free", LEAKS: "LEAKS", UNKNOWN: "unknown"}
 _COLORS = {PRIVATE: "seagreen", PUBLIC: "seagreen", LEAKS: "firebrick", UNKNOWN: "darkorange"}
 _COLUMNS = ("step", "class", "verdict", "reason", "mend")
 
@@ -45,9 +48,12 @@ class PrivacyReport:
     Attributes
     ----------
     steps : tuple of StepVerdict
+    estimator : object or None
+        What was checked, drawn in notebooks with a mark at every step.
     """
 
     steps: tuple
+    estimator: Any = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> Any:
@@ -59,9 +65,21 @@ class PrivacyReport:
         body = "".join(f"<tr>{_html_cells(step)}</tr>" for step in self.steps)
         whole = "every step keeps the guarantee" if self.ok else "not private, or not known to be"
         return (
-            f"<table><caption>{whole}</caption><thead><tr>{head}</tr></thead>"
+            f"{self._diagram()}<table><caption>{whole}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"
         )
+
+    def _diagram(self):
+        """Return the diagram of a pipeline with a mark at every step; of one estimator nothing."""
+        if len(self.steps) < 2:
+            return ""
+        params = self.estimator.get_params()
+        captions = {
+            id(params[step.name]): f"{_WORDS[step.verdict]}: {step.reason}"
+            for step in self.steps
+            if step.name in params
+        }
+        return captioned_diagram(self.estimator, captions)
 
     def __str__(self):
         lines = []

@@ -357,3 +357,11 @@ def test_the_report_reads_as_a_list():
     text = str(check_private(make_pipeline(preprocessing.MinMaxScaler(), measure())))
     assert "LEAKS  minmaxscaler (MinMaxScaler)" in text
     assert "mend: scale by public bounds with DomainScaler" in text
+
+
+def test_the_diagram_of_a_report_marks_every_step():
+    scaled = make_pipeline(DomainScaler((0, 1)), preprocessing.StandardScaler(), measure())
+    drawn = check_private(scaled)._repr_html_()
+    for mark in ("free: what it learns", "LEAKS: it learns from", "paid: epsilon=1, delta=0"):
+        assert mark in drawn
+    assert "sk-container" not in check_private(measure())._repr_html_()

@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import BudgetError, RelationError
-from .._checks import check_delta, check_integer, check_real
+from .._checks import check_delta, check_real, exact
 from .._neighbors import REPLACE_ANY
 from ..accounting.plans import Plan
 from .entry import SPEND, Entry
 from .filters import exposure, make_filter
+from .quote import Quote, find_plans, unfit_advice
 from .same_rows import under_one_part
 
 if TYPE_CHECKING:
     from ..._types import Neighbors
-
-
-@dataclass(frozen=True)
-class Quote:
-    """What a fit would cost, computed before it runs.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What the fit would be charged for.
-    fits : bool
-        Whether the budget admits it now.
-    remaining : tuple of float
-        The (epsilon, delta) left after the charge; what is left now when it does not fit.
-    plan : Plan
-        The steps of the fit.
-    advice : str, default=""
-        What the estimator says, from public facts alone, about the noise that this buys; empty for
-        a plan, and for estimators without a ``privacy_advice`` method.
-    bounds : str, default=""
-        The public bounds of an estimator, feature by feature, to be read once more before paying.
-    """
-
-    epsilon: float
-    delta: float
-    fits: bool
-    remaining: tuple
-    plan: Plan
-    advice: str = ""
-    bounds: str = ""
 
 
 class SharedBudget:
@@ -146,26 +116,35 @@ class SharedBudget:
 
         Parameters
         ----------
-        plan_or_estimator : Plan or estimator
-            A plan, or an unfitted estimator of this package, or a search over one.
+        plan_or_estimator : Plan, estimator or pipeline
+            A plan, an unfitted estimator of this package, a search over one, or a pipeline, of
+            which all private steps are added up.
         n_features : int, default=None
-            Number of columns the estimator would be fitted on; not used for a plan.
+            Number of columns that would be fitted; not used for a plan.
 
         Returns
         -------
         Quote
         """
-        plan = _find_plan(plan_or_estimator, n_features)
-        self._check_plan(plan)
-        spent = self._exposure()
-        after = spent + self._filter.price_plan(plan)
+        asked = find_plans(plan_or_estimator, n_features)
+        spent = after = self._exposure()
+        for each in asked:
+            self._check_plan(each.plan)
+            after = after + self._filter.price_plan(each.plan)
         fits = after.fits(self._filter.ceiling)
-        remaining = self._room(after if fits else spent)
-        advise = getattr(plan_or_estimator, "privacy_advice", None)
-        advice = "" if advise is None else advise(n_features)
-        bounds = getattr(plan_or_estimator, "_bounds_in_words", None)
-        told = "" if bounds is None else bounds()
-        return Quote(plan.epsilon, plan.delta, fits, remaining, plan, advice, told)
+        now = self._room(spent)
+        advice = ["" if fits else unfit_advice(asked, now), *(each.advice() for each in asked)]
+        return Quote(
+            # shortest decimals: sums of floats would show their last bits
+            float(sum(exact(each.plan.epsilon) for each in asked)),
+            float(sum(exact(each.plan.delta) for each in asked)),
+            fits,
+            now,
+            self._room(after) if fits else None,
+            tuple((each.name, each.plan) for each in asked),
+            " ".join(filter(None, advice)),
+            "; ".join(filter(None, (each.bounds() for each in asked))),
+        )
 
     def total(self) -> Any:
         """Return the (epsilon, delta) spent so far, rounded up.
@@ -274,17 +253,6 @@ class BudgetPart(SharedBudget):
 
     def __repr__(self):
         return f"BudgetPart({self._part!r})"
-
-
-def _find_plan(plan_or_estimator, n_features):
-    if isinstance(plan_or_estimator, Plan):
-        return plan_or_estimator
-    if not hasattr(plan_or_estimator, "privacy_plan"):
-        raise TypeError(
-            "plan_or_estimator must be a Plan or an estimator with a privacy_plan method, got "
-            f"{plan_or_estimator!r}."
-        )
-    return plan_or_estimator.privacy_plan(check_integer(n_features, "n_features", low=1))
 
 
 def check_text(value, name):

@@ -156,9 +156,13 @@ class TestContract:
     def test_quote_tells_the_price_without_charging(self, make):
         accountant = make(1.0)
         plan = pure_plan(0.75)
-        assert accountant.quote(plan) == Quote(0.75, 0.0, True, (0.25, 0.0), plan)
+        assert accountant.quote(plan) == Quote(
+            0.75, 0.0, True, (1.0, 0.0), (0.25, 0.0), (("", plan),)
+        )
         accountant.charge(plan, "fit")
-        assert accountant.quote(plan) == Quote(0.75, 0.0, False, (0.25, 0.0), plan)
+        quote = accountant.quote(plan)
+        assert (quote.fits, quote.now, quote.after) == (False, (0.25, 0.0), None)
+        assert "pays for epsilon=0.25" in quote.advice
         quote = accountant.quote(Estimator(epsilon=0.25), n_features=7)
         assert quote.fits
         assert quote.plan.steps[1].name == "sums of 7"

@@ -1,0 +1,210 @@
+"""What a fit would cost, for one estimator or for all private steps of a pipeline."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_integer
+from ..accounting.plans import Plan
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a fit would cost, computed before it runs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the fit would be charged for; all fits of a pipeline together.
+    fits : bool
+        Whether the budget admits it now.
+    now : tuple of float
+        The (epsilon, delta) that is left before the charge.
+    after : tuple of float or None
+        The (epsilon, delta) that would be left after it; None when it does not fit.
+    plans : tuple of (str, Plan)
+        Every private step by its path, and what it will release. The path of an estimator that is
+        no pipeline is empty.
+    advice : str, default=""
+        What would fit, where this does not, and what the estimators say, from public facts alone,
+        about the noise that this buys.
+    bounds : str, default=""
+        The public bounds of the estimators, feature by feature, to be read once more before paying.
+    """
+
+    epsilon: float
+    delta: float
+    fits: bool
+    now: tuple
+    after: tuple | None
+    plans: tuple
+    advice: str = ""
+    bounds: str = ""
+
+    @property
+    def plan(self) -> Any:
+        """The steps of the fit; of the first private step of a pipeline."""
+        return self.plans[0][1]
+
+    @property
+    def remaining(self) -> Any:
+        """What is left after the charge; what is left now when it does not fit."""
+        return self.now if self.after is None else self.after
+
+    def __str__(self):
+        lines = [f"{name}: {text}" for name, text in self._lines()]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in self._lines()
+        )
+        return f"<table><caption>What a fit would cost</caption><tbody>{rows}</tbody></table>"
+
+    def _lines(self):
+        after = "it does not fit" if self.after is None else _in_words(self.after)
+        told = [
+            ("costs", _in_words((self.epsilon, self.delta))),
+            ("left now", _in_words(self.now)),
+            ("left after", after),
+        ]
+        for name, plan in self.plans:
+            steps = ", ".join(step.name for step in plan.steps)
+            told.append((name or "steps", f"{_in_words((plan.epsilon, plan.delta))}: {steps}"))
+        return [
+            *told,
+            *((n, t) for n, t in (("bounds", self.bounds), ("advice", self.advice)) if t),
+        ]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One private step, what it will release, and what it says about it.
+
+    Attributes
+    ----------
+    name : str
+    estimator : object or None
+    plan : Plan
+    n_features : int or None
+    """
+
+    name: str
+    estimator: object
+    plan: Plan
+    n_features: int | None
+
+    def advice(self):
+        """Return what the estimator says about the noise, or ""."""
+        advise = getattr(self.estimator, "privacy_advice", None)
+        return self._named(advise(self.n_features)) if advise is not None else ""
+
+    def bounds(self):
+        """Return the bounds of the estimator in words, or ""."""
+        told = getattr(self.estimator, "_bounds_in_words", None)
+        return self._named(told()) if told is not None else ""
+
+    def _named(self, text):
+        return f"{self.name}: {text}" if self.name and text else text
+
+
+def find_plans(asked: Any, n_features: Any) -> list[Asked]:
+    """Return what is asked for: a plan, that of an estimator, or those of a pipeline.
+
+    Parameters
+    ----------
+    asked : Plan, estimator, or a pipeline, union or column transformer of them
+    n_features : int or None
+        Columns of the rows; not used for a plan.
+    """
+    if isinstance(asked, Plan):
+        return [Asked("", None, asked, None)]
+    if not hasattr(asked, "privacy_plan") and not _parts(asked, None):
+        raise TypeError(
+            "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
+            f"pipeline of some, got {asked!r}."
+        )
+    found = list(_walk("", asked, check_integer(n_features, "n_features", low=1)))
+    if not found:
+        raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
+    return found
+
+
+def unfit_advice(asked: list[Asked], now: tuple) -> str:
+    """Return what would fit where these plans do not."""
+    epsilon = sum(each.plan.epsilon for each in asked)
+    delta = sum(each.plan.delta for each in asked)
+    if now[0] <= 0.0:
+        return f"Nothing is left of the budget. {_RAISE}"
+    if delta > now[1] == 0.0:
+        return f"The budget has no delta left, and delta={delta:g} is asked for: set delta=0."
+    if epsilon > now[0]:
+        largest = f"epsilon={now[0]:g}"
+        if len(asked) > 1:
+            largest = f"every epsilon times {np.floor(1e3 * now[0] / epsilon) / 1e3:g}"
+        return f"What is left pays for {largest}. {_RAISE}"
+    return f"What is left pays for delta={now[1]:g}."
+
+
+_RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
+
+
+def _walk(path, estimator, width):
+    """Yield what every private step of an estimator asks for."""
+    if hasattr(estimator, "privacy_plan"):
+        if width is None:
+            raise ValueError(
+                f"How many features reach {path!r} is not known before a fit. Quote that step "
+                "itself, with its n_features."
+            )
+        yield Asked(path, estimator, estimator.privacy_plan(width), width)
+        return
+    for name, part, columns in _parts(estimator, width):
+        yield from _walk(f"{path}__{name}" if path else name, part, columns)
+
+
+def _parts(estimator, width):
+    """Return (name, part, number of its columns) of what is put together of parts."""
+    if hasattr(estimator, "steps"):
+        parts = []
+        for name, step in estimator.steps:
+            parts.append((name, step, width))
+            width = _width_after(step, width)
+        return parts
+    if hasattr(estimator, "transformer_list"):
+        return [(name, step, width) for name, step in estimator.transformer_list]
+    if hasattr(estimator, "transformers"):
+        return [
+            (name, step, len(columns) if isinstance(columns, list) else None)
+            for name, step, columns in estimator.transformers
+        ]
+    return []
+
+
+def _width_after(step, width):
+    """Return how many columns a step makes, tried on a row of zeros, or None where it is unknown.
+
+    Private steps are not tried: their fits are charged.
+    """
+    if step is None or isinstance(step, str) or width is None:
+        return width
+    if hasattr(step, "privacy_plan") or _parts(step, None):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return copy.deepcopy(step).fit_transform(np.zeros((1, width))).shape[1]
+    except Exception:  # of steps that need names, labels or more rows
+        return None
+
+
+def _in_words(amount):
+    return f"epsilon={amount[0]:g}, delta={amount[1]:g}"

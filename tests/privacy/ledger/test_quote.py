@@ -1,0 +1,73 @@
+"""Quotes of pipelines, and of what does not fit."""
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdp_bary import BudgetAccountant, DomainScaler, JLTransformer, PrivateKMeans, PrivateMeasure
+from skdp_bary.exceptions import RelationError
+
+
+def measure(budget, epsilon=0.25, **settings):
+    return PrivateMeasure(epsilon, bounds=(0, 1), n_hint=30, accountant=budget, **settings)
+
+
+@pytest.mark.filterwarnings("ignore:Noise level")
+def test_a_pipeline_costs_what_its_fit_charges():
+    budget = BudgetAccountant(1.0)
+    both = FeatureUnion(
+        [
+            ("means", PrivateKMeans(2, epsilon=0.1, bounds=(0, 1), n_hint=30, accountant=budget)),
+            ("places", PrivateKMeans(2, epsilon=0.2, bounds=(0, 1), n_hint=30, accountant=budget)),
+        ]
+    )
+    pipeline = make_pipeline(DomainScaler((0, 2)), JLTransformer(3), both)
+    quote = budget.quote(pipeline, n_features=5)
+    assert (quote.epsilon, quote.now, quote.after) == (0.3, (1.0, 0.0), (0.7, 0.0))
+    assert [name for name, _ in quote.plans] == ["featureunion__means", "featureunion__places"]
+    assert quote.plan == both.transformer_list[0][1].privacy_plan(3)
+    assert budget.entries == ()
+    pipeline.fit(np.random.default_rng(0).random((30, 5)))
+    assert budget.remaining() == quote.after
+    columns = ColumnTransformer([("two", measure(budget), [0, 3])])
+    assert budget.quote(columns, 9).plan == measure(budget).privacy_plan(2)
+
+
+def test_what_does_not_fit_is_told_what_would():
+    budget = BudgetAccountant(0.5)
+    quote = budget.quote(measure(budget, 2.0), 2)
+    assert (quote.fits, quote.now, quote.after, quote.remaining) == (
+        False,
+        *[(0.5, 0.0), None],
+        (0.5, 0.0),
+    )
+    assert "pays for epsilon=0.5" in quote.advice
+    union = FeatureUnion([("a", measure(budget, 0.5)), ("b", measure(budget, 0.5))])
+    assert "every epsilon times 0.5" in budget.quote(union, 2).advice
+    assert "no delta left" in budget.quote(measure(budget, 0.5, delta=1e-6), 2).advice
+    budget.spend(0.5)
+    assert "Nothing is left" in budget.quote(measure(budget), 2).advice
+
+
+def test_quotes_are_shown_as_lines_and_as_a_table():
+    budget = BudgetAccountant(1.0)
+    quote = budget.quote(make_pipeline(DomainScaler((0, 2)), measure(budget)), 2)
+    for text in (str(quote), quote._repr_html_()):
+        for said in ("left now", "epsilon=0.75, delta=0", "privatemeasure", "every feature from 0"):
+            assert said in text
+    assert "it does not fit" in str(budget.quote(measure(budget, 3.0), 2))
+
+
+def test_what_cannot_be_quoted_is_refused():
+    budget = BudgetAccountant(1.0)
+    with pytest.raises(TypeError, match="pipeline of some"):
+        budget.quote(StandardScaler(), 2)
+    with pytest.raises(ValueError, match="no private step"):
+        budget.quote(make_pipeline(StandardScaler()), 2)
+    private_first = make_pipeline(PrivateKMeans(2, bounds=(0, 1)), measure(budget))
+    with pytest.raises(ValueError, match="'privatemeasure' is not known"):
+        budget.quote(private_first, 2)
+    with pytest.raises(RelationError, match="replace_any"):
+        budget.quote(make_pipeline(measure(budget, neighbors="replace_any")), 2)

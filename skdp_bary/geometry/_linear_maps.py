@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy import linalg, sparse
 
-from ._rowwise import unit_rows
+from ._rowwise import saturated, unit_rows
 
 _WEIGHT_BITS = 26
 _ROW_BITS = 27  # 26 + 27 = 53: dot products of integer vectors of such norms are exact
@@ -115,7 +115,7 @@ class HadamardMap:
         values = np.zeros((self._padded, len(X)))
         values[: self.n_features] = (unit * self._signs).T
         mixed = walsh_hadamard(values)[self._kept].T / math.sqrt(self.n_components)
-        return np.ldexp(mixed, exponent[:, None])
+        return _scale_back(mixed, exponent)
 
     def invert(self, Y):
         """Return the transpose applied to `Y`, scaled like the pseudo-inverse.
@@ -137,10 +137,8 @@ def _scale_back(rows, exponent):
 
     A product of zeros may come out as -0.0; adding 0.0 leaves only +0.0.
     """
-    largest = np.finfo(np.float64).max
     with np.errstate(over="ignore", under="ignore"):
-        scaled = np.ldexp(rows + 0.0, exponent[:, None])
-    return np.clip(scaled, -largest, largest, out=scaled)
+        return saturated(np.ldexp(rows + 0.0, exponent[:, None]))
 
 
 def walsh_hadamard(values):

@@ -53,6 +53,15 @@ def unit_rows(X):
     return X * np.ldexp(1.0, -exponent)[:, None], exponent
 
 
+def saturated(X):
+    """Put the largest float in the place of numbers that are beyond it, in `X` itself.
+
+    One such number would make the next step refuse the rows.
+    """
+    largest = np.finfo(np.float64).max
+    return np.clip(X, -largest, largest, out=X)
+
+
 def row_norms(unit):
     """Return the Euclidean norms of rows of moderate size, folding the columns in halves."""
     return np.sqrt(folded((unit * unit).T))

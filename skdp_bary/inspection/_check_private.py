@@ -94,7 +94,7 @@ def _judge(name, estimator, form):
         ), None
     return _verdict(
         name, estimator, UNKNOWN, "it is not known to this package",
-        "put it into RowByRow with public example rows, or behind a private release",
+        "use steps of scikit-learn, alone in RowByRow where they are not listed",
     ), None  # fmt: skip
 
 

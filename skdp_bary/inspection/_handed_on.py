@@ -70,10 +70,10 @@ def _declared(step, width):
     """Ranges of the schema, where all columns have one."""
     try:
         schema = step.schema if isinstance(step.schema, Schema) else Schema(step.schema)
+        ranges = schema.ranges(schema.n_columns or width)
+        return None if ranges is None else Box(*ranges)
     except (TypeError, ValueError):
-        return None  # the fit will say what is wrong
-    ranges = schema.ranges(schema.n_columns or width)
-    return None if ranges is None else Box(*ranges)
+        return None  # the fit will say what is wrong, or the range is wider than bounds can be
 
 
 def _projected(step):

@@ -16,6 +16,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 from ..transformers._row_by_row import is_private
+from . import _sizes as sizes
 from ._step_parameters import unknown_parameters
 from ._step_rules import RULES, Fault, alone_fault, sklearn_name
 
@@ -35,8 +36,8 @@ class Form:
         Whether all values are texts.
     missing : bool
         Whether numbers may be missing.
-    largest : float or None
-        Largest size of a number, None where it is not known.
+    largest : float
+        Largest size of a number; that of all floats where nothing is declared.
     schema : Schema or None
         The columns, directly behind it.
     """
@@ -46,7 +47,7 @@ class Form:
     words: bool = False
     texts: bool = False
     missing: bool = False
-    largest: float | None = None
+    largest: float = sizes.LARGEST
     schema: Schema | None = None
 
 
@@ -64,10 +65,11 @@ _NO_TEXTS = Fault(
     "hand it columns of Text, or of categories of text without missing values",
 )
 _PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
-_LIMIT = 1e308
 _OVERFLOW = Fault(
-    "what it makes of numbers in their declared range may be too large for floats, and raises",
-    "declare a smaller range in the Schema in front of it",
+    "what it makes of numbers of their declared or unknown size may be too large for floats, which "
+    "raises",
+    "declare a smaller range in the Schema in front of it, or put DomainScaler with public bounds "
+    "there",
 )
 _ONLY_TABLES = Fault(
     "the types of what it is given were chosen by looking at all rows",
@@ -120,9 +122,12 @@ def form_after(step, form):
     if type(step) is SchemaTransformer:
         return _declared(step.schema)
     if type(step) is DomainScaler:
-        largest = 1.0 if step.clip else None
+        largest = sizes.largest_behind(step, sizes.scaled, form.largest)
         return Form("numbers", step.clip and step.target == "box", largest=largest)
-    if type(step) in (JLTransformer, RowByRow):
+    if type(step) is JLTransformer:
+        largest = sizes.largest_behind(step, sizes.projected, form.largest)
+        return Form("numbers", largest=largest)
+    if type(step) is RowByRow:
         return Form("numbers")
     rule = RULES.get(sklearn_name(step))
     if rule is None:
@@ -152,11 +157,12 @@ def public_fault(step, form):
             f"leave at their defaults: {', '.join(unknown)}",
         )
     if composed:
-        return _column_fault(step, form) if type(step) is ColumnTransformer else None
+        fault = _column_fault(step, form) if type(step) is ColumnTransformer else None
+        return fault or (None if type(step) is Pipeline else _weights_fault(step, form))
     fault = rule.fault(step) or _form_fault(rule, form)
-    if fault is None and rule.numeric and form.largest is not None:
-        largest = rule.largest(step, form.largest)
-        fault = _OVERFLOW if largest is not None and not largest < _LIMIT else None
+    if fault is None and rule.numeric:
+        behind = rule.largest(step, form.largest)
+        fault = _OVERFLOW if sizes.may_overflow(form.largest, behind) else None
     return fault or (rule.missing_fault(step) if form.missing else None)
 
 
@@ -188,6 +194,18 @@ def _column_fault(step, form):
             "set sparse_threshold=0",
         )
     return _UNDECLARED if form.kind == "raw" else None
+
+
+def _weights_fault(step, form):
+    """What is wrong with the weights of a union: they may make numbers too large."""
+    sizes_before = [part.largest for part in _branch_forms(_branches(step, form))]
+    before = max(sizes_before, default=0.0)
+    return _OVERFLOW if before <= sizes.LARGEST < before * _weight(step) else None
+
+
+def _weight(step):
+    """The largest weight of a union."""
+    return max(map(abs, (step.transformer_weights or {}).values()), default=1.0)
 
 
 def _by_name(columns):
@@ -269,8 +287,7 @@ def _joined(forms, step):
         return RAW
     weights = [1.0, *(step.transformer_weights or {}).values()]
     non_negative = non_negative and min(weights) >= 0.0
-    sizes = [form.largest for form in forms]
-    largest = None if None in sizes else max(sizes) * max(map(abs, weights))
+    largest = max(form.largest for form in forms) * max(1.0, _weight(step))
     if "csr" in kinds and type(step) is FeatureUnion:
         return Form("csr", non_negative, largest=largest)
     words, missing = any(f.words for f in forms), any(f.missing for f in forms)

@@ -11,6 +11,8 @@ from numbers import Real
 import numpy as np
 from scipy import special
 
+from . import _sizes as sizes
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -47,7 +49,7 @@ class Rule:
         Takes a step; returns what is wrong with it where numbers may be missing, or None.
     grows : callable
         Takes a step and the largest size of a number before it; returns the largest behind it, and
-        on the way, or None where that is not known.
+        on the way.
     """
 
     fault: Callable
@@ -68,14 +70,8 @@ class Rule:
         return self.takes == _TABLE
 
     def largest(self, step, before):
-        """Return the largest size of a number behind a step, inf beyond floats, None if unknown."""
-        if before is None:
-            return None
-        try:
-            with np.errstate(all="ignore"):
-                return self.grows(step, np.float64(before))
-        except (TypeError, ValueError):
-            return None  # its fit will say what is wrong
+        """Return the largest size of a number behind a step, infinity beyond floats."""
+        return sizes.largest_behind(step, self.grows, before)
 
     @property
     def negative_fault(self):
@@ -109,28 +105,49 @@ def _rounds_together(mend):
 
 
 def alone_fault(step):
-    """What is wrong with the step in a RowByRow: functions of others may keep rows elsewhere.
+    """What is wrong with the step in a RowByRow: code of others may keep rows elsewhere.
 
     A copy of the step forgets with it what it kept in itself, not what a function kept in a
-    closure or a global.
+    closure, nor what a class keeps in itself or in its module.
     """
-    if not hasattr(step, "get_params") or all(map(_is_known, step.get_params().values())):
-        return None
-    return Fault(
-        "it calls a function of yours, which may keep something of the rows before",
-        "use functions of numpy, scipy or scikit-learn, or make sure that yours keeps nothing "
-        "outside of the step",
-    )
+    if not (_of_libraries(step) and hasattr(step, "get_params")):
+        return _KEEPS_IN_CLASS
+    return next(filter(None, map(_parameter_fault, step.get_params().values())), None)
+
+
+_KEEPS_IN_CLASS = Fault(
+    "its class, or that of a step in it, is none of scikit-learn, and may keep something of the "
+    "rows before in itself or in its module, which nothing can see",
+    "use steps of scikit-learn, or make sure that it keeps nothing outside of the step",
+)
+_KEEPS_IN_FUNCTION = Fault(
+    "it calls a function of yours, which may keep something of the rows before",
+    "use functions of numpy, scipy or scikit-learn, or make sure that yours keeps nothing outside "
+    "of the step",
+)
+_LIBRARIES = ("builtins", "numpy", "scipy", "sklearn", "skdp_bary", "pandas")
+
+
+def _of_libraries(value):
+    """Whether an object, or a class, is of a library whose code keeps nothing of rows."""
+    cls = value if isinstance(value, type) else type(value)
+    return cls.__module__.split(".")[0] in _LIBRARIES
+
+
+def _parameter_fault(value):
+    """What is wrong with a parameter of a step in a RowByRow."""
+    if not _of_libraries(value):
+        return _KEEPS_IN_FUNCTION if callable(value) else _KEEPS_IN_CLASS
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return next(filter(None, map(_parameter_fault, value)), None)
+    is_function = callable(value) and not isinstance(value, type)
+    return _KEEPS_IN_FUNCTION if is_function and not _is_known(value) else None
 
 
 def _is_known(value):
-    """Whether a parameter holds no function but those found in numpy, scipy and scikit-learn."""
-    if isinstance(value, dict):
-        return all(map(_is_known, value.values()))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return all(map(_is_known, value))
-    if not callable(value):
-        return True
+    """Whether a function is one of those found in numpy, scipy and scikit-learn."""
     if isinstance(value, np.ufunc):  # numpy.frompyfunc makes one of any function
         name = value.__name__
         return value in (getattr(np, name, None), getattr(special, name, None))
@@ -299,40 +316,6 @@ def _projected(step, kind):
     return {"kind": "numbers" if dense else "csr", "non_negative": False}
 
 
-_WIDEST = 1e9  # columns: no table has more
-
-
-def _power(step, largest):
-    degree = step.degree if isinstance(step.degree, Real) else max(step.degree)
-    return max(1.0, largest) ** degree
-
-
-def _sketched(step, largest):
-    sums = largest * np.sqrt(step.gamma) * _WIDEST + np.sqrt(step.coef0)
-    return step.n_components * max(sums, 1.0) ** step.degree
-
-
-def _roots(step, largest):
-    return 2.0 * largest * max(1.0, step.sample_interval or 1.0)
-
-
-def _sums(step, largest):
-    density = 1.0 / _WIDEST if step.density == "auto" else step.density
-    return largest * _WIDEST / np.sqrt(density)
-
-
-def _with_fill(step, largest):
-    return max(largest, abs(np.float64(step.fill_value)))
-
-
-def _ones(step, largest):
-    return 1.0
-
-
-def _unknown(step, largest):
-    return None
-
-
 _ANY = frozenset({"raw", "table", "numbers", "csr", "mixed"})
 _DENSE = frozenset({"table", "numbers", "mixed"})
 _NUMERIC = _DENSE | {"csr"}
@@ -340,20 +323,22 @@ _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
 
 RULES = {
-    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=_roots),
-    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=_ones),
-    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=_unknown),
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=sizes.roots),
+    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=sizes.ones),
+    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=sizes.counts),
     "FunctionTransformer": Rule(_identity, _ANY, _identical),
-    "GaussianRandomProjection": Rule(_together, _ANY, _dense, grows=_unknown),
-    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=_unknown),
+    "GaussianRandomProjection": Rule(_together, _ANY, _dense),
+    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=sizes.counts),
     "Normalizer": Rule(_together, _ANY, _same),
-    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=_ones),
-    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=_unknown),
-    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=_sketched),
-    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=_power),
-    "RBFSampler": Rule(_together, _ANY, _dense, grows=_unknown),
-    "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks, grows=_with_fill),
-    "SkewedChi2Sampler": Rule(_together, _ANY, _dense, grows=_unknown),
-    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=_sums),
-    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=_unknown),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=sizes.ones),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=sizes.codes),
+    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=sizes.sketched),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=sizes.powers),
+    "RBFSampler": Rule(_together, _ANY, _dense),
+    "SimpleImputer": Rule(
+        _imputer, _LISTED, _filled, missing_fault=_other_marks, grows=sizes.with_fill
+    ),
+    "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
+    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=sizes.sums),
+    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=sizes.splines),
 }

@@ -18,9 +18,14 @@ def read_rows(transformer, X, *, reset, accept_sparse=False):
         rows = as_floats(X)
     elif accept_sparse:
         rows = canonical_csr(X)
-    rows = check_array(
-        rows, accept_sparse=accept_sparse, dtype=np.float64, estimator=transformer, input_name="X"
-    )
+    with np.errstate(all="ignore"):  # it adds up all numbers to see whether all are finite
+        rows = check_array(
+            rows,
+            accept_sparse=accept_sparse,
+            dtype=np.float64,
+            estimator=transformer,
+            input_name="X",
+        )
     validate_data(transformer, X, skip_check_array=True, reset=reset)
     return rows
 

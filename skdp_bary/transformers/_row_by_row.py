@@ -16,6 +16,7 @@ from .._parameters import Having, Points, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import as_floats
+from ..geometry._rowwise import saturated
 from ._reading import read_rows
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
     Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64
     of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
     slow: some hundred rows a second.
+
+    A step of another library is copied for every row, so that nothing is kept in it. What it keeps
+    in its class, its module or a closure cannot be seen here: ``check_private`` calls it unknown.
 
     A private step, of this package or of diffprivlib, is fitted on the rows themselves, once, and
     charges its budget for that. What it makes of a row then depends on what it released and on that
@@ -128,12 +132,12 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         X = read_rows(self, X, reset=False)
         images = np.empty((len(X), self.n_features_out_))
         row = np.empty((1, X.shape[1]))  # one address: it decides how sums are vectorized
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # they may name values
             for place in range(len(X)):
                 row[0] = X[place]
                 images[place] = self._image_or_raise(row)
-        return images
+        return saturated(images)
 
     def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
         """Return names of the output features.

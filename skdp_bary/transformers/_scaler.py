@@ -16,6 +16,7 @@ from .._sklearn import captioned_block
 from ..geometry._ball import Ball
 from ..geometry._bounds import check_domain
 from ..geometry._domains import Box
+from ..geometry._rowwise import saturated
 from ._reading import names_seen, read_rows
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         check_is_fitted(self)
         X = read_rows(self, X, reset=False)
         if self.output_bounds_ is None:
-            return (X - self.offset_) / self.scale_
+            with np.errstate(over="ignore"):
+                return saturated((X - self.offset_) / self.scale_)
         return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse, special
 from sklearn import feature_extraction, preprocessing, random_projection
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -25,6 +25,7 @@ from skdp_bary import (
     check_private,
 )
 from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection._public_steps import Form, form_after
 from skdp_bary.model_selection._search_parts import search_parts
 from skdp_bary.model_selection._step_parameters import KNOWN
 from skdp_bary.model_selection._step_rules import RULES
@@ -339,6 +340,79 @@ def test_declared_numbers_that_a_step_could_blow_up_are_found(step, most):
     assert "smaller range" in fault(SchemaTransformer(Number(0, min(most * 1e25, 1.7e308))), step)
 
 
+PLACES = np.linspace(-0.3, 0.5, 5)[:, None] ** [[1, 3, 1]]
+BEYOND = preprocessing.SplineTransformer(knots=PLACES, extrapolation="continue")
+TWICE = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0})
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (JLTransformer(2), preprocessing.PolynomialFeatures(2)),
+        (DomainScaler(clip=False), preprocessing.PolynomialFeatures(2)),
+        (RowByRow(preprocessing.Normalizer()), PolynomialCountSketch()),
+        (SchemaTransformer(Number(0, 1e300)), DomainScaler((0, 1e-9), clip=False), TWICE),
+        (JLTransformer(2), TWICE),
+        (SchemaTransformer(Number(0, 1e200)), BEYOND),
+        (JLTransformer(2), random_projection.SparseRandomProjection(2)),
+    ],
+)
+def test_numbers_of_unknown_size_are_not_blown_up(steps):
+    """A neighbor with large numbers would make a step, or the next one, raise."""
+    assert "DomainScaler" in fault(*steps)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (JLTransformer(2, bounds=(-1, 1)), preprocessing.PolynomialFeatures(9)),
+        (NUMBERS, JLTransformer(2), preprocessing.PolynomialFeatures(3)),
+        (NUMBERS, DomainScaler((0, 1), clip=False), preprocessing.PolynomialFeatures(9)),
+        (JLTransformer(2), preprocessing.PolynomialFeatures(1), preprocessing.Binarizer()),
+        (NUMBERS, BEYOND, TWICE),
+    ],
+)
+def test_numbers_of_known_size_may_grow(steps):
+    assert fault(*steps) == ""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        DomainScaler((0, 0.5), clip=False),
+        DomainScaler((1, 1.5), clip=False, target="ball"),
+        *(JLTransformer(2, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
+        JLTransformer(2, bounds=(-2, 1), random_state=0),
+        BEYOND,
+        preprocessing.SplineTransformer(knots=PLACES, extrapolation="linear"),
+        preprocessing.SplineTransformer(knots=PLACES),
+        preprocessing.PolynomialFeatures(3),
+    ],
+)
+@pytest.mark.parametrize("size", [0.5, 1e3, 1e40])
+def test_no_number_is_larger_than_was_foreseen(step, size):
+    rows = np.random.default_rng(0).uniform(-size, size, (99, 3))
+    rows[:9] = size * np.sign(rows[:9])
+    foreseen = form_after(step, Form("numbers", largest=size)).largest
+    assert np.abs(step.fit_transform(rows)).max() <= foreseen
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "step",
+    [
+        DomainScaler((0, 1e-3), clip=False),
+        *(JLTransformer(2, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
+        RowByRow(preprocessing.FunctionTransformer(np.exp)),
+    ],
+)
+def test_our_own_steps_cut_off_what_is_beyond_all_floats(step):
+    rows = np.random.default_rng(0).choice([1.7e308, -1.7e308], (9, 8))
+    with np.errstate(over="raise", invalid="raise"):
+        images = step.fit(np.zeros((1, 8))).transform(rows)
+    assert np.isfinite(images).all() and np.abs(images).max() > 1e307
+
+
 def test_negative_weights_of_a_union_make_negative_numbers():
     for weight, told in ((2.0, ""), (-1.0, "from 0 on")):
         union = FeatureUnion([("a", DomainScaler())], transformer_weights={"a": weight})
@@ -373,6 +447,44 @@ def test_functions_that_may_keep_rows_elsewhere_are_not_called_public(step):
     assert "numpy, scipy or scikit-learn" in fault(RowByRow(step))
     (verdict, _) = check_private(make_pipeline(RowByRow(step), PrivateMeasure(bounds=(0, 1)))).steps
     assert verdict.verdict == "unknown"
+
+
+class Largest(TransformerMixin, BaseEstimator):
+    """Keeps the largest number of all rows in its class, where no copy of an object forgets it."""
+
+    seen = 0.0
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        type(self).seen = max(self.seen, X.max())
+        return X + self.seen
+
+
+class Strict(preprocessing.Normalizer):
+    """A subclass may do anything."""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Largest(),
+        Strict(),
+        make_pipeline(Largest()),
+        FeatureUnion([("a", preprocessing.Normalizer()), ("b", make_pipeline(Largest()))]),
+        ColumnTransformer([("a", Largest(), [0])]),
+    ],
+)
+def test_classes_that_may_keep_rows_elsewhere_are_not_called_public(step):
+    assert "nothing can see" in fault(RowByRow(step))
+
+
+def test_what_a_class_keeps_is_what_no_copy_forgets():
+    """The reason for the verdict: one large row moves the rows behind it."""
+    rows = RowByRow(Largest()).fit_transform([[5.0], [1.0]])
+    Largest.seen = 0.0
+    assert rows.ravel().tolist() == [10.0, 6.0]
 
 
 @pytest.mark.parametrize("function", [None, np.log1p, np.tanh, np.sort, special.expit, special.erf])

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-_CHUNK = 4096
+_ENTRIES = 2**16  # coordinates at a time, which stay near the processor
 
 
 def pairwise_cost(atoms, points, p):
@@ -23,9 +23,9 @@ def paired_cost(points, others, p):
 
 def chosen_cost(points, rows, atoms, labels, p):
     """Return the costs between some rows of the points and the atoms they go to."""
-    costs = np.empty(len(rows))
-    for start in range(0, len(rows), _CHUNK):  # whole copies of wide points would be large
-        part = slice(start, start + _CHUNK)
+    costs, size = np.empty(len(rows)), max(1, _ENTRIES // points.shape[1])
+    for start in range(0, len(rows), size):  # whole copies of wide points would be large
+        part = slice(start, start + size)
         costs[part] = paired_cost(points[rows[part]], atoms[labels[part]], p)
     return costs
 

@@ -241,3 +241,20 @@ def test_equal_atoms_of_next_to_no_mass_may_receive_nothing():
     result = solve_semidiscrete(DiscreteMeasure(points), target)
     assert result.cost < 1e-15
     np.testing.assert_allclose(result.masses, [0.5, 0.5, 0.0, 0.0], atol=1e-15)
+
+
+def test_wide_points_are_transported_on_the_flat_through_the_atoms(solver):
+    import ot
+
+    rng = np.random.default_rng(5)
+    points, atoms = rng.random((400, 60)), rng.random((9, 60))
+    atoms[:, 50:] = 1e3  # far from the points, along what is the same for all atoms
+    result = solve_semidiscrete(DiscreteMeasure(points), DiscreteMeasure(atoms))
+    costs = cdist(points, atoms, "sqeuclidean")
+    best = ot.emd2(np.full(400, 1 / 400), np.full(9, 1 / 9), costs, numItermax=10**7)
+    assert result.cost == pytest.approx(best, rel=1e-12)
+    assert abs(result.gap) <= 1e-6  # of 1e7
+    reduced = costs - result.potentials
+    lowest = reduced.min(axis=1)
+    used = result.plan.tocoo()
+    np.testing.assert_allclose(reduced[used.coords], lowest[used.coords[0]], atol=1e-6)

@@ -12,6 +12,9 @@ from .._result import TransportResult
 from .._semidual import SemidualProblem
 from .coincident import fill_in_order
 
+_CHUNK = 64  # wide points at a time
+_FLAT = 1e-15  # of the longest direction of the atoms; less is rounding
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -37,11 +40,50 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class FlatFrame:
+    """The flat through some atoms, for wide points and p = 2.
+
+    How far a point is from the flat adds the same to its cost at every atom, so it changes no plan.
+    """
+
+    center: np.ndarray
+    scale: float
+    basis: np.ndarray
+
+    @classmethod
+    def of(cls, points, atoms):
+        """Return the frame of the flat through the atoms; the points say how large it is."""
+        center = atoms.mean(axis=0)
+        _, lengths, directions = np.linalg.svd(atoms - center, full_matrices=False)
+        needed = max(1, np.count_nonzero(lengths > _FLAT * lengths[0]))
+        scale = _farthest(points, center)
+        return cls(center, scale if scale > 0 else 1.0, np.ascontiguousarray(directions[:needed].T))
+
+    def inward(self, points):
+        """Return the points' feet on the flat, in coordinates of it."""
+        found = np.empty((len(points), self.basis.shape[1]))
+        for start in range(0, len(points), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            found[part] = (points[part] - self.center) @ self.basis
+        found /= self.scale
+        return found
+
+
+def _farthest(points, center):
+    """Return the largest distance from the center."""
+    largest = 0.0
+    for start in range(0, len(points), _CHUNK):
+        away = points[start : start + _CHUNK] - center
+        largest = max(largest, float(np.einsum("ij,ij->i", away, away).max()))
+    return largest**0.5
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A measure in a frame: distinct points of positive mass, in order, and the way back."""
 
     measure: DiscreteMeasure
-    frame: Frame
+    frame: Frame | FlatFrame
     rows: np.ndarray
     cloud: OrderedPoints
     inverse: np.ndarray
@@ -50,7 +92,8 @@ class Prepared:
     def of(cls, measure, frame):
         """Drop points of zero mass, merge equal ones and put them in order."""
         rows = np.flatnonzero(measure.weights > 0)
-        points = frame.inward(measure.support[rows])
+        whole = len(rows) == measure.n_points
+        points = frame.inward(measure.support if whole else measure.support[rows])
         cloud, inverse = order_points(points, measure.weights[rows])
         return cls(measure, frame, rows, cloud, inverse)
 
@@ -75,9 +118,12 @@ class Prepared:
         _extend_potentials(everywhere, columns, support, self.rows, atoms.support, p)
         entries = plan.tocoo()
         costs = chosen_cost(support, entries.coords[0], atoms.support, entries.coords[1], p)
+        cost, dual = float(entries.data @ costs), solution.dual * scale
+        if isinstance(self.frame, FlatFrame):  # what cost and dual lack there is the same
+            dual = cost - (solution.cost - solution.dual) * scale
         return TransportResult(
-            cost=float(entries.data @ costs),
-            dual=solution.dual * scale,
+            cost=cost,
+            dual=dual,
             plan=plan,
             potentials=read_only(everywhere),
             masses=read_only(masses),

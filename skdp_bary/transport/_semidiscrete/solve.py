@@ -8,11 +8,13 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_measure, check_points, check_power
 from .exact import solve_problem
-from .frame import Frame, Prepared
+from .frame import FlatFrame, Frame, Prepared
 
 if TYPE_CHECKING:
     from ...transport._measures import DiscreteMeasure
     from ...transport._result import TransportResult
+
+_WIDE = 2  # features an atom from which transport takes place on the flat through the atoms
 
 
 def solve_semidiscrete(
@@ -62,7 +64,14 @@ def solve_semidiscrete(
         )
     if potentials is not None:
         potentials = check_points(potentials, (atoms.n_points,), "potentials")
-    prepared = Prepared.of(measure, Frame.of(measure.support))
+    prepared = Prepared.of(measure, _frame(measure.support, atoms.support, p))
     problem, columns = prepared.problem(atoms, p)
     start = None if potentials is None else potentials[columns] / prepared.frame.scale**p
     return prepared.result(atoms, columns, p, solve_problem(problem, start))
+
+
+def _frame(points, atoms, p):
+    """Return where transport takes place."""
+    if p == 2 and points.shape[1] >= _WIDE * len(atoms):
+        return FlatFrame.of(points, atoms)
+    return Frame.of(points)

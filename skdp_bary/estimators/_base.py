@@ -7,6 +7,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -145,12 +146,8 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
             if _least_amount(plan) < _SURE:
                 self._rehearse(plan, facts)
             note = note_of(rows.person, noise.seeded)
-            desk = Desk(
-                rows,
-                plan,
-                noise,
-                lambda: accountant.charge(plan, type(self).__name__, note=note, rows=X),
-            )
+            pay = partial(accountant.charge, plan, type(self).__name__, note=note, rows=X)
+            desk = Desk(rows, plan, noise, pay)
             with np.errstate(all="ignore"):  # also of callers who let numpy raise: it is paid for
                 facts = self._settle(desk, desk.answer(self._prelude(facts)))
                 result = desk.answer(self._questions(facts))

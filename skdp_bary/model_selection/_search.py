@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,17 +15,11 @@ from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
-from ..geometry._bounds import check_domain
 from ..privacy._checks import check_integer
-from ..privacy.accounting.plans import Step
-from ..privacy.accounting.selection import make_trials
 from ..privacy.ledger.entry import note_of
 from ..privacy.noise.sampler import noise_generator
-from ..summaries.asking.counting import require_readable
-from ..summaries.asking.desk import Desk, PaidSteps
-from ..summaries.asking.release import require_noise
+from ._candidates import Candidates, best_of
 from ._search_parts import search_parts
-from ._trial import make_trial
 
 if TYPE_CHECKING:
     from .._types import RandomState, Rows
@@ -39,42 +31,12 @@ _FAILED = (
     "the budget covers the best trial alone. Fit the candidates one by one, each for its own "
     "budget, to find out."
 )
-_ONE_SHOT = (
-    "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
-    "pass a list of chunks or a function that returns a new iterator."
-)
 _MORE_IS_BETTER = (
     "param_grid varies {}: a score is better with more points whatever the rows, so the search "
     "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
     "what is known in public, or read a whole curve off one release with choose_n_clusters."
 )
-_MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
 _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
-_SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
-
-
-def _best_of(law, attempt, noise):
-    """Make a secret number of attempts and return the first of those with the largest score.
-
-    Return None where one failed. Nothing is heard of a trial: warnings would count trials, and an
-    error that knows another one, or a frame of a trial, would tell which was lost.
-    """
-    best = None
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for _ in range(law.draw(noise)):
-            try:
-                made = attempt()
-            except Exception:
-                return None
-            if best is None or made[0] > best[0]:
-                best = made
-    if best is None:
-        raise RuntimeError(
-            "The number of trials came out as zero, which has probability "
-            f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
-        )
-    return best
 
 
 def _best_has(name):
@@ -245,41 +207,33 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         """
         with fitted_alone(self):
             check_parameters(self)
-            parts = search_parts(self.estimator)
-            candidates, trial = self._candidates(parts), self._trial()
+            candidates = Candidates(self)
+            given, (public, X) = X, candidates.parts.before(X)
             names = BaseEstimator()
-            payer = self._payer(parts)
-            given, (public, X) = X, parts.before(X)
-            rows = payer._open(names, X, y, groups, sample_weight)
-            if not rows.rereadable:
-                raise ValueError(_ONE_SHOT)
+            rows = candidates.open(names, X, y, groups, sample_weight)
             plan = self.privacy_plan(rows.n_features)
             noise = noise_generator(self.random_state)
-            accountant = payer._budget()
+            accountant = candidates.payer._budget()
             accountant.check(plan)
-            self._rehearse(candidates, parts, payer, trial, rows)
-            self._warn(parts, noise.seeded)
+            candidates.rehearse(rows)
+            self._warn(candidates, noise.seeded)
             note = note_of(rows.person, noise.seeded)
             accountant.charge(plan, type(self).__name__, note=note, rows=given)
 
             def attempt():
-                params = candidates[noise.uniform_integer(len(candidates))]
-                seed = noise.uniform_integer(1 << 31) if noise.seeded else None
-                fitted = self._candidate(payer, parts.own_params(params), trial, seed)
-                fitted.fit(X, y, groups=groups, sample_weight=sample_weight)
-                return self._score(fitted, rows, trial, noise), params, fitted
+                params, candidate = candidates.draw(noise)
+                candidate.fit(X, y, groups=groups, sample_weight=sample_weight)
+                return candidates.score(candidate, rows, noise), params, candidate
 
-            best = _best_of(trial.law, attempt, noise)
+            best = best_of(candidates.trial.law, attempt, noise)
             if best is None:
                 raise RuntimeError(_FAILED)
             self.best_score_, self.best_params_, fitted = best
             fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
             self._seeded = noise.seeded
-            domain = check_domain(payer.bounds, rows.n_features, rows.names)
-            self.best_score_stderr_ = trial.score_stderr(plan.relation, domain)
-            self.best_estimator_ = parts.whole(
-                public, fitted.set_params(accountant=self.accountant)
-            )
+            self.best_score_stderr_ = candidates.score_stderr(rows.n_features, rows.names)
+            fitted.set_params(accountant=self.accountant)
+            self.best_estimator_ = candidates.parts.whole(public, fitted)
             self.n_features_in_ = (names if public is None else public).n_features_in_
         return self
 
@@ -297,12 +251,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         """
         n_features = check_integer(n_features, "n_features", low=1)
         check_parameters(self)
-        parts = search_parts(self.estimator)
-        payer, trial = self._payer(parts), self._trial()
-        for params in self._candidates(parts):
-            candidate = self._candidate(payer, parts.own_params(params), trial, None)
-            trial.check(candidate.privacy_plan(n_features), params)
-        return trial.plan(payer._relation(), self.epsilon, self.delta)
+        candidates = Candidates(self)
+        candidates.check(n_features)
+        return candidates.plan()
 
     def privacy_advice(self, n_features: int) -> str:
         """Return how large the noise of a score is, for the quote of a budget.
@@ -316,9 +267,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         -------
         advice : str
         """
-        payer = self._payer(search_parts(self.estimator))
-        domain = check_domain(payer.bounds, n_features)
-        stderr = self._trial().score_stderr(payer._relation(), domain)
+        stderr = Candidates(self).score_stderr(n_features)
         return (
             f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
             f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
@@ -343,33 +292,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         check_is_fitted(self)
         return self.best_estimator_.score(X, y)
 
-    def _candidates(self, parts):
-        candidates = list(ParameterGrid(self.param_grid))
-        names = {name for params in candidates for name in parts.own_params(params)}
-        if names & _SET_HERE:
-            raise ValueError(
-                f"param_grid must not vary {sorted(names & _SET_HERE)}: trials must be comparable."
-            )
-        return candidates
-
-    def _rehearse(self, candidates, parts, payer, trial, rows):
-        """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
-
-        A trial that fails costs the whole search, and must not say why.
-        """
-        require_readable(rows)
-        domain = check_domain(payer.bounds, rows.n_features, rows.names)
-        units = rows.units_for(payer.n_hint or _MANY_PERSONS)
-        query = trial.score_query(domain.center[None], domain, units)
-        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
-        for params in candidates:
-            candidate = self._candidate(payer, parts.own_params(params), trial, 0)
-            plan = candidate.privacy_plan(rows.n_features)
-            candidate._rehearse(plan, candidate._public_facts(plan, rows))
-
-    def _warn(self, parts, seeded):
+    def _warn(self, candidates, seeded):
         """Say what should be heard before the charge."""
-        own = [parts.own_params(params) for params in ParameterGrid(self.param_grid)]
+        own = [candidates.parts.own_params(params) for params in candidates.grid]
         for name in sorted(_NUMBERS_OF_POINTS):
             if len({params[name] for params in own if name in params}) > 1:
                 warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
@@ -381,48 +306,11 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
                 stacklevel=3,
             )
 
-    def _trial(self):
-        """Return what one trial may spend, from public parameters."""
-        mean = self.mean_trials
-        if mean is None:
-            mean = max(4, 2 * len(ParameterGrid(self.param_grid)))
-        law = make_trials(self.trials, mean)
-        return make_trial(law, self.epsilon, self.delta, self.score_share)
-
-    def _candidate(self, payer, params, trial, seed):
-        """Return an unfitted estimator that can spend what one trial has for its fit."""
-        candidate = clone(payer).set_params(**params)
-        return candidate.set_params(
-            epsilon=trial.fit_epsilon,
-            delta=trial.fit_delta,
-            neighbors=payer._relation(),
-            accountant=None,
-            random_state=seed,
-        )
-
-    def _payer(self, parts):
-        """Return the estimator with the budget of the search, of which it knows the terms."""
-        return clone(parts.private).set_params(
-            epsilon=self.epsilon, delta=self.delta, accountant=self.accountant
-        )
-
     def _bounds_in_words(self):
         return search_parts(self.estimator).private._bounds_in_words()
 
     def _guarantee(self):
         if hasattr(self, "best_estimator_"):
             return Guarantee.of_plan(self.privacy_, seeded=self._seeded)
-        payer = self._payer(search_parts(self.estimator))
-        plan = self._trial().plan(payer._relation(), self.epsilon, self.delta)
         seeded = self.random_state is not None
-        return Guarantee.of_plan(plan, seeded=seeded, condition=", once fitted")
-
-    def _score(self, fitted, rows, trial, noise):
-        """Return minus the noisy loss of a fitted candidate."""
-        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
-        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
-        query = trial.score_query(points, domain, units)
-        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
-        released = Desk(rows, paid, noise, charge=None).ask("score", query)
-        return -float(released.values[0][0]) * query.unit
+        return Guarantee.of_plan(Candidates(self).plan(), seeded=seeded, condition=", once fitted")

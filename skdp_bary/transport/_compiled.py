@@ -41,10 +41,7 @@ class CompiledKernel(PlainKernel):
             cloud.points[block],
             cloud.weights[block],
             temperatures[block],
-            total.labels[block],
-            total.cheapest[block],
-            total.margins[block],
-            total.hard[block],
+            (total.labels[block], total.cheapest[block], total.margins[block], total.hard[block]),
             total.masses,
             total.sums,
             total.hessian,
@@ -92,55 +89,58 @@ def _is_dense(entries, lowest, margins, temperatures):
 
 
 @_compile
-def _fold(
-    entries,
-    atoms,
-    points,
-    weights,
-    temperatures,
-    labels,
-    lowest,
-    margins,
-    hard,
-    masses,
-    sums,
-    hessian,
-    scalars,
-):
-    n_atoms, n_points = entries.shape
+def _share(entries, i, lowest, temperature, atoms, near, shares):
+    """Write the atoms that share a point and their shares; return how many, and the divisor."""
+    size, divisor = 0, 0.0
+    for j in range(len(entries)):
+        exponent = (entries[j, i] - lowest) / temperature
+        if exponent < _NOTHING:
+            near[size], shares[size] = atoms[j], math.exp(-exponent)
+            divisor += shares[size]
+            size += 1
+    for a in range(size):
+        shares[a] /= divisor
+    return size, divisor
+
+
+@_compile
+def _add_point(point, weight, curvature, near, shares, masses, sums, hessian):
+    """Add a point to the totals of the atoms that share it; return the sum of squared shares."""
+    square = 0.0
+    for a in range(len(near)):
+        atom = near[a]
+        square += shares[a] * shares[a]
+        mass = weight * shares[a]
+        masses[atom] += mass
+        for axis in range(len(point)):
+            sums[atom, axis] += mass * point[axis]
+        hessian[atom, atom] += curvature * shares[a] * (1.0 - shares[a])
+        for b in range(a):
+            change = curvature * shares[a] * shares[b]
+            hessian[atom, near[b]] -= change
+            hessian[near[b], atom] -= change
+    return square
+
+
+@_compile
+def _fold(entries, atoms, points, weights, temperatures, found, masses, sums, hessian, scalars):
+    labels, lowest, margins, hard = found
     _cheapest(entries, labels, lowest, margins)
     margins -= lowest
     if _is_dense(entries, lowest, margins, temperatures):
         return False
-    near, shares = np.empty(n_atoms, np.intp), np.empty(n_atoms)
-    for i in range(n_points):
+    near, shares = np.empty(len(entries), np.intp), np.empty(len(entries))
+    for i in range(len(points)):
         labels[i] = atoms[labels[i]]
         weight, temperature = weights[i], temperatures[i]
         if margins[i] >= SOFT * temperature:
             hard[i] = weight
             continue
         hard[i] = 0.0
-        size, divisor = 0, 0.0
-        for j in range(n_atoms):
-            exponent = (entries[j, i] - lowest[i]) / temperature
-            if exponent < _NOTHING:
-                near[size], shares[size] = atoms[j], math.exp(-exponent)
-                divisor += shares[size]
-                size += 1
-        square, curvature = 0.0, weight / temperature
-        for a in range(size):
-            atom = near[a]
-            shares[a] /= divisor
-            square += shares[a] * shares[a]
-            mass = weight * shares[a]
-            masses[atom] += mass
-            for axis in range(points.shape[1]):
-                sums[atom, axis] += mass * points[i, axis]
-            hessian[atom, atom] += curvature * shares[a] * (1.0 - shares[a])
-            for b in range(a):
-                change = curvature * shares[a] * shares[b]
-                hessian[atom, near[b]] -= change
-                hessian[near[b], atom] -= change
+        size, divisor = _share(entries, i, lowest[i], temperature, atoms, near, shares)
+        mine = near[:size], shares[:size]
+        curvature = weight / temperature
+        square = _add_point(points[i], weight, curvature, *mine, masses, sums, hessian)
         mixed = weight * (1.0 - square)
         scalars[0] += mixed
         scalars[1] += mixed * temperature

@@ -23,7 +23,7 @@ def solve_levels(problem, potentials):
     potentials = np.zeros(len(problem.target))
     for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
         sample = replace(problem, cloud=problem.cloud.coarse(size))
-        potentials = Level(sample, potentials).balanced().potentials
+        potentials = Level(sample, potentials).balanced().edges.potentials
     return Level(problem, potentials).solve()
 
 
@@ -65,4 +65,4 @@ class Level:
         """Return the certified Assignment."""
         found = self.balanced()
         labels, split, shares = read_plan(self.problem, found)
-        return certify(self.problem, found.potentials, labels, split, shares)
+        return certify(self.problem, found.edges.potentials, labels, split, shares)

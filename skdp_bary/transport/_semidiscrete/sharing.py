@@ -137,6 +137,31 @@ def share_of(values, n_near, least, temperature, soft, near, who, shares):
     return size, divisor
 
 
+@inlined
+def add_point(points, i, size, who, shares, weight, temperature, masses, sums, hessian):
+    """Add what a point gives to the atoms that share it; return the sum of its squared shares."""
+    square, curvature = 0.0, weight / temperature
+    for a in range(size):
+        mass = weight * shares[a]
+        square += shares[a] * shares[a]
+        masses[who[a]] += mass
+        for axis in range(points.shape[1]):
+            sums[who[a], axis] += mass * points[i, axis]
+        hessian[who[a], who[a]] += curvature * shares[a] * (1.0 - shares[a])
+        for other in range(a):  # lists ascend, so this is below the diagonal
+            hessian[who[a], who[other]] -= curvature * shares[a] * shares[other]
+    return square
+
+
+@inlined
+def mirror(hessian):
+    """Copy what is below the diagonal to above it."""
+    for k in range(len(hessian)):
+        for other in range(k):
+            if hessian[k, other] != 0.0:
+                hessian[other, k] = hessian[k, other]
+
+
 @compiled(
     "void(f8[:,::1], f8[::1], f8[::1], f8, f8[:,::1], f8[::1], i4[::1], i8[::1],"
     "i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1])"
@@ -174,24 +199,14 @@ def fold(
                 continue
             hard[i] = 0.0
             size, divisor = share_of(values, len(mine), least, temperature, soft, mine, who, shares)
-            square, curvature = 0.0, weight / temperature
-            for a in range(size):
-                mass = weight * shares[a]
-                square += shares[a] * shares[a]
-                masses[who[a]] += mass
-                for axis in range(points.shape[1]):
-                    sums[who[a], axis] += mass * points[i, axis]
-                hessian[who[a], who[a]] += curvature * shares[a] * (1.0 - shares[a])
-                for other in range(a):  # lists ascend, so this is below the diagonal
-                    hessian[who[a], who[other]] -= curvature * shares[a] * shares[other]
+            square = add_point(
+                points, i, size, who, shares, weight, temperature, masses, sums, hessian
+            )
             mixed = weight * (1.0 - square)
             scalars[0] += mixed
             scalars[1] += mixed * temperature
             scalars[2] += weight * temperature * math.log(divisor)
-    for k in range(m):
-        for other in range(k):
-            if hessian[k, other] != 0.0:
-                hessian[other, k] = hessian[k, other]
+    mirror(hessian)
 
 
 @compiled(

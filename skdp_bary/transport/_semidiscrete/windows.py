@@ -39,22 +39,26 @@ def offer(key, item, s, keys, members, sizes):
 
 
 @inlined
-def cheapest(j, k, gap, front, slots, keys, members, sizes, units):
+def cheapest(j, k, windows, units):
     """Return the cheapest live item of j for k and make gap[j, k] exact; -1 if not known."""
-    s = slots[j, k]
+    keys, members, sizes = windows.keys, windows.members, windows.sizes
+    s = windows.slots[j, k]
     if s < 0:
         return -1
     while sizes[s] > 0 and units[members[s, sizes[s] - 1]] == 0:
         sizes[s] -= 1
-    if sizes[s] == 0 or keys[s, sizes[s] - 1] > front[j, k]:
+    if sizes[s] == 0 or keys[s, sizes[s] - 1] > windows.front[j, k]:
         return -1
-    gap[j, k] = keys[s, sizes[s] - 1]
+    windows.gap[j, k] = keys[s, sizes[s] - 1]
     return members[s, sizes[s] - 1]
 
 
 @inlined
-def admit(first, points, rows, owners, units, atoms, j, k, p, s, keys, members, sizes):
-    """Offer the live items of j in the run that starts at `first` to window s."""
+def admit(first, j, k, problem, items, windows):
+    """Offer the live items of j in the run that starts at `first` to the window of j and k."""
+    points, atoms, p = problem
+    rows, owners, units = items.rows, items.owners, items.units
+    s, keys, members, sizes = windows.slots[j, k], windows.keys, windows.members, windows.sizes
     for item in range(first, min(first + RUN, len(points))):
         if owners[item] == j and units[item] > 0:
             key = extra_of(points, rows[item], atoms, j, k, p)
@@ -62,8 +66,10 @@ def admit(first, points, rows, owners, units, atoms, j, k, p, s, keys, members, 
 
 
 @inlined
-def bound_boxes(j, k, firsts, centers, widths, table, atoms, p, bounds):
+def bound_boxes(j, k, problem, boxes):
     """Write lower bounds of the extra costs in every box of j; return the place of the least."""
+    firsts, _, centers, widths, table, bounds = boxes
+    atoms, p = problem.atoms, problem.p
     place, least = 0, math.inf
     for b in range(firsts[j], firsts[j + 1]):
         if table.shape[0] > 0:
@@ -77,50 +83,26 @@ def bound_boxes(j, k, firsts, centers, widths, table, atoms, p, bounds):
 
 
 @inlined
-def refill(
-    j,
-    k,
-    points,
-    rows,
-    atoms,
-    p,
-    firsts,
-    starts,
-    centers,
-    widths,
-    table,
-    bounds,
-    owners,
-    units,
-    latest,
-    earlier,
-    gap,
-    front,
-    slots,
-    keys,
-    members,
-    sizes,
-):
+def refill(j, k, problem, boxes, items, windows):
     """Fill the window of a pair afresh; return its cheapest item, or -1 when j has none."""
-    s = slots[j, k]
+    s, keys, members, sizes = windows.slots[j, k], windows.keys, windows.members, windows.sizes
+    units, earlier = items.units, items.earlier
     sizes[s] = 0
-    item = latest[j]
+    item = items.latest[j]
     while item >= 0:
         if units[item] > 0:
-            key = extra_of(points, rows[item], atoms, j, k, p)
+            key = extra_of(problem.points, items.rows[item], problem.atoms, j, k, problem.p)
             offer(key, item, s, keys, members, sizes)
-        item = earlier[item - len(points)]
-    n_boxes = firsts[j + 1] - firsts[j]
-    if n_boxes > 0:
+        item = earlier[item - len(problem.points)]
+    own = boxes.starts[boxes.firsts[j] : boxes.firsts[j + 1]]
+    if len(own) > 0:
         # The box that promises most comes first, so that few of the others are opened.
-        place = bound_boxes(j, k, firsts, centers, widths, table, atoms, p, bounds)
-        first = starts[firsts[j] + place]
-        admit(first, points, rows, owners, units, atoms, j, k, p, s, keys, members, sizes)
-        for b in range(n_boxes):
-            if b == place or (sizes[s] == PLACES and bounds[b] >= keys[s, 0]):
+        place = bound_boxes(j, k, problem, boxes)
+        admit(own[place], j, k, problem, items, windows)
+        for b in range(len(own)):
+            if b == place or (sizes[s] == PLACES and boxes.bounds[b] >= keys[s, 0]):
                 continue
-            first = starts[firsts[j] + b]
-            admit(first, points, rows, owners, units, atoms, j, k, p, s, keys, members, sizes)
-    front[j, k] = keys[s, 0] if sizes[s] == PLACES else math.inf
-    gap[j, k] = keys[s, sizes[s] - 1] if sizes[s] > 0 else math.inf
+            admit(own[b], j, k, problem, items, windows)
+    windows.front[j, k] = keys[s, 0] if sizes[s] == PLACES else math.inf
+    windows.gap[j, k] = keys[s, sizes[s] - 1] if sizes[s] > 0 else math.inf
     return members[s, sizes[s] - 1] if sizes[s] > 0 else -1

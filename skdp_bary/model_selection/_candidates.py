@@ -1,0 +1,149 @@
+"""The candidates of a private search: what a trial of one may spend, its fit and its score."""
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from ..geometry._bounds import check_domain
+from ..privacy.accounting.plans import Step
+from ..privacy.accounting.selection import make_trials
+from ..summaries.asking.counting import require_readable
+from ..summaries.asking.desk import Desk, PaidSteps
+from ..summaries.asking.release import require_noise
+from ._search_parts import search_parts
+from ._trial import make_trial
+
+_ONE_SHOT = (
+    "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
+    "pass a list of chunks or a function that returns a new iterator."
+)
+_MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
+_SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
+
+
+class Candidates:
+    """What a search searches over, from its public parameters alone.
+
+    Parameters
+    ----------
+    search : PrivateSearchCV
+
+    Attributes
+    ----------
+    parts : SearchParts
+    grid : list of dict
+        Parameters of every candidate.
+    trial : Trial
+    payer : BasePrivateEstimator
+        The estimator with the budget of the search, of which it knows the terms.
+    """
+
+    def __init__(self, search):
+        self.parts = search_parts(search.estimator)
+        self.grid = list(ParameterGrid(search.param_grid))
+        varied = {name for params in self.grid for name in self.parts.own_params(params)}
+        if varied & _SET_HERE:
+            raise ValueError(
+                f"param_grid must not vary {sorted(varied & _SET_HERE)}: trials must be comparable."
+            )
+        mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
+        law = make_trials(search.trials, mean)
+        self.trial = make_trial(law, search.epsilon, search.delta, search.score_share)
+        self.payer = clone(self.parts.private).set_params(
+            epsilon=search.epsilon, delta=search.delta, accountant=search.accountant
+        )
+
+    @property
+    def relation(self):
+        """The neighboring relation of all fits and scores."""
+        return self.payer._relation()
+
+    def plan(self):
+        """Return what all trials and the choice cost together."""
+        return self.trial.plan(self.relation, self.payer.epsilon, self.payer.delta)
+
+    def score_stderr(self, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        domain = check_domain(self.payer.bounds, n_features, names)
+        return self.trial.score_stderr(self.relation, domain)
+
+    def open(self, names, X, y, groups, sample_weight):
+        """Open the rows that every trial reads, and record the names of the features."""
+        rows = self.payer._open(names, X, y, groups, sample_weight)
+        if not rows.rereadable:
+            raise ValueError(_ONE_SHOT)
+        return rows
+
+    def check(self, n_features):
+        """Raise unless every candidate's fit costs at most what a trial may spend on it."""
+        for params in self.grid:
+            self.trial.check(self.candidate(params, None).privacy_plan(n_features), params)
+
+    def candidate(self, params, seed):
+        """Return an unfitted estimator that can spend what one trial has for its fit."""
+        candidate = clone(self.payer).set_params(**self.parts.own_params(params))
+        return candidate.set_params(
+            epsilon=self.trial.fit_epsilon,
+            delta=self.trial.fit_delta,
+            neighbors=self.relation,
+            accountant=None,
+            random_state=seed,
+        )
+
+    def draw(self, noise):
+        """Return the parameters of a candidate picked at random, and the candidate, unfitted."""
+        params = self.grid[noise.uniform_integer(len(self.grid))]
+        seed = noise.uniform_integer(1 << 31) if noise.seeded else None
+        return params, self.candidate(params, seed)
+
+    def score(self, fitted, rows, noise):
+        """Return minus the noisy loss of a fitted candidate."""
+        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
+        query, step = self._score_question(points, rows, fitted.n_hint)
+        desk = Desk(rows, PaidSteps(fitted.privacy_.relation, (step,)), noise, charge=None)
+        return -float(desk.ask(step.name, query).values[0][0]) * query.unit
+
+    def rehearse(self, rows):
+        """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
+
+        A trial that fails costs the whole search, and must not say why.
+        """
+        require_readable(rows)
+        center = check_domain(self.payer.bounds, rows.n_features, rows.names).center
+        require_noise(*self._score_question(center[None], rows, self.payer.n_hint), self.relation)
+        for params in self.grid:
+            candidate = self.candidate(params, 0)
+            plan = candidate.privacy_plan(rows.n_features)
+            candidate._rehearse(plan, candidate._public_facts(plan, rows))
+
+    def _score_question(self, points, rows, n_hint):
+        domain = check_domain(self.payer.bounds, rows.n_features, rows.names)
+        query = self.trial.score_query(points, domain, rows.units_for(n_hint or _MANY_PERSONS))
+        return query, Step("score", self.trial.score_mechanism)
+
+
+def best_of(law, attempt, noise):
+    """Make a secret number of attempts and return the first of those with the largest score.
+
+    Return None where one failed. Nothing is heard of a trial: warnings would count trials, and an
+    error that knows another one, or a frame of a trial, would tell which was lost.
+    """
+    best = None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for _ in range(law.draw(noise)):
+            try:
+                made = attempt()
+            except Exception:
+                return None
+            if best is None or made[0] > best[0]:
+                best = made
+    if best is None:
+        raise RuntimeError(
+            "The number of trials came out as zero, which has probability "
+            f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
+        )
+    return best

@@ -8,11 +8,9 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from ..geometry._bounds import check_domain
-from ..privacy.accounting.plans import Step
 from ..privacy.accounting.selection import make_trials
 from ..summaries.asking.counting import require_readable
-from ..summaries.asking.desk import Desk, PaidSteps
-from ..summaries.asking.release import require_noise
+from ._scores import score_of
 from ._search_parts import search_parts
 from ._trial import make_trial
 
@@ -20,8 +18,7 @@ _ONE_SHOT = (
     "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
     "pass a list of chunks or a function that returns a new iterator."
 )
-_MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
-_SET_HERE = frozenset({"epsilon", "delta", "bounds", "neighbors", "accountant", "random_state"})
+_SET_HERE = frozenset({"delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
 class Candidates:
@@ -52,6 +49,7 @@ class Candidates:
         mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
         law = make_trials(search.trials, mean)
         self.trial = make_trial(law, search.epsilon, search.delta, search.score_share)
+        self._kind = score_of(self.parts.private)
         self.payer = clone(self.parts.private).set_params(
             epsilon=search.epsilon, delta=search.delta, accountant=search.accountant
         )
@@ -66,9 +64,13 @@ class Candidates:
         return self.trial.plan(self.relation, self.payer.epsilon, self.payer.delta)
 
     def score_stderr(self, n_features, names=None):
-        """Return the standard deviation of the noise of a score, a public number."""
+        """Return the standard deviation of the noise of a score, or None where it is not known."""
         domain = check_domain(self.payer.bounds, n_features, names)
-        return self.trial.score_stderr(self.relation, domain)
+        return self._kind.stderr(self.payer, self.trial, domain)
+
+    def advice(self, n_features):
+        """Return what a score tells, in words."""
+        return self._kind.advice(self.payer, self.trial, n_features)
 
     def open(self, names, X, y, groups, sample_weight):
         """Open the rows that every trial reads, and record the names of the features."""
@@ -84,9 +86,17 @@ class Candidates:
 
     def candidate(self, params, seed):
         """Return an unfitted estimator that can spend what one trial has for its fit."""
-        candidate = clone(self.payer).set_params(**self.parts.own_params(params))
+        own = self.parts.own_params(params)
+        most = self.trial.fit_epsilon
+        epsilon = own.get("epsilon", most)
+        if epsilon > most:
+            raise ValueError(
+                f"param_grid names epsilon={epsilon}, and one trial has {most:.6g} for its fit. "
+                "Raise epsilon of the search, or name smaller ones."
+            )
+        candidate = clone(self.payer).set_params(**own)
         return candidate.set_params(
-            epsilon=self.trial.fit_epsilon,
+            epsilon=epsilon,
             delta=self.trial.fit_delta,
             neighbors=self.relation,
             accountant=None,
@@ -99,12 +109,9 @@ class Candidates:
         seed = noise.uniform_integer(1 << 31) if noise.seeded else None
         return params, self.candidate(params, seed)
 
-    def score(self, fitted, rows, noise):
-        """Return minus the noisy loss of a fitted candidate."""
-        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        query, step = self._score_question(points, rows, fitted.n_hint)
-        desk = Desk(rows, PaidSteps(fitted.privacy_.relation, (step,)), noise, charge=None)
-        return -float(desk.ask(step.name, query).values[0][0]) * query.unit
+    def score(self, fitted, noise, rows, given):
+        """Return the noisy score of a fitted candidate; `given` are the rows for `fit`."""
+        return self._kind.score(fitted, self.trial, noise, rows, given)
 
     def rehearse(self, rows):
         """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
@@ -112,17 +119,11 @@ class Candidates:
         A trial that fails costs the whole search, and must not say why.
         """
         require_readable(rows)
-        center = check_domain(self.payer.bounds, rows.n_features, rows.names).center
-        require_noise(*self._score_question(center[None], rows, self.payer.n_hint), self.relation)
+        self._kind.rehearse(self.payer, self.trial, rows)
         for params in self.grid:
             candidate = self.candidate(params, 0)
             plan = candidate.privacy_plan(rows.n_features)
             candidate._rehearse(plan, candidate._public_facts(plan, rows))
-
-    def _score_question(self, points, rows, n_hint):
-        domain = check_domain(self.payer.bounds, rows.n_features, rows.names)
-        query = self.trial.score_query(points, domain, rows.units_for(n_hint or _MANY_PERSONS))
-        return query, Step("score", self.trial.score_mechanism)
 
 
 def best_of(law, attempt, noise):

@@ -14,6 +14,8 @@ from sklearn.metrics import check_scoring
 
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_epsilon, check_integer
+from ..transport import DiscreteMeasure
+from ._scores import released_measure, sliced_distance
 
 _NOT_PRIVATE = (
     "A privacy-utility curve scores on the rows themselves. It is not private, and neither is "
@@ -74,7 +76,8 @@ def privacy_utility_curve(
     epsilons : sequence of float
     scorer : str, callable or None, default=None
         As in scikit-learn: ``scorer(fitted, X, y)``, larger is better. None takes the estimator's
-        ``score``.
+        ``score``; of generators, which have none, minus the sliced Wasserstein distance of the
+        rows to rows that are drawn.
     n_repeats : int, default=5
         Number of fits at each epsilon.
     groups : array-like of shape (n_rows,), optional
@@ -104,7 +107,10 @@ def privacy_utility_curve(
     n_repeats = check_integer(n_repeats, "n_repeats", low=1)
     if not epsilons:
         raise ValueError("epsilons must name at least one epsilon, got none.")
-    scorer = check_scoring(estimator, scoring=scorer)
+    if scorer is None and not hasattr(estimator, "score"):
+        scorer = _distance_score
+    else:
+        scorer = check_scoring(estimator, scoring=scorer)
     warnings.warn(_NOT_PRIVATE, PrivacyWarning, stacklevel=2)
     scores = np.empty((len(epsilons), n_repeats))
     fit_params = {} if groups is None else {"groups": groups}
@@ -118,3 +124,9 @@ def privacy_utility_curve(
             if callback is not None:
                 callback(i * n_repeats + repeat + 1, scores.size)
     return PrivacyUtilityCurve(np.array(epsilons), scores)
+
+
+def _distance_score(fitted, X, y=None):
+    """Return minus the sliced distance of rows to what was released."""
+    rows = DiscreteMeasure(np.asarray(X, dtype=np.float64))
+    return -sliced_distance(released_measure(fitted), rows)

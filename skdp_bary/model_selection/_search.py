@@ -61,7 +61,8 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
 
     param_grid : dict or list of dict
         Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public. For
-        a pipeline, parameters of its last step, as ``step__parameter``.
+        a pipeline, parameters of its last step, as ``step__parameter``. `epsilon` may be varied up
+        to what one trial has for its fit; the search costs the same.
 
     trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
         Law of the number of trials. For a pure budget one trial gets half of it under
@@ -93,13 +94,14 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
     best_params_ : dict
         Its candidate.
     best_score_ : float
-        Its noisy score: minus the sum over rows of the squared distance to the nearest of its
-        points, each distance clipped to twice the radius of the domain. The noise may make it
+        Its noisy score. Of points: minus the sum over rows of the squared distance to the nearest
+        of them, each distance clipped to twice the radius of the domain. The noise may make it
         positive. More points always score better, so do not search over their number: a fit
-        warns.
-    best_score_stderr_ : float
-        Standard deviation of the noise of every score; public. Candidates whose scores are closer
-        than this are chosen among by chance.
+        warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
+        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial buys.
+    best_score_stderr_ : float or None
+        Standard deviation of the noise of every score of points; public. Candidates whose scores
+        are closer than this are chosen among by chance. None for distances.
     privacy_ : SelectionPlan
         What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
         number of `trials`, and as ``steps`` what one trial spends.
@@ -114,7 +116,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian; the best of a random number of
         trials.
     Sensitivity
-        That of the estimator; a person moves the sum of clipped losses by at most the largest loss.
+        That of the estimator; a person moves the sum of clipped losses by at most the largest
+        loss. Where trials are scored by a distance, that of the PrivateMeasure that is bought; the
+        distance between the two releases is post-processing.
     Budget
         All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the
         choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
@@ -220,10 +224,12 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             note = note_of(rows.person, noise.seeded)
             accountant.charge(plan, type(self).__name__, note=note, rows=given)
 
+            beside = {"groups": groups, "sample_weight": sample_weight}
+
             def attempt():
                 params, candidate = candidates.draw(noise)
-                candidate.fit(X, y, groups=groups, sample_weight=sample_weight)
-                return candidates.score(candidate, rows, noise), params, candidate
+                candidate.fit(X, y, **beside)
+                return candidates.score(candidate, noise, rows, (X, beside)), params, candidate
 
             best = best_of(candidates.trial.law, attempt, noise)
             if best is None:
@@ -267,12 +273,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         -------
         advice : str
         """
-        stderr = Candidates(self).score_stderr(n_features)
-        return (
-            f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
-            f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
-            "the nearest point; the others are chosen among by chance."
-        )
+        return Candidates(self).advice(n_features)
 
     @_best_has("predict")
     def predict(self, X: Rows) -> np.ndarray:

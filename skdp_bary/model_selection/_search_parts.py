@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from ..estimators import PrivateDomainAdapter
 from ..estimators._base import BasePrivateEstimator
 from ..summaries.rows.arrays import ArraySource
 from ..summaries.rows.opening import source_for
 from ._public_steps import public_fault, walk_steps
+from ._scores import score_of
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,11 @@ def _check_private(estimator):
             "estimator must be one of this package, or a pipeline that ends in one, got "
             f"{estimator!r}."
         )
-    if not (hasattr(estimator, "predict") and hasattr(estimator, "transform")):
+    if score_of(estimator) is None or isinstance(estimator, PrivateDomainAdapter):
         raise TypeError(
             "estimator must represent rows by points (have predict, and distances from them as "
-            f"transform), so that trials can be scored, got {estimator!r}."
+            "transform) or by a distribution (have sample or to_measure), so that trials can be "
+            f"scored, got {estimator!r}."
         )
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")

@@ -24,6 +24,8 @@ class Trial:
     fit_mu : float
         What the Gaussian steps of a fit may cost; 0 for a pure trial.
     score_mechanism : DiscreteLaplace or RoundedGaussian
+    score_epsilon, score_delta : float
+        What an estimator may spend that is fitted to score a trial.
     """
 
     law: object
@@ -31,6 +33,8 @@ class Trial:
     fit_delta: float
     fit_mu: float
     score_mechanism: object
+    score_epsilon: float
+    score_delta: float
 
     def plan(self, relation, epsilon, delta):
         """Return the plan of a search with such trials, which costs (epsilon, delta)."""
@@ -52,12 +56,22 @@ class Trial:
 
     def check(self, plan, params):
         """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
-        pure = plan.pure_epsilon <= (0 if self.fit_mu else exact(self.fit_epsilon))
-        if not pure or plan.mu > self.fit_mu or plan.race is not None:
+        if not _within(plan, self.fit_epsilon, self.fit_mu):
             raise ValueError(
                 f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
                 "is known for trials with one kind. Nothing was charged."
             )
+
+    def check_score(self, plan):
+        """Raise unless the steps of a plan cost at most what a trial may spend on its score."""
+        if not _within(plan, self.score_epsilon, getattr(self.score_mechanism, "mu", 0.0)):
+            raise ValueError("The plan that scores trials costs more than they have for it.")
+
+
+def _within(plan, epsilon, mu):
+    """Whether a plan has one kind of noise, and costs at most mu, or epsilon where mu is 0."""
+    pure = plan.pure_epsilon <= (0 if mu else exact(epsilon))
+    return pure and plan.mu <= mu and plan.race is None
 
 
 def make_trial(law, epsilon, delta, score_share):
@@ -65,15 +79,22 @@ def make_trial(law, epsilon, delta, score_share):
     if delta == 0.0:
         base = law.pure_base(epsilon)
         parts = split_epsilon(base, {"fit": 1.0 - score_share, "score": score_share})
-        return Trial(law, parts["fit"], 0.0, 0.0, DiscreteLaplace(parts["score"]))
+        score = DiscreteLaplace(parts["score"])
+        return Trial(law, parts["fit"], 0.0, 0.0, score, parts["score"], 0.0)
     mu = selection_mu(law, epsilon, delta) * (1.0 - 2.0**-40)  # room for the rounding of squares
     fit_mu, score_mu = mu * math.sqrt(1.0 - score_share), mu * math.sqrt(score_share)
-    fit_epsilon = gaussian_epsilon(fit_mu, delta)
-    while fit_epsilon > 0.0 and gaussian_mu(fit_epsilon, delta) > fit_mu:
-        fit_epsilon *= 1.0 - 2.0**-30
+    fit_epsilon, score_epsilon = (_epsilon_of(part, delta) for part in (fit_mu, score_mu))
     if fit_epsilon <= 0.0:
         raise ValueError(
             f"epsilon={epsilon}, delta={delta} leave less to a trial than its delta alone allows. "
             "Lower mean_trials or raise epsilon."
         )
-    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu))
+    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu), score_epsilon, delta)
+
+
+def _epsilon_of(mu, delta):
+    """Return an epsilon at which (epsilon, delta) pays for at most mu, 0 where none does."""
+    epsilon = gaussian_epsilon(mu, delta)
+    while epsilon > 0.0 and gaussian_mu(epsilon, delta) > mu:
+        epsilon *= 1.0 - 2.0**-30
+    return max(epsilon, 0.0)

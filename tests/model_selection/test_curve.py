@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
+from skdp_bary import BudgetAccountant, PrivateGenerator, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import privacy_utility_curve
 
@@ -32,3 +32,11 @@ def test_scores_rise_with_epsilon_and_nothing_is_charged():
 def test_empty_curves_are_refused(settings):
     with pytest.raises(ValueError):
         privacy_utility_curve(PrivateWassersteinBarycenter(), [[0.0]], **settings)
+
+
+@pytest.mark.filterwarnings("ignore:A privacy-utility curve")
+def test_generators_are_scored_by_what_they_draw():
+    X = np.random.default_rng(0).normal(0.3, 0.02, size=(400, 2))
+    generator = PrivateGenerator(bounds=(0, 1), n_hint=400)
+    curve = privacy_utility_curve(generator, X, epsilons=[0.01, 50.0], n_repeats=2)
+    assert curve.scores[0].mean() < curve.scores[1].mean() < 0

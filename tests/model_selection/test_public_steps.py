@@ -148,7 +148,7 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
             "constant",
         ),
         ((NUMBERS, AdditiveChi2Sampler()), "from 0 on"),
-        ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public rows"),
+        ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public labels"),
         # errors on words among numbers, and on what is no text among texts
         ((TABLE, preprocessing.PolynomialFeatures()), "numeric columns"),
         ((TABLE, ColumnTransformer([("j", preprocessing.Binarizer(), ["job"])])), "numeric"),

@@ -17,10 +17,14 @@ from skdp_bary import (
     JLTransformer,
     PrivateDomainAdapter,
     PrivateEMDHeatmap,
+    PrivateGenerator,
+    PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection._candidates import Candidates
+from skdp_bary.model_selection._scores import TransportScore
 from skdp_bary.model_selection._trial import make_trial
 from skdp_bary.privacy._checks import exact
 from skdp_bary.privacy.accounting.calibration import gaussian_mu
@@ -198,10 +202,11 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
     [
         (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
         (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
-        (PrivateEMDHeatmap(bounds=(0, 1)), {}, TypeError, "predict"),
         (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
         ("kmeans", {}, TypeError, "estimator of this package"),
-        (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError, "must not vary"),
+        (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError,
+         "epsilon=1, and one trial has 0.45 for its fit"),
+        (PrivateMeasure(bounds=(0, 1)), {"param_grid": {"delta": [0.0]}}, ValueError, "must not"),
         (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
         (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
         (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
@@ -307,3 +312,60 @@ def test_rows_that_public_steps_refuse_cost_nothing():
     with pytest.raises(ValueError, match="NaN"):
         search.fit(np.full((20, 2), np.nan))
     assert search.accountant.entries == ()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "delta", "better"),
+    [
+        (PrivateMeasure(bounds=(0, 1), n_hint=4000), {"depth": [1, 5]}, 0.0, {"depth": 5}),
+        (PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16), {"epsilon": [1e-3, 0.9]},
+         0.0, {"epsilon": 0.9}),
+        (PrivateGenerator(bounds=(0, 1), n_hint=4000), {"epsilon": [0.05, 2.0]}, 1e-6,
+         {"epsilon": 2.0}),
+    ],
+    ids=["measure", "heatmap", "generator"],
+)  # fmt: skip
+def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, grid, delta, better):
+    for _ in range(6):  # a search may hold one trial, and that of the worse candidate
+        budget = BudgetAccountant(8.0, delta)
+        search = PrivateSearchCV(
+            estimator, grid, epsilon=8.0, delta=delta, mean_trials=8, trials="geometric",
+            accountant=budget,
+        )  # fmt: skip
+        search.fit(corners(1000))
+        if search.best_params_ == better:
+            break
+    assert "sliced Wasserstein distance" in budget.quote(search, 2).advice
+    assert search.best_params_ == better
+    assert search.best_score_ < 0 and search.best_score_stderr_ is None
+    assert [entry.epsilon for entry in budget.entries] == [8.0]
+
+
+@pytest.mark.parametrize(("delta", "relation"), [(0.0, "replace_any"), (1e-6, "add_remove")])
+def test_a_fit_and_its_judge_cost_what_a_trial_may_spend(delta, relation, monkeypatch):
+    """The plans of what a trial really fits, taken together."""
+    made = []
+
+    def fit(self, X, y=None, **beside):
+        made.append(self.privacy_plan(2))
+        raise ValueError
+
+    monkeypatch.setattr(PrivateMeasure, "fit", fit)
+    measure = PrivateMeasure(bounds=(0, 1), neighbors=relation)
+    search = PrivateSearchCV(measure, {"depth": [3]}, delta=delta, mean_trials=2)
+    with pytest.raises(RuntimeError, match="failed"):
+        search.fit(corners(50))
+    trial = Candidates(search).trial
+    judge = TransportScore()._judge(measure.set_params(delta=delta), trial, None).privacy_plan(2)
+    law = trial.law
+    assert {plan.relation for plan in (*made, judge)} == {relation}
+    if delta == 0.0:
+        assert 2 * (made[0].pure_epsilon + judge.pure_epsilon) <= 1
+        assert made[0].mu == judge.mu == 0.0
+    else:
+        assert made[0].pure_epsilon == judge.pure_epsilon == 0
+        assert np.hypot(made[0].mu, judge.mu) <= selection_mu(law, 1.0, delta)
+        assert np.hypot(made[0].mu, judge.mu) > 0.99 * selection_mu(law, 1.0, delta)
+    trial.check_score(judge)
+    with pytest.raises(ValueError, match="scores trials costs more"):
+        trial.check_score(made[0])

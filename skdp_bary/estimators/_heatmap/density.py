@@ -69,15 +69,19 @@ def log_density(cells, domain, X, bandwidth):
     widths = high - low
     density = np.empty(len(X))
     per_area = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
-    rows = max(1, _BLOCK // max(len(cells.mass), 1))
+    n_cells = len(cells.mass)
+    # cells of a quadtree share few sides, of which each is evaluated once
+    sides = [
+        np.unique(np.concatenate([cells.low[:, axis], cells.high[:, axis]]), return_inverse=True)
+        for axis in (0, 1)
+    ]
+    rows = max(1, _BLOCK // max(n_cells, 1))
     for start in range(0, len(X), rows):
         part = X[start : start + rows]
-        inside = np.ones((len(part), len(cells.mass)))
-        for axis in (0, 1):
-            reach = bandwidth * widths[axis]
-            left = part[:, axis, None] - cells.low[:, axis]
-            right = part[:, axis, None] - cells.high[:, axis]
-            inside *= _step(left, reach) - _step(right, reach)
+        inside = np.ones((len(part), n_cells))
+        for axis, (places, side) in enumerate(sides):
+            steps = _step(part[:, axis, None] - places, bandwidth * widths[axis])
+            inside *= steps[:, side[:n_cells]] - steps[:, side[n_cells:]]
         density[start : start + rows] = folded((inside * per_area).T)
     return np.log((density + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
 

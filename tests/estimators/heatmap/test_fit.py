@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.estimators._heatmap.density import _step, log_density
 from skdp_bary.estimators._heatmap.fit import (
     Measurement,
     covering_tree,
@@ -97,3 +99,19 @@ def test_l1_spreads_nothing_outside_measured_leaves():
     assert measured[1, 1] == pytest.approx(0.0)
     assert measured[2, 3] == pytest.approx(4.0)
     assert measured[1, 2] == pytest.approx(0.0) and measured[1, 3] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 0.05])
+def test_densities_are_those_of_every_cell_alone(bandwidth):
+    """Sides are evaluated once for all cells that have them, which changes no bit."""
+    model = PrivateEMDHeatmap(bounds=(0, 2), resolution=16, n_hint=500, epsilon=5.0)
+    cells = model.fit(np.random.default_rng(0).beta(2, 5, size=(500, 2))).cells_
+    X = np.random.default_rng(1).random((20, 2)) * 2
+    inside = np.ones((20, len(cells)))
+    for axis in (0, 1):
+        left, right = (X[:, axis, None] - side[:, axis] for side in (cells.low, cells.high))
+        inside *= _step(left, 2 * bandwidth) - _step(right, 2 * bandwidth)
+    mass = cells.mass / np.prod((cells.high - cells.low) / 2, axis=1)
+    expected = np.log((inside @ mass + 1) / (cells.mass.sum() + 1)) - np.log(4)
+    found = log_density(cells, model.domain_, X, bandwidth)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # so that editors complete names that are imported when they 
         PrivateGenerator,
         PrivateKMeans,
         PrivateMeasure,
+        PrivateTable,
         PrivateWassersteinBarycenter,
     )
     from .inspection import check_private
@@ -31,6 +32,7 @@ _HOMES = {
     "PrivateGenerator": "skdp_bary.estimators",
     "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
+    "PrivateTable": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
     "RowByRow": "skdp_bary.transformers",
     "Schema": "skdp_bary.schema",

@@ -22,6 +22,7 @@ from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
 from .privacy.ledger.accountant import SharedBudget
 from .privacy.ledger.filters import LARGEST_EPSILON, LOSS_UNIT
+from .schema import Schema
 
 MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
 MOST_STEPS = 10_000  # of a plan, of starts, of epochs: more are never meant
@@ -228,6 +229,37 @@ class PublicDomain(Rule):
         else:
             sides = value if isinstance(value, (tuple, list)) or np.ndim(value) > 0 else ()
             check_domain(value, max([1, *map(_length, sides)]))
+
+
+@dataclass(frozen=True)
+class OfColumns(Rule):
+    """A schema, or what makes one."""
+
+    def __str__(self):
+        return "a Schema, or a kind that all columns have"
+
+    def _admits(self, value):
+        if isinstance(value, Schema):
+            return True
+        try:
+            Schema(value)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Name(Rule):
+    """The name of a column, or its place."""
+
+    def __str__(self):
+        return "the name of a column, or its place"
+
+    def _admits(self, value):
+        return (isinstance(value, str) and value != "") or Integer(0, MOST_FEATURES)._admits(value)
+
+    def _knows(self, value):
+        return isinstance(value, str) or Integer(0, MOST_FEATURES)._knows(value)
 
 
 @dataclass(frozen=True)

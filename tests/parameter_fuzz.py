@@ -22,7 +22,8 @@ from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, Shu
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.schema import Number
+from skdp_bary.schema import Boolean, Category, Number, Schema
+from skdp_bary.schema import Integer as WholeNumber
 from skdp_bary.testing._discovery import private_estimators, public_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource
 
@@ -108,6 +109,11 @@ EXTREME = {
     "class_weights": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "class_prior": [None, [1.0], [1e-100, 1e100], [1, 2]],
     "levels": [(1,), (2, 1), (5,)],
+    "schema": [Number(0, 1e-30), Number(-1e30, 1e30), Number(1e-300, 1e300, log=True),
+               WholeNumber(0, 1), WholeNumber(-(2**53), 2**53), Category([0, 1]), Boolean(),
+               Number(0, 1, missing=True), Number(-1e308, 1e308), Number(0, 1, 1e-300),
+               Schema([Number(0, 1), Category([0], missing=True)])],
+    "label": [None, 0, 1, 3],
     "method": "options", "reconstruction": "options", "p": [1, 2, 2.0],
     "trials": "options", "rule": "options", "target": "options",
 }  # fmt: skip
@@ -164,8 +170,8 @@ def makers():
         base = {key: value for key, value in QUICK.items() if key in defaults}
         if name == "RowByRow":
             base = {"step": Normalizer()}
-        if name == "SchemaTransformer":
-            base = {"schema": Number(0, 1)}
+        if name in ("PrivateTable", "SchemaTransformer"):
+            base |= {"schema": Number(0, 1)}
         if name == "JLTransformer":
             base = {"n_components": 1, "bounds": (0, 1)}
         if name == "PrivateDomainAdapter":

@@ -10,6 +10,7 @@ from skdp_bary import (
     PrivateEMDHeatmap,
     PrivateGenerator,
     PrivateKMeans,
+    PrivateTable,
     PrivateWassersteinBarycenter,
     RowByRow,
     SchemaTransformer,
@@ -32,6 +33,7 @@ SETTINGS = {
     "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],
     # the checks bring labels without naming their set, which only this relation allows
     "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],
+    "PrivateTable": [PrivateTable(Number(-10, 10), n_components=2, max_iter=2)],
     "PrivateWassersteinBarycenter": [
         PrivateWassersteinBarycenter(2, n_init=1, bounds=(-10, 10), neighbors="replace_one")
     ],
@@ -88,7 +90,7 @@ def expected_failures(estimator):
         expected |= WEIGHTS_ARE_CAPPED
     if isinstance(estimator, PrivateKMeans):
         expected |= WEIGHTS_ARE_CAPPED | LABELS_ARE_PRIVATE
-    if isinstance(estimator, SchemaTransformer):
+    if isinstance(estimator, (PrivateTable, SchemaTransformer)):
         expected["check_estimators_nan_inf"] = "Infinity is clipped like all that is out of range."
     if isinstance(estimator, PrivateEMDHeatmap):
         expected |= dict.fromkeys(NOT_IN_THE_PLANE, PLANE)

@@ -12,6 +12,7 @@ from ._measure import PrivateMeasure
 from ._sliced.estimator import DPSlicedWasserstein
 from ._sliced.sketch import SlicedSketch
 from ._sliced.two_sample import TwoSampleResult
+from ._table.estimator import PrivateTable
 
 __all__ = [
     "ClusterCurve",
@@ -22,6 +23,7 @@ __all__ = [
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
+    "PrivateTable",
     "PrivateWassersteinBarycenter",
     "RowClassifier",
     "SlicedSketch",

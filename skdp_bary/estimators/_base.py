@@ -223,6 +223,10 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
         """Return the public domain outside of which rows carry no mass, or None: all rows count."""
         return None
 
+    def _recode(self):
+        """Return a public function that makes numbers of tables, or None: rows are numbers."""
+        return None
+
     def _sampling_rate(self):
         """Return the probability that a person is in the batch of a fit, or None: all persons."""
         return None
@@ -236,6 +240,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
             sample_weight=sample_weight,
             find_classes=self._public_classes,
             mass_bounds=self._mass_bounds(),
+            recode=self._recode(),
         )
         if rows.source.named is not None:
             validate_data(names, rows.source.named, skip_check_array=True)
@@ -370,12 +375,16 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
         if hasattr(self, "privacy_"):
             seeded = getattr(self, "_seeded", True)  # unknown is not called private
             return Guarantee.of_plan(self.privacy_, seeded=seeded)
-        width = width_of(self.bounds, _SHOWN_FEATURES)
+        width = self._shown_features()
         return Guarantee.of_plan(
             self.privacy_plan(width),
             seeded=self.random_state is not None,
             condition=f", once fitted (shown for {width} features)",
         )
+
+    def _shown_features(self):
+        """Return the number of features of the plan that a diagram shows before a fit."""
+        return width_of(self.bounds, _SHOWN_FEATURES)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")

@@ -185,7 +185,7 @@ class Schema:
         """
         if issparse(X):
             X = canonical_csr(X).toarray()
-        X = self._matched(X)
+        X = self.matched(X)
         kinds, names = self.kinds(_width(X)), self.names or column_names(X)
         names = [f"Column {n!r}" for n in (names or range(len(kinds)))]
         return [
@@ -214,9 +214,10 @@ class Schema:
 
     def width_of(self, X: Rows) -> Any:
         """Return the number of columns of a table, or raise where it is no table of this schema."""
-        return X.shape[1] if issparse(X) else _width(self._matched(X))
+        return X.shape[1] if issparse(X) else _width(self.matched(X))
 
-    def _matched(self, X):
+    def matched(self, X: Rows) -> Any:
+        """Return a table with the columns of this schema in order, or raise."""
         if column_names(X) is not None and self.names is not None:
             return select_columns(X, self.names, "X")
         if column_names(X) is None and not isinstance(X, np.ndarray):

@@ -35,7 +35,10 @@ def default_setting(estimator):
 
 
 def feature_count(estimator):
-    """Number of features that the bounds of the estimator speak about; 2 where they do not say."""
+    """Number of features that a schema or bounds speak about; 2 where they do not say."""
+    declared = _declared_columns(estimator)
+    if declared is not None:
+        return declared
     bounds = estimator.bounds
     if hasattr(bounds, "n_features"):
         return bounds.n_features
@@ -49,6 +52,7 @@ def feature_counts(estimator):
     free = bounds is None or (
         not hasattr(bounds, "n_features") and all(np.size(bound) == 1 for bound in bounds)
     )
+    free = free and _declared_columns(estimator) is None
     tried = range(1, 51) if free else (feature_count(estimator),)
     return [n_features for n_features in tried if _accepts(estimator, n_features)]
 
@@ -66,6 +70,11 @@ def with_budget(estimator, fits=1000):
 def is_unfitted(estimator):
     """Whether fit left no attribute behind."""
     return set(vars(estimator)) <= set(estimator.get_params(deep=False))
+
+
+def _declared_columns(estimator):
+    """Number of columns of the schema of an estimator, or None."""
+    return getattr(getattr(estimator, "schema", None), "n_columns", None)
 
 
 def _accepts(estimator, n_features):

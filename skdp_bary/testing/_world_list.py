@@ -32,6 +32,8 @@ from ..summaries.slices.cost import ProjectedCost
 from ..summaries.slices.histogram import ClassSizes
 from ..summaries.slices.quantiles import ProjectedQuantiles
 from ..summaries.slices.rows import ProjectedRows
+from ..summaries.tables.columns import ColumnHistograms
+from ..summaries.tables.pairs import PairDistances, PairTables
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
 from ..summaries.trees.level_counts import LevelCounts
 from ..summaries.trees.partition import Partition, PartitionCounts, QuadGrid
@@ -306,6 +308,27 @@ def _head_worlds():
     )
 
 
+def _table_worlds():
+    places = np.array([[0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], dtype=float)
+    sizes, bins = (2, 2, 3), (np.arange(2), np.arange(2), np.array([0, 0, 1]))
+    pairs = ((0, 1), (0, 2), (1, 2))
+
+    def columns(label):
+        return lambda u, r, w: ColumnHistograms(sizes, label, u, _one_public(r, w))
+
+    yield World("cells", columns(None), places)
+    yield World("cells by class", columns(0), places)
+    yield World("cells", lambda u, r, w: PairTables(bins, pairs, None, 1, u), places)
+    of_class = (None, *bins[1:]), ((1, 2),), 0, 2
+    yield World("cells by class", lambda u, r, w: PairTables(*of_class, u), places)
+    expected = np.array([1, 0, 2, 0, 1, 0, 0, 1])
+
+    def far(u, r, w):
+        return PairDistances(*of_class, u, expected * u // 2)
+
+    yield World("cells by class", far, places, linear=False)
+
+
 def _same(rows, draws):
     return rows
 
@@ -341,7 +364,7 @@ def small_worlds():
     makers = (
         *(_bounds_worlds, _tree_worlds, _cluster_worlds, _gram_worlds, _frame_worlds),
         *(_moment_worlds, _cell_worlds, _sliced_worlds, _plane_worlds, _cover_worlds),
-        *(_mapped_worlds, _head_worlds),
+        *(_mapped_worlds, _head_worlds, _table_worlds),
     )
     worlds = [world for maker in makers for world in maker()]
     return [replace(world, slacks=SLACKS.get(asked_in(world), {})) for world in worlds]

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._optional import import_optional
-from .._parameters import Rule, check_parameters
+from .._parameters import OfColumns, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import column_names
@@ -17,22 +17,6 @@ from ..schema import Schema
 
 if TYPE_CHECKING:
     from .._types import Rows
-
-
-class _OfColumns(Rule):
-    """A schema, or what makes one."""
-
-    def __str__(self):
-        return "a Schema, or a kind that all columns have"
-
-    def _admits(self, value):
-        if isinstance(value, Schema):
-            return True
-        try:
-            Schema(value)
-        except (TypeError, ValueError):
-            return False
-        return True
 
 
 class SchemaTransformer(
@@ -75,7 +59,7 @@ class SchemaTransformer(
            [120.,   0.]])
     """
 
-    _parameter_rules = {"schema": _OfColumns()}
+    _parameter_rules = {"schema": OfColumns()}
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema

@@ -32,6 +32,11 @@ class ArraySource:
     columns = staticmethod(as_given)
     distinct_labels = staticmethod(distinct_values)
 
+    @staticmethod
+    def recoded(X, recode):
+        """Return the rows as numbers."""
+        return recode(X)
+
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         self.named = X[:0] if hasattr(X, "columns") else None
         if not hasattr(X, "iloc"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._values import column_names, columns_like
 from .persons import WEIGHT_UNITS, Chunk, check_floats, encode_labels, encode_weights, split_chunk
+from .recoding import RecodedChunks, RecodedFunction
 
 _CHUNK_MESSAGES = {
     "y": "With chunked X, y must be None: give labels inside the chunks, as tuples (X, y).",
@@ -63,6 +64,13 @@ class ChunkSource:
 
     columns = staticmethod(as_given)
     distinct_labels = staticmethod(distinct_values)
+
+    @staticmethod
+    def recoded(X, recode):
+        """Return chunks of numbers, which can be read as often as those given."""
+        if hasattr(X, "__next__"):
+            return iter(RecodedChunks(X, recode))
+        return RecodedFunction(X, recode) if callable(X) else RecodedChunks(X, recode)
 
     def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None):
         refuse_beside_chunks(y=y, groups=groups, sample_weight=sample_weight)

@@ -10,6 +10,7 @@ from .chunks import names_no_column, refuse_beside_chunks
 from .dask_persons import gathered
 from .partitions import BESIDE, Limits, PartReader
 from .persons import check_floats, column, split_chunk
+from .recoding import recoded_collection
 
 _FAN_IN = 8  # results merged at once by one task
 
@@ -73,6 +74,8 @@ class DaskSource:
         delayed = import_optional("dask", "dask", "labels on a cluster").delayed
         find = delayed(_distinct, pure=False)
         return merge_on_workers([find([part]) for part in _blocks(y)], find)
+
+    recoded = staticmethod(recoded_collection)
 
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         if isinstance(X, (list, tuple)):

@@ -26,7 +26,16 @@ def open_source(X, y=None, *, groups=None, sample_weight=None, classes=None, mas
     return source_for(X)(X, y, groups, sample_weight, classes, mass_bounds)
 
 
-def open_rows(X, y=None, *, groups=None, sample_weight=None, find_classes=None, mass_bounds=None):
+def open_rows(
+    X,
+    y=None,
+    *,
+    groups=None,
+    sample_weight=None,
+    find_classes=None,
+    mass_bounds=None,
+    recode=None,
+):
     """Return the rows of one fit.
 
     Parameters
@@ -43,9 +52,14 @@ def open_rows(X, y=None, *, groups=None, sample_weight=None, find_classes=None, 
     mass_bounds : (low, high), mapping, Box, Ball, Mask or None
         Public domain among whose rows a person's mass is shared; None: among all rows. A query
         that is asked with such bounds leaves out the rows outside.
+    recode : callable or None
+        Public: takes a table of any values and returns its rows as numbers, each row by itself. Its
+        ``names`` are those of the columns it returns, None: those of the table. None: rows are
+        numbers.
     """
     kind = source_for(X)
     X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
+    X = X if recode is None else kind.recoded(X, recode)
     classes = None if find_classes is None else find_classes(beside["y"])
     y = None if classes is None else beside["y"]
     mass_bounds = in_order(mass_bounds, column_names(X))

@@ -1,0 +1,250 @@
+"""PrivateTable: a synthetic table from one private release of a real one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns
+from ..._values import column_names
+from ...privacy.noise.sampler import public_generator
+from ...schema import Schema
+from ...schema._cells import ListCells
+from ...schema._frames import container_of
+from ...schema._table_cells import TableCells
+from .._base import BasePrivateEstimator
+from .fitting import fit_mixture, target_of
+from .mixture import mixture_of
+from .plan import TableSetting, shares
+from .questions import questions
+from .views import TableViews
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...privacy.ledger.spending import SharedBudget
+
+_MOST_CLASSES = 256
+_LABEL = (
+    "label must be a column of flags, categories or ordinals with at most {} values; a column of "
+    "numbers is measured with label=None like any other."
+)
+
+
+class PrivateTable(TableViews, BasePrivateEstimator):
+    """Synthetic tables: numbers, categories, dates and missing values, from two private releases.
+
+    A public schema divides every column into cells. What is released are histograms of the columns
+    and tables of their pairs, in every class of a label if one is named. A mixture of components
+    with independent columns is fitted to them, and any number of rows is drawn from it at no
+    further cost.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` stands for a schema
+        in which all columns are of that kind.
+
+    label : str, int or None, default=None
+        Name of the column, or its place, that the others are to be predicted from: a flag, a
+        category or an ordinal. Everything is measured in each of its classes. Its values are as
+        private as others.
+
+    n_components : int, default=300
+        Components of the mixture.
+
+    max_iter : int, default=500
+        Steps of its fit, which cost time alone.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee. With 0 noise is Laplace, and a tenth of the budget
+        finds the pairs of columns that are worth measuring.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; none is needed, and their number is part of the
+        release.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation; labels are private under all of them. None takes the accountant's,
+        which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    mixture_ : TableMixture
+        The components.
+    total_ : float
+        Number of rows, or of persons, with noise.
+    pairs_ : list of tuple
+        The pairs of columns that were measured, by name or place.
+    schema_ : Schema
+        The schema.
+    domain_ : Box or None
+        Ranges of the columns, where all of them are numbers that may not be missing; public.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the schema or the table has them.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian, or DiscreteLaplace with ``delta=0``.
+    Sensitivity
+        A row is one count in its class and in one cell of each of d columns, and in one entry of
+        each of p tables of pairs; the rows of a person share a mass of 1. Joining moves the
+        histograms by at most d + 1 in L1 and ``sqrt(d + 1)`` in L2, the tables by p and
+        ``sqrt(p)``; replacing a person by twice that in L1 and ``sqrt(2)`` times that in L2. Where
+        pairs are chosen first, the distance of each table from an expected one moves by at most 1,
+        or 2.
+    Budget
+        The steps of a fit share (epsilon, delta).
+    Released
+        mixture_, total_, pairs_, schema_, domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        score_samples: a function of the rows it is given.
+
+    See Also
+    --------
+    PrivateGenerator : Images, and rows of many numbers.
+
+    Notes
+    -----
+    What is between more than two columns is known as far as pairs and the label tell it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdp_bary import PrivateTable
+    >>> from skdp_bary.schema import Boolean, Integer, Schema
+    >>> table = pd.DataFrame({"age": [25, 31, 58, 44] * 500, "member": [True, False] * 1000})
+    >>> schema = Schema({"age": Integer(18, 99), "member": Boolean()})
+    >>> model = PrivateTable(schema, label="member", n_components=20).fit(table)
+    >>> rows = model.sample(3)
+    >>> list(rows.columns), len(rows)
+    (['age', 'member'], 3)
+    """
+
+    _parameter_rules = {name: rule for name, rule in PRIVACY_RULES.items() if name != "bounds"} | {
+        "schema": OfColumns(),
+        "label": Name() | None,
+        "n_components": Integer(1, MOST_STEPS),
+        "max_iter": Integer(0, MOST_STEPS),
+    }
+
+    def __init__(
+        self,
+        schema: Schema,
+        label: str | int | None = None,
+        *,
+        n_components: int = 300,
+        max_iter: int = 500,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
+        self.schema = schema
+        self.label = label
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    @property
+    def bounds(self) -> Any:
+        """Ranges of the columns, as the schema declares them.
+
+        None where some are no numbers or may be missing.
+        """
+        schema = self._schema
+        if schema.n_columns is not None:
+            return schema.ranges(schema.n_columns)
+        ranges = schema.ranges(1)
+        return None if ranges is None else tuple(float(end[0]) for end in ranges)
+
+    @property
+    def _schema(self):
+        return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+
+    def _recode(self):
+        return TableCells(self._schema)
+
+    def _open(self, names, X, y, groups, sample_weight):
+        rows = super()._open(names, X, None, groups, sample_weight)
+        found = self._schema.names or column_names(X)
+        if found and len(found) == rows.n_features and all(isinstance(n, str) for n in found):
+            names.feature_names_in_ = np.array(found, dtype=object)
+        names._container = container_of(X, self._schema.names is not None)
+        return rows
+
+    def _prelude_shares(self):
+        return {}  # ranges are public, and the number of rows is part of the first step
+
+    def _shown_features(self):
+        return self._schema.n_columns or super()._shown_features()
+
+    def _shares(self, n_features):
+        return shares(self._setting(n_features))
+
+    def _setting(self, n_features):
+        columns = TableCells(self._schema).columns(n_features)
+        label = self._label_place(n_features)
+        if label is not None:
+            cells = columns[label]
+            if not isinstance(cells, ListCells) or cells.n_cells > _MOST_CLASSES:
+                raise ValueError(_LABEL.format(_MOST_CLASSES))
+        return TableSetting(columns, label, self.delta == 0)
+
+    def _label_place(self, n_features):
+        """Return the place of the column that tells the class, or None."""
+        if self.label is None:
+            return None
+        names = self._schema.names
+        if isinstance(self.label, str):
+            if names is None or self.label not in names:
+                raise ValueError(f"label must be a column of the schema, got {self.label!r}.")
+            return names.index(self.label)
+        if self.label >= n_features:
+            raise ValueError(f"label must be below {n_features}, got {self.label!r}.")
+        return int(self.label)
+
+    def _questions(self, facts):
+        return (yield from questions(self._setting(facts.n_features), facts))
+
+    def _finish(self, facts, result):
+        setting, rng = self._setting(facts.n_features), public_generator(self.random_state)
+        target = target_of(result, setting.places)
+        weights, bins = fit_mixture(target, self.n_components, self.max_iter, rng)
+        self.mixture_ = mixture_of(result, setting, weights, bins)
+        self.total_ = result.histograms.total
+        names = self._schema.names or range(facts.n_features)
+        self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
+        self.schema_ = self._schema
+        self._measured = result
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags

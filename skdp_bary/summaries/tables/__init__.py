@@ -1,0 +1,1 @@
+"""Questions about tables whose columns are divided into public cells."""

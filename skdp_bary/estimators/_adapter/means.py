@@ -7,7 +7,7 @@ from ...geometry._ball import Ball
 from ...summaries.clusters.cluster_sums import ClippedMeans, digits_of
 from ...summaries.moments.frames import Frame
 from ...summaries.networks.row_features import FeaturesOf
-from .._denoise.shrinkage import shrink_rows
+from .._denoise.shrinkage import NoisyMeans, shrink_rows
 from .methods import Adapted, AdapterMethod
 from .tuning import TUNED
 
@@ -72,6 +72,5 @@ def discriminants(source):
 def moved_means(query, read, facts):
     """Return the means after a round: shrunken steps, small masses taken for larger ones."""
     floor = TUNED.least_class_mass * facts.size / len(read.mass)
-    mass = np.maximum(read.mass, max(floor, 1.0))
-    noise = (read.sums_sd / mass) ** 2
-    return query.used_centers + shrink_rows(read.sums / mass[:, None], noise)
+    means = NoisyMeans(query.used_centers, read, max(floor, 1.0))
+    return means.asked + shrink_rows(means.steps, means.noise)

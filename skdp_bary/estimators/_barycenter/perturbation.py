@@ -6,6 +6,7 @@ import numpy as np
 
 from ...summaries.clusters.cell_spreads import CellSpreads
 from ...transport import DiscreteMeasure
+from .._denoise.shrinkage import shrink_together
 from .._denoise.trees import HaarMethod
 from .methods import (
     BarycenterMethod,
@@ -152,8 +153,9 @@ def corrected(setting, facts, query, released, last):
     weight = heavy
     if query.pooled:
         weight = (query.integer_factors() * heavy).sum(axis=0, keepdims=True)
-    moves = _shrunk(sums, weight, released.noise_sd[1], query.radius / query.row_step)
-    moves = moves * query.row_step
+    noise = (released.noise_sd[1] / weight[..., None]) ** 2
+    reach = query.radius / query.row_step
+    moves = shrink_together(sums / weight[..., None], noise, reach) * query.row_step
     lengths = np.broadcast_to((moves**2).sum(axis=2), masses.shape)
     squares, sd = squares * query.square_step, released.noise_sd[2] * query.square_step
     spreads, mean_spread = _spreads(squares, light, heavy, lengths, sd)
@@ -173,15 +175,6 @@ def guess_of(result, measures, spread, sizes):
 def widest(origins, domain):
     """Largest distance from an origin that a row of the domain can have."""
     return max(domain.radius_about(origin) for origin in origins.reshape(-1, origins.shape[-1]))
-
-
-def _shrunk(sums, weight, sd, reach):
-    """Mean residuals, none longer than `reach`, drawn to zero by the share of noise in them."""
-    moves = sums / weight[..., None]
-    noise = (sd / weight) ** 2
-    prior = max(float(((moves**2).mean(axis=2) - noise).mean()), 0.0)
-    prior = min(prior, reach**2 / (3.0 * moves.shape[2]))
-    return moves * (prior / np.maximum(prior + noise, 1e-300))[..., None]
 
 
 def _spreads(squares, light, heavy, lengths, sd):

@@ -10,7 +10,7 @@ from ...summaries.clusters.cell_spreads import CellSpreads
 from ...summaries.moments.bounds import DistanceHistogram
 from ...summaries.moments.moments import Moments, symmetric
 from ...transport import DiscreteMeasure, solve_semidiscrete
-from .._denoise.shrinkage import shrink_steps, unlengthened
+from .._denoise.shrinkage import drawn_to_zero, shrink_steps, shrink_together, unlengthened
 from .methods import (
     BarycenterMethod,
     PrivateBarycenter,
@@ -84,15 +84,13 @@ def first_means(setting, facts):
     Noise draws the means together, and to the center of the domain.
     """
     weights, domain = setting.class_weights, facts.domain
-    centers, reach = (
-        np.tile(domain.center, (facts.n_classes, 1)),
-        domain.radius_about(domain.center),
-    )
+    centers = np.tile(domain.center, (facts.n_classes, 1))
+    reach = domain.radius_about(domain.center)
     query = _moments(facts, centers, reach, noise=(1.0, 1.0))
     moves, noise = _mean_rows(query, (yield "mean", query))
     common = (weights @ moves)[None]
-    apart = _shrunk(moves - common, noise, reach)
-    common = _shrunk(common, (weights**2 @ noise)[None], reach)
+    apart = shrink_together(moves - common, noise.mean(), reach)
+    common = shrink_together(common, weights**2 @ noise, reach)
     return domain.clip(centers + common + apart)
 
 
@@ -118,8 +116,8 @@ def principal_subspace(setting, facts, centers, radius):
     """Ask for class sums and the pooled second moment, and return the Subspace."""
     query = _moments(facts, centers, radius, second="pooled")
     released = yield "axes", query
-    moved = _shrunk(*_mean_rows(query, released), radius)
-    means = facts.domain.clip(centers + moved)
+    moved, noise = _mean_rows(query, released)
+    means = facts.domain.clip(centers + shrink_together(moved, noise.mean(), radius))
     masses, (_, _, (diagonal,), (upper,)) = at_least(released.values[0]), released.values
     scale, moved = query.step**2 / masses.sum(), means - centers
     scatter = symmetric(diagonal, upper) * scale - (moved.T * masses) @ moved / masses.sum()
@@ -141,7 +139,8 @@ def gaussian_models(setting, facts, space):
     reach = space.reach(TUNED.model_reach, float(leading.sum()))
     query = _moments(facts, space.means, reach, space.axes, "classes")
     released = yield "models", query
-    moves = _bounded(*_mean_rows(query, released), reach)
+    moves, noise = _mean_rows(query, released)
+    moves = drawn_to_zero(moves, noise[:, None], reach**2 / query.width)
     masses, (_, _, diagonals, uppers) = at_least(released.values[0]), released.values
     scales, width = query.step**2 / masses, query.width
     scatters = np.stack([symmetric(*each) for each in zip(diagonals, uppers, strict=True)])
@@ -149,10 +148,11 @@ def gaussian_models(setting, facts, space):
     entries = released.noise_sd[2] * scales
     noise = entries**2 * (width + 1) / (2 * width)  # mean square over a symmetric matrix
     pooled = np.tensordot(setting.class_weights, covariances, 1)
-    apart = _shrunk((covariances - pooled).reshape(len(scales), -1), noise)
-    values, vectors = np.linalg.eigh(pooled + apart.reshape(covariances.shape))
+    apart = shrink_together(covariances - pooled, noise.mean())
+    values, vectors = np.linalg.eigh(pooled + apart)
     expected = (reach / TUNED.model_reach) ** 2 / width
-    values = expected + _bounded(values - expected, noise, width * expected)
+    prior = (width * expected) ** 2 / width
+    values = expected + drawn_to_zero(values - expected, noise[:, None], prior)
     square = (TUNED.least_radius * reach) ** 2
     least = min(TUNED.least_variance * max(np.trace(pooled) / width, square), expected)
     roots = np.sqrt(np.maximum(values, least))[:, :, None] * vectors.transpose(0, 2, 1)
@@ -230,24 +230,6 @@ def _mean_rows(query, released):
     """Mean of the rows of every class about its center, and its noise per coordinate."""
     scale = query.step / at_least(released.values[0])
     return released.values[1] * scale[:, None], (released.noise_sd[1] * scale) ** 2
-
-
-def _shrunk(moves, noise, reach=np.inf):
-    """Draw rows to zero by one factor: the share of their mean square that is not noise.
-
-    True rows are no longer than `reach`; the widest prior is that of a uniform row in a box with
-    this half diagonal.
-    """
-    noise = float(noise.mean())
-    prior = max(float((moves**2).mean()) - noise, 0.0)
-    prior = min(prior, reach**2 / (3.0 * moves.shape[-1]))
-    return moves * (prior / max(prior + noise, 1e-300))
-
-
-def _bounded(rows, noise, reach):
-    """Draw each row to zero by its noise, under the widest normal prior for rows of that length."""
-    prior = reach**2 / rows.shape[-1]
-    return rows * (prior / (prior + noise + 1e-300))[:, None]
 
 
 def _without_noise(values, edge):

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ...transport import DiscreteMeasure
-from .._denoise.shrinkage import shrink_steps
+from .._denoise.shrinkage import shrink_steps, shrink_together
 from .tuning import TUNED
 
 
@@ -118,7 +118,7 @@ def _corrections(cells, released, shares, widths):
     least = TUNED.least_class * abs(masses.sum()) / n_classes
     sizes = np.maximum(np.maximum(masses.sum(axis=1, keepdims=True), least), 1.0)
     expected = np.maximum(sizes * shares, TUNED.hardly * sizes / n_atoms)
-    masses = expected + _trusted(masses - expected, noise[0])
+    masses = expected + shrink_together(masses - expected, noise[0] ** 2)
     masses = np.maximum(masses, TUNED.least_kept * expected)
     heavy = np.maximum(masses, TUNED.least_mass * sizes / n_atoms)
     steps = sums / heavy[..., None] * cells.row_step
@@ -141,9 +141,3 @@ def _profile(measure, labels, origins):
     shares = np.bincount(labels, weights, minlength=len(origins))
     squares = np.bincount(labels, weights * lengths, minlength=len(origins))
     return shares, squares / np.maximum(shares, 1e-12)
-
-
-def _trusted(moves, sd):
-    """Draw numbers to zero by the share of their mean square that is noise."""
-    prior = max(float((moves.astype(float) ** 2).mean()) - sd**2, 0.0)
-    return moves * (prior / max(prior + sd**2, 1e-300))

@@ -18,10 +18,13 @@ class NoisyMeans:
         The centers, after rounding, that rows were compared with.
     read : Readout
         Masses, sums and their noise.
+    least : float, default=None
+        Mass that no cluster is thought to be below; None: what the noise of a mass can hide.
     """
 
     asked: np.ndarray
     read: object
+    least: float | None = None
 
     @cached_property
     def known(self):
@@ -30,8 +33,9 @@ class NoisyMeans:
 
     @cached_property
     def weight(self):
-        """Masses to divide by, none below what its noise can hide."""
-        return np.maximum(self.read.mass, MEANS.sure * self.read.mass_sd)
+        """Masses to divide by, none below the least."""
+        least = MEANS.sure * self.read.mass_sd if self.least is None else self.least
+        return np.maximum(self.read.mass, least)
 
     @cached_property
     def steps(self):
@@ -55,6 +59,27 @@ class NoisyMeans:
 def read_means(released):
     """Return the NoisyMeans of a release of ClippedMeans or ClusterMoments."""
     return NoisyMeans(released.query.used_centers, released.query.read(released))
+
+
+def drawn_to_zero(moves, noise, prior):
+    """Return posterior means under a normal prior about zero; noise and prior are variances."""
+    return moves * (prior / (prior + noise + 1e-300))
+
+
+def shrink_together(moves, noise, reach=np.inf):
+    """Draw rows to zero by the share of their mean square, over all of them, that is not noise.
+
+    Parameters
+    ----------
+    moves : ndarray of shape (..., n_features)
+    noise : float or ndarray that broadcasts against `moves`
+        Variance of the noise of a coordinate.
+    reach : float, default=np.inf
+        Length that no true row exceeds; the widest prior is that of a uniform row in a box with
+        this half diagonal.
+    """
+    prior = max(float((moves**2).mean()) - float(np.mean(noise)), 0.0)
+    return drawn_to_zero(moves, noise, min(prior, reach**2 / (3.0 * moves.shape[-1])))
 
 
 def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
@@ -81,7 +106,7 @@ def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
     for block in [slice(0, width)] if basis is None else _blocks(width):
         prior = _prior_variance((moved[:, block] ** 2).mean(axis=1), noise, mass > 0)
         prior = min(prior, reach**2 / moved[:, block].shape[1])
-        shrunk[:, block] = moved[:, block] * (prior / (prior + noise + 1e-300))[:, None]
+        shrunk[:, block] = drawn_to_zero(moved[:, block], noise[:, None], prior)
     return shrunk if basis is None else shrunk @ basis
 
 
@@ -106,8 +131,7 @@ def shrink_matrices(moves, noise):
             part = moves[:, rows, columns]
             wrong = noise * (1.0 + (rows == columns) / part.shape[1])
             prior = _prior_variance((part**2).mean(axis=(1, 2)), wrong, known)
-            factors = prior / (prior + wrong + 1e-300)
-            shrunk[:, rows, columns] = part * factors[:, None, None]
+            shrunk[:, rows, columns] = drawn_to_zero(part, wrong[:, None, None], prior)
     return shrunk
 
 

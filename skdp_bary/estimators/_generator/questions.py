@@ -12,7 +12,7 @@ from ...summaries.clusters.cell_grams import CellGrams
 from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, digits_of
 from ...summaries.moments.frames import Axes
 from ...summaries.moments.moments import Moments, symmetric
-from .._denoise.shrinkage import positive_part, shrink_steps, unlengthened
+from .._denoise.shrinkage import NoisyMeans, positive_part, shrink_steps, unlengthened
 from .._denoise.weighted_kmeans import weighted_kmeans
 from .images import image_basis, largest_variances, smooth_covariance
 from .mixture import read_mixture
@@ -212,8 +212,8 @@ def first_cells(setting, axes):
 
 def moved_cells(asked, read, size):
     """Return the centers after a round: shrunken steps, small masses taken for larger ones."""
-    mass = np.maximum(read.mass, TUNED.least_mass * size / len(asked))
-    return asked + shrink_steps(read.sums / mass[:, None], (read.sums_sd / mass) ** 2, mass)
+    means = NoisyMeans(asked, read, TUNED.least_mass * size / len(asked))
+    return asked + shrink_steps(means.steps, means.noise, means.weight)
 
 
 def class_frames(facts, centers, axes=None):

@@ -3,8 +3,7 @@ import pytest
 
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.estimators._barycenter.methods import transport_cost
-from skdp_bary.estimators._barycenter.subspace import _bounded, _shrunk, _without_noise
-from skdp_bary.estimators._denoise.shrinkage import shrink_steps
+from skdp_bary.estimators._barycenter.subspace import _without_noise
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
@@ -109,25 +108,6 @@ def test_atoms_stay_in_the_domain_when_noise_is_all_there_is():
         model = make(epsilon=0.05, random_state=1, **settings).fit(X, y)
         assert model.support_.min() >= 0.0 and model.support_.max() <= 1.0
         assert np.isfinite(model.release_cost_) and np.isfinite(model.potentials_).all()
-
-
-def test_noise_alone_does_not_drive_atoms_away():
-    rng = np.random.default_rng(0)
-    for draw in (lambda s: s * rng.standard_normal((6, 5)), lambda s: np.full((6, 5), s)):
-        noise = np.full(6, 1e8)
-        for rows in (
-            _shrunk(draw(3e4), noise, 1.0),
-            _bounded(draw(3e4), noise, 1.0),
-            shrink_steps(draw(3e4), noise, np.ones(6), reach=1.0),
-        ):
-            assert np.linalg.norm(rows, axis=1).max() < 1e-2
-    exact = draw(0.3)
-    for rows in (
-        _shrunk(exact, np.full(6, 1e-12), 1.0),
-        _bounded(exact, np.full(6, 1e-12), 1.0),
-        shrink_steps(exact, np.full(6, 1e-12), np.ones(6), reach=1.0),
-    ):
-        np.testing.assert_allclose(rows, exact, rtol=1e-6)
 
 
 def test_eigenvalues_are_read_without_the_noise():

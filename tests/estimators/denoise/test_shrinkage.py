@@ -1,8 +1,14 @@
 """Shrinkage: nothing is lost without noise, and noise alone shrinks to nothing."""
 
 import numpy as np
+import pytest
 
-from skdp_bary.estimators._denoise.shrinkage import NoisyMeans, shrink_rows, shrink_steps
+from skdp_bary.estimators._denoise.shrinkage import (
+    NoisyMeans,
+    shrink_rows,
+    shrink_steps,
+    shrink_together,
+)
 from skdp_bary.summaries.clusters.cluster_sums import Readout
 
 
@@ -49,3 +55,32 @@ def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
     np.testing.assert_array_equal(means.of_known(means.steps), [[0.5, 0.0], [0, 0], [0, 0]])
     shrunk = means.shrunk()
     assert 0.48 < shrunk[0, 0] < 0.5 and not shrunk[1:].any()
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_noise_alone_moves_nothing_far(equal):
+    rng = np.random.default_rng(0)
+    rows = np.full((6, 5), 3e4) if equal else 3e4 * rng.standard_normal((6, 5))
+    for shrunk in (
+        shrink_together(rows, 1e8, 1.0),
+        shrink_together(rows, np.full((6, 1), 1e8), 1.0),
+        shrink_steps(rows, np.full(6, 1e8), np.ones(6), reach=1.0),
+    ):
+        assert np.linalg.norm(shrunk, axis=1).max() < 1e-2
+
+
+def test_rows_without_noise_stay_below_their_reach():
+    exact = np.full((6, 5), 0.2)
+    for shrunk in (
+        shrink_together(exact, 1e-12, 1.0),
+        shrink_steps(exact, np.full(6, 1e-12), np.ones(6), reach=1.0),
+    ):
+        np.testing.assert_allclose(shrunk, exact, rtol=1e-6)
+
+
+def test_rows_together_are_shrunk_by_the_share_of_noise():
+    rows = np.random.default_rng(0).standard_normal((500, 3))
+    np.testing.assert_allclose(shrink_together(rows, 0.0), rows)
+    signal = (rows**2).mean() - 0.25
+    expected = rows * signal / (signal + 0.25)
+    np.testing.assert_allclose(shrink_together(rows, 0.25), expected)

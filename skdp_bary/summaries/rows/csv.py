@@ -124,13 +124,17 @@ def _normal(block, path):
         raise _error(path, "has a NUL byte: it is binary, compressed or no UTF-8")
     if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
         raise _error(path, "has a byte order mark within, as glued files have")
-    if b'"' in block and not _quotes_are_whole(block):
-        raise _error(
-            path,
-            "has a line with a quote that is not closed in it, or that stands within a cell: a "
-            "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
-        )
+    if b'"' in block and not _quotes_stand_at_ends(block):
+        raise _stray_quote(path)
     return block
+
+
+def _stray_quote(path):
+    return _error(
+        path,
+        "has a line with a quote that is not closed in it, or that stands within a cell: a "
+        "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
+    )
 
 
 def _error(path, what):
@@ -156,21 +160,23 @@ def _text_of(line, path):
         raise ValueError(f"The column names of {path} are not encoded in UTF-8.") from None
 
 
-def _quotes_are_whole(block):
-    """Whether in every line the first quote begins a cell, the second ends it, and so on.
+def _quotes_stand_at_ends(block):
+    """Whether the first quote begins a cell, the second ends it, and so on.
 
-    A doubled quote ends and begins again, so both may also stand beside a quote.
+    A doubled quote ends and begins again, so both may also stand beside a quote. That no line break
+    stands between the two is left to Arrow: it leaves out the end of a line that it sees within
+    quotes, and then finds fewer lines than there are.
     """
     data = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
-    up_to_here = np.searchsorted(quotes, np.flatnonzero(data == _END))
-    if (up_to_here % 2).any():
+    if len(quotes) % 2:
         return False
-    opening, closing = quotes[::2], quotes[1::2]  # every line has an even number of them
-    edges = np.zeros(256, dtype=bool)
-    edges[[_COMMA, _END, _QUOTE]] = True
-    before = edges[data[opening - 1]] | (opening == 0)
-    return bool(before.all() and edges[data[closing + 1]].all())
+    before = data[quotes[::2] - 1]  # of a quote that begins the block this is its last line end
+    return _all_edges(before) and _all_edges(data[quotes[1::2] + 1])
+
+
+def _all_edges(found):
+    return bool(((found == _COMMA) | (found == _END) | (found == _QUOTE)).all())
 
 
 class _Parser:
@@ -192,8 +198,9 @@ class _Parser:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
             raise self._reason(block) from None  # Arrow's own message quotes the line
+        # No line end within quotes: every line was read from its own beginning to its own end.
         if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _END):
-            raise RuntimeError("Arrow and this package disagree about where lines end.")
+            raise _stray_quote(self._path)
         X = np.empty((table.num_rows, len(self._numbers)))
         for place, (key, name) in enumerate(self._numbers.items()):
             X[:, place] = finite_numbers(table[key], name, self._path)
@@ -226,6 +233,8 @@ class _Parser:
     def _reason(self, block):
         """Return the error that says what is wrong, by the name of a column and not by values."""
         arrow = self._arrow
+        if any(line.count(b'"') % 2 for line in block.split(b"\n")):
+            return _stray_quote(self._path)
         if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
             return ValueError(f"{self._path} has an empty line.")
         for key, name in self._texts.items():

@@ -36,6 +36,9 @@ _TABLE = Schema(
 )
 
 
+_KNOTS = np.linspace(0.2, 0.8, 5)[:, None].repeat(9, axis=1)  # rows are in [0, 1]
+
+
 def numeric_steps():
     """Steps that take numbers; the last ones are wrapped."""
     return [
@@ -46,10 +49,16 @@ def numeric_steps():
         preprocessing.PolynomialFeatures(3),
         random_projection.SparseRandomProjection(3, density=0.4, random_state=0),
         random_projection.SparseRandomProjection(3, dense_output=True, random_state=0),
-        preprocessing.SplineTransformer(knots=np.linspace(0, 1, 5)[:, None].repeat(9, axis=1)),
+        preprocessing.PolynomialFeatures(2, interaction_only=True, order="F"),
+        *(
+            preprocessing.SplineTransformer(knots=_KNOTS, extrapolation=beyond)
+            for beyond in ("constant", "linear", "continue", "periodic")
+        ),
         SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True),
         DomainScaler((0, 1)),
-        JLTransformer(3, random_state=0),
+        DomainScaler((0.2, 0.3), clip=False),
+        DomainScaler((0.2, 0.9), target="ball"),
+        *(JLTransformer(3, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
         RowByRow(preprocessing.Normalizer()),
         RowByRow(random_projection.GaussianRandomProjection(3, random_state=0)),
         RowByRow(kernel_approximation.RBFSampler(n_components=5, random_state=0)),

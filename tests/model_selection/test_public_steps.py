@@ -35,6 +35,7 @@ from .row_independence import (
     TABLES,
     check_independence,
     images,
+    numeric_steps,
     table_steps,
     trial,
 )
@@ -180,6 +181,19 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
 )
 def test_parameters_that_let_rows_meet_are_named(steps, mend):
     assert mend in fault(*steps)
+
+
+def test_every_step_that_can_be_public_is_tried():
+    """Those that are never public round rows together."""
+    together = {name for name, rule in RULES.items() if rule.fault.__name__ == "_together"}
+    steps = numeric_steps() + table_steps()
+    tried = {type(part).__name__ for step in steps for part in parts(step)}
+    assert set(RULES) - together <= tried | {"FeatureHasher"}  # which takes lists
+
+
+def parts(step):
+    """A step and all steps in it."""
+    return [step] + [v for v in step.get_params().values() if hasattr(v, "fit")]
 
 
 def test_trials_find_no_row_that_moves_another():

@@ -98,22 +98,25 @@ def us_rows(n, folder, rng):
 
 
 def ours(points, weights, atoms, p):
-    """Return processor seconds, cost and relative gap of this package."""
+    """Return processor seconds, cost, relative gap and memory over points of this package."""
     from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 
     start = time.process_time()
-    result = solve_semidiscrete(DiscreteMeasure(points, weights), DiscreteMeasure(atoms), p=p)
-    return time.process_time() - start, result.cost, result.gap / result.cost
+    measure = DiscreteMeasure(points, weights)
+    before = resident()
+    result = solve_semidiscrete(measure, DiscreteMeasure(atoms), p=p)
+    grown = (resident() - before) / points.nbytes
+    return time.process_time() - start, result.cost, result.gap / result.cost, grown
 
 
 def pot(points, weights, atoms, p):
-    """Return processor seconds and cost of POT's network simplex."""
+    """Return processor seconds and cost of POT's network simplex, no gap and no memory."""
     import ot
 
     start = time.process_time()
     costs = ot.dist(points, atoms, metric="sqeuclidean" if p == 2 else "euclidean")
     cost = ot.emd2(weights, np.full(N_ATOMS, 1 / N_ATOMS), costs, numItermax=10**9)
-    return time.process_time() - start, float(cost), 0.0
+    return time.process_time() - start, float(cost), 0.0, None
 
 
 def resident():
@@ -130,9 +133,7 @@ def serve(who, folder):
     for line in sys.stdin:
         shape, n, p = json.loads(line)
         problem = load(shape, n, folder)
-        before = resident()
-        seconds, cost, gap = solve(*problem, p)
-        grown = (resident() - before) / problem[0].nbytes
+        seconds, cost, gap, grown = solve(*problem, p)
         answer = {"seconds": seconds, "cost": cost, "gap": gap, "memory": grown}
         print(json.dumps(answer), flush=True)
 

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
+_ROWS = 2**15  # of a plan at a time
 _ENTRIES = 2**16  # coordinates at a time, which stay near the processor
 
 
@@ -28,6 +29,17 @@ def chosen_cost(points, rows, atoms, labels, p):
         part = slice(start, start + size)
         costs[part] = paired_cost(points[rows[part]], atoms[labels[part]], p)
     return costs
+
+
+def sparse_cost(points, atoms, plan, p):
+    """Return what a plan in compressed rows, one a point, costs."""
+    total = 0.0
+    for start in range(0, len(points), _ROWS):
+        ends = plan.indptr[start : start + _ROWS + 1]
+        rows = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends))
+        here = slice(ends[0], ends[-1])
+        total += float(plan.data[here] @ chosen_cost(points, rows, atoms, plan.indices[here], p))
+    return total
 
 
 def extra_cost(atoms, points, atom, p):

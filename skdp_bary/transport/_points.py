@@ -38,13 +38,6 @@ class OrderedPoints:
     n_origin: int = 0
 
     @cached_property
-    def lifted(self):
-        """Transposed points over a row of ones, of shape (n_features + 1, n_points)."""
-        lifted = np.ones((self.points.shape[1] + 1, len(self.points)))
-        lifted[:-1] = self.points.T
-        return lifted
-
-    @cached_property
     def starts(self):
         """Where each block starts, and the end."""
         size = int(np.clip(len(self.points) // 64, *_BLOCK))
@@ -65,10 +58,6 @@ class OrderedPoints:
         """Half the side lengths of each block's box, of shape (n_blocks, n_features)."""
         return (self._corners[1] - self._corners[0]) / 2
 
-    @cached_property
-    def _cumulated(self):
-        return np.cumsum(self.weights)
-
     @property
     def effective_size(self):
         """Number of points of equal weight that would lie as densely."""
@@ -82,7 +71,7 @@ class OrderedPoints:
         """
         if len(self.points) <= size:
             return self
-        size, cumulated = round(size), self._cumulated
+        size, cumulated = round(size), np.cumsum(self.weights)
         levels = (np.arange(size) + 0.5) * (cumulated[-1] / size)
         found = np.searchsorted(cumulated[:-1], levels)  # so that the last point is the last
         first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
@@ -108,25 +97,32 @@ def order_points(points, weights):
     first[0] = True
     for column in ranked.T:
         first[1:] |= column[1:] != column[:-1]
-    position = np.cumsum(first) - 1
-    inverse = np.empty(len(points), dtype=np.intp)
-    inverse[order] = position
+    inverse = np.empty(len(points), dtype=index_type(len(points)))
     if first.all():
         distinct, masses = ranked, weights[order]
+        inverse[order] = np.arange(len(points), dtype=inverse.dtype)
     else:
+        position = np.cumsum(first) - 1
         distinct, masses = ranked[first], np.bincount(position, weights[order])
+        inverse[order] = position
     kernel = kernel_for(len(distinct))
     return OrderedPoints(distinct, masses / masses.sum(), kernel, len(distinct)), inverse
+
+
+def index_type(size):
+    """Return the shortest integer type that can count that far."""
+    return np.int32 if size < 2**31 else np.int64
 
 
 def _curve_keys(points):
     axes = _leading_coordinates(points)
     low, span = axes.min(axis=0), np.ptp(axes, axis=0)
-    cells = (axes - low) * ((2**_AXIS_BITS - 1) / np.where(span > 0, span, 1.0))
+    steps = (2**_AXIS_BITS - 1) / np.where(span > 0, span, 1.0)
     spread = _spread_bits(axes.shape[1])
     keys = np.zeros(len(points), dtype=np.uint64)
-    for axis, column in enumerate(cells.T.astype(np.intp)):
-        keys |= spread[column] << np.uint64(axis)
+    for axis in range(axes.shape[1]):
+        cells = ((axes[:, axis] - low[axis]) * steps[axis]).astype(np.int16)
+        keys |= (spread << np.uint64(axis))[cells]
     keys <<= np.uint64(_HASH_BITS)
     keys |= _row_hash(points) >> np.uint64(64 - _HASH_BITS)
     return keys

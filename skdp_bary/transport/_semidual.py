@@ -97,11 +97,12 @@ class SemidualProblem:
         matters = self.candidates(potentials, reach)
         if self.p == 2:
             norms = np.einsum("ij,ij->i", self.atoms, self.atoms)
-            slopes = np.column_stack([-2.0 * self.atoms, norms - potentials])
+            slopes, rises = -2.0 * self.atoms, (norms - potentials)[:, None]
         for block, start in enumerate(cloud.starts[:-1]):
             stop, atoms = cloud.starts[block + 1], np.flatnonzero(matters[block])
             if self.p == 2:
-                entries = slopes[atoms] @ cloud.lifted[:, start:stop]
+                entries = slopes[atoms] @ cloud.points[start:stop].T
+                entries += rises[atoms]
             else:
                 entries = pairwise_cost(self.atoms[atoms], cloud.points[start:stop], self.p)
                 entries -= potentials[atoms, None]
@@ -114,12 +115,17 @@ class SemidualProblem:
         norms = np.einsum("ij,ij->i", self.atoms, self.atoms)
         return -2.0 * self.atoms @ points.T + (norms - potentials)[:, None]
 
+    def cheapest(self, potentials):
+        """Yield (start, stop, a cheapest atom of every point) of every block."""
+        reach = np.zeros(len(self.cloud.centers))
+        for start, stop, atoms, entries in self.blocks(potentials, reach):
+            yield start, stop, atoms[self.kernel.cheapest(entries)[0]]
+
     def labels(self, potentials):
         """Return a cheapest atom of every point."""
         labels = np.empty(len(self.cloud.points), dtype=np.intp)
-        reach = np.zeros(len(self.cloud.centers))
-        for start, stop, atoms, entries in self.blocks(potentials, reach):
-            labels[start:stop] = atoms[self.kernel.cheapest(entries)[0]]
+        for start, stop, found in self.cheapest(potentials):
+            labels[start:stop] = found
         return labels
 
     def own_costs(self, labels):

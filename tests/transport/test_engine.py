@@ -131,7 +131,7 @@ def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
     assert exact.solve_problem(problem).proven
     assert "_make_windows" in grown
     potentials = np.random.default_rng(0).random(40)
-    assert levels.Level(problem, potentials).solve().proven
+    assert certificate.certify(problem, *levels.Level(problem, potentials).plan()).proven
     assert "_make_items" in grown
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_mean_power, check_measures, check_shares
-from .._costs import paired_cost
+from .._costs import sparse_cost
 
 if TYPE_CHECKING:
     from ...transport._measures import DiscreteMeasure
@@ -82,9 +82,7 @@ def plan_cost(measure: DiscreteMeasure, support: ArrayLike, plan: Any, *, p: flo
     >>> plan_cost(DiscreteMeasure([[0.0], [1.0]]), [[2.0]], csr_array([[0.5], [0.5]]))
     2.5
     """
-    entries = plan.tocoo()
-    points, atoms = measure.support[entries.coords[0]], np.asarray(support)[entries.coords[1]]
-    return float(entries.data @ paired_cost(points, atoms, float(p)))
+    return sparse_cost(measure.support, np.asarray(support), plan.tocsr(), float(p))
 
 
 def geometric_median(points, weights, start, *, tol=1e-10):

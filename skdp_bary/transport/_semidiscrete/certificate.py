@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._costs import chosen_cost, pairwise_cost
+from .._costs import paired_cost, pairwise_cost
 
 UNITS = 2**61  # integer units of the total mass
 _LIGHT = 2**20  # units; lighter points take no part in absorbing the rounding
+_PART = 2**16  # points at a time; their low halves add up exactly in floating point
 _RELATIVE_GAP = 1e-9
 _MISPLACED = 1e-12  # mass; far above rounding, far below any point
 
@@ -47,55 +48,62 @@ class Assignment:
 
 def certify(problem, potentials, labels, split, shares):
     """Return a plan as an Assignment, with cost, dual value and masses computed afresh."""
-    own = problem.own_costs(labels)
-    each = own.copy()
-    if split.size:
-        costs = pairwise_cost(problem.atoms, problem.cloud.points[split], problem.p)
-        each[split] = np.einsum("ji,ji->i", shares, costs)
+    cloud = problem.cloud
+    whole, dual = _sums(problem, potentials, labels)
+    costs = pairwise_cost(problem.atoms, cloud.points[split], problem.p)
+    more = np.einsum("ji,ji->i", shares, costs) - costs[labels[split], np.arange(len(split))]
     return Assignment(
         potentials=potentials,
         labels=labels,
         split=split,
         shares=shares,
-        cost=float(problem.cloud.weights @ each),
-        dual=exact_dual(problem, potentials, labels, own),
+        cost=float(whole + cloud.weights[split] @ more),
+        dual=float(dual + problem.target @ potentials),
         misplaced=misplaced(problem, labels, split, shares),
     )
 
 
-def exact_dual(problem, potentials, labels, own):
-    """Evaluate the semi-dual at the cheapest atoms, found afresh for every point.
+def _sums(problem, potentials, labels):
+    """Return what points cost at their labels, and less potential at a cheapest atom found afresh.
 
-    `own` are the costs at `labels`, which serve where the cheapest atom is the same.
+    Block by block, so that nothing as long as the points is made.
     """
-    cloud, lowest = problem.cloud, problem.labels(potentials)
-    other = np.flatnonzero(lowest != labels)
-    costs = own.copy()
-    costs[other] = chosen_cost(cloud.points, other, problem.atoms, lowest[other], problem.p)
-    return float(cloud.weights @ (costs - potentials[lowest]) + problem.target @ potentials)
+    cloud, atoms, own, least = problem.cloud, problem.atoms, 0.0, 0.0
+    for start, stop, lowest in problem.cheapest(potentials):
+        points, weights = cloud.points[start:stop], cloud.weights[start:stop]
+        costs = paired_cost(points, atoms[labels[start:stop]], problem.p)
+        own += weights @ costs
+        other = np.flatnonzero(lowest != labels[start:stop])
+        costs[other] = paired_cost(points[other], atoms[lowest[other]], problem.p)
+        least += weights @ (costs - potentials[lowest])
+    return own, least
 
 
 def misplaced(problem, labels, split, shares):
     """Return the most mass that an atom of a plan has too much or too little."""
     units, target = to_units(problem.cloud.weights), to_units(problem.target)
-    whole = units.copy()
-    whole[split] = 0
-    missing = sum_by_label(labels, whole, len(target)) - target
-    return float(np.abs(missing + shares @ units[split]).max() / UNITS)
+    shared = units[split]
+    units[split] = 0
+    missing = sum_by_label(labels, units, len(target)) - target
+    return float(np.abs(missing + shares @ shared).max() / UNITS)
 
 
 def to_units(weights):
     """Return integer masses with an exact total; all but the lightest absorb the rounding."""
-    units = np.rint(weights * (UNITS / weights.sum())).astype(np.int64)
-    heavy = np.flatnonzero(units >= _LIGHT)
-    each, left = divmod(UNITS - int(units.sum()), len(heavy))
-    units[heavy] += each
-    units[heavy[:left]] += 1
+    units = weights * (UNITS / weights.sum())
+    units = np.rint(units, out=units).astype(np.int64)
+    heavy = units >= _LIGHT
+    each, left = divmod(UNITS - int(units.sum()), np.count_nonzero(heavy))
+    np.add(units, each, out=units, where=heavy)
+    units[np.flatnonzero(heavy)[:left]] += 1
     return units
 
 
 def sum_by_label(labels, units, n_atoms):
     """Sum integers by label, exactly."""
-    low = np.bincount(labels, units & 0x3FFFFFFF, n_atoms)
-    high = np.bincount(labels, units >> 30, n_atoms)
-    return low.astype(np.int64) + (high.astype(np.int64) << 30)
+    sums = np.zeros(n_atoms, dtype=np.int64)
+    for start in range(0, len(units), _PART):
+        part, mine = units[start : start + _PART], labels[start : start + _PART]
+        sums += np.bincount(mine, part & 0x3FFFFFFF, n_atoms).astype(np.int64)
+        sums += np.bincount(mine, part >> 30, n_atoms).astype(np.int64) << 30
+    return sums

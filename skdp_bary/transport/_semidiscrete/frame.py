@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._costs import chosen_cost, pairwise_cost
+from .._costs import pairwise_cost, sparse_cost
 from .._measures import DiscreteMeasure, read_only
-from .._points import OrderedPoints, order_points
+from .._points import OrderedPoints, index_type, order_points
 from .._result import TransportResult
 from .._semidual import SemidualProblem
 from .coincident import fill_in_order
@@ -32,7 +32,9 @@ class Frame:
 
     def inward(self, points):
         """Return the points in the frame."""
-        return (points - self.center) / self.scale
+        found = points - self.center
+        found /= self.scale
+        return found
 
     def outward(self, points):
         """Return points of the frame in the original space."""
@@ -91,7 +93,7 @@ class Prepared:
     @classmethod
     def of(cls, measure, frame):
         """Drop points of zero mass, merge equal ones and put them in order."""
-        rows = np.flatnonzero(measure.weights > 0)
+        rows = np.flatnonzero(measure.weights > 0).astype(index_type(measure.n_points))
         whole = len(rows) == measure.n_points
         points = frame.inward(measure.support if whole else measure.support[rows])
         cloud, inverse = order_points(points, measure.weights[rows])
@@ -106,19 +108,16 @@ class Prepared:
 
     def result(self, atoms, columns, p, solution):
         """Return an exact Assignment as a TransportResult, for all points and atoms given."""
-        weights = self.measure.weights[self.rows] / self.measure.weights[self.rows].sum()
-        shape = (self.measure.n_points, atoms.n_points)
+        weights, shape = self.measure.weights, (self.measure.n_points, atoms.n_points)
         plan = _expand(solution, weights, self.inverse, self.rows, columns, shape)
         support, scale = self.measure.support, self.frame.scale**p
-        masses, sums = plan.sum(axis=0), plan.T @ support
+        masses, sums = np.bincount(plan.indices, plan.data, shape[1]), plan.T @ support
         used = masses > 0
         means = sums / np.where(used, masses, 1.0)[:, None]
         everywhere = np.empty(atoms.n_points)
         everywhere[columns] = solution.potentials * scale
         _extend_potentials(everywhere, columns, support, self.rows, atoms.support, p)
-        entries = plan.tocoo()
-        costs = chosen_cost(support, entries.coords[0], atoms.support, entries.coords[1], p)
-        cost, dual = float(entries.data @ costs), solution.dual * scale
+        cost, dual = sparse_cost(support, atoms.support, plan, p), solution.dual * scale
         if isinstance(self.frame, FlatFrame):  # what cost and dual lack there is the same
             dual = cost - (solution.cost - solution.dual) * scale
         return TransportResult(
@@ -133,23 +132,53 @@ class Prepared:
 
 def _expand(solution, weights, inverse, rows, columns, shape):
     """Return the plan of the points as given; equal points fill the atoms one after another."""
-    position = np.full(len(solution.labels), -1)
+    position = np.full(len(solution.labels), -1, dtype=inverse.dtype)
     position[solution.split] = np.arange(len(solution.split))
     group = position[inverse]
-    whole, shared = np.flatnonzero(group < 0), np.flatnonzero(group >= 0)
-    entries = [(rows[whole], columns[solution.labels[inverse[whole]]], weights[whole])]
-    members = np.bincount(group[shared], minlength=len(solution.split))
-    single = shared[members[group[shared]] == 1]
+    shared = np.flatnonzero(group >= 0)
+    point, atom, mass = _pieces(solution, weights[rows[shared]], group, shared)
+    kind = index_type(len(rows) + len(point))
+    counts = np.bincount(point, minlength=len(shared))
+    ends = np.zeros(shape[0] + 1, dtype=kind)
+    ends[1:][rows] = 1
+    ends[1:][rows[shared]] = counts
+    np.cumsum(ends, out=ends)
+    data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=kind)
+    whole = np.ones(ends[-1], dtype=bool)
+    order = np.argsort(point, kind="stable")
+    place = _ranges(ends[rows[shared]], counts)
+    whole[place] = False
+    data[place], indices[place] = mass[order], columns[atom[order]]
+    alone = group < 0
+    data[whole] = weights[rows[alone]]
+    data /= data.sum()
+    indices[whole] = columns.astype(kind)[solution.labels[inverse[alone]]]
+    return sparse.csr_array((data, indices, ends), shape=shape)
+
+
+def _pieces(solution, weights, group, shared):
+    """Return place, atom and mass of every piece of the points that several atoms share.
+
+    `weights` are those of the shared points, and a place says which of them.
+    """
+    group = group[shared]
+    members = np.bincount(group, minlength=len(solution.split))
+    single = np.flatnonzero(members[group] == 1)
     atom, point = np.nonzero(solution.shares[:, group[single]])
     mass = weights[single[point]] * solution.shares[atom, group[single[point]]]
-    entries.append((rows[single[point]], columns[atom], mass))
+    pieces = [(single[point], atom, mass)]
     for split in np.flatnonzero(members > 1):
-        equal = shared[group[shared] == split]
+        equal = np.flatnonzero(group == split)
         atoms = np.flatnonzero(solution.shares[:, split])
         point, atom, mass = fill_in_order(weights[equal], solution.shares[atoms, split])
-        entries.append((rows[equal[point]], columns[atoms[atom]], mass))
-    row, column, mass = (np.concatenate(part) for part in zip(*entries, strict=True))
-    return sparse.csr_array((mass, (row, column)), shape=shape)
+        pieces.append((equal[point], atoms[atom], mass))
+    return tuple(np.concatenate(part) for part in zip(*pieces, strict=True))
+
+
+def _ranges(starts, lengths):
+    """Return the integers of several ranges, one range after another."""
+    before = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def _extend_potentials(potentials, columns, points, rows, atoms, p):

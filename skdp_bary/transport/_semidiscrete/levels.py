@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from .balancing import Balancing
-from .certificate import certify, sum_by_label, to_units
+from .certificate import UNITS, certify, sum_by_label, to_units
 from .labels import prepare
 from .plan import read_plan
 
@@ -19,12 +19,13 @@ def solve_levels(problem, potentials):
     if potentials is not None:
         level = Level(problem, potentials)
         if level.misplaced <= _CLOSE:
-            return level.solve()
+            return certify(problem, *level.plan())
     potentials = np.zeros(len(problem.target))
     for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
         sample = replace(problem, cloud=problem.cloud.coarse(size))
         potentials = Level(sample, potentials).balanced().edges.potentials
-    return Level(problem, potentials).solve()
+    # What the level holds is let go before the certificate is made.
+    return certify(problem, *Level(problem, potentials).plan())
 
 
 def sample_sizes(n_points, n_atoms):
@@ -44,25 +45,23 @@ class Level:
         self.potentials = potentials
         self.points = prepare(problem.cloud.points)
         self.labels = self.points.labels(problem.atoms, potentials, problem.p)
-        self.units = to_units(problem.cloud.weights)
-        held = sum_by_label(self.labels, self.units, len(problem.target))
+        held = sum_by_label(self.labels, to_units(problem.cloud.weights), len(problem.target))
         self.excess = held - to_units(problem.target)
 
     @property
     def misplaced(self):
         """Mass that has to move when every point goes to its label whole."""
-        return float(np.abs(self.excess).sum() / (2.0 * self.units.sum()))
+        return float(np.abs(self.excess).sum() / (2.0 * UNITS))
 
     def balanced(self):
         """Return a Balancing in which every atom has its share."""
         problem = self.problem
         cells = self.points.cells(self.labels, problem.atoms, problem.p)
-        found = Balancing(cells, self.units, self.excess, self.potentials)
+        found = Balancing(cells, to_units(problem.cloud.weights), self.excess, self.potentials)
         found.run(self.points.points, problem.atoms, problem.p)
         return found
 
-    def solve(self):
-        """Return the certified Assignment."""
+    def plan(self):
+        """Return potentials, labels of all points, the split points, and the shares of these."""
         found = self.balanced()
-        labels, split, shares = read_plan(self.problem, found)
-        return certify(self.problem, found.edges.potentials, labels, split, shares)
+        return found.edges.potentials, *read_plan(self.problem, found)

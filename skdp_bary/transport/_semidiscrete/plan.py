@@ -9,10 +9,10 @@ def read_plan(problem, balanced):
     """Return labels of all points, the split points, and the shares of these."""
     found, n_items = balanced.items, balanced.n_items
     n_points, n_atoms = len(problem.cloud.points), len(problem.target)
-    labels = np.empty(n_points, dtype=np.intp)
+    labels = np.empty(n_points, dtype=np.int32)
     labels[found.rows[:n_points]] = found.owners[:n_points]
     # Only points with a second item can have moved.
-    moved = np.flatnonzero(found.ring[:n_points] != np.arange(n_points))
+    moved = np.flatnonzero(found.ring[:n_points] != np.arange(n_points, dtype=np.int32))
     items = np.append(moved, np.arange(n_points, n_items))
     items = items[found.units[items] > 0]
     rows, owners, units = found.rows[items], found.owners[items].copy(), found.units[items]

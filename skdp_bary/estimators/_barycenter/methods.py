@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...summaries.asking.mapped import Mapped
 from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ...transport._tree.haar import prune
 from .._denoise.trees import cell_support
+from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
 from .tuning import TUNED
 
 
@@ -193,11 +194,23 @@ def advise(setting):
     )
     if level >= 1.0:
         return f"{text}."
-    remedy = "" if setting.delta > 0 else ", delta > 0"
+    remedy = cheapest(
+        _remedies(setting), lambda reached: reached >= 1.0, rounded_up(setting.n_hint / level)
+    )
     return (
         f"{text}: the barycenter can be mostly noise, and no better than the center of the bounds. "
-        f"More persons, a larger epsilon{remedy} or fewer features (n_components) would help."
+        f"{remedy}"
     )
+
+
+def _remedies(setting):
+    """Yield what could be changed, from the cheapest on, and the signal that it reaches."""
+    if setting.delta == 0:
+        delta = proposed_delta(setting.delta)
+        yield f"delta={delta:g}", signal_level(replace(setting, delta=delta))
+    for width in projections(setting.n_features):
+        reached = signal_level(replace(setting, n_features=width))
+        yield f"JLTransformer(n_components={width}) before it, with its output_bounds_", reached
 
 
 def ask_trees(tree_method, facts, domain, n_atoms, components=None):

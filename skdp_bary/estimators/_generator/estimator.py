@@ -26,6 +26,7 @@ from .._base import BasePrivateEstimator
 from .._denoise.shrinkage import positive_part
 from .._face.classes import named_or_found_classes
 from .._face.frames import as_dataframe
+from .._face.remedies import cheapest, projections, rounded_up
 from .plan import GeneratorSetting, shares
 from .questions import questions
 
@@ -271,10 +272,16 @@ class PrivateGenerator(BasePrivateEstimator):
         )
         if moved <= _NOISY:
             return text + f"Up to {_NOISY} classes are mostly signal."
-        return text + (
-            f"Above {_NOISY} classes can be mostly noise: that takes more rows, fewer classes or a "
-            "larger epsilon."
-        )
+        remedies = [
+            (
+                f"JLTransformer(n_components={width}) before it, with its output_bounds_",
+                moved * math.sqrt(width / n_features),
+            )
+            for width in projections(n_features)
+        ]
+        more = rounded_up(self.n_hint * moved / _NOISY)
+        found = cheapest(remedies, lambda reached: reached <= _NOISY, more)
+        return text + f"Above {_NOISY} classes can be mostly noise. {found}"
 
     @property
     def covariances_(self) -> Any:

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
+from .._face.remedies import cheapest, projections, rounded_up
 
 NOISY = 0.1  # noise level above which centers can be mostly noise
 _MASS_SHARE = 0.3  # of the precision that the counts of a round get beside its sums
@@ -31,6 +32,9 @@ class NoiseLevel:
         Largest number of clusters whose level is at most 0.1; 0 when one cluster is above.
     delta : float
         Failure probability of the Gaussian noise.
+    remedy : str, default=""
+        The cheapest change of parameters that brings the level to 0.1, in words, and the level that
+        it reaches.
     """
 
     current: float
@@ -38,6 +42,7 @@ class NoiseLevel:
     gaussian: float
     most_clusters: int
     delta: float
+    remedy: str = ""
 
     def __str__(self):
         text = (
@@ -46,7 +51,10 @@ class NoiseLevel:
         )
         if self.current <= NOISY:
             return text + "Below 0.1, most of a center is signal."
-        text += f"Above {NOISY} the centers can be mostly noise. " + self._fewer_clusters()
+        text += f"Above {NOISY} the centers can be mostly noise. "
+        if self.remedy:
+            return text + self.remedy
+        text += self._fewer_clusters()
         if self.gaussian <= min(NOISY, self.current / 4.0):
             text += f" With delta={self.delta:g} it is below {NOISY}."
         return text
@@ -73,7 +81,43 @@ def noise_level(estimator, n_features, n_rows):
         levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
     current = levels[1] if estimator.delta > 0 else levels[0]
     most = int(estimator.n_clusters * math.sqrt(NOISY / current))
-    return NoiseLevel(current, *levels, most, delta)
+    remedy = ""
+    if current > NOISY:
+        more = rounded_up(n_rows * math.sqrt(current / NOISY))
+        tries = _remedies(estimator, n_features, n_rows, relation, most, levels[1])
+        remedy = cheapest(tries, lambda level: level <= NOISY, more)
+    return NoiseLevel(current, *levels, most, delta, remedy)
+
+
+def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
+    """Yield what could be changed, from the cheapest on, and the level that it reaches."""
+    if estimator.delta == 0:
+        yield f"delta={_DELTA:g}", gaussian
+    bare = clone(estimator).set_params(accountant=None, neighbors=relation)
+    for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
+        fewer = clone(bare).set_params(max_iter=rounds)
+        yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
+    for width in projections(n_features):
+        yield (
+            f"JLTransformer(n_components={width}) before it, with its output_bounds_",
+            _level(bare, width, n_rows),
+        )
+    if most >= 1:
+        reached = _level(clone(bare).set_params(n_clusters=most), n_features, n_rows)
+        yield f"n_clusters={most}", reached
+
+
+def _rounds(estimator, n_features):
+    """Number of rounds that a fit makes."""
+    steps = estimator.privacy_plan(n_features).steps
+    return sum(step.name.startswith("round") for step in steps)
+
+
+def _level(estimator, n_features, n_rows):
+    plan = estimator.privacy_plan(n_features)
+    return level_of(
+        plan.steps[-1].mechanism, plan.relation, estimator.n_clusters, n_features, n_rows
+    )
 
 
 def level_of(mechanism, relation, n_clusters, n_features, n_rows):

@@ -1,0 +1,65 @@
+"""Advice about noise names what is cheapest, and doing it reaches the number that it names."""
+
+import re
+
+import pytest
+
+from skdp_bary import PrivateGenerator, PrivateKMeans, PrivateWassersteinBarycenter
+from skdp_bary.estimators._face.remedies import cheapest, projections, rounded_up
+
+D = 64
+
+
+def kmeans(**settings):
+    return PrivateKMeans(**({"n_clusters": 10, "bounds": (0, 1), "n_hint": 5000} | settings))
+
+
+def test_the_first_that_is_enough_is_named():
+    tries = [("a", 3.0), ("b", 0.0521), ("c", 0.01)]
+    assert cheapest(tries, lambda x: x < 0.1, "9 persons") == (
+        "The cheapest remedy is b, which reaches 0.052."
+    )
+    assert cheapest(tries, lambda x: x < 0, "9 persons").startswith("The cheapest remedy is 9 pers")
+    assert projections(64) == [32, 16, 8, 4] and projections(2) == []
+    assert [rounded_up(n) for n in (7.2, 1234.0)] == ["8 persons", "1,300 persons"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({}, r"delta=1e-06"),
+        ({"delta": 1e-6, "n_clusters": 20, "max_iter": 16}, r"max_iter=\d"),
+        ({"delta": 1e-6, "n_hint": 600, "max_iter": 1}, r"JLTransformer\(n_components=(\d+)\)"),
+        ({"n_hint": 100}, r"JLTransformer|persons"),
+    ],
+)
+def test_k_means_reaches_what_is_said(settings, remedy):
+    level = kmeans(**settings).noise_level(D)
+    assert level.current > 0.1
+    assert re.search(remedy, level.remedy)
+    mended = dict(re.findall(r"is (delta|max_iter|n_clusters)=([\d.e-]+),", level.remedy))
+    width = re.search(r"n_components=(\d+)", level.remedy)
+    said = re.search(r"reaches ([\d.e-]+)\.", level.remedy)
+    if said:
+        numbers = {
+            name: float(text) if name == "delta" else int(text) for name, text in mended.items()
+        }
+        again = kmeans(**settings | numbers).noise_level(int(width[1]) if width else D)
+        assert again.current <= 0.1
+        assert again.current == pytest.approx(float(said[1]), rel=0.05)
+    assert level.remedy in str(level)
+
+
+def test_rows_are_the_remedy_where_nothing_else_is_enough():
+    level = kmeans(n_hint=30, n_clusters=100, epsilon=0.01).noise_level(D)
+    (persons,) = re.findall(r"([\d,]+) persons", level.remedy)
+    many = int(persons.replace(",", ""))
+    enough = kmeans(n_hint=many, n_clusters=100, epsilon=0.01).noise_level(D)
+    assert enough.current <= 0.1
+
+
+def test_barycenters_and_generators_name_a_remedy():
+    few = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=300).privacy_advice(60)
+    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", few)
+    many = PrivateGenerator(bounds=(0, 1), n_hint=300).privacy_advice(200)
+    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", many)

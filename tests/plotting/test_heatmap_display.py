@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.geometry import Box
 from skdp_bary.plotting import HeatmapDisplay
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWar
 @pytest.fixture(scope="module")
 def fitted():
     X = np.tile([7.0, 21.0], (300, 1))
-    bounds = ((0.0, 20.0), (8.0, 24.0))
+    bounds = Box([0.0, 20.0], [8.0, 24.0])
     return PrivateEMDHeatmap(5.0, bounds=bounds, resolution=32, random_state=0).fit(X)
 
 

@@ -108,9 +108,9 @@ def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
 
 
 def _rounds(estimator, n_features):
-    """Number of rounds that a fit makes."""
-    steps = estimator.privacy_plan(n_features).steps
-    return sum(step.name.startswith("round") for step in steps)
+    """Return a number of rounds that a fit does not exceed: each is a step of its plan."""
+    n_steps = len(estimator.privacy_plan(n_features).steps)
+    return n_steps if estimator.max_iter == "auto" else min(estimator.max_iter, n_steps)
 
 
 def _level(estimator, n_features, n_rows):

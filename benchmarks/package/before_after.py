@@ -21,6 +21,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 REPEATS = 3
+DRAWS = 50_000
 
 
 def crowd(n):
@@ -40,8 +41,23 @@ def heatmap(n):
     return X.nbytes, lambda: model.fit(X)
 
 
+def draws(law):
+    """Return a case of drawing noise: its n is the logarithm of the scale."""
+
+    def prepare(n):
+        from skdp_bary.privacy.noise.sampler import noise_generator
+
+        draw = getattr(noise_generator(), law)
+        draw(2.0**27, 3 * DRAWS)  # makes the tables, and memory is at hand
+        return 8 * DRAWS, lambda: draw(2.0**n, DRAWS)
+
+    return prepare
+
+
 CASES = {
     "heatmap": (heatmap, (10**5, 10**6)),
+    "discrete_laplace": (draws("discrete_laplace"), (20, 30, 36, 45)),
+    "rounded_gaussian": (draws("rounded_gaussian"), (20, 30, 36, 45)),
 }
 
 

@@ -1,22 +1,23 @@
 """Exact integer noise: the only source of randomness for noise.
 
 Every draw is what inverse-CDF sampling in infinite precision would give. A draw takes 64 random
-bits, which pin the tail probability to an interval; float64 decides when the whole interval,
-widened by a bound on the error of the float functions, falls on one integer, and high-precision
-arithmetic with more bits decides otherwise. Nothing is truncated and no value is rejected because
-of its size.
+bits, which pin the tail probability to an interval; float64, at large scales in pairs, decides
+when the whole interval, widened by a bound on the error of the floats, falls on one integer, and
+high-precision arithmetic with more bits decides otherwise. Nothing is truncated and no value is
+rejected because of its size.
 """
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._checks import check_integer, check_real
+from .large import LEAST_SCALE, gaussian_magnitudes, laplace_magnitudes
 
-# Float64 decides all but one draw in 2**(43 - log2(scale) - log2(log(1 / tail))); above 2**40 most
-# draws take the slow path. Magnitudes stay below 2**62, short of twenty words of zeros in a row.
+# Floats leave fewer than one draw in 2**13 undecided at scales up to 2**45, mostly because the 64
+# bits of a word do, and one in 2**7 at 2**52. Magnitudes stay below 2**62, short of twenty words of
+# zeros in a row.
 MAX_SCALE = 2.0**52
 MAX_UTILITY = 1 << 62
 _BLOCK = 1 << 16
@@ -144,6 +145,8 @@ class NoiseSource:
         words = self._words(count)
         negative = (words & np.uint64(1)).astype(bool)
         key = words >> np.uint64(1)
+        if scale >= LEAST_SCALE:
+            return self._large(laplace_magnitudes, key, 63, _LaplaceLaw(scale)), negative
         tail = np.maximum(key.astype(np.float64), 1.0)
         # floor(-scale * log(u)) with u between key and key + 1 in units of 2**-63
         value = np.log(tail * 2.0**-63) * -scale
@@ -159,6 +162,9 @@ class NoiseSource:
         words = self._words(count)
         negative = (words & np.uint64(1)).astype(bool)
         key = words >> np.uint64(1)
+        if sigma >= LEAST_SCALE:
+            result = self._large(gaussian_magnitudes, key, 64, _GaussianLaw(sigma))
+            return np.where(negative, -result, result)
         tail = np.maximum(key.astype(np.float64), 1.0)
         score = -ndtri((tail + 0.5) * 2.0**-64)
         # |d score / d p| = 1 / density, and density >= p * max(score, 0.4) for p <= 1/2
@@ -172,12 +178,18 @@ class NoiseSource:
             result[i] = self._decide(int(key[i]), 64, _GaussianLaw(sigma))
         return np.where(negative, -result, result)
 
+    def _large(self, magnitudes, key, digits, law):
+        doubt = max(1.0, self._function_error / _FUNCTION_ERROR)
+        result, unsure = magnitudes(key.view(np.int64), law.scale, doubt)
+        for i in unsure:
+            result[i] = self._decide(int(key[i]), digits, law)
+        return result
+
     def _decide(self, key, digits, law):
         """Return the integer of a draw whose tail lies in [key, key + 1] * 2**-digits."""
         while True:
             if key:  # a tail that may be zero has no upper bound
-                low = law.bounds(Fraction(key + 1, 1 << digits), digits)[0]
-                high = law.bounds(Fraction(key, 1 << digits), digits)[1]
+                low, high = law.bounds(key, digits)
                 if low == high:
                     return low
             key = (key << _WORD) | int(self._words(1)[0])
@@ -210,26 +222,31 @@ class _LaplaceLaw:
     def __init__(self, scale):
         self.scale = scale
 
-    def bounds(self, tail, digits):
+    def bounds(self, key, digits):
+        """Return the integers of the ends of a tail in [key, key + 1] * 2**-digits."""
         import mpmath
 
         with mpmath.workprec(digits + 64):
-            value = -mpmath.mpf(self.scale) * mpmath.log(_as_mpf(tail))
-            return _widen(value, self.scale, digits)
+            scale = mpmath.mpf(self.scale)
+            value = -scale * mpmath.log(mpmath.ldexp(key, -digits))
+            return _widen(value, scale / key, scale, digits)  # log(1 + 1/key) < 1/key
 
 
 class _GaussianLaw:
     """Magnitude of the rounded Gaussian plus one half: ``sigma * quantile + 1/2``."""
 
-    def __init__(self, sigma):
-        self.sigma = sigma
+    def __init__(self, scale):
+        self.scale = scale
 
-    def bounds(self, tail, digits):
+    def bounds(self, key, digits):
+        """Return the integers of the ends of a tail in [key, key + 1] * 2**-digits."""
         import mpmath
 
         with mpmath.workprec(digits + 64):
-            score = _upper_quantile(_as_mpf(tail))
-            return _widen(mpmath.mpf(self.sigma) * score + mpmath.mpf(0.5), self.sigma, digits)
+            score, scale = _upper_quantile(mpmath.ldexp(key, -digits)), mpmath.mpf(self.scale)
+            density = mpmath.npdf(score)  # and no less from here to zero
+            step = mpmath.ldexp(1, -digits) / density
+            return _widen(scale * score + mpmath.mpf(0.5), scale * step, scale, digits)
 
 
 def _upper_quantile(tail):
@@ -247,18 +264,12 @@ def _upper_quantile(tail):
     raise ArithmeticError(f"The Gaussian quantile at {tail} did not converge.")
 
 
-def _as_mpf(fraction):
-    import mpmath
-
-    return mpmath.mpf(fraction.numerator) / mpmath.mpf(fraction.denominator)
-
-
-def _widen(value, scale, digits):
+def _widen(value, width, scale, digits):
     import mpmath
 
     # the 64 further digits of the working precision leave errors of a few (value + scale) 2**-64
     slack = (abs(value) + scale + 1) * mpmath.ldexp(1, -digits - 16)
-    return int(mpmath.floor(value - slack)), int(mpmath.floor(value + slack))
+    return int(mpmath.floor(value - width - slack)), int(mpmath.floor(value + slack))
 
 
 def _locate(weights, low, high):

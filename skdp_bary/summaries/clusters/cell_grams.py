@@ -11,7 +11,7 @@ from ..moments.moments import second_moment, symmetric
 from ..rows.persons import Chunk
 from .cluster_sums import ClusterQuery
 
-# Matrices have many entries, and noise on a scale above 2**32 is slow to draw exactly.
+# Matrices have many entries, whose noise is drawn fastest at scales up to 2**40 or so.
 _BITS = {1: 13}  # digits of a row that is a person
 _SHARED_BITS = 10  # ... and where rows have masses
 _MASS_BITS = 12  # of which so many digits count

@@ -171,7 +171,9 @@ def boundary_key(law, scale, magnitude):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [0.3, 5.3, 2.0**16, 2.0**31 + 0.1, 2.0**45])
+@pytest.mark.parametrize(
+    "scale", [0.3, 5.3, 2.0**16, 2.0**26, 2.0**31 + 0.1, 1.37 * 2.0**36, 2.0**45, MAX_SCALE]
+)
 def test_draws_next_to_a_boundary_are_those_of_infinite_precision(law, scale):
     """The keys on which a float interval that is too narrow would go wrong."""
     digits = {"discrete_laplace": 63, "rounded_gaussian": 64}[law]
@@ -190,7 +192,7 @@ def test_draws_next_to_a_boundary_are_those_of_infinite_precision(law, scale):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [0.7, 40.0, 2.0**30])
+@pytest.mark.parametrize("scale", [0.7, 40.0, 2.0**30, 0.1 * 2.0**40, 0.7 * 2.0**46])
 def test_random_draws_are_those_of_infinite_precision(law, scale):
     rng = np.random.default_rng(1)
     digits = {"discrete_laplace": 63, "rounded_gaussian": 64}[law]
@@ -231,6 +233,9 @@ def test_more_doubt_about_the_floats_changes_no_value(law):
     assert (usual == forced).all()
     wider = getattr(philox(2, function_error=1e-4), law)(30.0, 20_000)
     assert (getattr(philox(2), law)(30.0, 20_000) == wider).all()
+    for scale in (1.2 * 2.0**30, 2.0**44, MAX_SCALE):
+        usual = getattr(philox(2), law)(scale, 100)
+        assert (getattr(philox(2, function_error=1e12), law)(scale, 100) == usual).all()
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -242,6 +247,10 @@ def test_float_decides_nearly_everything_at_usual_scales(law, monkeypatch):
     )
     getattr(philox(4), law)(1e4, 200_000)
     assert len(counted) <= 2
+    getattr(philox(4), law)(2.0**36, 200_000)
+    assert len(counted) <= 5
+    getattr(philox(4), law)(2.0**45, 200_000)
+    assert len(counted) <= 40
 
 
 @pytest.mark.parametrize("law", LAWS)

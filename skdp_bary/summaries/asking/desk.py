@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..._threads import one_blas_thread
 from ...exceptions import PlanError
 from ...privacy.accounting.plans import divided_anew
-from ...privacy.noise.sampler import noise_generator
+from ...privacy.noise.sampler import NoiseSource, noise_generator
 from .counting import collect
 from .query import Sketch
 from .release import release, require_noise
@@ -153,6 +153,10 @@ class Desk:
         return [step.name for step in self.plan.steps]
 
 
+class RehearsalNoise(NoiseSource):
+    """Noise of answers about nobody, which audits do not count among the draws of a fit."""
+
+
 class Rehearsal(Desk):
     """A desk without rows and without a budget, whose answers are noise about nobody.
 
@@ -165,8 +169,7 @@ class Rehearsal(Desk):
     """
 
     def __init__(self, plan):
-        super().__init__(None, plan, noise_generator(0), None)
-        self._noise.about_nobody = True  # for audits, which count the draws of fits
+        super().__init__(None, plan, RehearsalNoise(noise_generator(0).words, seeded=True), None)
 
     def ask(self, name, query):
         """Return a release of the next step, about no rows."""

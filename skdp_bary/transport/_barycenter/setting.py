@@ -7,7 +7,7 @@ import numpy as np
 from .._checks import check_count, check_mean_power, check_measures, check_points, check_shares
 from .._measures import DiscreteMeasure
 from .._result import BarycenterResult
-from .._semidiscrete.frame import Frame, Prepared
+from .._semidiscrete.frame import Prepared, UnitFrame
 from .search import Iterate
 from .starts import balanced_split
 
@@ -24,7 +24,7 @@ class Setting:
     shares : ndarray of shape (n_measures,)
     target : ndarray of shape (n_atoms,)
     p : float
-    frame : Frame
+    frame : UnitFrame
         Of all measures together.
     init : ndarray of shape (n_atoms, n_features) or None
         In the frame.
@@ -34,7 +34,7 @@ class Setting:
     shares: np.ndarray
     target: np.ndarray
     p: float
-    frame: Frame
+    frame: UnitFrame
     init: np.ndarray
 
     @classmethod
@@ -43,7 +43,7 @@ class Setting:
         measures, p = check_measures(measures), check_mean_power(p)
         target = check_shares(atom_weights, check_count(n_atoms, "n_atoms"), "atom_weights")
         shares = check_shares(measure_weights, len(measures), "measure_weights")
-        frame = Frame.of(np.concatenate([measure.support for measure in measures]))
+        frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:
             init = check_points(init, (n_atoms, measures[0].n_features), "init")
             init = frame.inward(init)

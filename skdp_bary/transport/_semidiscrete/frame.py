@@ -17,7 +17,7 @@ _FLAT = 1e-15  # of the longest direction of the atoms; less is rounding
 
 
 @dataclass(frozen=True)
-class Frame:
+class UnitFrame:
     """Shift and scale that bring points near the unit cube, where rounding is known."""
 
     center: np.ndarray
@@ -85,7 +85,7 @@ class Prepared:
     """A measure in a frame: distinct points of positive mass, in order, and the way back."""
 
     measure: DiscreteMeasure
-    frame: Frame | FlatFrame
+    frame: UnitFrame | FlatFrame
     rows: np.ndarray
     cloud: OrderedPoints
     inverse: np.ndarray

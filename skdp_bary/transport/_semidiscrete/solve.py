@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_measure, check_points, check_power
 from .exact import solve_problem
-from .frame import FlatFrame, Frame, Prepared
+from .frame import FlatFrame, Prepared, UnitFrame
 
 if TYPE_CHECKING:
     from ...transport._measures import DiscreteMeasure
@@ -74,4 +74,4 @@ def _frame(points, atoms, p):
     """Return where transport takes place."""
     if p == 2 and points.shape[1] >= _WIDE * len(atoms):
         return FlatFrame.of(points, atoms)
-    return Frame.of(points)
+    return UnitFrame.of(points)

@@ -4,14 +4,15 @@ import numpy as np
 
 from skdp_bary.privacy._neighbors import RELATIONS
 from skdp_bary.testing._discovery import private_estimators
-from tests.statistical.test_fuzz import CALLED_AS, accepted, fits_or_refuses, odd_table, quick
+from tests.starts import start
+from tests.statistical.test_fuzz import accepted, fits_or_refuses, odd_table, quick
 
 from .promises import Promise, repeated
 
-_CLASSES = [CALLED_AS.get(name, cls) for name, cls in private_estimators().items()]
+_ESTIMATORS = [start(name) for name in private_estimators()]
 
 
-def fit_odd_rows(rng, classes=_CLASSES):
+def fit_odd_rows(rng, estimators=_ESTIMATORS):
     """Fit some estimator to some odd rows."""
 
     def pick(options):
@@ -20,7 +21,7 @@ def fit_odd_rows(rng, classes=_CLASSES):
     X = odd_table(pick)
     width = np.shape(X)[1] if np.ndim(X) == 2 else 1
     relation = pick(RELATIONS)
-    estimator = quick(pick(classes), relation, pick((0.0, 1e-6)), pick((True, False)))
+    estimator = quick(pick(estimators), relation, pick((0.0, 1e-6)), pick((True, False)))
     if accepted(estimator, width):
         fits_or_refuses(estimator, X, relation)
 

@@ -105,7 +105,7 @@ class TestPlantedBugs:
                 self.accountant.spend(self.epsilon)
                 return super().fit(X, y, groups=groups, sample_weight=sample_weight)
 
-        attack = repeated(lambda rng: odd_rows.fit_odd_rows(rng, [ChargesFirst]))
+        attack = repeated(lambda rng: odd_rows.fit_odd_rows(rng, [ChargesFirst()]))
         assert found(attack(rng), 30)
 
     def test_a_sensitivity_of_one_unit_less(self, rng, monkeypatch):

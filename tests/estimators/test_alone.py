@@ -15,7 +15,7 @@ from skdp_bary.estimators import _alone
 from skdp_bary.estimators._alone import fitted_alone
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.testing._discovery import private_estimators
-from skdp_bary.testing._public_source import AdapterOnPublicSource
+from tests.starts import start
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 THREADS = 8
@@ -24,6 +24,7 @@ SETTINGS = {
     "PrivateDomainAdapter": {"method": "moments"},
     "PrivateEMDHeatmap": {"resolution": 16},
     "PrivateKMeans": {"n_clusters": 2, "max_iter": 1},
+    "PrivateTable": {"n_components": 2, "max_iter": 2},
     "PrivateWassersteinBarycenter": {"n_atoms": 2, "n_init": 1},
 }
 
@@ -55,13 +56,15 @@ class Slow:
 
 
 def estimators():
-    for name, cls in private_estimators().items():
-        cls = AdapterOnPublicSource if name == "PrivateDomainAdapter" else cls
-        yield cls(bounds=(0, 1), n_hint=200).set_params(**SETTINGS.get(name, {}))
+    for name in private_estimators():
+        estimator = start(name).set_params(n_hint=200, **SETTINGS.get(name, {}))
+        yield (
+            estimator if "schema" in estimator.get_params() else estimator.set_params(bounds=(0, 1))
+        )
     yield PrivateSearchCV(PrivateKMeans(2, bounds=(0, 1), n_hint=200), {"n_init": [1, 2]})
 
 
-@pytest.mark.parametrize("estimator", estimators(), ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", list(estimators()), ids=lambda e: type(e).__name__)
 def test_one_object_in_eight_threads_is_charged_for_what_it_holds(estimator):
     accountant = BudgetAccountant(100.0, 0.1)
     shared = clone(estimator).set_params(accountant=accountant)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
+from skdp_bary import PrivateEMDHeatmap, PrivateMeasure, PrivateTable
 from skdp_bary.estimators import _base
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.schema import Integer, Schema
 from skdp_bary.testing import check_empirical_loss
 from skdp_bary.testing._discovery import private_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource
@@ -19,6 +20,9 @@ SMALL = {
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),
         PrivateMeasure(bounds=(0, 1), depth=3, method="least_squares"),
         PrivateMeasure(epsilon=0.5, depth=1, n_hint=60),
+    ],
+    "PrivateTable": [
+        PrivateTable(Schema([Integer(-1, 1)] * 2), n_components=2, max_iter=1),
     ],
 }
 ESTIMATORS = [

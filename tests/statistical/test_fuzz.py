@@ -9,17 +9,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skdp_bary import BudgetAccountant
+from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.testing._discovery import private_estimators
-from skdp_bary.testing._public_source import AdapterOnPublicSource
+from tests.starts import start
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 CASES = 400  # of every estimator
-QUICK = {"n_init": 1, "n_atoms": 2, "n_clusters": 2, "resolution": 8, "depth": 3}
-CALLED_AS = {"PrivateDomainAdapter": AdapterOnPublicSource}
+QUICK = {
+    "n_init": 1, "n_atoms": 2, "n_clusters": 2, "resolution": 8, "depth": 3,
+}  # fmt: skip
 ODD_VALUES = [
     0.0, -0.0, 1.0, 0.5, -1e-320, 5e-324, 1e-17, 1.0 - 2.0**-53, 1.0 + 2.0**-52, 2.0, -3.0,
     1e15, -1e150, 1.7e308, -1.7e308,
@@ -71,12 +72,14 @@ def _odd_values(pick, rng, n_rows, n_features):
     return X
 
 
-def quick(cls, relation, delta, bounded):
-    """Return an estimator that is quick to fit, with public bounds or without."""
-    names = cls().get_params()
-    wanted = {name: value for name, value in QUICK.items() if name in names}
-    wanted |= {"bounds": (0, 1) if bounded else None, "neighbors": relation, "delta": delta}
-    return cls().set_params(**wanted)
+def quick(estimator, relation, delta, bounded):
+    """Return the estimator made quick to fit, with public bounds or without."""
+    bounds = (0, 1) if bounded else None
+    wanted = QUICK | {"bounds": bounds, "neighbors": relation, "delta": delta}
+    if isinstance(estimator, PrivateTable):
+        wanted |= {"n_components": 2, "max_iter": 2}
+    names = estimator.get_params()
+    return clone(estimator).set_params(**{key: wanted[key] for key in wanted if key in names})
 
 
 def accepted(estimator, n_features):
@@ -89,7 +92,6 @@ def accepted(estimator, n_features):
 
 @pytest.mark.parametrize("name", private_estimators())
 def test_odd_rows(name):
-    cls = CALLED_AS.get(name, private_estimators()[name])
     seen = {"fitted": 0, "refused": 0}
 
     @settings(
@@ -104,7 +106,7 @@ def test_odd_rows(name):
     )
     def run(X, relation, delta, bounded):
         width = np.shape(X)[1] if np.ndim(X) == 2 else 1
-        estimator = quick(cls, relation, delta, bounded)
+        estimator = quick(start(name), relation, delta, bounded)
         assume(accepted(estimator, width))
         seen["fitted" if fits_or_refuses(estimator, X, relation) else "refused"] += 1
 

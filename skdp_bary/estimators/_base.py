@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from .._parameters import PRIVACY_RULES, check_parameters
 from .._pickles import VersionedPickle
-from ..exceptions import BudgetError, PrivacyWarning
+from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
 from ..privacy._checks import check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
@@ -292,6 +292,8 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""
         try:
             accountant.check(plan)
+        except ReadOnlyLedgerError:
+            raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError:
             if accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)

@@ -1,10 +1,12 @@
 """Entries of a budget in the memory of one process."""
 
 import os
+import sys
 import uuid
+import warnings
 from dataclasses import astuple
 
-from ...exceptions import LedgerError, ReadOnlyLedgerError
+from ...exceptions import LedgerError, PrivacyWarning, ReadOnlyLedgerError
 from .chain import Receipt, first_link, next_link
 from .lock import LOCK
 from .running_sums import RunningSums
@@ -24,6 +26,24 @@ class _Owner:
 _PROCESS = _Owner()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_PROCESS.renew)
+
+
+_ADVICE = (
+    "Give the accountant a file that processes share, BudgetAccountant(..., ledger='budget.db'), "
+    "or run in one process (n_jobs=1 or threads)."
+)
+_POOLS = ("concurrent.futures.process", "distributed", "joblib.externals.loky", "multiprocessing")
+_WARNED = set()
+
+
+def _goes_to_a_worker():
+    """Whether what is being pickled is pickled by a pool of processes."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_POOLS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class MemoryLedger:
@@ -91,19 +111,30 @@ class MemoryLedger:
         """Raise unless this is the ledger that was created, in the process that created it."""
         if self._owner != _PROCESS.token or self._owner[0] != os.getpid():
             raise ReadOnlyLedgerError(
-                "This budget lives in the memory of another process; what is here is a copy, and "
-                "spends from copies would not add up. Nothing was charged. Give the accountant a "
-                "file that processes share, BudgetAccountant(..., ledger='budget.db'), or run in "
-                "one process (n_jobs=1 or threads)."
+                f"{_ADVICE} This budget lives in the memory of another process; what is here is a "
+                "copy, and spends from copies would not add up. Nothing was charged."
             )
 
     def __getstate__(self):
+        if self._owner == _PROCESS.token and _goes_to_a_worker():
+            self._warn_once()
         with LOCK:
             return self.__dict__ | {"_log": list(self._log), "_sums": None, "_owner": None}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
         self._sums = RunningSums(self.first_link())
+
+    def _warn_once(self):
+        """Say, before any worker fails, why all of them will."""
+        if self._id not in _WARNED:
+            _WARNED.add(self._id)
+            warnings.warn(
+                f"{_ADVICE} A budget in memory is on its way to another process, where it can be "
+                "read, and every fit on it will be refused.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
 
     def _summed(self):
         """Return the sums of all entries."""

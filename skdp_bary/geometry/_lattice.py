@@ -20,7 +20,6 @@ from ._rowwise import as_table, row_blocks
 if TYPE_CHECKING:
     from .._types import Rows
 
-MAX_CELL_BITS = 52
 MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds integers exactly
 
 

@@ -17,8 +17,6 @@ from ._cells import ListCells
 from ._kinds import _UNITS, Boolean, Category, Date, Number, Ordinal
 from ._values import moment_of
 
-CONTAINERS = ("pandas", "polars", "arrow", "array")
-
 
 def container_of(X: Any, named: bool) -> str:
     """Return what a table is held by: "pandas", "polars", "arrow" or "array".

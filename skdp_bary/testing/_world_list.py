@@ -37,7 +37,7 @@ from ..summaries.tables.pairs import PairDistances, PairTables
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
 from ..summaries.trees.level_counts import LevelCounts
 from ..summaries.trees.partition import Partition, PartitionCounts, QuadGrid
-from ._small_worlds import Slack, World, explore
+from ._small_worlds import Slack, World
 
 _LINE = Box([-1.0], [1.0])
 _SQUARE = Box([0.0, 0.0], [1.0, 1.0])
@@ -331,26 +331,6 @@ def _table_worlds():
 
 def _same(rows, draws):
     return rows
-
-
-def check_small_worlds(*, large=False):
-    """Return what all worlds show of every question; a minute, or several where they are large.
-
-    Parameters
-    ----------
-    large : bool, default=False
-        Whether persons have up to three rows, and up to two others are beside them.
-
-    Returns
-    -------
-    findings : list of Finding
-        Those whose ``violation`` is not None contradict what is stated.
-    """
-    return [
-        finding
-        for world in small_worlds()
-        for finding in explore(world, **world_size(world, large))
-    ]
 
 
 def world_size(world, large=False):

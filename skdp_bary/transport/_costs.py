@@ -42,18 +42,6 @@ def sparse_cost(points, atoms, plan, p):
     return total
 
 
-def extra_cost(atoms, points, atom, p):
-    """Return the (n_atoms, n_points) costs less those of one of the atoms."""
-    if p != 2:
-        costs = pairwise_cost(atoms, points, p)
-        return costs - costs[atom]
-    # Seen from the atom the difference is affine in the point, with no cancellation.
-    others = atoms - atoms[atom]
-    slopes = -2.0 * others @ (points - atoms[atom]).T
-    slopes += np.einsum("ij,ij->i", others, others)[:, None]
-    return slopes
-
-
 def two_cheapest(costs):
     """Return row of the minimum, minimum and second minimum of every column; overwrites `costs`.
 

@@ -102,12 +102,6 @@ def gaussian_epsilon(mu, delta):
     return epsilon
 
 
-def compose_gaussians(mus):
-    """Return the ``mu`` of a sequence of Gaussian releases, exact composition, rounded up."""
-    square = sum((Fraction(check_real(mu, "mu", low=0.0)) ** 2 for mu in mus), Fraction(0))
-    return math.nextafter(math.sqrt(square), math.inf) if square else 0.0
-
-
 def renyi_delta(curve, epsilon, orders=None):
     """Return the delta at `epsilon` of a release with the Renyi curve `curve`, rounded up.
 

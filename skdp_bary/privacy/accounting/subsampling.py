@@ -14,7 +14,6 @@ sensitivity already counts a replaced person as removed and added.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -31,29 +30,6 @@ _LARGE = 700.0  # exp of more overflows
 _LARGEST_ORDER = 10_000
 _MOST_PANELS = 10_000
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
-
-
-@dataclass(frozen=True)
-class Subsampled:
-    """A mechanism on a random batch.
-
-    Parameters
-    ----------
-    mechanism : DiscreteLaplace or RoundedGaussian
-        What is released about the batch.
-    rate : float
-        Probability that a given person is in the batch, in (0, 1].
-    sampling : {"poisson", "without_replacement"}
-        How the batch is drawn.
-    """
-
-    mechanism: object
-    rate: float
-    sampling: str
-
-    def __post_init__(self):
-        _check_rate(self.rate)
-        check_option(self.sampling, "sampling", tuple(_RELATIONS))
 
 
 def check_sampling(sampling, relation):

@@ -12,7 +12,6 @@ from skdp_bary.exceptions import RelationError
 from skdp_bary.privacy.accounting.calibration import gaussian_delta
 from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
 from skdp_bary.privacy.accounting.subsampling import (
-    Subsampled,
     amplified_delta,
     amplify,
     check_sampling,
@@ -21,7 +20,6 @@ from skdp_bary.privacy.accounting.subsampling import (
     without_replacement_gaussian_renyi,
     without_replacement_pure_renyi,
 )
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
 
 POISSON = ("poisson", "add_remove")
 WITHOUT = ("without_replacement", "replace_one")
@@ -187,13 +185,11 @@ def test_curves_refuse_other_relations_even_where_nothing_is_spent(curve, relati
 def test_rates_outside_are_refused(rate):
     with pytest.raises(ValueError, match="rate"):
         amplify(1.0, 0.0, rate, *POISSON)
-    with pytest.raises(ValueError, match="rate"):
-        Subsampled(RoundedGaussian(1.0), rate, "poisson")
 
 
 def test_names_outside_are_refused():
     with pytest.raises(ValueError, match="sampling must be one of"):
-        Subsampled(RoundedGaussian(1.0), 0.1, "shuffle")
+        check_sampling("shuffle", "add_remove")
     with pytest.raises(ValueError, match="relation must be one of"):
         check_sampling("poisson", "swap")
 

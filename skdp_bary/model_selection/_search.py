@@ -223,7 +223,6 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             self._warn(candidates, noise.seeded)
             note = note_of(rows.person, noise.seeded)
             accountant.charge(plan, type(self).__name__, note=note, rows=given)
-
             beside = {"groups": groups, "sample_weight": sample_weight}
 
             def attempt():

@@ -22,7 +22,7 @@ from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
 from .privacy.ledger.accountant import SharedBudget
 from .privacy.ledger.filters import LARGEST_EPSILON, LOSS_UNIT
-from .schema import Schema
+from .schema import Derived, InOrder, Key, Schema, Shares
 
 MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
 MOST_STEPS = 10_000  # of a plan, of starts, of epochs: more are never meant
@@ -260,6 +260,18 @@ class Name(Rule):
 
     def _knows(self, value):
         return isinstance(value, str) or Integer(0, MOST_FEATURES)._knows(value)
+
+
+@dataclass(frozen=True)
+class Rules(Rule):
+    """Public rules of a table."""
+
+    def __str__(self):
+        return "a tuple or list of Derived, InOrder, Key or Shares"
+
+    def _admits(self, value):
+        kinds = (Derived, InOrder, Key, Shares)
+        return isinstance(value, (tuple, list)) and all(isinstance(rule, kinds) for rule in value)
 
 
 @dataclass(frozen=True)

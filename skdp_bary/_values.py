@@ -77,8 +77,11 @@ def select_columns(X, names, what):
             f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}. "
             "Give exactly the columns expected, in any order."
         )
-    if own == list(names):
-        return X
+    return X if own == list(names) else some_columns(X, names)
+
+
+def some_columns(X, names):
+    """Return a frame with some of its columns, in the order of `names`."""
     return X[list(names)] if hasattr(X, "iloc") else X.select(list(names))
 
 

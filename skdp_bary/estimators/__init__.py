@@ -12,11 +12,13 @@ from ._measure import PrivateMeasure
 from ._sliced.estimator import DPSlicedWasserstein
 from ._sliced.sketch import SlicedSketch
 from ._sliced.two_sample import TwoSampleResult
+from ._table.answers import Marginal
 from ._table.estimator import PrivateTable
 
 __all__ = [
     "ClusterCurve",
     "DPSlicedWasserstein",
+    "Marginal",
     "NoiseLevel",
     "PrivateDomainAdapter",
     "PrivateEMDHeatmap",

@@ -52,6 +52,15 @@ def frame_of(units: list, columns: list, names: list, container: str) -> Any:
     return make([str(name) for name in names], columns, parts)
 
 
+def with_column(frame: Any, name: str, values: Any) -> Any:
+    """Return a frame with one more column, the last one."""
+    if hasattr(frame, "column_names"):
+        return frame.append_column(name, [import_module("pyarrow").array(values)])
+    if hasattr(frame, "with_columns"):
+        return frame.with_columns(import_module("polars").Series(name, values))
+    return frame.assign(**{name: values})
+
+
 def restored(units, cells):
     """Return the values of a column, and where they are missing.
 
@@ -69,6 +78,14 @@ def restored(units, cells):
         moments = moment_of(kind.low) + filled.astype(np.int64) * _UNITS[kind.resolution]
         return moments.astype("datetime64[us]"), gone
     return (units if isinstance(kind, Number) else filled.astype(np.int64)), gone
+
+
+def instants(units, cells):
+    """Return units as numbers that can be compared between columns: dates in microseconds."""
+    kind = cells.kind
+    if isinstance(kind, Date):
+        return moment_of(kind.low) + units * float(_UNITS[kind.resolution])
+    return units
 
 
 def levels_of(cells):

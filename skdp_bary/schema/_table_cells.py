@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import issparse
 
-from .._values import column_names, column_values
+from .._values import column_names, column_values, some_columns
 from ._cells import cells_of_kind
 
 
@@ -16,10 +16,13 @@ class TableCells:
     ----------
     schema : Schema
         Public. One kind for all columns is that of as many as a table has.
+    unread : tuple of str, default=()
+        Columns that a table may have beside those of the schema.
     """
 
-    def __init__(self, schema):
+    def __init__(self, schema, unread=()):
         self.schema = schema
+        self.unread = unread
         self.names = None if schema.names is None else list(schema.names)
 
     def __call__(self, X):
@@ -29,6 +32,9 @@ class TableCells:
         shape = getattr(X, "shape", ())
         if len(shape) == 2 and shape[0] == 0 < shape[1]:  # a part without rows
             return np.empty((0, len(self.names or range(shape[1]))))
+        own = column_names(X)
+        if self.unread and own is not None:
+            X = some_columns(X, [name for name in own if name not in self.unread])
         X = self.schema.matched(X)
         width = self.schema.width_of(X)
         columns = self.columns(width, self.names or column_names(X))

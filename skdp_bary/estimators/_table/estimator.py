@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns
+from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
 from ..._values import column_names
 from ...privacy.noise.sampler import public_generator
-from ...schema import Schema
+from ...schema import Derived, Key, Schema
 from ...schema._cells import ListCells
 from ...schema._frames import container_of
 from ...schema._table_cells import TableCells
 from .._base import BasePrivateEstimator
+from .drawing import check_rules
 from .fitting import fit_mixture, target_of
 from .mixture import mixture_of
 from .plan import TableSetting, shares
@@ -49,6 +51,12 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         Name of the column, or its place, that the others are to be predicted from: a flag, a
         category or an ordinal. Everything is measured in each of its classes. Its values are as
         private as others.
+
+    rules : sequence of rules, default=()
+        What is known in public beyond the schema: :class:`~skdp_bary.schema.Derived` and
+        :class:`~skdp_bary.schema.Key` columns, which the table may have and which are not measured,
+        :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`. Rows that are
+        drawn keep them.
 
     n_components : int, default=300
         Components of the mixture.
@@ -143,6 +151,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     _parameter_rules = {name: rule for name, rule in PRIVACY_RULES.items() if name != "bounds"} | {
         "schema": OfColumns(),
         "label": Name() | None,
+        "rules": Rules(),
         "n_components": Integer(1, MOST_STEPS),
         "max_iter": Integer(0, MOST_STEPS),
     }
@@ -152,6 +161,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         schema: Schema,
         label: str | int | None = None,
         *,
+        rules: Sequence = (),
         n_components: int = 300,
         max_iter: int = 500,
         epsilon: float = 1.0,
@@ -163,6 +173,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     ) -> None:
         self.schema = schema
         self.label = label
+        self.rules = rules
         self.n_components = n_components
         self.max_iter = max_iter
         self.epsilon = epsilon
@@ -189,11 +200,18 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
 
     def _recode(self):
-        return TableCells(self._schema)
+        if self.rules:  # refused in their own words, before columns are looked for
+            self._setting(self._schema.n_columns or 1)
+        return TableCells(self._schema, self._unread())
+
+    def _unread(self):
+        return tuple(rule.column for rule in self.rules if isinstance(rule, (Derived, Key)))
 
     def _open(self, names, X, y, groups, sample_weight):
         rows = super()._open(names, X, None, groups, sample_weight)
-        found = self._schema.names or column_names(X)
+        found = self._schema.names or [
+            name for name in column_names(X) or () if name not in self._unread()
+        ]
         if found and len(found) == rows.n_features and all(isinstance(n, str) for n in found):
             names.feature_names_in_ = np.array(found, dtype=object)
         names._container = container_of(X, self._schema.names is not None)
@@ -215,6 +233,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
             cells = columns[label]
             if not isinstance(cells, ListCells) or cells.n_cells > _MOST_CLASSES:
                 raise ValueError(_LABEL.format(_MOST_CLASSES))
+        check_rules(self.rules, dict(zip(self._schema.names or (), columns, strict=False)))
         return TableSetting(columns, label, self.delta == 0)
 
     def _label_place(self, n_features):

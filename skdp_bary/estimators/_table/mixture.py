@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-_LEAST_INSIDE = 1e-9  # of a bin, in any of its cells: what is given must not be impossible
+_LEAST_INSIDE = 1e-9  # of a bin, in any of its cells: nothing is impossible
 _ROWS = 1 << 14  # at once
 
 
@@ -150,7 +150,7 @@ class TableMixture:
             for place, columns in self.columns.items():
                 column, own = columns[code], cells[rows, place]
                 logs += np.log(np.maximum(column.components[:, column.bins[own]], 1e-300)).T
-                inside += np.log(np.maximum(column.inside[code, own], 1e-300))
+                inside += np.log(column.inside[code, own] + _LEAST_INSIDE)
             highest = logs.max(axis=1)
             found[rows] = highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)) + inside
         return found

@@ -22,6 +22,8 @@ class Histograms:
     ----------
     sizes, size_sd : ndarray of shape (n_classes,), float
         Rows of every class, raised to a few times their noise.
+    raw_sizes : ndarray of shape (n_classes,)
+        The same as they were released.
     counts : dict
         By place of the column: noisy counts of shape (n_classes, n_cells).
     sd : float
@@ -31,6 +33,7 @@ class Histograms:
     """
 
     sizes: np.ndarray
+    raw_sizes: np.ndarray
     size_sd: float
     counts: dict
     sd: float
@@ -112,7 +115,7 @@ def read_histograms(setting, query, released):
     """Return the first release in rows, denoised."""
     sizes, cells = (values / query.units for values in released.values)
     size_sd, sd = (noise / query.units for noise in released.noise_sd)
-    sizes = np.maximum(sizes, max(_LEAST_ROWS * size_sd, 1.0))
+    raw_sizes, sizes = sizes, np.maximum(sizes, max(_LEAST_ROWS * size_sd, 1.0))
     limits = Thresholds.of(setting.pure)
     ends = np.cumsum([setting.sizes[place] for place in setting.places])
     parts = np.split(cells, ends[:-1], axis=1) if len(ends) else []
@@ -122,7 +125,7 @@ def read_histograms(setting, query, released):
         place: clean_histogram(found.sum(axis=0), setting.columns[place], pooled_sd, total, limits)
         for place, found in counts.items()
     }
-    return Histograms(sizes, size_sd, counts, sd, clean)
+    return Histograms(sizes, raw_sizes, size_sd, counts, sd, clean)
 
 
 def table_bins(setting, facts, found):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...privacy._checks import check_integer
+from ...privacy._checks import check_integer, check_real
 from ...privacy.noise.sampler import public_generator
 from ...schema._frames import frame_of
 from ...schema._table_cells import TableCells
+from .answers import Marginal, marginal
+from .drawing import condition, draw_units, with_rules
 
 if TYPE_CHECKING:
     from ..._types import RandomState, Rows
@@ -19,7 +22,13 @@ if TYPE_CHECKING:
 class TableViews:
     """Draws rows of a fitted table, and answers questions about it; nothing is charged."""
 
-    def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> Any:
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: RandomState | None = None,
+        *,
+        given: Mapping | None = None,
+    ) -> Any:
         """Draw synthetic rows: a frame with the columns and types of the schema.
 
         The draws are post-processing of the release: they cost nothing, whatever their number.
@@ -28,20 +37,53 @@ class TableViews:
         ----------
         n_samples : int, default=1
         random_state : None, int or RandomState, default=None
+        given : dict or None, default=None
+            By name of the column what all rows must have: a value, a list of values of a category,
+            a range ``(low, high)`` of numbers or dates, or None for missing.
 
         Returns
         -------
         table : DataFrame, Arrow table or ndarray of shape (n_samples, n_columns)
             Held by what held the table of the fit: pandas, polars, Arrow, or an array. Types are
-            those of the schema, whatever the types in the table were.
+            those of the schema, whatever the types in the table were. Columns of rules come last.
         """
         check_is_fitted(self)
         n_samples = check_integer(n_samples, "n_samples", low=1)
-        rng = public_generator(random_state)
-        columns = self._cells()
-        cells = self.mixture_.draw(n_samples, rng)
-        units = [column.draw(cells[:, i], rng) for i, column in enumerate(columns)]
-        return frame_of(units, columns, self._names(), self._container)
+        columns, rng = self._columns(), public_generator(random_state)
+        conditions = self._conditions(columns, given)
+        units = draw_units(self.mixture_, columns, conditions, self.rules, n_samples, rng)
+        frame = frame_of(units, list(columns.values()), list(columns), self._container)
+        return with_rules(frame, self.rules)
+
+    def query(self, *columns: str | int, confidence: float = 0.95) -> Marginal:
+        """Return released counts of the values of one column, or of two, with intervals.
+
+        Entries are bins of the release: values that stand out, and ranges.
+
+        Parameters
+        ----------
+        *columns : str or int
+            Names, or places where columns have no names.
+        confidence : float, default=0.95
+            Probability that an interval covers the exact count, for one entry.
+
+        Returns
+        -------
+        answer : Marginal
+        """
+        check_is_fitted(self)
+        check_real(confidence, "confidence", low=0.0, high=1.0, open_low=True, open_high=True)
+        known = list(self._columns())
+        if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
+            raise ValueError(f"columns must be one or two different columns, got {columns!r}.")
+        if not all(name in known for name in columns):
+            raise ValueError(f"columns must be of {known}, got {columns!r}.")
+        setting = self._setting(self.n_features_in_)
+        places = tuple(known.index(name) for name in columns)
+        pair = tuple(sorted(places))
+        if setting.label not in pair and len(pair) == 2 and pair not in self._measured.pairs:
+            raise ValueError(f"columns {columns!r} were not measured together; see pairs_.")
+        return marginal(self._measured, setting, places, columns, float(confidence))
 
     def score_samples(self, X: Rows) -> np.ndarray:
         """Return the logarithm of the probability of the cells that each row lies in.
@@ -58,10 +100,19 @@ class TableViews:
         check_is_fitted(self)
         if self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        return self.mixture_.log_probabilities(TableCells(self.schema_)(X).astype(np.int64))
+        return self.mixture_.log_probabilities(
+            TableCells(self.schema_, self._unread())(X).astype(np.int64)
+        )
 
-    def _cells(self):
-        return TableCells(self.schema_).columns(self.n_features_in_, self._names())
+    def _columns(self):
+        """Return the cells of the columns by name, or by place where they have none."""
+        cells = TableCells(self.schema_).columns(self.n_features_in_)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return dict(zip(names, cells, strict=True))
 
-    def _names(self):
-        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+    def _conditions(self, columns, given):
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping) or not all(name in columns for name in given):
+            raise ValueError(f"given must be a dict by columns of {list(columns)}, got {given!r}.")
+        return {name: condition(columns[name], asked, name) for name, asked in given.items()}

@@ -1,0 +1,142 @@
+"""What is asked of a fitted table: rows under conditions and rules, counts, probabilities."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateTable
+from skdp_bary.schema import Boolean, Category, Date, Derived, InOrder, Key, Schema, Shares
+
+from .test_estimator import SCHEMA, SMALL, bank, pandas, released
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = PrivateTable(SCHEMA, "member", epsilon=20.0, n_components=20, max_iter=50)
+    return model.fit(bank(2000))
+
+
+class TestGiven:
+    def test_rows_have_what_is_given(self, fitted):
+        asked = {
+            "age": (30, 40),
+            "member": True,
+            "job": ["cook", "nurse"],
+            "since": ("2016-01-01", "2016-12-31"),
+            "income": 20000.0,
+        }
+        rows = fitted.sample(200, given=asked)
+        assert len(rows) == 200 and rows["age"].between(30, 40).all() and rows["member"].all()
+        assert set(rows["job"]) == {"cook", "nurse"}
+        assert rows["since"].between("2016-01-01", "2016-12-31").all()
+        assert (rows["income"] == 20000.0).all()
+
+    def test_missing_and_what_nobody_has(self, fitted):
+        assert fitted.sample(20, given={"age": None})["age"].isna().all()
+        assert (fitted.sample(20, given={"job": "pilot"})["job"] == "pilot").all()
+
+    def test_what_is_given_moves_the_others(self, fitted):
+        rich, poor = (fitted.sample(2000, given={"member": m})["income"].mean() for m in (1, 0))
+        assert rich > 1.7 * poor
+        assert fitted.sample(2000, given={"income": (60000, 1e5)})["member"].mean() > 0.7
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"nobody": 1}, {"member": None}, {"job": "spy"}, {"age": (40, 30)}, {"age": "old"}, 3],
+    )
+    def test_what_cannot_be_given(self, fitted, given):
+        with pytest.raises(ValueError, match="given"):
+            fitted.sample(3, given=given)
+
+
+class TestQuery:
+    def test_intervals_cover_exact_counts(self, fitted):
+        table = bank(2000)
+        for columns in (("grade", "member"), ("job", "grade"), ("grade",), ("member",)):
+            frame = fitted.query(*columns, confidence=0.9999).to_frame()
+            exact = table[list(columns)].astype(str).value_counts()
+            for row in frame.itertuples(index=False):
+                count = exact.get(tuple(row[: len(columns)]))
+                assert count is None or row.low <= count <= row.high, (columns, row)
+        ages = fitted.query("age")
+        assert abs(ages.counts.sum() - 2000) < 100 and ages.values[-1] == ("missing",)
+
+    def test_pure_noise_is_that_of_sums_of_laplace(self):
+        model = PrivateTable(SCHEMA, "member", epsilon=20.0, delta=0.0, **SMALL).fit(bank(500))
+        answer = model.query("member", confidence=0.5)
+        scale = model._measured.size_scale
+        assert np.allclose(answer.high - answer.counts, np.log(2.0) * scale, rtol=0.05)
+
+    @pytest.mark.parametrize("columns", [(), ("age", "age"), ("a",), ("age", "job", "grade")])
+    def test_other_questions(self, fitted, columns):
+        with pytest.raises(ValueError, match="columns must be"):
+            fitted.query(*columns)
+
+
+class TestScores:
+    def test_rows_of_the_table_are_more_probable_than_others(self, fitted):
+        table = bank(300, seed=5)
+        odd = table.assign(income=90_000.0)
+        assert fitted.score_samples(table).mean() > fitted.score_samples(odd).mean() + 1
+
+    @pytest.mark.parametrize("label", ["b", None])
+    def test_probabilities_of_all_cells_add_up_to_one(self, label):
+        schema = Schema({"a": Category(["x", "y"], outside="refuse"), "b": Boolean()})
+        cells = pandas.DataFrame({"a": ["x", "x", "y", "y"], "b": [True, False] * 2})
+        model = PrivateTable(schema, label, epsilon=5.0, **SMALL).fit(pandas.concat([cells] * 9))
+        assert np.isclose(np.exp(model.score_samples(cells)).sum(), 1.0)
+
+
+class TestRules:
+    @pytest.mark.parametrize("kind", ["pandas", "polars"])
+    def test_rows_keep_all_rules(self, kind):
+        rules = (
+            Derived("tax", lambda rows: rows["income"] * 0.2),
+            Key("id", "c"),
+            InOrder("since", "until"),
+            Shares("grade", {"low": 1, "high": 3}),
+        )
+        schema = Schema(dict(SCHEMA.columns) | {"until": Date("2015-06-01", "2025-12-31")})
+        table = bank(300).assign(id=range(300), tax=1.0)
+        table["until"] = table["since"] + pandas.Timedelta(200, "D")
+        table = table if kind == "pandas" else pytest.importorskip(kind).from_pandas(table)
+        rows = PrivateTable(schema, rules=rules, **SMALL).fit(table).sample(101)
+        rows = rows if kind == "pandas" else rows.to_pandas()
+        assert np.allclose(rows["tax"], rows["income"] * 0.2) and rows["id"].is_unique
+        assert (rows["since"] <= rows["until"]).all()
+        assert abs((rows["grade"] == "low").sum() - 25) <= 1 and not (rows["grade"] == "mid").any()
+
+    def test_columns_of_rules_are_not_measured(self):
+        rules = (Key("id"), Derived("twice", lambda rows: rows["income"] * 2))
+        other = bank(60).assign(id=range(60), twice="anything")
+        assert released(bank(60)) == released(other, rules=rules)
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            Key("age"),
+            InOrder("age", "nobody"),
+            InOrder("job", "age"),
+            Shares("income", {1.0: 1}),
+            Shares("job", {"spy": 1}),
+        ],
+    )
+    def test_rules_that_do_not_suit_the_schema_cost_nothing(self, rule):
+        budget = BudgetAccountant(10.0, 1e-4)
+        with pytest.raises(ValueError, match=r"rules|given"):
+            PrivateTable(SCHEMA, rules=[rule], accountant=budget, **SMALL).fit(bank(30))
+        assert not budget.entries
+
+    @pytest.mark.parametrize(
+        ("make", "error"),
+        [
+            (lambda: Derived("a", 3), TypeError),
+            (lambda: Key(""), TypeError),
+            (lambda: Shares("a", {}), ValueError),
+            (lambda: Shares("a", {"x": -1}), ValueError),
+        ],
+    )
+    def test_rules_check_themselves(self, make, error):
+        with pytest.raises(error):
+            make()

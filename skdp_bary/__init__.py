@@ -40,7 +40,24 @@ _HOMES = {
     "check_private": "skdp_bary.inspection",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [  # written out: editors and type checkers do not run this file
+    "BudgetAccountant",
+    "DPSlicedWasserstein",
+    "DomainScaler",
+    "JLTransformer",
+    "PrivateDomainAdapter",
+    "PrivateEMDHeatmap",
+    "PrivateGenerator",
+    "PrivateKMeans",
+    "PrivateMeasure",
+    "PrivateTable",
+    "PrivateWassersteinBarycenter",
+    "RowByRow",
+    "Schema",
+    "SchemaTransformer",
+    "__version__",
+    "check_private",
+]
 
 
 def __getattr__(name):

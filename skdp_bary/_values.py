@@ -10,7 +10,7 @@ from decimal import Decimal
 from numbers import Complex, Real
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 _NO_DATES = "dates and durations are no numbers: count days or seconds from a public day"
 
@@ -222,6 +222,16 @@ def _rounded(value):
         return float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
+
+
+def refuse_sparse(X):
+    """Raise on sparse rows where only dense ones are taken, with what does take them."""
+    if issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, and dense rows are needed here. JLTransformer(n_components, "
+            "bounds=...) projects sparse rows, each by itself and at no cost, to dense ones; "
+            "X.toarray() writes all zeros out."
+        )
 
 
 def canonical_csr(X, name="X"):

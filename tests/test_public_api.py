@@ -1,5 +1,6 @@
 """What the package offers: every public name is listed, documented, and its examples run."""
 
+import ast
 import doctest
 import inspect
 import re
@@ -10,7 +11,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import skdp_bary
@@ -299,3 +302,28 @@ def _entries(doc, section):
         if line and not line.startswith(" "):
             names += [name.strip() for name in line.partition(" :")[0].split(",")]
     return names
+
+
+def test_editors_can_read_the_front_door():
+    """What is imported at its first use is listed in words and imported for type checkers."""
+    tree = ast.parse(Path(skdp_bary.__file__).read_text(encoding="utf-8"))
+    assigned = {
+        node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)
+    }
+    assert ast.literal_eval(assigned["__all__"]) == skdp_bary.__all__
+    assert set(skdp_bary.__all__) == {*skdp_bary._HOMES, "__version__"}
+    (typed,) = [node for node in tree.body if isinstance(node, ast.If)][:1]
+    seen = {alias.name for node in typed.body for alias in node.names}
+    assert seen == set(skdp_bary._HOMES)
+    assert (Path(skdp_bary.__file__).parent / "py.typed").exists()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [skdp_bary.PrivateKMeans(2, bounds=(0, 1), n_hint=9), skdp_bary.DomainScaler((0, 1))],
+)
+def test_sparse_rows_are_told_where_they_are_taken(estimator):
+    rows = sparse.csr_array(np.eye(9))
+    with pytest.raises(TypeError, match="sparse matrix.*JLTransformer"):
+        estimator.fit(rows)
+    assert skdp_bary.JLTransformer(3, bounds=(0, 1)).fit_transform(rows).shape == (9, 3)

@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._values import as_floats, canonical_csr
+from .._values import as_floats, canonical_csr, refuse_sparse
 
 
 def read_rows(transformer, X, *, reset, accept_sparse=False):
@@ -13,11 +13,9 @@ def read_rows(transformer, X, *, reset, accept_sparse=False):
 
     Names and number of the features are recorded, or compared with those recorded.
     """
-    rows = X
-    if not issparse(X):
-        rows = as_floats(X)
-    elif accept_sparse:
-        rows = canonical_csr(X)
+    if not accept_sparse:
+        refuse_sparse(X)
+    rows = canonical_csr(X) if issparse(X) else as_floats(X)
     with np.errstate(all="ignore"):  # it adds up all numbers to see whether all are finite
         rows = check_array(
             rows,

@@ -1,10 +1,9 @@
 """Rows in memory: arrays, sparse arrays, dataframes and lists."""
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ..._values import as_numbers
+from ..._values import as_numbers, refuse_sparse
 from .chunks import as_given, distinct_values
 from .persons import (
     CHUNK_ROWS,
@@ -40,8 +39,8 @@ class ArraySource:
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         self.named = X[:0] if hasattr(X, "columns") else None
         if not hasattr(X, "iloc"):
-            numbers = X if issparse(X) else as_numbers(X)
-            X = check_array(numbers, dtype=None, ensure_all_finite=False)
+            refuse_sparse(X)
+            X = check_array(as_numbers(X), dtype=None, ensure_all_finite=False)
         elif X.shape[0] == 0:
             raise ValueError("Found a dataframe with 0 sample(s): at least one row is required.")
         self._X = X

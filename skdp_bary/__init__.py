@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # so that editors complete names that are imported when they 
         PrivateKMeans,
         PrivateMeasure,
         PrivateTable,
+        PrivateTwoSampleTest,
         PrivateWassersteinBarycenter,
     )
     from .inspection import check_private
@@ -33,6 +34,7 @@ _HOMES = {
     "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
     "PrivateTable": "skdp_bary.estimators",
+    "PrivateTwoSampleTest": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
     "RowByRow": "skdp_bary.transformers",
     "Schema": "skdp_bary.schema",

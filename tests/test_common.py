@@ -31,6 +31,8 @@ SETTINGS = {
     ],
     "RowByRow": [RowByRow(Normalizer())],
     "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],
+    # two cohorts, or a reference of the width of the rows, are not what these checks bring
+    "PrivateTwoSampleTest": [],
     # the checks bring labels without naming their set, which only this relation allows
     "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],
     "PrivateTable": [PrivateTable(Number(-10, 10), n_components=2, max_iter=2)],

@@ -10,6 +10,7 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateMeasure,
     PrivateTable,
+    PrivateTwoSampleTest,
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.geometry import Ball, Box, Mask
@@ -106,6 +107,12 @@ SMALL = {
         PrivateTable(Schema([WholeNumber(-1, 1)] * 2), n_components=2, max_iter=2, epsilon=20.0),
         PrivateTable(
             Schema([Category([-1, 0, 1])] * 3), label=0, n_components=2, max_iter=2, epsilon=20.0
+        ),
+    ],
+    "PrivateTwoSampleTest": [
+        PrivateTwoSampleTest(["a", "b"], bounds=Ball([0.5], 0.5), n_min=30, n_resamples=9),
+        PrivateTwoSampleTest(
+            reference=[[4.0], [4.0]], bounds=Ball([2.5], 1.5), n_min=60, n_resamples=9
         ),
     ],
     "PrivateWassersteinBarycenter": [

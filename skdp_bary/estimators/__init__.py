@@ -9,6 +9,8 @@ from ._kmeans.curve import ClusterCurve, choose_n_clusters
 from ._kmeans.estimator import PrivateKMeans
 from ._kmeans.noise import NoiseLevel
 from ._measure import PrivateMeasure
+from ._sliced.cohorts import PrivateTwoSampleTest
+from ._sliced.comparison import SampleComparison
 from ._sliced.estimator import DPSlicedWasserstein
 from ._sliced.sketch import SlicedSketch
 from ._sliced.two_sample import TwoSampleResult
@@ -26,8 +28,10 @@ __all__ = [
     "PrivateKMeans",
     "PrivateMeasure",
     "PrivateTable",
+    "PrivateTwoSampleTest",
     "PrivateWassersteinBarycenter",
     "RowClassifier",
+    "SampleComparison",
     "SlicedSketch",
     "TwoSampleResult",
     "choose_n_clusters",

@@ -118,7 +118,8 @@ class SliceLattice:
         rows_of_block, directions_of_block = self._block_shape()
         across = self.directions.T * 2.0 ** (_LEVEL_BITS - 1 - _ROW_BITS)
         # a constant column adds the center and one half, so that truncation rounds to nearest
-        across = np.column_stack([across, np.full(len(across), self.center_level + 0.5)])
+        middle = SliceLattice.center_level + 0.5
+        across = np.column_stack([across, np.full(len(across), middle)])
         lattice = CentredLattice(self.domain, _ROW_BITS)
         for first in range(0, len(X), rows_of_block):
             rows = slice(first, min(first + rows_of_block, len(X)))

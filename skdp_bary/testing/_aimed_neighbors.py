@@ -15,8 +15,9 @@ from ..summaries.moments.moments import Moments
 from ..summaries.networks.head_gradients import ClippedGradients, PredictedClasses
 from ..summaries.networks.row_features import FeaturesOf
 from ..summaries.rows.persons import Chunk
+from ..summaries.slices.collisions import MeetingsQuery
 from ..summaries.slices.histogram import ProjectedHistogram
-from ._crowds import crowded_pairs
+from ._crowds import crowded_pairs, parted_pairs
 from ._hostile import Pair, rewritten
 
 _MOST_PAIRS = 12
@@ -29,6 +30,9 @@ def aimed_pairs(estimator, kind, query):
     """Yield neighbors for a question that a recorded fit asked."""
     if isinstance(query, ProjectedHistogram):
         yield from crowded_pairs(estimator, kind, query)
+        return
+    if isinstance(query, MeetingsQuery):
+        yield from parted_pairs(estimator, kind, query)
         return
     if isinstance(query, FeaturesOf) and isinstance(query.query, ProjectedHistogram):
         for pair in crowded_pairs(estimator, kind, query.query):

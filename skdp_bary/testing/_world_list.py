@@ -7,6 +7,7 @@ import numpy as np
 from ..geometry._cell_tree import CellTree
 from ..geometry._domains import Box
 from ..geometry._slices import SliceLattice
+from ..geometry._unit_slices import unit_slices
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
 from ..summaries.asking.by_class import ByClass
 from ..summaries.asking.mapped import Mapped
@@ -28,6 +29,7 @@ from ..summaries.networks.head_gradients import (
     PredictedClasses,
 )
 from ..summaries.networks.row_features import FeaturesOf, RowFeatures
+from ..summaries.slices.collisions import CohortGap, PairLaw, PairSpreads
 from ..summaries.slices.cost import ProjectedCost
 from ..summaries.slices.histogram import ClassSizes
 from ..summaries.slices.quantiles import ProjectedQuantiles
@@ -61,6 +63,10 @@ _LEVELS = (
     "less than who replaces one of them."
 )
 _ROUNDED = "Rounding of two rows is given a level a direction."
+_MEETINGS = (
+    "Of few persons one is in a large part of all pairs, which is stated as if all could meet "
+    "anew; a root of two is rounded up."
+)
 _NETWORK = (
     "Gradients are kept a unit below the clipping norm, a row that rounding made too long shrinks "
     "by a 512th, and a network has no two rows with opposite gradients."
@@ -75,6 +81,9 @@ SLACKS = {
     ProjectedQuantiles: {"L1": Slack(_LEVELS, 0.49, 0.998), "L2": Slack(_LEVELS, 0.24, 0.998)},
     ProjectedCost: {"L1": Slack(_LEVELS, 0.49, 0.998), "L2": Slack(_LEVELS, 0.24, 0.998)},
     ProjectedRows: {"L1": Slack(_ROUNDED, 0.999, 0.999), "L2": Slack(_ROUNDED, 0.999, 0.999)},
+    PairSpreads: {"L1": Slack(_MEETINGS, 0.12, 0.12), "L2": Slack(_MEETINGS, 0.015, 0.015)},
+    PairLaw: {"L1": Slack(_MEETINGS, 0.09, 0.04), "L2": Slack(_MEETINGS, 0.012, 0.002)},
+    CohortGap: {"L1": Slack(_MEETINGS, 0.49, 0.49), "L2": Slack(_MEETINGS, 0.24, 0.24)},
     ClippedGradients: {"L1": Slack(_NETWORK, 0.68, 0.68), "L2": Slack(_NETWORK, 0.68, 0.68)},
 }
 _PERSONS = 2  # that classes are padded to
@@ -255,6 +264,30 @@ def _sliced_worlds():
         yield World(name, rows, line, n_classes, **alone)
 
 
+def _meeting_worlds():
+    """Rows at two ends that never meet; one class is compared with the second end."""
+    line = _column(-1.0, 1.0)
+    lattice = unit_slices(_LINE, np.ones((1, 1)))
+    reference = np.zeros((1, lattice.n_levels), dtype=np.int64)
+    reference[0, -1] = 1
+    widths = {"widths": (lattice.center_level // 4, lattice.center_level // 2)}
+    for n_classes in (1, 2):
+        public = _public(n_classes)
+
+        def question(cls, n_classes=n_classes, public=public, **more):
+            return lambda u, r, w: cls(
+                *(lattice, None if public(r, w) else (_PERSONS,) * n_classes, n_classes, u),
+                **(widths | more),
+            )
+
+        name = f"line, {n_classes} classes"
+        yield World(name, question(PairSpreads), line, n_classes, linear=False)
+        cells = {"n_groups": 2, "n_cells": 16}
+        yield World(name, question(PairLaw, **cells), line, n_classes, linear=False)
+        against = {"reference": reference} if n_classes == 1 else {}
+        yield World(name, question(CohortGap, **against), line, n_classes, linear=False)
+
+
 def _plane_worlds():
     grid = QuadGrid(_SQUARE, 2)
     cells = tuple(Partition.complete(2, level) for level in (1, 2))
@@ -343,8 +376,8 @@ def small_worlds():
     """Return all worlds, each with what explains why bounds are not reached in it."""
     makers = (
         *(_bounds_worlds, _tree_worlds, _cluster_worlds, _gram_worlds, _frame_worlds),
-        *(_moment_worlds, _cell_worlds, _sliced_worlds, _plane_worlds, _cover_worlds),
-        *(_mapped_worlds, _head_worlds, _table_worlds),
+        *(_moment_worlds, _cell_worlds, _sliced_worlds, _meeting_worlds, _plane_worlds),
+        *(_cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
     )
     worlds = [world for maker in makers for world in maker()]
     return [replace(world, slacks=SLACKS.get(asked_in(world), {})) for world in worlds]

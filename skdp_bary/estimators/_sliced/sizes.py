@@ -22,11 +22,11 @@ def given_sizes(n_min, n_classes):
     return tuple(int(size) for size in n_min)
 
 
-def size_shares(setting):
+def size_shares(setting, share=TUNED.sizes_share):
     """Return the step that buys the sizes of the classes, where they are private and not given."""
     several = setting.n_classes > 1
     private = setting.relation == ADD_REMOVE or (setting.relation == REPLACE_ANY and several)
-    return {"sizes": TUNED.sizes_share} if private and setting.n_min is None else {}
+    return {"sizes": share} if private and setting.n_min is None else {}
 
 
 def require_sizes(setting, facts):
@@ -38,17 +38,18 @@ def require_sizes(setting, facts):
         )
 
 
-def padded_sizes(setting, facts, most=MOST_PERSONS):
+def padded_sizes(setting, facts, most=MOST_PERSONS, sds=TUNED.size_sds):
     """Return the number of persons that each class is padded to; None where sizes are public.
 
-    Sizes that are not given are asked for. They are cut at `most`; fewer are always allowed.
+    Sizes that are not given are asked for, and lowered by `sds` standard deviations of their noise.
+    They are cut at `most`; fewer are always allowed.
     """
     if facts.total_public:
         return None
     if setting.n_min is not None:
         return setting.n_min
     released = yield "sizes", ClassSizes(facts.n_classes, facts.units)
-    lowered = (released.values[0] - TUNED.size_sds * released.noise_sd[0]) / facts.units
+    lowered = (released.values[0] - sds * released.noise_sd[0]) / facts.units
     most = min(most, MOST_PERSONS)
     return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist())
 

@@ -57,11 +57,8 @@ class ClassSizes(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectedHistogram(Query):
-    """Base of the questions that are answered from histograms of projections.
-
-    The blocks are the masses of the classes, where they are public, and what ``_answer`` makes of
-    each class, rounded down to integers.
+class PaddedHistograms(Query):
+    """Base of the questions about which the histograms of projections, class by class, say all.
 
     Parameters
     ----------
@@ -85,6 +82,60 @@ class ProjectedHistogram(Query):
             raise ValueError(
                 f"n_min must be {self.n_classes} numbers of persons above zero, got {self.n_min!r}."
             )
+
+    def zeros(self):
+        """Return the empty histograms."""
+        shape = (self.n_classes, self.lattice.n_directions, self.lattice.n_levels)
+        return (np.zeros(shape, dtype=np.int64),)
+
+    def row_effort(self, n_features):
+        """Return the numbers of features and projections."""
+        return n_features + self.lattice.n_directions
+
+    def count(self, state, chunk):
+        """Add the masses of the rows to the levels of their projections."""
+        if chunk.codes is None:
+            self._count_class(state[0][0], chunk.X, chunk.masses)
+            return
+        for code in np.unique(chunk.codes):
+            members = np.flatnonzero(chunk.codes == code)
+            masses = None if chunk.masses is None else chunk.masses[members]
+            self._count_class(state[0][code], chunk.X[members], masses)
+
+    def _sizes(self, state):
+        """Return the masses of the classes; of fewer than 2**43 persons the sums are exact."""
+        return state[0][:, 0, :].sum(axis=1)
+
+    def _padded(self, histogram, size, code):
+        """Return the histogram and mass after padding, and the persons that answers count."""
+        if self.n_min is None:
+            return histogram, size, Fraction(size, self.units)
+        missing = self.units * self.n_min[code] - size
+        if missing > 0:
+            histogram = histogram.copy()
+            histogram[:, self.lattice.center_level] += missing
+        return histogram, size + max(missing, 0), Fraction(self.n_min[code])
+
+    def _count_class(self, histogram, X, masses):
+        n_levels = self.lattice.n_levels
+        for rows, directions, levels in self.lattice.levels(X):
+            n_directions = len(levels)
+            levels += (np.arange(n_directions) * n_levels)[:, None]
+            weights = None
+            if masses is not None:
+                weights = np.tile(masses[rows].astype(np.float64), n_directions)
+            # exact in float64: blocks have less than 2**17 rows of at most 2**20 units
+            counts = np.bincount(levels.ravel(), weights, minlength=n_directions * n_levels)
+            histogram[directions] += counts.astype(np.int64).reshape(n_directions, n_levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedHistogram(PaddedHistograms):
+    """Base of the questions that are answered from the histograms of each class by itself.
+
+    The blocks are the masses of the classes, where they are public, and what ``_answer`` makes of
+    each class, rounded down to integers. The parameters are those of :class:`PaddedHistograms`.
+    """
 
     @abstractmethod
     def _answer(self, histogram, mass):
@@ -112,28 +163,9 @@ class ProjectedHistogram(Query):
         Less mass moves them less in proportion.
         """
 
-    def zeros(self):
-        """Return the empty histograms."""
-        shape = (self.n_classes, self.lattice.n_directions, self.lattice.n_levels)
-        return (np.zeros(shape, dtype=np.int64),)
-
-    def row_effort(self, n_features):
-        """Return the numbers of features and projections."""
-        return n_features + self.lattice.n_directions
-
-    def count(self, state, chunk):
-        """Add the masses of the rows to the levels of their projections."""
-        if chunk.codes is None:
-            self._count_class(state[0][0], chunk.X, chunk.masses)
-            return
-        for code in np.unique(chunk.codes):
-            members = np.flatnonzero(chunk.codes == code)
-            masses = None if chunk.masses is None else chunk.masses[members]
-            self._count_class(state[0][code], chunk.X[members], masses)
-
     def blocks(self, state):
         """Return the masses of the classes, where they are public, and the answers."""
-        sizes = state[0][:, 0, :].sum(axis=1)  # of fewer than 2**43 persons: the sums are exact
+        sizes = self._sizes(state)
         answers = np.zeros((self.n_classes, *self.shape), dtype=np.int64)
         for code, size in enumerate(sizes.tolist()):
             histogram, mass, persons = self._padded(state[0][code], size, code)
@@ -160,28 +192,6 @@ class ProjectedHistogram(Query):
         if self.n_min is None:
             return Sensitivity(((0, l1),), ((0, l2_squared),))
         return Sensitivity.single(l1, l2_squared)
-
-    def _padded(self, histogram, size, code):
-        """Return the histogram and mass after padding, and the persons that answers count."""
-        if self.n_min is None:
-            return histogram, size, Fraction(size, self.units)
-        missing = self.units * self.n_min[code] - size
-        if missing > 0:
-            histogram = histogram.copy()
-            histogram[:, self.lattice.center_level] += missing
-        return histogram, size + max(missing, 0), Fraction(self.n_min[code])
-
-    def _count_class(self, histogram, X, masses):
-        n_levels = self.lattice.n_levels
-        for rows, directions, levels in self.lattice.levels(X):
-            n_directions = len(levels)
-            levels += (np.arange(n_directions) * n_levels)[:, None]
-            weights = None
-            if masses is not None:
-                weights = np.tile(masses[rows].astype(np.float64), n_directions)
-            # exact in float64: blocks have less than 2**17 rows of at most 2**20 units
-            counts = np.bincount(levels.ravel(), weights, minlength=n_directions * n_levels)
-            histogram[directions] += counts.astype(np.int64).reshape(n_directions, n_levels)
 
 
 def _above(number):

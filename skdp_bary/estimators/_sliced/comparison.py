@@ -1,0 +1,159 @@
+"""Outcomes of comparisons of two samples, and their laws where the samples have one law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_GRID = 81  # distances that an interval is searched among
+_OUTER = (0.025, 0.975)
+_FARTHEST = 2.0**0.5  # two means of phi
+
+
+@dataclass(frozen=True, eq=False)
+class SampleComparison:
+    """Outcome of a private test whether two samples have one law.
+
+    Attributes
+    ----------
+    statistic : float
+        Released distance between the samples, noise and chance included.
+    pvalue : float
+        Share of simulated statistics of one law, noise included, that are at least as large; the
+        observed one is counted among them.
+    distance : float
+        Estimated distance between the two laws, without what noise and chance add. It is that of
+        the means of features of norm one: 0 for one law, sqrt(2) for laws that never meet.
+    interval : tuple of float
+        Distances that agree with the statistic, at 95 %.
+    null : ndarray of shape (n_resamples,)
+        The simulated statistics.
+    """
+
+    statistic: float
+    pvalue: float
+    distance: float
+    interval: tuple
+    null: np.ndarray = field(repr=False)
+
+    def __repr__(self):
+        low, high = self.interval
+        return (
+            f"{type(self).__name__}(pvalue={self.pvalue:.3g}, distance={self.distance:.3g}, "
+            f"interval=({low:.3g}, {high:.3g}))"
+        )
+
+
+@dataclass(frozen=True)
+class NoisyNumber:
+    """A number with noise of a known law.
+
+    Parameters
+    ----------
+    value : float
+    scale : float
+        Of Laplace noise, or the standard deviation of Gaussian noise; 0 for an exact number.
+    pure : bool
+        Whether the noise is Laplace's.
+    """
+
+    value: float
+    scale: float = 0.0
+    pure: bool = True
+
+    def noise(self, size: int, rng: Any) -> np.ndarray:
+        """Draw fresh noise of the same law."""
+        if not self.scale:
+            return np.zeros(size)
+        return (rng.laplace if self.pure else rng.normal)(0.0, self.scale, size)
+
+    def believed(self, size: int, rng: Any) -> np.ndarray:
+        """Draw what the number may have been before its noise."""
+        return self.value - self.noise(size, rng)
+
+
+@dataclass(frozen=True)
+class MeanLaw:
+    """What decides how far the means of phi over two samples of one law are apart.
+
+    Parameters
+    ----------
+    sizes : tuple of NoisyNumber
+        Numbers of persons of the samples.
+    fewest : tuple of float
+        ... and what they are at least.
+    trace, norm : NoisyNumber
+        Of the covariance of phi.
+    persons : float
+        About how many persons trace and norm are about.
+    """
+
+    sizes: tuple
+    fewest: tuple
+    trace: NoisyNumber
+    norm: NoisyNumber
+    persons: float
+
+    def draw(self, n_draws, rng):
+        """Return means and standard deviations of the squared distance, one a draw.
+
+        The squared distance of two means is nearly a weighted sum of squared Gaussians with these
+        two moments.
+        """
+        weight = sum(
+            1.0 / np.maximum(size.believed(n_draws, rng), least)
+            for size, least in zip(self.sizes, self.fewest, strict=True)
+        )
+        trace = np.clip(self.trace.believed(n_draws, rng), 1e-4, 1.0)
+        square = np.maximum(self.norm.believed(n_draws, rng), 0.0) ** 2
+        square = square - trace**2 / self.persons  # what chance adds to it
+        square = np.clip(square, 1e-3 * trace**2, trace**2)
+        return weight * trace, weight * np.sqrt(2.0 * square)
+
+
+def compare_means(gap, law, n_draws, rng):
+    """Compare a released distance of two means with its law for samples of one law.
+
+    Parameters
+    ----------
+    gap : NoisyNumber
+    law : MeanLaw
+    n_draws : int
+    rng : numpy.random.Generator or numpy.random.RandomState
+
+    Returns
+    -------
+    SampleComparison
+    """
+    mean, std = law.draw(n_draws, rng)
+    chance = rng.gamma((mean / std) ** 2) * std**2 / mean
+    noise = gap.noise(n_draws, rng)
+    null = np.sqrt(chance) + noise
+    # along a line the difference of laws varies by no more than the norm of the covariance says
+    across = np.sqrt(std / np.sqrt(2.0)) * rng.standard_normal(n_draws)
+    grid = np.linspace(0.0, _FARTHEST, _GRID)[:, None]
+    drawn = np.sqrt(np.maximum(grid**2 + 2.0 * grid * across + chance, 0.0)) + noise
+    low, middle, high = (np.quantile(drawn, q, axis=1) for q in (_OUTER[0], 0.5, _OUTER[1]))
+    grid = grid[:, 0]
+    interval = (_least(grid, high, gap.value), _greatest(grid, low, gap.value))
+    return SampleComparison(
+        statistic=gap.value,
+        pvalue=(1 + int((null >= gap.value).sum())) / (1 + n_draws),
+        distance=min(max(_least(grid, middle, gap.value), interval[0]), interval[1]),
+        interval=interval,
+        null=null,
+    )
+
+
+def _least(grid, curve, value):
+    """Return the least distance at which a rising curve reaches a value; the last one if none."""
+    place = int(np.argmax(curve >= value)) if (curve >= value).any() else len(grid) - 1
+    return float(grid[place])
+
+
+def _greatest(grid, curve, value):
+    """Return the greatest distance at which a rising curve is at most a value; 0 if none."""
+    below = np.flatnonzero(curve <= value)
+    return float(grid[below[-1]]) if len(below) else 0.0

@@ -1,0 +1,129 @@
+"""PrivateTwoSampleTest: what differs is found, what is equal is not, and refusals are in words."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateTwoSampleTest
+from skdp_bary.estimators._sliced.cohorts import _gaussian_spread, _widths
+from skdp_bary.estimators._sliced.comparison import MeanLaw, NoisyNumber, compare_means
+from skdp_bary.estimators._sliced.tuning import TUNED
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Box
+from skdp_bary.geometry._unit_slices import slicing_directions, unit_slices
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+SEEDED = {"bounds": (-1, 1), "random_state": 0, "n_resamples": 199}
+
+
+def cohorts(shift, n=600, d=2, seed=0, spread=0.3):
+    rng = np.random.default_rng(seed)
+    X = spread * rng.standard_normal((2 * n, d))
+    X[n:] += shift
+    return X, np.repeat([0, 1], n)
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "replace_any"])
+def test_a_shift_is_found_and_nothing_is_not(neighbors):
+    test = PrivateTwoSampleTest([0, 1], neighbors=neighbors, **SEEDED)
+    result = test.fit(*cohorts(0.2)).result_
+    assert result.pvalue == test.pvalue_ == 1 / 200
+    assert 0 < result.interval[0] <= result.distance <= result.interval[1]
+    equal = test.fit(*cohorts(0.0)).result_
+    assert equal.pvalue > 0.05 and equal.interval[0] < 0.1
+
+
+def test_gaussian_noise_serves_too():
+    assert PrivateTwoSampleTest([0, 1], delta=1e-6, **SEEDED).fit(*cohorts(0.3)).pvalue_ < 0.01
+
+
+def test_a_public_reference_is_compared_with_all_rows():
+    X, y = cohorts(0.2)
+    test = PrivateTwoSampleTest(reference=X[y == 0], **SEEDED).fit(X[y == 1])
+    assert test.pvalue_ < 0.01
+    assert [step.name for step in test.privacy_.steps] == ["sizes", "gap"]
+
+
+def test_narrow_rows_get_narrow_cells():
+    """Bounds that are ten times too wide cost little."""
+    X, y = cohorts(0.02, spread=0.03)
+    test = PrivateTwoSampleTest([0, 1], neighbors="replace_one", **SEEDED)
+    assert test.fit(X, y).pvalue_ < 0.05
+
+
+def test_widths_halve_with_the_rows():
+    slices = unit_slices(Box([-1.0], [1.0]), slicing_directions(1))
+    found = [_widths(slices, _gaussian_spread(octave))[0] for octave in range(TUNED.octaves)]
+    assert found == [256, 128, 64, 32, 16, 8, 4]
+    assert _widths(slices, 100.0) == (256, 512)
+
+
+def test_found_labels_are_those_of_replace_one():
+    X, y = cohorts(0.2)
+    names = np.array(["north", "south"])[y]
+    assert PrivateTwoSampleTest(neighbors="replace_one", **SEEDED).fit(X, names).pvalue_ < 0.01
+    with pytest.raises(ValueError, match="classes must name the public set"):
+        PrivateTwoSampleTest(**SEEDED).fit(X, names)
+
+
+@pytest.mark.parametrize(
+    "given, y, words",
+    [
+        ({"classes": [0, 1, 2]}, 1, "classes must be two labels"),
+        ({"neighbors": "replace_one"}, 3, "y must hold two labels, there are 3"),
+        ({"neighbors": "replace_one"}, None, "y must tell two cohorts apart"),
+        ({"reference": np.zeros((3, 5))}, 1, "reference must be at least 2 public rows"),
+        ({"classes": [0, 1], "n_min": [3, 4, 5]}, 1, "n_min must be one number or 2"),
+    ],
+)
+def test_refusals_are_in_words(given, y, words):
+    X = np.random.default_rng(0).random((12, 2))
+    y = None if y is None else np.arange(12) % y
+    test = PrivateTwoSampleTest(**SEEDED | given)
+    with pytest.raises(ValueError, match=words):
+        test.fit(X, y)
+    assert not hasattr(test, "result_")
+
+
+def test_a_result_is_short():
+    result = PrivateTwoSampleTest([0, 1], **SEEDED).fit(*cohorts(0.2)).result_
+    assert repr(result).startswith("SampleComparison(pvalue=0.005, distance=")
+    assert len(repr(result)) < 90
+
+
+def test_intervals_hold_the_distance():
+    """Of two means in ten dimensions with noise: 95 of 100 hold how far apart they are."""
+    rng = np.random.default_rng(0)
+    size, spread, true, runs = 400, 0.05, 0.15, 100
+    held = 0
+    law = MeanLaw(
+        (NoisyNumber(size), NoisyNumber(size)),
+        (size, size),
+        NoisyNumber(10 * spread),
+        NoisyNumber(10**0.5 * spread),
+        1e9,
+    )
+    for _ in range(runs):
+        gap = rng.normal(0.0, (2.0 * spread / size) ** 0.5, 10)
+        gap[0] += true
+        value = np.linalg.norm(gap) + rng.laplace(0.0, 0.01)
+        low, high = compare_means(NoisyNumber(value, 0.01), law, 999, rng).interval
+        held += low <= true <= high
+    assert held >= 88
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_level_is_kept(epsilon):
+    """400 tests of equal cohorts: between .02 and .09 of them reject, four standard errors."""
+    rejected = 0
+    for seed in range(400):
+        test = PrivateTwoSampleTest(
+            neighbors="replace_one", epsilon=epsilon, **SEEDED | {"random_state": seed}
+        )
+        rejected += test.fit(*cohorts(0.0, n=300, seed=seed)).pvalue_ <= 0.05
+    assert 0.02 * 400 <= rejected <= 0.09 * 400
+
+
+def test_seeded_noise_is_said_to_be():
+    with pytest.warns(PrivacyWarning, match="seeded, not private"):
+        PrivateTwoSampleTest([0, 1], **SEEDED).fit(*cohorts(0.0, n=50))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parameters import PRIVACY_RULES, check_parameters
 from .._pickles import VersionedPickle
@@ -88,6 +88,11 @@ class Facts:
     domain: object
     size: int | None
     mechanisms: dict
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the classes; a zero for rows that have none."""
+        return np.zeros(1, dtype=int) if self.classes is None else self.classes
 
 
 class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
@@ -230,6 +235,11 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     def _sampling_rate(self):
         """Return the probability that a person is in the batch of a fit, or None: all persons."""
         return None
+
+    def _floats(self, X):
+        """Return rows given to a method of a fitted estimator, checked, as floats."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _open(self, names, X, y, groups, sample_weight):
         """Open the rows and record the names of the features; nothing is kept of the rows."""

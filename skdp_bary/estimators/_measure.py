@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import PRIVACY_RULES, Integer, Option
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
@@ -224,8 +224,7 @@ class PrivateMeasure(BasePrivateEstimator):
         -------
         log_density : ndarray of shape (n_rows,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._floats(X)
         leaf = self.tree_.leaf_index(X)
         mass = np.zeros(len(X))
         share = np.full(len(X), 1.0 / self.tree_.n_cells)

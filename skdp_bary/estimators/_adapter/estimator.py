@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._parameters import (
     MOST_FEATURES,
@@ -26,6 +25,7 @@ from ..._values import column_names
 from ...privacy.noise.sampler import public_generator
 from .._alone import fitted_alone
 from .._base import BasePrivateEstimator
+from .._face.settings import setting_of
 from .head import RowClassifier
 from .marginals import MomentsMethod, SketchMethod
 from .means import ClassMeans
@@ -312,8 +312,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
         """
-        check_is_fitted(self)
-        return self.model_.predict_proba(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.model_.predict_proba(self._floats(X))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy, an exact function of the rows and labels given.
@@ -366,7 +365,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         return self._method().shares(setting)
 
     def _setting(self, source=None):
-        return AdapterSetting(self.method, self.align, self.max_iter, self.delta, source)
+        return setting_of(AdapterSetting, self, source=source)
 
     def _public_facts(self, plan, rows):
         expected = self._source.n_inputs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import (
     MOST_FEATURES,
@@ -29,8 +29,9 @@ from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
 from .._denoise.counted_trees import CountsMethod
 from .._denoise.trees import BlockCountsMethod, HaarMethod
-from .._face.classes import named_or_found_classes
+from .._face.classes import class_shares, named_or_found_classes
 from .._face.misfit import warn_of_border
+from .._face.settings import setting_of
 from .methods import (
     AutoMethod,
     BarycenterSetting,
@@ -304,9 +305,7 @@ default="auto"
         -------
         distances : ndarray of shape (n_rows, n_atoms)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return row_distances(X, self.support_)
+        return row_distances(self._floats(X), self.support_)
 
     def predict(self, X: ArrayLike, y: ArrayLike | None = None) -> np.ndarray:
         """Return the atom to which transport takes each row.
@@ -322,8 +321,7 @@ default="auto"
         -------
         atoms : ndarray of int of shape (n_rows,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._floats(X)
         if y is None:
             potentials = self.class_weights_ @ self.potentials_
         else:
@@ -364,8 +362,7 @@ default="auto"
         -------
         score : float
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._floats(X)
         atoms = DiscreteMeasure(self.support_, self.weights_)
         if y is None:
             return -transport_cost(X, atoms, self.p)
@@ -413,22 +410,8 @@ default="auto"
         return self.subsample
 
     def _setting(self, n_features, class_weights=None):
-        return BarycenterSetting(
-            n_features,
-            self.n_atoms,
-            self.method,
-            self.p,
-            self.classes,
-            class_weights,
-            self.n_init,
-            self.init,
-            self.n_rounds,
-            self.n_components,
-            self.distortion,
-            self.epsilon,
-            self.delta,
-            self.n_hint,
-            self.random_state,
+        return setting_of(
+            BarycenterSetting, self, n_features=n_features, class_weights=class_weights
         )
 
     def _shares(self, n_features):
@@ -446,7 +429,7 @@ default="auto"
 
     def _finish(self, facts, result):
         self.class_weights_, barycenter = result
-        self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
+        self.classes_ = facts.labels
         self.private_measures_ = list(barycenter.measures)
         self.support_ = np.array(barycenter.support)
         self.weights_ = np.full(len(self.support_), 1.0 / len(self.support_))
@@ -472,10 +455,4 @@ default="auto"
     def _weights_of_classes(self, n_classes):
         if self.class_weights is None:
             return np.full(n_classes, 1.0 / n_classes)
-        weights = np.asarray(self.class_weights, dtype=float)
-        if weights.shape != (n_classes,) or not np.isfinite(weights).all() or weights.min() <= 0:
-            raise ValueError(
-                f"class_weights must be {n_classes} positive numbers, got {self.class_weights!r}; "
-                "leave out the rows of a class that should not count."
-            )
-        return weights / weights.sum()
+        return class_shares(self.class_weights, "class_weights", n_classes)

@@ -29,3 +29,19 @@ def named_or_found_classes(classes, y, relation):
         "y is given, so classes must name the public set of labels: under "
         f"neighbors={relation!r} the labels that occur are private."
     )
+
+
+def number_of_classes(classes):
+    """Return the number of public labels; rows without any are one class."""
+    return 1 if classes is None else np.size(classes)
+
+
+def class_shares(given, name, n_classes):
+    """Return public weights of the classes, summing to one, or raise where they are not that."""
+    weights = np.asarray(given, dtype=float)
+    if weights.shape != (n_classes,) or not np.isfinite(weights).all() or weights.min() <= 0:
+        raise ValueError(
+            f"{name} must be {n_classes} positive numbers, got {given!r}; leave out the rows of a "
+            "class that should not count."
+        )
+    return weights / weights.sum()

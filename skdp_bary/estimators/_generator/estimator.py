@@ -24,9 +24,10 @@ from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.sampler import public_generator
 from .._base import BasePrivateEstimator
 from .._denoise.shrinkage import positive_part
-from .._face.classes import named_or_found_classes
+from .._face.classes import class_shares, named_or_found_classes, number_of_classes
 from .._face.frames import as_dataframe
 from .._face.remedies import cheapest, projections, rounded_up
+from .._face.settings import setting_of
 from .plan import GeneratorSetting, shares
 from .questions import questions
 
@@ -261,7 +262,7 @@ class PrivateGenerator(BasePrivateEstimator):
             return (
                 "Give n_hint, the public number of persons, to see how much noise there would be."
             )
-        n_classes = 1 if self.classes is None else np.size(self.classes)
+        n_classes = number_of_classes(self.classes)
         persons = self.n_hint / n_classes
         moved = (
             _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
@@ -300,19 +301,18 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def _shares(self, n_features):
         self._check_image(n_features)
-        n_classes = 1 if self.classes is None else np.size(self.classes)
+        n_classes = number_of_classes(self.classes)
         return shares(self._setting(n_features, n_classes, self.n_hint))
 
     def _setting(self, n_features, n_classes, size):
-        return GeneratorSetting(
+        return setting_of(
+            GeneratorSetting,
+            self,
             n_features=n_features,
             n_classes=n_classes,
             size=size,
             mu=gaussian_mu(self.epsilon, self.delta),
-            n_components=self.n_components,
-            class_spread=self.class_spread,
             image_shape=None if self.image_shape is None else tuple(self.image_shape),
-            random_state=self.random_state,
         )
 
     def _check_image(self, n_features):
@@ -342,7 +342,7 @@ class PrivateGenerator(BasePrivateEstimator):
         given = self._prior(facts.n_classes)
         if given is not None:
             prior = given
-        self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
+        self.classes_ = facts.labels
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
         self.n_components_ = self._mixture.weights.shape[1]
@@ -351,9 +351,4 @@ class PrivateGenerator(BasePrivateEstimator):
         """Return the public frequencies of the classes, or None."""
         if self.class_prior is None:
             return None
-        prior = np.asarray(self.class_prior, dtype=float)
-        if prior.shape != (n_classes,) or not np.isfinite(prior).all() or prior.min() <= 0:
-            raise ValueError(
-                f"class_prior must be {n_classes} positive numbers, got {self.class_prior!r}."
-            )
-        return prior / prior.sum()
+        return class_shares(self.class_prior, "class_prior", n_classes)

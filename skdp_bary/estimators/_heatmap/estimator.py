@@ -12,6 +12,7 @@ from ...privacy._neighbors import ADD_REMOVE
 from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
 from .._base import BasePrivateEstimator
 from .._face.misfit import warn_of_few_cells, warn_of_missing
+from .._face.settings import setting_of
 from .adaptive import AdaptiveMethod, OneShotMethod
 from .comparators import DenseMethod, LaplaceMethod, PaperMethod, TopMethod
 from .fit import HeatmapCells
@@ -227,13 +228,12 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _setting(self, size, units):
         depth = int(self.resolution).bit_length() - 1
-        return HeatmapSetting(
+        return setting_of(
+            HeatmapSetting,
+            self,
             depth=depth,
             finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),
-            epsilon=self.epsilon,
             size=size,
-            n_kept=self.n_kept,
-            top_share=self.top_share,
             whole=units == 1,
             reach=1 if self._relation() == ADD_REMOVE else 2,
         )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
 from ...exceptions import PrivacyWarning
@@ -19,6 +18,7 @@ from ...privacy._checks import check_integer
 from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
 from .._face.misfit import warn_of_border
+from .._face.settings import setting_of
 from .cover import HighCoverMethod, LowCoverMethod
 from .high import HighMethod
 from .lloyd import LloydMethod
@@ -219,7 +219,6 @@ class PrivateKMeans(
         -------
         labels : ndarray of int of shape (n_rows,)
         """
-        check_is_fitted(self)
         return self._nearest(X)[0].astype(np.int32)
 
     def fit_predict(
@@ -256,9 +255,7 @@ class PrivateKMeans(
         -------
         distances : ndarray of shape (n_rows, n_clusters)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return row_distances(X, self.cluster_centers_)
+        return row_distances(self._floats(X), self.cluster_centers_)
 
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the sum of squared distances of rows to their nearest center.
@@ -273,7 +270,6 @@ class PrivateKMeans(
         -------
         score : float
         """
-        check_is_fitted(self)
         squares = self._nearest(X)[1] ** 2
         if sample_weight is None:
             return -float(squares.sum())
@@ -341,8 +337,7 @@ class PrivateKMeans(
         return len(self.cluster_centers_)
 
     def _nearest(self, X):
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return nearest_points(X, self.cluster_centers_)
+        return nearest_points(self._floats(X), self.cluster_centers_)
 
     def _method(self, n_features):
         if not isinstance(self.init, str):
@@ -351,17 +346,7 @@ class PrivateKMeans(
         return low if n_features <= _LOW_FEATURES else high
 
     def _setting(self, n_features):
-        return KMeansSetting(
-            n_features,
-            self.n_clusters,
-            self.init,
-            self.n_init,
-            self.max_iter,
-            self.n_hint,
-            self.epsilon,
-            self.delta,
-            self.random_state,
-        )
+        return setting_of(KMeansSetting, self, n_features=n_features)
 
     def _shares(self, n_features):
         return self._method(n_features).shares(self._setting(n_features))

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
 from ...geometry._directions import DIRECTIONS, direction_count
 from .._base import BasePrivateEstimator
-from .._face.classes import named_classes
+from .._face.classes import named_classes, number_of_classes
+from .._face.settings import setting_of
 from .methods import SlicedSetting
 from .rows import RowsMethod
 from .scalar import ScalarMethod
@@ -230,20 +231,15 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return METHODS[self.method].shares(self._setting(n_features))
 
     def _setting(self, n_features):
-        n_classes = 1 if self.classes is None else np.size(self.classes)
-        return SlicedSetting(
+        n_classes = number_of_classes(self.classes)
+        return setting_of(
+            SlicedSetting,
+            self,
             n_features=n_features,
             n_classes=n_classes,
             n_directions=direction_count(self.directions, self.n_projections, n_features),
             relation=self._relation(),
-            directions=self.directions,
-            n_quantiles=self.n_quantiles,
-            p=self.p,
-            reference=self.reference,
             n_min=given_sizes(self.n_min, n_classes),
-            n_hint=self.n_hint,
-            delta=self.delta,
-            random_state=self.random_state,
         )
 
     def _public_facts(self, plan, rows):
@@ -257,7 +253,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     def _finish(self, facts, releases):
         self.releases_ = releases
-        self.classes_ = np.zeros(1, dtype=int) if facts.classes is None else facts.classes
+        self.classes_ = facts.labels
         self.directions_ = releases[0].directions
         quantiles = [release.quantiles for release in releases]
         self.quantiles_ = None if quantiles[0] is None else np.array(quantiles)

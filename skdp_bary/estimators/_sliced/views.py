@@ -226,8 +226,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         score : float
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._floats(X)
         if len(self.classes_) == 1:
             return -self.distance(X)
         codes = encode_labels(y, self.classes_, len(X))

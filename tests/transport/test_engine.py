@@ -68,6 +68,7 @@ def engine_only(monkeypatch):
     monkeypatch.setattr(exact, "_TINY", 0)
     monkeypatch.setattr(exact, "_SMALL", 0)
     monkeypatch.setattr(exact, "network_simplex", refuse)
+    monkeypatch.setattr(exact, "axis_of_line", lambda problem: None)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

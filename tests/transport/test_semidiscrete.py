@@ -57,6 +57,27 @@ def masses(rng, size):
     return weights / weights.sum()
 
 
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3])
+def test_points_on_a_line_are_matched_in_order(monkeypatch, p):
+    import ot
+
+    rng = np.random.default_rng(9)
+    points, atoms = rng.integers(0, 40, (300, 1)) / 7.0, rng.random((12, 1)) * 8.0
+    weights, target = masses(rng, 300), masses(rng, 12)
+    best = ot.emd2(weights, target, cdist(points, atoms) ** p)
+    monkeypatch.setattr(exact, "network_simplex", refuse)
+    monkeypatch.setattr(levels, "solve_levels", refuse)
+    for other in (None, 0.5):  # in one dimension, and along one of two axes
+        if other is not None:
+            points, atoms = (np.insert(each, 0, other, axis=1) for each in (points, atoms))
+        result = solve_semidiscrete(
+            DiscreteMeasure(points, weights), DiscreteMeasure(atoms, target), p=p
+        )
+        assert result.cost == pytest.approx(best, rel=1e-12)
+        assert result.gap <= 1e-12 * result.cost
+        np.testing.assert_allclose(result.masses, target, atol=1e-14)
+
+
 @pytest.fixture(params=["engine", "network simplex"])
 def solver(request, monkeypatch):
     """Send problems of any size to one of the solvers, and fail when the other one has to help."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 
 from .coincident import divide, merge_atoms
+from .line import axis_of_line, solve_line
 from .simplex import network_simplex
 
 _TINY = 100_000  # points times atoms: POT needs a small part of what loading compiled code takes
@@ -31,7 +32,10 @@ def solve_problem(problem, potentials=None):
 
 
 def _attempts(problem, potentials):
-    """Yield assignments: by the engine, warm and cold, and by network simplex."""
+    """Yield assignments: on a line, by the engine, warm and cold, and by network simplex."""
+    axis = axis_of_line(problem)
+    if axis is not None:
+        yield solve_line(problem, axis)
     size = len(problem.cloud.points) * len(problem.target)
     small = size <= (_TINY if _is_compiled() else _SMALL)
     if small:

@@ -8,9 +8,11 @@ from .balancing import Balancing
 from .certificate import UNITS, certify, sum_by_label, to_units
 from .labels import prepare
 from .plan import read_plan
+from .simplex import network_simplex
 
 _FACTOR = 4  # how much larger the next sample is
 _LEAST = 6  # points an atom from which a smaller sample is solved first
+_MANY = 128  # atoms from which POT solves the smallest sample, which moves most, sooner
 _CLOSE = 0.05  # misplaced mass up to which given potentials are better than samples
 
 
@@ -20,12 +22,22 @@ def solve_levels(problem, potentials):
         level = Level(problem, potentials)
         if level.misplaced <= _CLOSE:
             return certify(problem, *level.plan())
-    potentials = np.zeros(len(problem.target))
+    potentials = None
     for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
-        sample = replace(problem, cloud=problem.cloud.coarse(size))
-        potentials = Level(sample, potentials).balanced().edges.potentials
+        potentials = _next(replace(problem, cloud=problem.cloud.coarse(size)), potentials)
+    if potentials is None:
+        potentials = np.zeros(len(problem.target))
     # What the level holds is let go before the certificate is made.
     return certify(problem, *Level(problem, potentials).plan())
+
+
+def _next(sample, potentials):
+    """Return the potentials of a sample, from those of a smaller one."""
+    if potentials is not None:
+        return Level(sample, potentials).balanced().edges.potentials
+    if len(sample.target) >= _MANY:
+        return network_simplex(sample).potentials
+    return Level(sample, np.zeros(len(sample.target))).balanced().edges.potentials
 
 
 def sample_sizes(n_points, n_atoms):

@@ -7,20 +7,11 @@ import sys
 from sklearn.base import BaseEstimator
 
 from ..inspection import check_private
-from ._pages import AUDIT
 from ._text import say
 
 
-def add_audit(commands):
-    """Add ``audit`` to the subparsers `commands`."""
-    audit = commands.add_parser("audit", **AUDIT.options())
-    audit.add_argument(
-        "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
-    )
-    audit.set_defaults(run=_run, parser=audit)
-
-
-def _run(given):
+def run(given):
+    """Print the report of a pipeline."""
     say(check_private(_load(given.pipeline), strict=True))
     return 0
 

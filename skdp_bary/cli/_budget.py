@@ -1,18 +1,9 @@
 """Commands for the owner of a budget."""
 
-import csv
-import json
-import sys
-from dataclasses import asdict
-from pathlib import Path
-
 from ..privacy._neighbors import ADD_REMOVE, RELATIONS
-from ..privacy.ledger.accountant import BudgetAccountant
-from ..privacy.ledger.chain import Receipt
-from ..privacy.ledger.entry import FIELDS, RAISE
-from ..privacy.ledger.filters import COMPOSITIONS
+from ..privacy.ledger.entry import COMPOSITIONS
+from ._later import later
 from ._pages import BUDGET_STATUS, Page
-from ._text import cell, say
 
 _LEDGER = "ledger file, or postgresql://user@host/database#budget"
 _BUDGET = Page(
@@ -30,7 +21,6 @@ when it does not fit.""",
 """,
     BUDGET_STATUS,
 )
-_CEILINGS = ("ceiling_epsilon", "ceiling_delta")
 
 
 def add_budget(commands):
@@ -38,22 +28,22 @@ def add_budget(commands):
     budget = commands.add_parser("budget", **_BUDGET.options())
     actions = budget.add_subparsers(metavar="ACTION", required=True)
     _add_create(actions)
-    _add(actions, "show", _show, "print the entries and what is left")
+    _add(actions, "show", "print the entries and what is left")
     _add_raise(actions)
-    _add(actions, "receipt", _receipt, "print a receipt of all entries, to be kept elsewhere")
-    verify = _add(actions, "verify", _verify, "check that a ledger is whole", "--receipt r.json")
+    _add(actions, "receipt", "print a receipt of all entries, to be kept elsewhere")
+    verify = _add(actions, "verify", "check that a ledger is whole", "--receipt r.json")
     verify.add_argument(
         "--receipt", metavar="FILE", help="and that it holds all entries of a receipt"
     )
-    backup = _add(actions, "backup", _backup, "write a backup that cannot be spent from", "copy.db")
+    backup = _add(actions, "backup", "write a backup that cannot be spent from", "copy.db")
     backup.add_argument("copy", help="file to be made")
     _add_restore(actions)
-    export = _add(actions, "export", _export, "print the entries as CSV or JSON", "--format json")
+    export = _add(actions, "export", "print the entries as CSV or JSON", "--format json")
     export.add_argument("--format", choices=["csv", "json"], default="csv")
 
 
 def _add_create(actions):
-    create = _add(actions, "create", _create, "make a ledger with a ceiling", "--epsilon 2")
+    create = _add(actions, "create", "make a ledger with a ceiling", "--epsilon 2")
     create.add_argument("--epsilon", type=float, required=True, help="ceiling of the privacy loss")
     create.add_argument(
         "--delta", type=float, default=0.0, help="ceiling of the failure probability (default: 0)"
@@ -64,7 +54,7 @@ def _add_create(actions):
 
 def _add_raise(actions):
     text = "raise the ceiling, by an entry that says who and why; it cannot be lowered"
-    raise_ = _add(actions, "raise", _raise, text, '--epsilon 3 --who "M. Curie" --note "year 2"')
+    raise_ = _add(actions, "raise", text, '--epsilon 3 --who "M. Curie" --note "year 2"')
     raise_.add_argument("--epsilon", type=float, required=True, help="new ceiling")
     raise_.add_argument("--delta", type=float, default=None, help="new ceiling (default: as it is)")
     raise_.add_argument("--who", default="", help="who decided it, kept with the entry")
@@ -85,86 +75,15 @@ def _add_restore(actions):
     restore.add_argument("ledger", help="ledger file to be made")
     restore.add_argument("--who", default="", help="who decided it, kept with the entry")
     restore.add_argument("--note", default="", help="why, kept with the entry")
-    restore.set_defaults(run=_restore, parser=restore)
+    restore.set_defaults(run=later("_budget_actions", "restore"), parser=restore)
 
 
-def _add(actions, name, run, text, options=""):
+def _add(actions, name, text, options=""):
     example = f"  skdp-bary budget {name} budget.db {options}".rstrip() + "\n"
     page = Page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
     action = actions.add_parser(name, **page.options())
     action.add_argument("ledger", help=_LEDGER)
-    action.set_defaults(run=run, parser=action)
-    return action
-
-
-def _create(given):
-    accountant = BudgetAccountant.create(
-        given.ledger,
-        given.epsilon,
-        given.delta,
-        neighbors=given.neighbors,
-        composition=given.composition,
+    action.set_defaults(
+        run=later("_budget_actions", "raise_" if name == "raise" else name), parser=action
     )
-    say(accountant)
-    return 0
-
-
-def _show(given):
-    say(BudgetAccountant.open(given.ledger))
-    return 0
-
-
-def _raise(given):
-    accountant = BudgetAccountant.open(given.ledger)
-    accountant.raise_ceiling(given.epsilon, given.delta, who=given.who, note=given.note)
-    say(accountant)
-    return 0
-
-
-def _receipt(given):
-    print(BudgetAccountant.open(given.ledger).receipt().to_json())
-    return 0
-
-
-def _verify(given):
-    accountant = BudgetAccountant.open(given.ledger)
-    receipt = given.receipt and Receipt.from_json(Path(given.receipt).read_text())
-    number = accountant.verify(receipt)
-    held = f", and hold the {receipt.number} of the receipt" if receipt else ""
-    say(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
-    return 0
-
-
-def _backup(given):
-    BudgetAccountant.open(given.ledger).backup(given.copy)
-    return 0
-
-
-def _restore(given):
-    print(BudgetAccountant.restore(given.copy, given.ledger, who=given.who, note=given.note))
-    return 0
-
-
-def _export(given):
-    entries = [_exported(entry) for entry in BudgetAccountant.open(given.ledger).entries]
-    if given.format == "json":
-        json.dump(entries, sys.stdout, indent=1)
-        print()
-        return 0
-    table = csv.DictWriter(sys.stdout, (*FIELDS, *_CEILINGS), lineterminator="\n")
-    table.writeheader()
-    table.writerows(map(_for_spreadsheets, entries))
-    return 0
-
-
-def _for_spreadsheets(entry):
-    return {name: cell(value) if isinstance(value, str) else value for name, value in entry.items()}
-
-
-def _exported(entry):
-    """Return an entry as a record whose ceilings, raised, are not in the columns of the spends."""
-    record = asdict(entry) | dict.fromkeys(_CEILINGS)
-    if entry.kind == RAISE:
-        ceiling = zip(_CEILINGS, (entry.epsilon, entry.delta), strict=True)
-        record |= {"epsilon": None, "delta": None} | dict(ceiling)
-    return record
+    return action

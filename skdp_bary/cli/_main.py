@@ -8,10 +8,10 @@ from functools import partial
 
 from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
-from ._audit import add_audit
 from ._budget import add_budget
-from ._pages import ERROR, EVERYTHING, REFUSED
-from ._release import add_releases
+from ._later import later
+from ._options import add_releases
+from ._pages import AUDIT, ERROR, EVERYTHING, REFUSED
 from ._text import say
 
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
@@ -67,7 +67,11 @@ def _parser():
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_releases(commands)
     add_budget(commands)
-    add_audit(commands)
+    audit = commands.add_parser("audit", **AUDIT.options())
+    audit.add_argument(
+        "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
+    )
+    audit.set_defaults(run=later("_audit", "run"), parser=audit)
     return parser
 
 

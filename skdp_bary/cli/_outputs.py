@@ -32,6 +32,20 @@ def points(estimator, columns, ending):
     return _POINTS[ending](*_points_of(estimator), columns)
 
 
+def synthetic(drawn, columns, label, ending):
+    """Return drawn rows and labels as the content of a file; `label` None leaves labels out."""
+    X, labels = drawn
+    if ending == ".npz":
+        return _npz(rows=X, labels=labels.astype(str), columns=np.array(columns))
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    name = [] if label is None else [label]
+    table.writerow(map(cell, [*columns, *name]))
+    for row, of_row in zip(X.tolist(), labels, strict=True):
+        table.writerow([*(f"{x:.10g}" for x in row), *([cell(str(of_row))] if name else [])])
+    return text.getvalue().encode()
+
+
 def heatmap(estimator, columns, ending):
     """Return a heatmap as the content of a file: in CSV the middles of its cells."""
     if ending == ".geojson":

@@ -122,6 +122,17 @@ run with --n-hint says how much noise there would be.""",
 """,
     "the centers of clusters",
 )
+GENERATE = _release(
+    """\
+Release a generator of synthetic rows and write --rows of them. --label names the column of the
+class, --classes the classes; they are public, and every synthetic row has one. More rows cost
+nothing; a second run of the command is a second release.""",
+    """\
+  skdp-bary generate stores.csv --columns x y z --label region --classes east west \\
+      --bounds 0 1 --n-hint 20000 --ledger budget.db --rows 5000 --out synthetic.csv
+""",
+    "synthetic rows, of every class",
+)
 DISTANCE = _release(
     """\
 Print the sliced Wasserstein distance of order 2 between the private table and a public one with

@@ -1,4 +1,4 @@
-"""Commands that release something about a table."""
+"""What the commands do that release something about a table."""
 
 import os
 import sys
@@ -9,50 +9,28 @@ import numpy as np
 from ..estimators import (
     DPSlicedWasserstein,
     PrivateEMDHeatmap,
+    PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
 from ..exceptions import BudgetError
 from ..geometry._bounds import in_words
-from ..privacy._neighbors import ADD_REMOVE, RELATIONS
+from ..privacy._checks import check_integer
+from ..privacy._neighbors import ADD_REMOVE
 from ..privacy.ledger.accountant import BudgetAccountant
 from ._bounds import read_bounds
 from ._files import PromisedFile, check_target
 from ._interrupts import uninterrupted
-from ._outputs import check_form, heatmap, points
-from ._pages import BARYCENTER, DISTANCE, HEATMAP, KEPT, KMEANS, MEASURE, REFUSED
+from ._outputs import check_form, heatmap, points, synthetic
+from ._pages import KEPT, REFUSED
 from ._tables import Table
 from ._text import say, shown
 
 
-def add_releases(commands):
-    """Add the commands that release something to the subparsers `commands`."""
-    for name, page, options, build, write, said in (
-        ("measure", MEASURE, _no_options, _measure, points, _written),
-        ("barycenter", BARYCENTER, _barycenter_options, _barycenter, points, _written),
-        ("heatmap", HEATMAP, _heatmap_options, _heatmap, heatmap, _written_map),
-        ("kmeans", KMEANS, _kmeans_options, _kmeans, points, _written),
-        ("distance", DISTANCE, _distance_options, _distance, None, _distance_of),
-    ):
-        command = commands.add_parser(name, **page.options())
-        _add_rows(command.add_argument_group("rows"))
-        release = command.add_argument_group("release")
-        options(release)
-        if write is not None:
-            release.add_argument(
-                "--out",
-                metavar="FILE",
-                help="where the release goes: .csv, .npz, .geojson or .png",
-            )
-            release.add_argument(
-                "--overwrite", action="store_true", help="replace a file that is there already"
-            )
-        _add_privacy(command.add_argument_group("privacy"), pure=page is HEATMAP)
-        command.set_defaults(run=_run, build=build, write=write, said=said, parser=command)
-
-
-def _run(given):
+def run(given):
+    """Make the release that a command names, or say what it would cost; return the status."""
+    given.build, given.write, given.said = _RELEASES[given.release]
     table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
     bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
     given.columns = table.columns
@@ -109,10 +87,10 @@ def _release_to_file(estimator, table, given):
 def _deliver(file, estimator, given):
     """Write the release, as arrays if the form asked for fails; return whether all went well."""
     try:
-        content, ending = given.write(estimator, given.columns, Path(given.out).suffix), None
+        content, ending = given.write(estimator, given, Path(given.out).suffix), None
     except Exception as error:
         say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
-        content, ending = given.write(estimator, given.columns, ".npz"), ".npz"
+        content, ending = given.write(estimator, given, ".npz"), ".npz"
     return file.deliver(content, ending)
 
 
@@ -201,61 +179,6 @@ def _quote_in_words(quote, ledger):
     return "\n".join([*lines, quote.advice] if quote.advice else lines)
 
 
-def _add_rows(group):
-    add = group.add_argument
-    add("table", help="private table: .csv, .csv.gz or .parquet, with a line of column names")
-    add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
-    add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
-    add("--bounds", nargs="+", metavar="NAME=LOW:HIGH",
-        help="public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
-        "two comma-separated lists")  # fmt: skip
-    add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
-
-
-def _add_privacy(group, pure):
-    """Add the options of the guarantee; `pure` releases have no delta to choose."""
-    add = group.add_argument
-    add("--epsilon", type=float, default=1.0, help="privacy loss (default: 1)")
-    if pure:
-        group.set_defaults(delta=0.0)
-    else:
-        add("--delta", type=float, default=0.0, help="failure probability (default: 0)")
-    add("--neighbors", choices=RELATIONS, default=None,
-        help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
-    add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
-    add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
-
-
-def _no_options(command):
-    pass
-
-
-def _barycenter_options(command):
-    command.add_argument("--label", metavar="NAME", help="column that names the group of a row")
-    command.add_argument("--classes", nargs="+", metavar="LABEL", help="public set of groups")
-    command.add_argument(
-        "--atoms", type=int, default=8, metavar="N", help="number of points (default: 8)"
-    )
-
-
-def _heatmap_options(command):
-    command.add_argument(
-        "--resolution", type=int, default=256, metavar="N", help="cells along a side (default: 256)"
-    )
-
-
-def _kmeans_options(command):
-    command.add_argument(
-        "--clusters", type=int, default=8, metavar="N", help="number of centers (default: 8)"
-    )
-
-
-def _distance_options(command):
-    command.add_argument(
-        "--reference", metavar="FILE", required=True, help="public table with the same columns"
-    )
-
-
 def _measure(given, columns):
     return PrivateMeasure()
 
@@ -281,3 +204,32 @@ def _distance(given, columns):
     if given.delta > 0:
         return DPSlicedWasserstein()
     return DPSlicedWasserstein(method="scalar", reference=given.public_rows)
+
+
+def _generate(given, columns):
+    check_integer(given.rows, "--rows", low=1)
+    if given.out is not None and Path(given.out).suffix not in (".csv", ".npz"):
+        raise ValueError(f"--out of synthetic rows must end in .csv or .npz, got {given.out!r}.")
+    return PrivateGenerator(classes=given.classes)
+
+
+def _points(estimator, given, ending):
+    return points(estimator, given.columns, ending)
+
+
+def _map(estimator, given, ending):
+    return heatmap(estimator, given.columns, ending)
+
+
+def _rows(estimator, given, ending):
+    return synthetic(estimator.sample(given.rows), given.columns, given.label, ending)
+
+
+_RELEASES = {  # estimator, content of a file, words
+    "measure": (_measure, _points, _written),
+    "barycenter": (_barycenter, _points, _written),
+    "heatmap": (_heatmap, _map, _written_map),
+    "kmeans": (_kmeans, _points, _written),
+    "generate": (_generate, _rows, _written),
+    "distance": (_distance, None, _distance_of),
+}

@@ -1,9 +1,23 @@
 """Numbers and noise of differential privacy: knows no rows, estimators or transport."""
 
-from .accounting.projection_curves import bernstein_bound, clt_bound
-from .accounting.projection_profile import calibrate_sigma
-from .ledger.chain import Receipt
-from .ledger.spending import BudgetPart, Quote
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # imported when they are used, so that the command line starts at once
+    from .accounting.projection_curves import bernstein_bound, clt_bound
+    from .accounting.projection_profile import calibrate_sigma
+    from .ledger.chain import Receipt
+    from .ledger.quote import Quote
+    from .ledger.spending import BudgetPart
+
+_HOMES = {
+    "BudgetPart": "ledger.spending",
+    "Quote": "ledger.quote",
+    "Receipt": "ledger.chain",
+    "bernstein_bound": "accounting.projection_curves",
+    "calibrate_sigma": "accounting.projection_profile",
+    "clt_bound": "accounting.projection_curves",
+}
 
 __all__ = [
     "BudgetPart",
@@ -13,3 +27,13 @@ __all__ = [
     "calibrate_sigma",
     "clt_bound",
 ]
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'skdp_bary.privacy' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__():
+    return sorted(__all__)

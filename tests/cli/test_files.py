@@ -243,7 +243,8 @@ def test_asking_to_stop_waits_for_the_file(folder, monkeypatch):
 _KILLED = """
 import sys, time
 from skdp_bary.cli import main
-if "PromisedFile" in dir(sys.modules["skdp_bary.cli._release"]):
+from skdp_bary.cli import _release
+if "PromisedFile" in dir(_release):
     from skdp_bary.cli import _files
     write = _files._write_all
     def slowly(file, content):

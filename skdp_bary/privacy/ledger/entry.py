@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+COMPOSITIONS = ("sum", "renyi")
 SPEND, RAISE, RESTORE = "spend", "raise", "restore"
 FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind")
 

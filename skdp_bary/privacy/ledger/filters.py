@@ -35,8 +35,8 @@ from .._checks import check_delta, check_option, check_real, exact, float_below
 from .._neighbors import compose_parts
 from ..accounting.calibration import renyi_budget, renyi_epsilon, renyi_order
 from ..accounting.curves import pure_renyi
+from .entry import COMPOSITIONS
 
-COMPOSITIONS = ("sum", "renyi")
 LOSS_UNIT = 10**6
 DELTA_UNIT = 10**18
 LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold

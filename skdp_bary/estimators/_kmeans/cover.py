@@ -91,7 +91,7 @@ class HighCoverMethod(RaceMethod, HighMethod):
     def cells(self, setting, facts, plan, rows):
         """Ask for the leading axes and for picks on the first of them."""
         axes = yield from principal_axes(setting, facts, rows)
-        frame = rows.frame(facts, axes)
+        frame = rows.frame.along(axes)
         halfwidths = TUNED.cover_reach * np.sqrt(axes.variances[: TUNED.covered_axes])
         picks, _ = yield from ask_picks(setting, facts, frame, halfwidths)
         beside = float(axes.variances[len(halfwidths) :].sum())

@@ -102,7 +102,7 @@ class HighMethod(KMeansMethod):
         else:
             axes = public_rotation(setting, rows)
         bits = allocate_bits(axes.variances, plan.bits)
-        frame = rows.frame(facts, axes)
+        frame = rows.frame.along(axes)
         halfwidths = 2.0 * np.sqrt(axes.variances[: len(bits)])
         grid = Histogram(frame, halfwidths, bits, facts.units)
         released = yield "cells", grid
@@ -124,16 +124,15 @@ class RowMoments:
         Root mean square distance from it.
     doubt : float
         Standard deviation of the noise of ``rms**2``.
+    frame : Frame
+        About the mean, in which all later questions are asked.
     """
 
     count: float
     center: np.ndarray
     rms: float
     doubt: float
-
-    def frame(self, facts, axes=None):
-        """Return the frame about the mean."""
-        return Frame(facts.domain, self.center, digits_of(facts.units).rows, axes)
+    frame: Frame
 
     def left_by(self, centers, masses):
         """Return a cautious guess of the rows' mean squared distance from centers.
@@ -159,7 +158,8 @@ def row_moments(facts, blocks):
         mean = mean * max(0.0, 1.0 - d * noise / max(float(mean @ mean), 1e-300))
     spread = float(read.spread[0]) / count - float(mean @ mean)
     rms = math.sqrt(float(np.clip(spread, 0.01 * domain.radius**2, domain.radius**2)))
-    return RowMoments(count, domain.center + mean, rms, float(read.spread_sd[0]) / count)
+    center, doubt = domain.center + mean, float(read.spread_sd[0]) / count
+    return RowMoments(count, center, rms, doubt, Frame(domain, center, frame.bits, kept=True))
 
 
 def principal_axes(setting, facts, rows):
@@ -167,7 +167,7 @@ def principal_axes(setting, facts, rows):
 
     Returns their eigenvectors, and the variances without the noise.
     """
-    gram = Gram(rows.frame(facts), min(facts.domain.radius, rows.rms), facts.units)
+    gram = Gram(rows.frame, min(facts.domain.radius, rows.rms), facts.units)
     released = yield "axes", gram
     values, vectors = np.linalg.eigh(symmetric(*released.values) * gram.unit)
     values, vectors = values[::-1], vectors[:, ::-1].T

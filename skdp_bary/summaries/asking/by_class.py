@@ -106,7 +106,7 @@ def frames_of(domain, centers, bits, axes=None):
     """
     octaves = [math.ceil(math.log2(domain.radius_about(center))) for center in centers]
     return tuple(
-        Frame(domain, center, bits - (max(octaves) - octave), axes)
+        Frame(domain, center, bits - (max(octaves) - octave), axes, kept=axes is not None)
         for center, octave in zip(centers, octaves, strict=True)
     )
 

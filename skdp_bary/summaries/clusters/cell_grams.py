@@ -71,8 +71,8 @@ class CellGrams(ClusterQuery):
         lengthened[:, -1] = self.constant
         labels = np.empty(len(chunk.X), dtype=np.int64)
         length, start = 2.0**self._bits * _ROUND_DOWN, 0
-        for rows, _ in self.frame.blocks(chunk, len(chunk.X)):
-            label, square = self.nearest(rows)
+        for rows, squares, _ in self.frame.measured_blocks(chunk, len(chunk.X)):
+            label, square = self.nearest(rows, squares)
             # squares are exact integers, so a row is scaled by a number that it alone decides
             norms = np.sqrt(np.maximum(square, self.integer_radii[label] ** 2))
             rows -= self.integer_centers[label]

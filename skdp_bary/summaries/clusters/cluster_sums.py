@@ -13,7 +13,7 @@ from scipy import sparse
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
-from ..moments.frames import Frame
+from ..moments.frames import Frame, squared_lengths
 
 if TYPE_CHECKING:
     from ...summaries.asking.release import Release
@@ -122,15 +122,23 @@ class ClusterQuery(Query):
         constant = size * (c * c).sum(axis=1) + np.arange(len(c))
         return -2.0 * size * c, constant[:, None], float(size)
 
-    def nearest(self, rows: Any) -> Any:
-        """Return the nearest center of each integer row and the squared distance, both exact."""
+    def nearest(self, rows: Any, squares: Any = None) -> Any:
+        """Return the nearest center of each integer row and the squared distance, both exact.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, width)
+        squares : ndarray of shape (n_rows,) or None
+            Their squared lengths, where they are known.
+        """
         matrix, constant, size = self._scores
         scores = matrix @ rows.T
         scores += constant
         best = scores.min(axis=0)
-        score = np.floor(best / size)
-        lengths = np.einsum("ij,ij->i", rows, rows)
-        return (best - size * score).astype(np.int64), score + lengths
+        score = np.floor(best * (1.0 / size))  # a power of two
+        label = (best - size * score).astype(np.int64)
+        score += squared_lengths(rows) if squares is None else squares
+        return label, score
 
     def weights(self) -> tuple[float, ...] | None:
         """Return noise scales that divide precision among the blocks as asked."""
@@ -159,10 +167,20 @@ class ClusterQuery(Query):
         """Length that one unit of each cluster's sum stands for."""
         return self.frame.step / self.largest_factors
 
+    def _factors(self, label, square):
+        """Return the clip factor of every row, and which rows are outside of their radius."""
+        factor = self.largest_factors[label]
+        outside = np.flatnonzero(square > (self.integer_radii**2)[label])
+        factor[outside] = clip_factors(square[outside], self.reach)
+        return factor, outside
+
     def _add_residuals(self, total, rows, label, factor):
         """Add factor times (row - center) of every row to its cluster; exact below 2**53."""
-        ends = np.arange(len(label) + 1)
-        sums = sparse.csc_array((factor, label, ends), shape=(len(total), len(label))) @ rows
+        if len(total) == 1:
+            sums = (factor @ rows)[None]
+        else:
+            ends, label32 = np.arange(len(label) + 1, dtype=np.int32), label.astype(np.int32)
+            sums = sparse.csc_array((factor, label32, ends), shape=(len(total), len(label))) @ rows
         sums -= self.integer_centers * np.bincount(label, factor, len(total))[:, None]
         total += sums.astype(np.int64)
 
@@ -206,10 +224,13 @@ class ClippedMeans(ClusterQuery):
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk."""
         largest = self.largest_factors
-        for rows, masses in self.frame.blocks(chunk, self.digits.block):
-            label, square = self.nearest(rows)
-            factor = clip_factors(np.maximum(square, self.integer_radii[label] ** 2), self.reach)
-            part = np.floor(factor * (2.0**_SHARE_BITS / largest[label]))
+        share = 2.0**_SHARE_BITS / largest
+        whole = np.floor(largest * share)
+        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
+            label, square = self.nearest(rows, squares)
+            factor, outside = self._factors(label, square)
+            part = whole[label]
+            part[outside] = np.floor(factor[outside] * share[label[outside]])
             if masses is not None:
                 factor, part = factor * masses, part * masses
             sums = np.bincount(label, weights=part, minlength=len(largest))
@@ -271,9 +292,9 @@ class ClusterMoments(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         radii = self.integer_radii**2
-        for rows, masses in self.frame.blocks(chunk, self.digits.block):
-            label, square = self.nearest(rows)
-            factor = clip_factors(np.maximum(square, radii[label]), self.reach)
+        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
+            label, square = self.nearest(rows, squares)
+            factor, _ = self._factors(label, square)
             part = _relative(square, radii[label])
             mass = np.ones(len(label)) if masses is None else masses.astype(float)
             for block, weights in ((state[0], mass), (state[2], part * mass)):
@@ -338,8 +359,8 @@ class TotalSpread(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         square_radius = float(self.integer_radii.max()) ** 2
-        for rows, masses in self.frame.blocks(chunk, self.digits.block):
-            part = _relative(self.nearest(rows)[1], square_radius)
+        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
+            part = _relative(self.nearest(rows, squares)[1], square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
     def blocks(self, state):

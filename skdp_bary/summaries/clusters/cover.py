@@ -210,8 +210,8 @@ class ClusterCounts(ClusterQuery):
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
-        for rows, masses in self.frame.blocks(chunk, self.digits.block):
-            label = self.nearest(rows)[0]
+        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
+            label = self.nearest(rows, squares)[0]
             sums = np.bincount(label, weights=masses, minlength=len(self.centers))
             state[0][:] += sums.astype(np.int64)
 

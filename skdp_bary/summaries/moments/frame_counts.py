@@ -58,9 +58,9 @@ class Gram(Query):
         """Add the rows of a chunk; a row's norm is at most ``2**bits`` after truncation."""
         length = 2.0**self._bits
         limit = self.radius / self.frame.step
-        for rows, masses in self.frame.blocks(chunk, _BLOCK.get(self.units, _SHARED_BLOCK)):
-            norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            rows *= (length * _ROUND_DOWN / np.maximum(norms, limit))[:, None]
+        largest = _BLOCK.get(self.units, _SHARED_BLOCK)
+        for rows, squares, masses in self.frame.measured_blocks(chunk, largest):
+            rows *= (length * _ROUND_DOWN / np.maximum(np.sqrt(squares), limit))[:, None]
             np.trunc(rows, out=rows)
             if masses is None:
                 state[0][:] += (rows.T @ rows).astype(np.int64)

@@ -9,8 +9,8 @@ and machines, and depend on each row alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from ..._types import Rows
 
 _AXIS_BITS = 20
-_BLOCK_VALUES = 1 << 16  # temporaries stay in cache
-_SHORT = 32
+_BLOCK_VALUES = 1 << 17  # temporaries stay in cache, and calls of numpy are few
+_NARROW = 32
+_SHORT = np.iinfo(np.int16).max
+_MOST_KEPT = 2  # bytes of rows, for one of integers that stay
+_WIDE = 16  # from which squared lengths are worth 8 bytes a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +67,18 @@ class Frame:
         Integer rows have norm at most about ``2**bits``.
     axes : Axes or None
         Where rows are mapped to after centring; None: they stay as they are.
+    kept : bool
+        Whether integer rows stay in memory while the rows do, for a frame that several questions
+        are asked in: 2 bytes a value where public bounds allow it, else 4, and 8 a row. Where all
+        that stays would take more than half of the memory of the rows, what came first goes.
     """
 
     domain: object
     center: np.ndarray
     bits: int
     axes: Axes | None = None
+    kept: bool = False
+    _centred: Frame | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def step(self) -> float:
@@ -88,58 +97,130 @@ class Frame:
         lengths = np.sqrt((points**2).sum(axis=1, keepdims=True)) / self.step
         return np.trunc(points / self.step * (limit / np.maximum(lengths, limit)))
 
-    def without_axes(self) -> Any:
+    def along(self, axes: Axes) -> Frame:
+        """Return the frame in which the integer rows of this one are mapped to axes."""
+        frame = Frame(self.domain, self.center, self.bits, axes, self.kept)
+        object.__setattr__(frame, "_centred", self)
+        return frame
+
+    def without_axes(self) -> Frame:
         """Return the frame in which rows are only centred."""
-        return Frame(self.domain, self.center, self.bits)
+        if self.axes is None:
+            return self
+        return self._centred or Frame(self.domain, self.center, self.bits)
 
     def blocks(self, chunk: Any, largest: Any) -> Any:
         """Yield the integer rows of at most `largest` rows at a time, and their masses or None."""
-        kept = self.axes is not None and 2 * self.width <= len(self.center)
-        if kept and self not in chunk.memo:
-            chunk.memo[self] = self._map_all(chunk.X)  # several questions are asked of them
-        size = self._block_rows(self.width if kept else len(self.center), largest)
-        for start in range(0, len(chunk.X), size):
-            rows = slice(start, start + size)
-            masses = None if chunk.masses is None else chunk.masses[rows]
-            if not kept:
-                yield self.integer_rows(chunk.X[rows]), masses
-            else:
-                yield chunk.memo[self][rows].astype(float), masses
+        return ((rows, masses) for rows, _, masses in self._blocks(chunk, largest))
 
-    def _block_rows(self, width, largest):
-        return max(1, min(largest, _BLOCK_VALUES // width))
+    def measured_blocks(self, chunk: Any, largest: Any) -> Any:
+        """Yield integer rows, the squares of their lengths, and their masses or None."""
+        for rows, squares, masses in self._blocks(chunk, largest):
+            yield rows, squared_lengths(rows) if squares is None else squares, masses
 
-    def _map_all(self, X):
-        mapped = np.empty((len(X), self.width), dtype=np.int32)
-        size = self._block_rows(X.shape[1], len(X))
-        for start in range(0, len(X), size):
-            rows = slice(start, start + size)
-            mapped[rows] = self.integer_rows(X[rows])
-        return mapped
+    def _blocks(self, chunk, largest):
+        kept = self._kept_of(chunk)
+        if kept is None:
+            yield from ((rows, None, masses) for rows, masses in self._fresh(chunk, largest))
+            return
+        integers, squares = kept
+        for part in self._parts(len(integers), largest):
+            lengths = squares[part] if self._is_wide else None
+            yield integers[part].astype(float), lengths, chunk.masses_of(part)
+
+    def _kept_of(self, chunk):
+        """Return all integer rows of a chunk, and their squared lengths if wide, or None."""
+        if not self.kept or self in chunk.memo:
+            return chunk.memo.get(self)
+        room = chunk.X.nbytes // _MOST_KEPT
+        size = len(chunk.X) * (self.width * np.dtype(self._dtype).itemsize + 8 * self._is_wide)
+        if size > room:
+            return None
+        before = [frame for frame in chunk.memo if isinstance(frame, Frame)]
+        while before and size + sum(_n_bytes(chunk.memo[frame]) for frame in before) > room:
+            del chunk.memo[before.pop(0)]
+        chunk.memo[self] = self._keep(chunk)
+        return chunk.memo[self]
+
+    def _fresh(self, chunk, largest):
+        """Yield integer rows and masses that are not kept."""
+        if self.axes is None:
+            for part in self._parts(len(chunk.X), largest):
+                yield self.integer_rows(chunk.X[part]), chunk.masses_of(part)
+        else:
+            centred = self.without_axes()
+            blocks = centred.blocks if centred in chunk.memo else centred._fresh
+            for rows, masses in blocks(chunk, largest):
+                yield self._mapped(rows), masses
+
+    def _keep(self, chunk):
+        integers = np.empty((len(chunk.X), self.width), dtype=self._dtype)
+        squares, end = np.empty(len(integers) if self._is_wide else 0), 0
+        for rows, _ in self._fresh(chunk, len(integers)):
+            start, end = end, end + len(rows)
+            integers[start:end] = rows
+            if self._is_wide:
+                squares[start:end] = squared_lengths(rows)
+        return integers, squares
+
+    @property
+    def _is_wide(self):
+        return self.width >= _WIDE
+
+    @property
+    def _dtype(self):
+        if self.axes is not None:
+            return np.int32
+        low, high = self.domain.low, self.domain.high
+        farthest = np.maximum(high - self.center, self.center - low).max() / self.step
+        return np.int16 if farthest < _SHORT else np.int32
+
+    def _parts(self, n_rows, largest):
+        size = max(1, min(largest, _BLOCK_VALUES // self.width))
+        return (slice(start, start + size) for start in range(0, n_rows, size))
 
     def integer_rows(self, X: Rows) -> Any:
         """Return integer rows as float64, each a function of its row alone."""
         rows = self._clip(X)
         rows *= 1.0 / self.step
-        rows -= self._repeated(self.center / self.step, len(X))
+        rows -= _repeated(self.center / self.step, len(X))
         np.rint(rows, out=rows)
         return rows if self.axes is None else self._mapped(rows)
 
     def _clip(self, X):
         if not isinstance(self.domain, Box):
             return self.domain.clip(X)
-        low, high = self.domain.low, self.domain.high
-        rows = np.maximum(X, self._repeated(low, len(X)))
-        return np.minimum(rows, self._repeated(high, len(X)), out=rows)
-
-    def _repeated(self, vector, n_rows):
-        """Return a number if all are equal, else the vector once a row: numpy is slow otherwise."""
-        if (vector == vector[0]).all():
-            return vector[0]
-        return np.repeat(vector[None, :], n_rows, axis=0) if len(vector) < _SHORT else vector
+        low, high = (_repeated(each, len(X)) for each in (self.domain.low, self.domain.high))
+        if np.ndim(low) == np.ndim(high) == 0:
+            return np.clip(X, low, high)
+        rows = np.maximum(X, low)
+        return np.minimum(rows, high, out=rows)
 
     def _mapped(self, rows):
         # entries of rows and axes have norms below 2**18 and 2**21: exact in any order
         mapped = rows @ self.axes.integers.T
         mapped *= 2.0**-_AXIS_BITS
         return np.rint(mapped, out=mapped)
+
+
+def _n_bytes(arrays):
+    return sum(array.nbytes for array in arrays)
+
+
+def squared_lengths(rows):
+    """Return the squared lengths of integer rows, exact in any order."""
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _repeated(vector, n_rows):
+    """Return a number if all are equal, else the vector once a row: numpy is slow otherwise."""
+    if (vector == vector[0]).all():
+        return vector[0]
+    return _tiles(vector.tobytes(), n_rows) if len(vector) < _NARROW else vector
+
+
+@lru_cache(maxsize=8)
+def _tiles(vector, n_rows):
+    tiles = np.repeat(np.frombuffer(vector)[None, :], n_rows, axis=0)
+    tiles.flags.writeable = False
+    return tiles

@@ -64,6 +64,10 @@ class Chunk:
     starts: np.ndarray | None = None
     units: int | None = None
 
+    def masses_of(self, rows: slice) -> Any:
+        """Return the masses of some rows, or None."""
+        return None if self.masses is None else self.masses[rows]
+
     def in_units(self, units: Any) -> Any:
         """Return the chunk with masses of which one person has at most `units`.
 

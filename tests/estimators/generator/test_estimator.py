@@ -236,8 +236,8 @@ def test_without_a_seed_no_later_step_draws_the_cells_again(data):
 
 def test_rows_are_mapped_to_the_leading_axes_once(monkeypatch):
     X, y = two_classes(600, 80)
-    mapped, honest = [], Frame._map_all
-    monkeypatch.setattr(Frame, "_map_all", lambda self, X: mapped.append(len(X)) or honest(self, X))
+    mapped, honest = [], Frame._mapped
+    monkeypatch.setattr(Frame, "_mapped", lambda self, X: mapped.append(len(X)) or honest(self, X))
     make(n_components=2).fit(X, y)
     assert sum(mapped) == len(X)
 

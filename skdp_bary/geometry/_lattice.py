@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._domains import Domain, check_vector
-from ._rowwise import as_table, row_blocks
+from ._ball import Ball
+from ._domains import Box, Domain, check_vector
+from ._rowwise import as_rows, as_table, row_blocks
 
 if TYPE_CHECKING:
     from .._types import Rows
 
+_WELL_INSIDE = 0.999  # of the squared radius: no rounding takes such a row out of the ball
 MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds integers exactly
 
 
@@ -104,9 +106,16 @@ class CentredLattice:
     def quantise(self, X: Rows) -> Any:
         """Return the integer offsets of each row as int64, a function of that row alone."""
         X = as_table(X, self.domain.n_features)
-        units = np.empty(X.shape, dtype=np.int64)
-        for rows in row_blocks(*X.shape):
-            units[rows] = self._bounded(self._offsets(self.domain.clip(X[rows])))
+        return self._fill(X, np.empty(X.shape, dtype=np.int64))
+
+    def quantise_into(self, X: Rows, units: np.ndarray) -> np.ndarray:
+        """Write the integer offsets of each row into an array, of float64 for products, say."""
+        return self._fill(as_table(X, self.domain.n_features), units)
+
+    def _fill(self, X, units):
+        with np.errstate(over="ignore"):  # a row too far for a float is as far as it can be
+            for rows in row_blocks(*X.shape):
+                units[rows] = self._units(as_rows(X[rows], self.domain.n_features))
         return units
 
     def restore(self, units: Any) -> Any:
@@ -114,22 +123,70 @@ class CentredLattice:
         return self._center + self.step * np.asarray(units, dtype=np.float64)
 
     @cached_property
-    def _largest(self):
+    def _corners(self):
         # Subtraction, division and truncation round monotonically: the corners are the extremes.
-        corners = self._offsets(np.stack([self.domain.low, self.domain.high]))
-        return np.minimum(np.abs(corners).max(axis=0), 2**self.bits)
+        return self._offsets(np.stack([self.domain.low, self.domain.high]))
+
+    @cached_property
+    def _largest(self):
+        return np.minimum(np.abs(self._corners).max(axis=0), 2**self.bits)
+
+    @cached_property
+    def _fits(self):
+        """Whether the norms of all integer rows within the largest coordinates are small enough."""
+        return sum(int(value) ** 2 for value in self._largest.tolist()) <= 4**self.bits
+
+    @cached_property
+    def _sides(self):
+        """The extremes that offsets from a box are cut to: numbers where all are equal."""
+        sides = (
+            np.maximum(self._corners[0], -self._largest),
+            np.minimum(self._corners[1], self._largest),
+        )
+        return tuple(one_number(side) for side in sides)
+
+    def _units(self, X):
+        """Return the integer offsets of a block of rows as float64."""
+        if isinstance(self.domain, Box):
+            # what is monotone and then cut to its extremes was cut before
+            units = np.clip(self._offsets(X), *self._sides)
+            return units if self._fits else self._shortened(units)
+        if isinstance(self.domain, Ball) and np.array_equal(self.domain.center, self._center):
+            return self._units_of_ball(X)
+        return self._bounded(self._offsets(self.domain.clip(X)))
+
+    def _units_of_ball(self, X):
+        """As for any domain; only rows that are not well inside of the ball are looked at twice."""
+        offsets = X - one_number(self._center)
+        # The order of einsum's sum is its own affair, so it only decides what no order can change.
+        squares = np.einsum("ij,ij->i", offsets, offsets)
+        unsure = np.flatnonzero(~(squares < _WELL_INSIDE * self.domain.radius**2))
+        units = np.trunc(np.divide(offsets, self.step, out=offsets), out=offsets)
+        if unsure.size:
+            units[unsure] = self._bounded(self._offsets(self.domain.clip(X[unsure])))
+        return units
 
     def _offsets(self, X):
-        return np.trunc((X - self._center) / self.step)
+        offsets = X - one_number(self._center)
+        offsets /= self.step
+        return np.trunc(offsets, out=offsets)
 
     def _bounded(self, units):
-        # Rounding lets a ball accept rows a hair beyond the corners of its bounding box, or of
-        # integer norm a hair above the radius; one unit off every coordinate is plenty for those.
-        # Squared norms are integers below 2**53, exact whatever the order of the sum.
-        units = np.clip(units, -self._largest, self._largest)
+        # Rounding lets a ball accept rows a hair beyond the corners of its bounding box.
+        return self._shortened(np.clip(units, -self._largest, self._largest))
+
+    def _shortened(self, units):
+        # A row may come out with an integer norm a hair above the radius; one unit off every
+        # coordinate is plenty for those. Squared norms are integers below 2**53, exact whatever the
+        # order of the sum.
         for bit in range(self.bits + 1):
             over = np.flatnonzero(np.einsum("ij,ij->i", units, units) > 4**self.bits)
             if not over.size:
                 break
             units[over] -= np.sign(units[over]) * np.minimum(np.abs(units[over]), 2**bit)
         return units
+
+
+def one_number(vector):
+    """Return the number that all entries of a vector are, or else the vector: numbers are fast."""
+    return vector[0] if (vector == vector[0]).all() else vector

@@ -121,13 +121,14 @@ class SliceLattice:
         middle = SliceLattice.center_level + 0.5
         across = np.column_stack([across, np.full(len(across), middle)])
         lattice = CentredLattice(self.domain, _ROW_BITS)
+        units = np.ones((min(rows_of_block, len(X)), X.shape[1] + 1))
         for first in range(0, len(X), rows_of_block):
             rows = slice(first, min(first + rows_of_block, len(X)))
-            units = np.ones((rows.stop - first, X.shape[1] + 1))
-            units[:, :-1] = lattice.quantise(X[rows])
+            block = units[: rows.stop - first]
+            lattice.quantise_into(X[rows], block[:, :-1])
             for start in range(0, len(across), directions_of_block):
                 some = slice(start, min(start + directions_of_block, len(across)))
-                yield rows, some, (across[some] @ units.T).astype(np.int64)
+                yield rows, some, (across[some] @ block.T).astype(np.int64)
 
     def restore(self, levels):
         """Return the projections, relative to the center of the domain, that levels stand for."""

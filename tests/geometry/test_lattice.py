@@ -101,6 +101,24 @@ def test_offsets_are_rounded_toward_zero():
     np.testing.assert_allclose(lattice.restore(units), lattice.step * units + [1.0, -1.0])
 
 
+@by_domain
+@pytest.mark.parametrize("bits", [3, 20, 26])
+def test_integers_are_those_of_clipped_rows(domain, bits):
+    """Boxes are cut after the rounding, and rows well inside of a ball are not clipped at all."""
+    rng = np.random.default_rng(bits)
+    turns = rng.normal(size=(3000, 2))
+    turns /= np.sqrt((turns**2).sum(axis=1, keepdims=True))
+    lengths = rng.choice([0.0, 0.3, 0.9994, 0.9996, 1.0, 1.0 + 1e-15, 2.0, 1e290], (3000, 1))
+    X = np.vstack([domain.center + domain.radius * lengths * turns, domain.low, domain.high])
+    X[::7, 0] = X[::5, 1] = -0.0
+    for center in (None, domain.low, domain.center + 0.3):
+        lattice = CentredLattice(domain, bits, center=center)
+        expected = lattice._bounded(lattice._offsets(domain.clip(X)))
+        np.testing.assert_array_equal(lattice.quantise(X), expected)
+        floats = lattice.quantise_into(X, np.empty(X.shape))
+        np.testing.assert_array_equal(floats, expected)
+
+
 def test_rounding_cannot_leave_the_ball():
     # Many rows on the surface of a ball, with steps so fine that rounding up would be seen.
     rng = np.random.default_rng(0)

@@ -19,10 +19,11 @@ import numpy as np
 
 from ..._optional import import_optional
 from .columns import Batch, finite_numbers, missing, not_numbers
+from .quotes import quotes_are_whole
 
 BLOCK_BYTES = 1 << 23
 _WORKERS = 4
-_COMMA, _QUOTE, _END = b","[0], b'"'[0], b"\n"[0]
+_END = b"\n"[0]
 _RAGGED = "has lines with more or fewer cells than the line of column names"
 
 
@@ -94,7 +95,8 @@ class CsvFile:
                 if len(carry) + (end if cut else len(piece)) >= self._block_bytes:
                     raise _error(self.path, f"has a line of {self._block_bytes:,} or more bytes")
                 if cut:
-                    yield carry + piece[:cut], min(raw.tell() / self._size, 1.0)
+                    whole = b"".join((carry, memoryview(piece)[:cut]))  # copied once
+                    yield whole, min(raw.tell() / self._size, 1.0)
                 carry = piece[cut:] if cut else carry + piece
         if carry:
             yield carry + b"\n", 1.0
@@ -124,17 +126,13 @@ def _normal(block, path):
         raise _error(path, "has a NUL byte: it is binary, compressed or no UTF-8")
     if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
         raise _error(path, "has a byte order mark within, as glued files have")
-    if b'"' in block and not _quotes_stand_at_ends(block):
-        raise _stray_quote(path)
+    if b'"' in block and not quotes_are_whole(block):
+        raise _error(
+            path,
+            "has a line with a quote that is not closed in it, or that stands within a cell: a "
+            "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
+        )
     return block
-
-
-def _stray_quote(path):
-    return _error(
-        path,
-        "has a line with a quote that is not closed in it, or that stands within a cell: a "
-        "cell is quoted as a whole, with quotes in it doubled, and holds no line break",
-    )
 
 
 def _error(path, what):
@@ -160,25 +158,6 @@ def _text_of(line, path):
         raise ValueError(f"The column names of {path} are not encoded in UTF-8.") from None
 
 
-def _quotes_stand_at_ends(block):
-    """Whether the first quote begins a cell, the second ends it, and so on.
-
-    A doubled quote ends and begins again, so both may also stand beside a quote. That no line break
-    stands between the two is left to Arrow: it leaves out the end of a line that it sees within
-    quotes, and then finds fewer lines than there are.
-    """
-    data = np.frombuffer(block, np.uint8)
-    quotes = np.flatnonzero(data == _QUOTE)
-    if len(quotes) % 2:
-        return False
-    before = data[quotes[::2] - 1]  # of a quote that begins the block this is its last line end
-    return _all_edges(before) and _all_edges(data[quotes[1::2] + 1])
-
-
-def _all_edges(found):
-    return bool(((found == _COMMA) | (found == _END) | (found == _QUOTE)).all())
-
-
 class _Parser:
     """Reads the columns that are wanted from blocks of whole lines."""
 
@@ -198,9 +177,8 @@ class _Parser:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
             raise self._reason(block) from None  # Arrow's own message quotes the line
-        # No line end within quotes: every line was read from its own beginning to its own end.
         if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _END):
-            raise _stray_quote(self._path)
+            raise RuntimeError("Arrow and this package disagree about where lines end.")
         X = np.empty((table.num_rows, len(self._numbers)))
         for place, (key, name) in enumerate(self._numbers.items()):
             X[:, place] = finite_numbers(table[key], name, self._path)
@@ -233,8 +211,6 @@ class _Parser:
     def _reason(self, block):
         """Return the error that says what is wrong, by the name of a column and not by values."""
         arrow = self._arrow
-        if any(line.count(b'"') % 2 for line in block.split(b"\n")):
-            return _stray_quote(self._path)
         if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
             return ValueError(f"{self._path} has an empty line.")
         for key, name in self._texts.items():

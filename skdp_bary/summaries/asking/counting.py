@@ -91,8 +91,11 @@ def _collect_dask(query, source):
 
 def _count_partition(query, reader, *part):
     """Return the packed integers of one partition (runs on a worker)."""
-    sketch, chunk = Sketch(query), reader.chunk(*part)
-    return (sketch.update(chunk) if len(chunk.X) else sketch).packed()
+    sketch = Sketch(query)
+    # a slice is worth the integers that counting it goes through
+    least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
+    chunks = reader.chunks(least_rows, *part)
+    return sketch.update_all(chunk for chunk in chunks if len(chunk.X)).packed()
 
 
 def _merge_packed(query, parts):

@@ -18,6 +18,7 @@ from .persons import (
 )
 
 BESIDE = "skdp_bary "  # what columns that are joined to the rows are called
+_SLICE_VALUES = 1 << 18  # counted at once: what is computed of them is a multiple of 2 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +45,35 @@ class PartReader:
     mass_bounds: object
     names: list | None
 
-    def chunk(self, *part):
-        """Return the rows of one partition, checked."""
+    def chunks(self, least_rows, *part):
+        """Yield the rows of one partition, checked, slice by slice.
+
+        Parameters
+        ----------
+        least_rows : int
+            Slices are not shorter, except the last one.
+        *part
+            The partition and what is beside it.
+        """
+        n_rows = max(least_rows, _SLICE_VALUES // max(self.n_features, 1), 1)
+        if not self.grouped:
+            for piece in _slices(n_rows, *part):
+                X, codes, masses, _ = self.read(*piece)
+                yield Chunk(X, codes, masses, units=WEIGHT_UNITS)
+            return
         X, codes, masses, persons = self.read(*part)
-        if persons is None or not len(X):
-            return Chunk(X, codes, masses, units=WEIGHT_UNITS)
+        if not len(X):
+            return
         starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
-        return Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS)
+        del persons
+        yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts(n_rows)
 
     def n_persons(self, *part):
         """Return the number of persons of one partition."""
-        X, _, _, persons = self.read(*part)
-        return len(X) if persons is None else int(persons.max(initial=-1)) + 1
+        if not self.grouped:
+            return sum(len(chunk.X) for chunk in self.chunks(1, *part))
+        persons = self.read(*part)[-1]
+        return int(persons.max(initial=-1)) + 1
 
     def one_class(self, *part):
         """Return whether no person of one partition has rows in two classes."""
@@ -105,6 +123,29 @@ class Limits:
                 "may not lie together. Set the index anew, or pass groups as a column."
             )
         return ids
+
+
+def _slices(n_rows, X, y, weights, ids, limits):
+    """Yield a partition slice by slice; in one where its rows are in no array or dataframe."""
+    if isinstance(X, tuple):
+        X, y, weights = split_chunk(X)
+    values = (X, y, weights)
+    length = len(X) if _can_be_cut(X) else 0
+    if not all(v is None or (_can_be_cut(v) and len(v) == length) for v in values):
+        length = 0
+    for start in range(0, max(length, 1), n_rows):
+        rows = slice(start, start + n_rows) if length else None
+        yield *(_cut(v, rows) for v in values), ids, limits
+
+
+def _can_be_cut(values):
+    return hasattr(values, "iloc") or isinstance(values, np.ndarray)
+
+
+def _cut(values, rows):
+    if values is None or rows is None:
+        return values
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
 def _apart(frame, *beside):

@@ -90,13 +90,13 @@ class Chunk:
             memo = self.memo if n_pieces == 1 else self.memo.setdefault((start, end), {})
             yield self._slice(slice(start, end), memo)
 
-    def parts(self) -> Any:
-        """Yield the chunk in pieces whose masses float64 adds up exactly."""
-        if len(self.X) <= CHUNK_ROWS:
+    def parts(self, n_rows: int = CHUNK_ROWS) -> Any:
+        """Yield the chunk in pieces of `n_rows`: masses of so many float64 adds up exactly."""
+        if len(self.X) <= n_rows:
             yield self
             return
-        for start in range(0, len(self.X), CHUNK_ROWS):
-            yield self._slice(slice(start, start + CHUNK_ROWS), {})
+        for start in range(0, len(self.X), n_rows):
+            yield self._slice(slice(start, start + n_rows), {})
 
     def _slice(self, rows, memo):
         columns = (self.codes, self.masses, self.starts)

@@ -1,0 +1,62 @@
+"""Partitions are counted slice by slice: same integers, little memory, same errors."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from skdp_bary.summaries.asking.counting import _count_partition
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.moments.moments import Moments
+from skdp_bary.summaries.rows import partitions
+from skdp_bary.summaries.rows.partitions import PartReader
+
+pd = pytest.importorskip("pandas")
+
+rng = np.random.default_rng(0)
+ROWS, LABELS, WEIGHTS = rng.random((3001, 2)), rng.integers(2, size=3001), rng.random(3001)
+PEOPLE = rng.integers(400, size=3001)
+QUERY = Moments(np.full((2, 2), 0.5), 0.7, second="pooled")
+
+
+def answer(grouped, *part, weighted=False):
+    units = (1 << 20) if grouped else (1 << 16) if weighted else 1
+    query = Moments(QUERY.centers, QUERY.radius, second="pooled", units=units)
+    names = ["a", "b"] if hasattr(part[0], "iloc") else None
+    reader = PartReader(2, np.array([0, 1]), weighted, grouped, None, names)
+    return Sketch(query).add_packed(_count_partition(query, reader, *part)).exact_blocks()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(
+    "rows", [ROWS, pd.DataFrame(ROWS, columns=["a", "b"]), "tuple"], ids=["array", "frame", "tuple"]
+)
+def test_slices_change_no_integer(rows, weights, grouped, monkeypatch):
+    ids = PEOPLE if grouped else None
+    part = (rows, LABELS, weights, ids, None)
+    if isinstance(rows, str):
+        part = ((ROWS, LABELS, weights), None, None, ids, None)
+    whole = answer(grouped, *part, weighted=weights is not None)
+    monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)
+    sliced = answer(grouped, *part, weighted=weights is not None)
+    assert all(map(np.array_equal, whole, sliced))
+
+
+def test_memory_follows_the_slices_not_the_partition():
+    frame = pd.DataFrame(rng.random((400_000, 2)), columns=["a", "b"])
+    labels = np.zeros(len(frame), dtype=np.int64)
+    answer(False, frame[:9], labels[:9], None, None, None)
+    tracemalloc.start()
+    answer(False, frame, labels, None, None, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # slices of 2 MB, and their copies, integers and products
+    assert peak < 14e6
+
+
+@pytest.mark.parametrize("labels", [LABELS[:-1], np.r_[LABELS, 0]])
+def test_columns_of_another_length_are_refused(labels, monkeypatch):
+    monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)
+    with pytest.raises(ValueError, match="y must have one value a row"):
+        answer(False, ROWS, labels, None, None, None)

@@ -54,7 +54,47 @@ def draws(law):
     return prepare
 
 
+def persons(text):
+    """Return a case of counting check-ins of ten a person in 4096 cells, shared by person."""
+
+    def prepare(n):
+        from skdp_bary.geometry import Box
+        from skdp_bary.summaries.asking.counting import collect
+        from skdp_bary.summaries.rows.opening import Rows, open_source
+        from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
+
+        rng, square = np.random.default_rng(0), Box([0.0, 0.0], [1.0, 1.0])
+        X, ids = rng.random((n, 2)), rng.permutation(np.repeat(np.arange(n // 10), 10))
+        if text:
+            ids = np.array([f"person-{i:07d}" for i in ids], dtype=object)
+        query = PartitionCounts(QuadGrid(square, 16), (Partition.complete(16, 6),), 1 << 20)
+
+        def count(rows):
+            source = open_source(X[:rows], groups=ids[:rows], mass_bounds=square)
+            return collect(query, Rows(source))
+
+        count(70_000)  # imports
+        return X.nbytes + ids.nbytes, lambda: count(n)
+
+    return prepare
+
+
+def generator(n):
+    """Return the work of fitting a generator to rows as wide as small images."""
+    from skdp_bary import PrivateGenerator
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, n)
+    X = np.clip(rng.random((10, 784))[y] + 0.2 * rng.standard_normal((n, 784)), 0.0, 1.0)
+    model = PrivateGenerator(delta=1e-6, bounds=(0, 1), classes=range(10), n_hint=n, random_state=0)
+    model.fit(X[:100, :2], y[:100])  # imports
+    return X.nbytes, lambda: model.fit(X, y)
+
+
 CASES = {
+    "persons": (persons(text=False), (10**5, 10**6)),
+    "persons_text": (persons(text=True), (10**5, 10**6)),
+    "generator": (generator, (10_000, 60_000)),
     "heatmap": (heatmap, (10**5, 10**6)),
     "discrete_laplace": (draws("discrete_laplace"), (20, 30, 36, 45)),
     "rounded_gaussian": (draws("rounded_gaussian"), (20, 30, 36, 45)),

@@ -22,10 +22,10 @@ from ..._values import (
     column_names,
     column_values,
     exact_values,
-    is_missing,
     refuse_masked,
 )
 from ...geometry._bounds import check_domain
+from .numbering import number_objects, number_values
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20
@@ -150,18 +150,13 @@ def encode_persons(groups, n_rows):
     """
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuSUmM":
-        return np.unique(column(groups, "groups", n_rows), return_inverse=True)[1]
+        return number_values(column(groups, "groups", n_rows))
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
         raise ValueError(
             f"groups must hold integers or strings, got dtype {dtype}: as floats, ids above 2**53 "
             "run together."
         )
-    places = {}
-    ids = (
-        None if is_missing(value) else value
-        for value in column(as_objects(groups), "groups", n_rows)
-    )
-    return np.fromiter((places.setdefault(key, len(places)) for key in ids), np.int64, n_rows)
+    return number_objects(column(as_objects(groups), "groups", n_rows))
 
 
 def encode_weights(sample_weight, n_rows):

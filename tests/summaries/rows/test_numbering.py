@@ -1,0 +1,59 @@
+"""Numbers of persons: every way of finding them tells the same ids apart."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from skdp_bary.summaries.rows import numbering
+from skdp_bary.summaries.rows.numbering import number_objects, number_values
+
+
+def assert_same_parts(found, ids):
+    """The numbers are 0, 1, ... and equal exactly where the ids are."""
+    assert found.dtype == np.int64
+    places = {}
+    expected = np.array([places.setdefault(value, len(places)) for value in ids], dtype=int)
+    assert sorted(set(found.tolist())) == list(range(len(places)))
+    assert len(set(zip(found.tolist(), expected.tolist(), strict=True))) == len(places)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "i8", "u8"])
+@pytest.mark.parametrize("ends", ["low", "high", "both"])
+def test_integers_up_to_the_ends_of_their_type(dtype, ends):
+    info = np.iinfo(dtype)
+    low, high = np.arange(40) + info.min, info.max - np.arange(40, dtype=np.uint64).astype(dtype)
+    parts = {"low": [low], "high": [high], "both": [low, high]}[ends]
+    ids = np.random.default_rng(0).choice(np.concatenate([p.astype(dtype) for p in parts]), 3000)
+    found = number_values(ids)
+    assert_same_parts(found, ids.tolist())
+    assert (found == np.unique(ids, return_inverse=True)[1]).all()
+
+
+TEXTS = ["a", "b", "", "ä", "a ", "\x00", "x" * 40]
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("more", [[], ["\ud800", "\udfff"]], ids=["", "surrogates"])
+@pytest.mark.parametrize("arrow", [True, False])
+def test_texts(plain, more, arrow, monkeypatch):
+    if arrow:
+        pytest.importorskip("pyarrow")
+    else:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    values = [text for text in [*TEXTS, *more] if not plain or "\x00" not in text]
+    ids = np.array(values, dtype=None if plain else object)
+    ids = ids[np.random.default_rng(0).integers(len(ids), size=500)]
+    assert_same_parts((number_values if plain else number_objects)(ids), ids.tolist())
+
+
+def test_texts_beside_other_objects_are_told_apart():
+    ids = np.empty(7, dtype=object)
+    ids[:] = ["1", b"1", 1, None, float("nan"), "None", "nan"]
+    assert number_objects(ids).tolist() == [0, 1, 2, 3, 3, 4, 5]
+
+
+def test_few_texts_do_not_import_arrow(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
+    assert numbering._by_arrow(np.array(["a", "b"])) is None
+    assert "pyarrow" not in sys.modules

@@ -11,7 +11,7 @@ from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
 from ._budget import add_budget
 from ._later import later
 from ._options import add_releases
-from ._pages import AUDIT, ERROR, EVERYTHING, REFUSED
+from ._pages import AUDIT, ERROR, EVERYTHING, REFUSED, SCHEMA
 from ._text import say
 
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowError, LedgerError)
@@ -72,6 +72,10 @@ def _parser():
         "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
     )
     audit.set_defaults(run=later("_audit", "run"), parser=audit)
+    schema = commands.add_parser("schema", **SCHEMA.options())
+    schema.add_argument("table", metavar="TABLE", help="a file ending in .csv, .csv.gz or .parquet")
+    schema.add_argument("--out", metavar="FILE", help="a new .yaml file; printed without")
+    schema.set_defaults(run=later("_schema", "run"), parser=schema)
     return parser
 
 

@@ -159,6 +159,18 @@ in the working directory first.
 """,
     _AUDIT_STATUS,
 )
+SCHEMA = Page(
+    "a schema of a table with blanks to fill in",
+    """\
+Write a YAML file with the names of the columns of a table and blanks for what they can hold. A
+person fills them in from public knowledge, for Schema.from_yaml. No row is read: ranges and lists
+of values that are copied from the rows are not public.
+""",
+    """\
+  skdp-bary schema customers.csv --out customers.yaml
+""",
+    BUDGET_STATUS.replace("the ledger", "the file").split("  3")[0],
+)
 EVERYTHING = Page(
     "",
     """\

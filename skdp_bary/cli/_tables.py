@@ -103,6 +103,12 @@ def _listed(names):
     return f"; it has {names}."
 
 
+def refuse_values_as_names(names, path):
+    """Refuse a first line that looks like somebody's row."""
+    if any(map(_is_number, names)):
+        raise ValueError(f"The first line of {path} must hold the names of the columns.")
+
+
 def _refuse_what_is_no_feature(names, path):
     """Refuse to take all columns for features where a name says that one is none."""
     for name in names:

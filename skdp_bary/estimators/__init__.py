@@ -16,6 +16,7 @@ from ._sliced.sketch import SlicedSketch
 from ._sliced.two_sample import TwoSampleResult
 from ._table.answers import Marginal
 from ._table.estimator import PrivateTable
+from ._table.report import TableReport
 
 __all__ = [
     "ClusterCurve",
@@ -33,6 +34,7 @@ __all__ = [
     "RowClassifier",
     "SampleComparison",
     "SlicedSketch",
+    "TableReport",
     "TwoSampleResult",
     "choose_n_clusters",
 ]

@@ -358,7 +358,7 @@ def kind_from_dict(given, what):
     if not isinstance(given, dict) or given.get("kind") not in KINDS:
         raise ValueError(f"{what} needs a kind, one of {sorted(KINDS)}.")
     kind = KINDS[given["kind"]]
-    given = {name: value for name, value in given.items() if name != "kind"}
+    given = {name: value for name, value in given.items() if name != "kind" and value is not None}
     unknown = sorted(given.keys() - {field.name for field in fields(kind)})
     if unknown:
         raise ValueError(f"{what}: a {kind.word} has no {unknown}.")

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant
+from skdp_bary import BudgetAccountant, Schema
 from skdp_bary.cli import _pages, main
 from skdp_bary.cli._main import _parser, _shielded
 
@@ -210,6 +210,26 @@ def test_audit_tells_what_leaks(folder, capsys):
     assert "LEAKS  minmaxscaler" in capsys.readouterr().err
 
 
+def test_a_schema_has_names_and_blanks_and_nothing_of_the_rows(folder, capsys):
+    (folder / "bank.csv").write_text("age,on,job\n93,yes,spy\n77,no,king\n")
+    assert main(["schema", "bank.csv", "--out", "bank.yaml"]) == 0
+    text = (folder / "bank.yaml").read_text()
+    assert all(f'"{name}":' in text for name in ("age", "on", "job"))
+    assert not any(value in text for value in ("93", "77", "spy", "king"))
+    assert "NOT public" in text
+    for blank in ("kind", "low", "high", "values", "missing"):
+        assert text.count(f"    {blank}:\n") == 3
+    with pytest.raises(ValueError, match="'age' needs a kind"):
+        Schema.from_yaml("bank.yaml")
+    filled = text.replace("    kind:\n", "    kind: boolean\n")
+    (folder / "bank.yaml").write_text(filled)
+    assert Schema.from_yaml("bank.yaml").names == ("age", "on", "job")
+    assert main(["schema", "bank.csv", "--out", "bank.yaml"]) == 2  # is there already
+    (folder / "rows.csv").write_text("31,7\n77,8\n")
+    assert main(["schema", "rows.csv"]) == 2
+    assert "77" not in capsys.readouterr().err
+
+
 def test_help_names_every_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])
@@ -220,7 +240,7 @@ def test_help_names_every_command(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["measure", "barycenter", "heatmap", "kmeans", "distance", "audit"]
+    "command", ["measure", "barycenter", "heatmap", "kmeans", "distance", "audit", "schema"]
 )
 def test_every_command_has_a_page(capsys, command):
     with pytest.raises(SystemExit) as stopped:

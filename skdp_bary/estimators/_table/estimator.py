@@ -125,7 +125,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     Released
         mixture_, total_, pairs_, schema_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        score_samples: a function of the rows it is given.
+        score_samples, evaluate: exact functions of the rows they are given.
 
     See Also
     --------

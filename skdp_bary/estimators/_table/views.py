@@ -14,9 +14,13 @@ from ...schema._frames import frame_of
 from ...schema._table_cells import TableCells
 from .answers import Marginal, marginal
 from .drawing import condition, draw_units, with_rules
+from .report import TableReport, report_of
 
 if TYPE_CHECKING:
     from ..._types import RandomState, Rows
+
+_MOST_DRAWN = 50_000  # of an evaluation
+_FEWEST = 10
 
 
 class TableViews:
@@ -103,6 +107,39 @@ class TableViews:
         return self.mixture_.log_probabilities(
             TableCells(self.schema_, self._unread())(X).astype(np.int64)
         )
+
+    def evaluate(
+        self, X: Rows, *, held_out: Rows | None = None, random_state: RandomState | None = None
+    ) -> TableReport:
+        """Compare drawn rows with those of a table: for its owner only, **not private**.
+
+        As many rows are drawn as the table has, up to 50,000.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            The rows of the fit, in memory. The report is an exact function of them.
+        held_out : table or None, default=None
+            Rows like them that were not in the fit: what an attack on membership is judged by.
+        random_state : None, int or RandomState, default=None
+
+        Returns
+        -------
+        report : TableReport
+        """
+        check_is_fitted(self)
+        columns, read = self._columns(), TableCells(self.schema_, self._unread())
+        tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
+        if any(rows is not None and len(rows) < _FEWEST for rows in tables):
+            raise ValueError(f"X and held_out must have at least {_FEWEST} rows.")
+        rng = public_generator(random_state)
+        n_drawn = min(len(tables[0]), _MOST_DRAWN)
+        units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)
+        frame = frame_of(units, list(columns.values()), list(columns), "pandas")
+        frame.columns = list(columns)
+        drawn = TableCells(self.schema_)(frame if self.schema_.names else frame.to_numpy())
+        label = self._label_place(self.n_features_in_)
+        return report_of(columns, label, tables[0], drawn.astype(np.int64), tables[1], rng)
 
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""

@@ -1,0 +1,57 @@
+"""The report of the owner."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateTable
+from skdp_bary.schema import Number
+
+from .test_estimator import SCHEMA, bank
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = PrivateTable(SCHEMA, "member", epsilon=20.0, n_components=20, max_iter=60)
+    return model.fit(bank(1500))
+
+
+def test_good_rows_are_close_and_tell_nobody(fitted, tmp_path):
+    report = fitted.evaluate(bank(1500), held_out=bank(1500, seed=9), random_state=0)
+    assert set(report.marginals) == set(dict(SCHEMA.columns))
+    assert max(report.marginals.values()) < 0.1 and len(report.pairs) == 15
+    real, drawn = (report.learned[name]["area under the curve"] for name in ("real", "drawn"))
+    assert real > 0.6 and drawn > real - 0.1
+    assert abs(report.attack - 0.5) < 0.05
+    assert report.closest["drawn"] > 0.5 * report.closest["held out"] > 0
+    assert "NOT PRIVATE" in str(report)
+    report.to_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "NOT PRIVATE" in page and page.count("data:image/png") == 2
+
+
+def test_rows_that_were_copied_are_found(fitted):
+    """An attack that finds nothing must be one that can find something."""
+    from skdp_bary.estimators._table.report import report_of
+    from skdp_bary.schema._table_cells import TableCells
+
+    read = TableCells(SCHEMA)
+    table, others = (read(bank(500, seed=seed)).astype(int) for seed in (1, 2))
+    columns = fitted._columns()
+    report = report_of(columns, None, table, table, others, np.random.default_rng(0))
+    assert report.attack > 0.95 and report.closest["drawn"] == 0.0
+    assert max(report.marginals.values()) == 0.0
+
+
+def test_tables_without_names_and_tables_too_short():
+    rows = np.random.default_rng(0).random((60, 2))
+    model = PrivateTable(Number(0, 1), n_components=2, max_iter=2).fit(rows)
+    assert set(model.evaluate(rows).marginals) == {0, 1}
+    with pytest.raises(ValueError, match="at least 10 rows"):
+        model.evaluate(rows[:3])
+
+
+def test_a_frame_of_the_report_holds_all_bins(fitted):
+    words, real, drawn = fitted.evaluate(bank(200)).histograms["age"]
+    assert words[-1] == "missing" and np.isclose(real.sum(), 1.0) and np.isclose(drawn.sum(), 1.0)

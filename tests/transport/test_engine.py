@@ -1,5 +1,6 @@
 """The engine behind exact transport: what it keeps true, and what the certificate sees."""
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidiscrete import balancing, certificate, exact, levels
+from skdp_bary.transport._semidiscrete import balancing, certificate, exact, kept, levels
 from skdp_bary.transport._semidiscrete.boxes import RUN
 from skdp_bary.transport._semidiscrete.labels import BoxedPoints, LoosePoints
 from skdp_bary.transport._semidual import SemidualProblem
@@ -202,21 +203,39 @@ def test_small_problems_do_not_load_compiled_code():
     assert run.stdout.split() == ["False"]
 
 
-def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch):
+def test_compiled_code_is_found_beside_its_source_unless_older(tmp_path):
+    source, folder = tmp_path / "search.py", tmp_path / "__pycache__"
+    source.touch()
+    folder.mkdir()
+    assert not kept.is_kept.__wrapped__(source, "balance")
+    version = f"{sys.version_info.major}{sys.version_info.minor}"
+    index = folder / f"search.balance-12.py{version}.nbi"
+    index.touch()
+    assert kept.is_kept.__wrapped__(source, "balance")
+    assert not kept.is_kept.__wrapped__(source, "other")
+    os.utime(index, (0, 0))
+    assert not kept.is_kept.__wrapped__(source, "balance")
+
+
+def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch, caplog):
     import numba
 
     from skdp_bary.transport._semidiscrete import compiling
 
     compile_ = numba.njit
-    kept = []
+    cached = []
 
     def no_folder(*given, **options):
-        kept.append(options.get("cache", False))
+        cached.append(options.get("cache", False))
         if options.pop("cache", False):
             raise RuntimeError("cannot cache function: no locator available")
         return compile_(*given, **options)
 
     monkeypatch.setattr(compiling.numba, "njit", no_folder)
+    compiling.say_so.cache_clear()
     twice = compiling.compiled("f8(f8)")(lambda x: 2.0 * x)
     assert twice(4.0) == 8.0
-    assert kept == [True, False]
+    assert cached == [True, False]
+    assert [record.getMessage() for record in caplog.records] == [
+        "skdp_bary: compiling exact transport, once on this machine; takes up to a minute ..."
+    ]

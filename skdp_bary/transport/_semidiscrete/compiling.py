@@ -1,6 +1,12 @@
 """Compilation with fixed types: once a machine where code can be kept, once a process elsewhere."""
 
+import logging
+from functools import cache
+from pathlib import Path
+
 import numba
+
+from .kept import is_kept
 
 _OPTIONS = {"error_model": "numpy", "nogil": True, "boundscheck": False}
 _NO_COUNTING = {"_nrt": False}
@@ -16,12 +22,22 @@ def compiled(signature, *, allocates=True):
     options = _OPTIONS if allocates else _OPTIONS | _NO_COUNTING
 
     def compile_now(function):
+        if not is_kept(Path(function.__code__.co_filename), function.__name__):
+            say_so()
         try:
             return numba.njit(signature, cache=True, **options)(function)
         except Exception:  # no folder to keep code in, a full disk, code of another version
             return numba.njit(signature, **options)(function)
 
     return compile_now
+
+
+@cache
+def say_so():
+    """Say, once a process, why the first large problem on a machine takes longer."""
+    logging.getLogger("skdp_bary").warning(
+        "skdp_bary: compiling exact transport, once on this machine; takes up to a minute ..."
+    )
 
 
 def compiled_type(group, *fields):

@@ -2,12 +2,12 @@
 
 import sys
 import warnings
-from functools import cache
 from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
 from .coincident import divide, merge_atoms
+from .kept import is_kept
 from .line import axis_of_line, solve_line
 from .simplex import network_simplex
 
@@ -51,12 +51,5 @@ def _attempts(problem, potentials):
 
 def _is_compiled():
     """Tell whether the compiled code is loaded, or on disk and newer than its source."""
-    return f"{__package__}.search" in sys.modules or _is_on_disk()
-
-
-@cache
-def _is_on_disk():
-    folder = Path(__file__).parent
-    pattern = f"search.balance-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
-    newest = (folder / "search.py").stat().st_mtime
-    return any(each.stat().st_mtime >= newest for each in (folder / "__pycache__").glob(pattern))
+    loaded = f"{__package__}.search" in sys.modules
+    return loaded or is_kept(Path(__file__).with_name("search.py"), "balance")

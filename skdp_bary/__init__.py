@@ -53,6 +53,7 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "PrivateKMeans",
     "PrivateMeasure",
     "PrivateTable",
+    "PrivateTwoSampleTest",
     "PrivateWassersteinBarycenter",
     "RowByRow",
     "Schema",

@@ -188,6 +188,18 @@ def tabulate_rmse():
     write_table("sliced_rmse", [*header, '"sketch"', '"scalar"'], lines)
 
 
+def tabulate_two_samples():
+    """Write the power of two-sample tests, cases that were kept aside last."""
+    tests = ("cohorts", "reference", "dpMMD", "not private")
+    rows = sorted(read("two_sample_power"), key=lambda row: row["aside"])
+    lines = [
+        ["kept aside" if row["aside"] else "seen", row["case"], row["n"], row["d"]]
+        + [" / ".join(f"{share:.2f}" for share in row[test]) for test in tests]
+        for row in rows
+    ]
+    write_table("two_sample_power", ["half", "case", "n", "d", *tests], lines)
+
+
 def tabulate_barycenter_methods():
     """Write the methods of the barycenter by dimension and budget."""
     names = ("coreset", "perturbation", "subspace")
@@ -287,6 +299,7 @@ def main():
         tabulate_gaze,
         tabulate_flaws,
         tabulate_rmse,
+        tabulate_two_samples,
         tabulate_barycenter_methods,
         tabulate_perturbation,
         tabulate_heatmaps,

@@ -58,8 +58,8 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "RowByRow",
     "Schema",
     "SchemaTransformer",
-    "__version__",
     "check_private",
+    "__version__",
 ]
 
 

@@ -8,3 +8,5 @@ Neighbors: TypeAlias = Literal["add_remove", "replace_one", "replace_any"]
 RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Generator
 # arrays, frames, Dask collections, chunks, paths: each source of rows says itself what it takes
 Rows: TypeAlias = Any
+# of public draws; both have the methods that are used
+Draws: TypeAlias = np.random.Generator | np.random.RandomState

@@ -162,7 +162,7 @@ class PrivateMeasure(BasePrivateEstimator):
         epsilon: float = 1.0,
         delta: float = 0.0,
         bounds: Bounds | None = None,
-        depth: Any = "auto",
+        depth: int | Literal["auto"] = "auto",
         *,
         method: Literal["haar", "least_squares", "pmm"] = "haar",
         n_hint: int | None = None,

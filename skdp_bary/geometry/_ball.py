@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from ._grid import all_cells, cell_boxes, check_shape
 from ._rowwise import as_rows, row_blocks, row_norms, unit_rows
 
 if TYPE_CHECKING:
-    from .._types import Rows
+    from .._types import Draws, Rows
 
 _SUB_POINTS = 64
 
@@ -59,12 +59,12 @@ class Ball(Domain):
         check_widths(self._low, self._high)
 
     @property
-    def low(self) -> Any:
+    def low(self) -> np.ndarray:
         """Lower corner of the bounding box."""
         return self._low
 
     @property
-    def high(self) -> Any:
+    def high(self) -> np.ndarray:
         """Upper corner of the bounding box."""
         return self._high
 
@@ -78,14 +78,14 @@ class Ball(Domain):
         """Radius of the ball."""
         return self._radius
 
-    def radius_about(self, center: Any) -> Any:
+    def radius_about(self, center: ArrayLike) -> float:
         """Return the distance from `center` to the farthest point of the ball, rounded up."""
         center = check_vector(center, "center", self.n_features)
         offsets = (Fraction(a) - Fraction(b) for a, b in zip(center, self._center, strict=True))
         offset = root_above(sum(z * z for z in offsets))
         return self._radius if offset == 0.0 else math.nextafter(offset + self._radius, math.inf)
 
-    def diameter(self, p: int = 2) -> Any:
+    def diameter(self, p: int = 2) -> float:
         """Return the diameter of the ball in the l_p distance, `p` >= 1 or infinity."""
         stretch = max(0.0, 1 / check_order(p) - 0.5)
         return 2 * self._radius * self.n_features**stretch
@@ -108,13 +108,13 @@ class Ball(Domain):
                 block[outside] = self._pull(block[outside])
         return clipped
 
-    def sample(self, n: Any, rng: Any) -> Any:
+    def sample(self, n: int, rng: Draws) -> np.ndarray:
         """Draw `n` points uniformly from the ball."""
         direction, _ = unit_rows(rng.standard_normal((n, self.n_features)))
         length = self._radius * rng.random((n, 1)) ** (1 / self.n_features)
         return self.clip(self._center + direction * (length / row_norms(direction)[:, None]))
 
-    def cell_prior(self, shape: Any) -> Any:
+    def cell_prior(self, shape: tuple) -> np.ndarray:
         """Return each cell's share of the volume of the ball, for a grid of `shape` cells.
 
         Cells that the surface cuts are measured on about 64 points each (one point above six
@@ -153,13 +153,13 @@ class Ball(Domain):
         return pulled
 
     @property
-    def log_volume(self) -> Any:
+    def log_volume(self) -> float:
         """Natural logarithm of the volume."""
         half = self.n_features / 2
         unit = half * math.log(math.pi) - math.lgamma(half + 1)
         return unit + self.n_features * math.log(self._radius)
 
-    def cell_points(self, cells: Any, shape: Any) -> Any:
+    def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
         """Return a point of the ball for each cell, inside the cell where they meet."""
         return self._measure(cells, shape)[1]
 

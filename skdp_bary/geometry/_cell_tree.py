@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._domains import Box
 from ._rowwise import row_blocks
-
-if TYPE_CHECKING:
-    from .._types import Rows
 
 MAX_DEPTH = 26  # 2**26 cells of 8 bytes are half a gigabyte
 
@@ -54,20 +50,20 @@ class CellTree:
         """Number of leaf cells."""
         return 1 << self.depth
 
-    def split_axis(self, level: Any) -> Any:
+    def split_axis(self, level: int) -> int:
         """Axis along which the cells of `level` are halved."""
         return level % self.domain.n_features
 
-    def bits(self, level: Any) -> Any:
+    def bits(self, level: int) -> tuple:
         """Number of halvings of every split axis down to `level`."""
         d = self.domain.n_features
         return tuple(len(range(axis, level, d)) for axis in range(self.n_axes))
 
-    def shape(self, level: Any) -> Any:
+    def shape(self, level: int) -> tuple:
         """Number of cells along every split axis at `level`."""
         return tuple(1 << b for b in self.bits(level))
 
-    def leaf_index(self, X: Rows) -> Any:
+    def leaf_index(self, X: np.ndarray) -> np.ndarray:
         """Return the row-major index of the leaf that holds each row; outside rows are clipped.
 
         The index is a function of each row alone: no operation here mixes rows.
@@ -90,7 +86,7 @@ class CellTree:
             index += position.astype(np.int64)
         return index
 
-    def ancestor(self, leaf: Any, level: Any) -> Any:
+    def ancestor(self, leaf: np.ndarray, level: int) -> np.ndarray:
         """Return the index at `level` of the cell that holds each leaf."""
         index = np.zeros_like(leaf)
         places = np.unravel_index(leaf, self.shape(self.depth)) if self.n_axes else ()
@@ -98,18 +94,18 @@ class CellTree:
             index = (index << top) + (place >> (b - top))
         return index
 
-    def positions(self, index: Any, level: Any) -> Any:
+    def positions(self, index: np.ndarray, level: int) -> np.ndarray:
         """Return the place of cells along every axis of the domain: (len(index), n_features)."""
         places = np.zeros((len(index), self.domain.n_features), dtype=np.int64)
         if self.n_axes:
             places[:, : self.n_axes] = np.stack(np.unravel_index(index, self.shape(level)), axis=1)
         return places
 
-    def full_shape(self, level: Any) -> Any:
+    def full_shape(self, level: int) -> tuple:
         """Number of cells along every axis of the domain at `level`."""
         return self.shape(level) + (1,) * (self.domain.n_features - self.n_axes)
 
-    def halves(self, values: Any, level: Any) -> Any:
+    def halves(self, values: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of the first and of the second half of every cell of `level`.
 
         The last axis of `values` runs over the cells of ``level + 1``; the last axis of both
@@ -122,7 +118,7 @@ class CellTree:
         first, second = np.moveaxis(grid, len(lead) + axis + 1, 0)
         return first.reshape(lead + (-1,)), second.reshape(lead + (-1,))
 
-    def join(self, first: Any, second: Any, level: Any) -> Any:
+    def join(self, first: np.ndarray, second: np.ndarray, level: int) -> np.ndarray:
         """Return values over the cells of ``level + 1`` from those of the two halves of each."""
         lead = first.shape[:-1]
         shape = lead + self.shape(level)
@@ -130,14 +126,14 @@ class CellTree:
         both = np.stack([first.reshape(shape), second.reshape(shape)], axis=axis)
         return both.reshape(lead + (-1,))
 
-    def share(self, level: Any) -> Any:
+    def share(self, level: int) -> np.ndarray:
         """Return the share of the domain's volume in every cell of `level`."""
         values = self.prior
         for upper in range(self.depth - 1, level - 1, -1):
             values = np.add(*self.halves(values, upper))
         return values
 
-    def centroids(self, level: Any, index: Any, out: Any = None) -> np.ndarray:
+    def centroids(self, level: int, index: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return one point of the domain for each of the given cells of `level`.
 
         They are written to `out`, of shape (len(index), n_features), if that is given.
@@ -150,7 +146,7 @@ class CellTree:
         return points
 
     @cached_property
-    def prior(self) -> Any:
+    def prior(self) -> np.ndarray:
         """Share of the domain's volume in every leaf (read-only, sums to 1)."""
         if isinstance(self.domain, Box):
             share = np.broadcast_to(1.0 / self.n_cells, self.n_cells)

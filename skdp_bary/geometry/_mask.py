@@ -8,7 +8,7 @@ import math
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ._polygons import EdgeColumns, edges_of, measure_cells, read_rings, touched
 from ._rowwise import as_rows, row_blocks
 
 if TYPE_CHECKING:
-    from .._types import Rows
+    from .._types import Draws, Rows
 
 _SUB_SIDE = 16
 
@@ -58,7 +58,7 @@ class Mask(Domain):
            [0.25, 0.25]])
     """
 
-    def __init__(self, polygons: Any, resolution: Any = 1024) -> None:
+    def __init__(self, polygons: Any, resolution: int | tuple = 1024) -> None:
         self._rings = tuple(read_rings(polygons))
         points = np.concatenate(self._rings)
         self._box = Box(points.min(axis=0), points.max(axis=0))
@@ -66,7 +66,7 @@ class Mask(Domain):
         self._resolution = check_shape(sizes, 2, name="resolution")
 
     @classmethod
-    def from_geojson(cls, source: Any, resolution: int = 1024) -> Any:
+    def from_geojson(cls, source: dict | str | Path, resolution: int = 1024) -> Self:
         """Read polygons from a GeoJSON mapping, or from a file that may end in ``.gz``."""
         if not isinstance(source, dict):
             path = Path(source)
@@ -76,17 +76,17 @@ class Mask(Domain):
         return cls(source, resolution)
 
     @property
-    def low(self) -> Any:
+    def low(self) -> np.ndarray:
         """Lower corner of the bounding box."""
         return self._box.low
 
     @property
-    def high(self) -> Any:
+    def high(self) -> np.ndarray:
         """Upper corner of the bounding box."""
         return self._box.high
 
     @property
-    def resolution(self) -> Any:
+    def resolution(self) -> tuple:
         """Raster cells along each axis."""
         return self._resolution
 
@@ -115,7 +115,7 @@ class Mask(Domain):
             clipped[outside] = points[nearest[tuple(cells.T)]]
         return clipped
 
-    def sample(self, n: Any, rng: Any) -> Any:
+    def sample(self, n: int, rng: Draws) -> np.ndarray:
         """Draw `n` points uniformly from the inside of the polygons."""
         full, border = self._raster
         candidates = np.argwhere(full | border)
@@ -128,12 +128,12 @@ class Mask(Domain):
             todo = todo[~self.contains(points[todo])]
         return points
 
-    def cell_prior(self, shape: Any) -> Any:
+    def cell_prior(self, shape: tuple) -> np.ndarray:
         """Return each cell's share of the area inside the polygons."""
         share, *_ = self._measure(check_shape(shape, 2))
         return share / share.sum()
 
-    def cell_centroids(self, shape: Any) -> Any:
+    def cell_centroids(self, shape: tuple) -> np.ndarray:
         """Return one point inside the polygons for each cell, shape ``(*shape, 2)``.
 
         The centroid of the land of the cell where that is inside, else another land point of the
@@ -212,12 +212,12 @@ class Mask(Domain):
         return best, found
 
     @cached_property
-    def log_volume(self) -> Any:
+    def log_volume(self) -> float:
         """Natural logarithm of the area inside the polygons."""
         share, _, _ = measure_cells(self._edges, self.low, self.high, (64, 64))
         return math.log(share.mean()) + self._box.log_volume
 
-    def cell_points(self, cells: Any, shape: Any) -> Any:
+    def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
         """Return the point of each cell that `cell_centroids` names."""
         return self.cell_centroids(shape)[tuple(cells.T)]
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
 
-def haar_frame(n_features: int, n_directions: int, rng: Any) -> np.ndarray:
+def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
     """Return orthonormal columns, uniform over all such matrices (Haar measure).
 
     The triangular factor of a Gaussian matrix is given a positive diagonal; without that the law
@@ -48,7 +47,7 @@ def haar_frame(n_features: int, n_directions: int, rng: Any) -> np.ndarray:
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
 
 
-def tight_frame(n_features: int, n_directions: int, rng: Any) -> np.ndarray:
+def tight_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
     """Return unit columns with ``U @ U.T = (n_directions / n_features) I``, each one uniform.
 
     However a row ``z`` points, ``||U.T z||**2 = (n_directions / n_features) ||z||**2``: the
@@ -101,7 +100,7 @@ def _harmonic_frame(d, k):
     return np.vstack(rows)
 
 
-def jl_matrix(n_features: int, n_components: int, rng: Any) -> np.ndarray:
+def jl_matrix(n_features: int, n_components: int, rng: np.random.Generator) -> np.ndarray:
     """Return a Gaussian Johnson-Lindenstrauss matrix, entries N(0, 1 / n_components).
 
     Projected rows ``X @ P`` keep their squared lengths on average. A projected row may be longer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ class DiscreteMeasure:
         """Sum of the weights."""
         return float(self.weights.sum())
 
-    def normalized(self) -> Any:
+    def normalized(self) -> DiscreteMeasure:
         """Return the same points with weights that sum to one."""
         return DiscreteMeasure(self.support, self.weights / self.weights.sum())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,7 +181,7 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def __init__(
         self,
-        n_components: Any = "auto",
+        n_components: int | Literal["auto"] = "auto",
         *,
         image_shape: tuple | None = None,
         class_spread: float | None = None,
@@ -285,7 +285,7 @@ class PrivateGenerator(BasePrivateEstimator):
         return text + f"Above {_NOISY} classes can be mostly noise. {found}"
 
     @property
-    def covariances_(self) -> Any:
+    def covariances_(self) -> np.ndarray:
         """Covariance of every cell."""
         check_is_fitted(self)
         mixture = self._mixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,13 +31,13 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """
 
     @property
-    def heatmap_(self) -> Any:
+    def heatmap_(self) -> np.ndarray:
         """The blurred heatmap, see the class."""
         self._check_fitted_attribute("heatmap_")
         return self.render(min(self.grid_.side, _LARGEST_PICTURE))
 
     @property
-    def coreset_(self) -> Any:
+    def coreset_(self) -> DiscreteMeasure:
         """Middles of the cells, weighted by mass."""
         self._check_fitted_attribute("coreset_")
         return DiscreteMeasure(self._middles(), self.cells_.mass)

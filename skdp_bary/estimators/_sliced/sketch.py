@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...geometry._linear_maps import MatrixMap
 from ...privacy._checks import check_integer
@@ -19,7 +20,7 @@ from .sizes import padded_sizes, persons_counted, size_shares
 from .tuning import TUNED
 
 if TYPE_CHECKING:
-    from ..._types import RandomState, Rows
+    from ..._types import RandomState
 
 MOST_QUANTILES = 1 << 12
 
@@ -97,17 +98,17 @@ class SlicedSketch(SlicedRelease):
         return self.query.lattice.directions
 
     @cached_property
-    def monotone_quantiles(self) -> Any:
+    def monotone_quantiles(self) -> np.ndarray:
         """The nearest quantiles that increase, within the domain."""
         center = self.query.lattice.projected_center[:, None]
         reach = self.query.lattice.domain.radius
         return monotone_rows(np.clip(self.quantiles - center, -reach, reach)) + center
 
-    def cost(self, Y: Any, p: Any) -> Any:
+    def cost(self, Y: ArrayLike, p: int) -> tuple[float, float]:
         """Return the estimated p-th power of the distance to public rows, and its error."""
         return self._cost(self.public_quantiles(Y), 0.0, p)
 
-    def cost_between(self, other: Any, p: Any) -> Any:
+    def cost_between(self, other: SlicedSketch, p: int) -> tuple[float, float]:
         """Return the same for another sketch on the same directions and blocks."""
         self.require_comparable(other)
         if self.is_same_release(other):
@@ -118,11 +119,11 @@ class SlicedSketch(SlicedRelease):
         theirs = other.quantiles if p == 2 else other.monotone_quantiles
         return self._cost(theirs, other.noise_std, p)
 
-    def smoothed_cost(self, Y: Any, p: Any) -> Any:
+    def smoothed_cost(self, Y: ArrayLike, p: int) -> float:
         """Return the p-th power of the distance from quantiles as they were released."""
         return float(np.mean(np.abs(self.quantiles - self.public_quantiles(Y)) ** p))
 
-    def ranks(self, X: Rows) -> Any:
+    def ranks(self, X: np.ndarray) -> np.ndarray:
         """Return the share of the mass below each row on every slice, of shape (n_rows, k)."""
         k, m = self.quantiles.shape
         center, reach = self.query.lattice.projected_center, self.query.lattice.domain.radius
@@ -134,22 +135,22 @@ class SlicedSketch(SlicedRelease):
             ranks[:, j] = np.interp(ranks[:, j], ends, levels)
         return ranks
 
-    def sample(self, n_samples: Any, random_state: RandomState | None = None) -> Any:
+    def sample(self, n_samples: int, random_state: RandomState | None = None) -> np.ndarray:
         """Return points within the domain whose slices are near the quantiles."""
         n_samples = check_integer(n_samples, "n_samples", low=1)
         rng = public_generator(random_state)
         points = fit_particles(self.directions, self.monotone_quantiles, n_samples, rng)
         return self.query.lattice.domain.clip(points)
 
-    def public_quantiles(self, Y: Any) -> Any:
+    def public_quantiles(self, Y: ArrayLike) -> np.ndarray:
         """Return the quantiles of public rows, clipped and rounded as the private ones were."""
         return self.query.public_means(Y) + self.query.lattice.projected_center[:, None]
 
-    def is_same_release(self, other: Any) -> Any:
+    def is_same_release(self, other: SlicedSketch) -> bool:
         """Return whether two sketches have the same noise: a release and itself, or a copy."""
         return np.array_equal(self.quantiles, other.quantiles)
 
-    def require_comparable(self, other: Any) -> None:
+    def require_comparable(self, other: SlicedSketch) -> None:
         """Raise where two sketches have other directions or blocks."""
         if self.quantiles.shape != other.quantiles.shape or not np.allclose(
             self.directions, other.directions, rtol=0.0, atol=1e-6

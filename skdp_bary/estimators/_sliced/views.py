@@ -32,7 +32,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def cost(
         self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
-    ) -> Any:
+    ) -> float | tuple[float, float]:
         """Return the estimated p-th power of the distance to public rows.
 
         For ``p=2`` the estimate is free of bias, and so below zero now and then when the distance
@@ -61,7 +61,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def distance(
         self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
-    ) -> Any:
+    ) -> float | tuple[float, float]:
         """Return the estimated distance to public rows: the p-th root of :meth:`cost`.
 
         Parameters

@@ -90,24 +90,24 @@ class ClusterQuery(Query):
         return digits_of(self.units)
 
     @cached_property
-    def integer_centers(self) -> Any:
+    def integer_centers(self) -> np.ndarray:
         """Centers in lattice units."""
         return self.frame.in_units(self.centers)
 
     @cached_property
-    def integer_radii(self) -> Any:
+    def integer_radii(self) -> np.ndarray:
         """Radii in lattice units, none much smaller than the largest."""
         radii = np.rint(self.radii / self.frame.step).astype(np.int64)
         top = int(np.clip(radii.max(), 1, 1 << (self.digits.rows + 1)))
         return np.clip(radii, max(1, -(-top >> self.digits.ratio)), top)
 
     @property
-    def used_centers(self) -> Any:
+    def used_centers(self) -> np.ndarray:
         """The centers after rounding, which rows are compared with."""
         return self.integer_centers * self.frame.step
 
     @property
-    def used_radii(self) -> Any:
+    def used_radii(self) -> np.ndarray:
         """The radii after rounding."""
         return self.integer_radii * self.frame.step
 

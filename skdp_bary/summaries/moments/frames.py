@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...geometry._domains import Box
-
-if TYPE_CHECKING:
-    from ..._types import Rows
 
 _AXIS_BITS = 20
 _BLOCK_VALUES = 1 << 17  # temporaries stay in cache, and calls of numpy are few
@@ -44,12 +41,12 @@ class Axes:
     variances: np.ndarray
 
     @property
-    def kept(self) -> Any:
+    def kept(self) -> np.ndarray:
         """The leading directions."""
         return self.vectors[: len(self.variances)]
 
     @cached_property
-    def integers(self) -> Any:
+    def integers(self) -> np.ndarray:
         """The leading directions in units of ``2**-20``."""
         return np.rint(self.kept * 2.0**_AXIS_BITS)
 
@@ -87,11 +84,11 @@ class Frame:
         return 2.0 ** (math.ceil(math.log2(reach)) - self.bits)
 
     @property
-    def width(self) -> Any:
+    def width(self) -> int:
         """Number of coordinates of an integer row."""
         return len(self.center) if self.axes is None else len(self.axes.variances)
 
-    def in_units(self, points: Any) -> Any:
+    def in_units(self, points: np.ndarray) -> np.ndarray:
         """Return points, given relative to the center, in lattice units, not far off the domain."""
         limit = 2.0 ** (self.bits + 1)
         lengths = np.sqrt((points**2).sum(axis=1, keepdims=True)) / self.step
@@ -179,7 +176,7 @@ class Frame:
         size = max(1, min(largest, _BLOCK_VALUES // self.width))
         return (slice(start, start + size) for start in range(0, n_rows, size))
 
-    def integer_rows(self, X: Rows) -> Any:
+    def integer_rows(self, X: np.ndarray) -> np.ndarray:
         """Return integer rows as float64, each a function of its row alone."""
         rows = self._clip(X)
         rows *= 1.0 / self.step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Moments(Query):
         return len(self.centers)
 
     @property
-    def width(self) -> Any:
+    def width(self) -> int:
         """Number of coordinates after the map."""
         return self.centers.shape[1] if self.components is None else len(self.components)
 
@@ -168,7 +168,7 @@ class Moments(Query):
         return _BITS.get(self.units, _SHARED_BITS)
 
 
-def symmetric(diagonal: Any, upper: Any) -> Any:
+def symmetric(diagonal: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix with the given diagonal and upper triangle."""
     matrix = np.zeros((len(diagonal), len(diagonal)))
     matrix[np.triu_indices(len(diagonal), k=1)] = upper

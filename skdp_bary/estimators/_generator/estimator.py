@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ from ..._parameters import (
     Option,
     Weights,
 )
+from ...exceptions import PrivacyWarning
+from ...geometry._domains import Box
 from ...privacy._checks import check_integer
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.sampler import public_generator
@@ -43,6 +46,7 @@ _NEEDS_DELTA = (
 )
 _MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
 _NOISY = 0.1
+_UNEQUAL = 4.0  # times the width of the narrowest side of a box, from which it is said
 
 
 class PrivateGenerator(BasePrivateEstimator):
@@ -147,6 +151,7 @@ class PrivateGenerator(BasePrivateEstimator):
 
     See Also
     --------
+    PrivateTable : Tables: numbers of any ranges, categories, dates and missing values.
     PrivateMeasure : Synthetic rows of any shape in few dimensions, and pure privacy.
     sklearn.mixture.GaussianMixture : Mixtures without privacy.
 
@@ -331,6 +336,7 @@ class PrivateGenerator(BasePrivateEstimator):
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
         self._prior(facts.n_classes)  # refused before anything is charged
+        _warn_of_widths(facts.domain)
         return facts
 
     def _questions(self, facts):
@@ -352,3 +358,18 @@ class PrivateGenerator(BasePrivateEstimator):
         if self.class_prior is None:
             return None
         return class_shares(self.class_prior, "class_prior", n_classes)
+
+
+def _warn_of_widths(domain):
+    """Warn where a box is far wider along some features: the others drown in their noise."""
+    if not isinstance(domain, Box):
+        return
+    widths = domain.high - domain.low
+    if widths.max() >= _UNEQUAL * widths.min():
+        warnings.warn(
+            f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and lengths are "
+            "measured in all features together: noise fit for the widest drowns the others. Scale "
+            "the rows with DomainScaler; for tables take PrivateTable.",
+            PrivacyWarning,
+            stacklevel=4,
+        )

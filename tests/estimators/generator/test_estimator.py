@@ -1,5 +1,6 @@
 """PrivateGenerator: what it draws, what it asks, and what bugs would show."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -382,3 +383,13 @@ def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
     """The square of the edge and that of an eigenvalue there may round to different numbers."""
     for sd in np.random.default_rng(0).uniform(0.1, 1.0, size=2000):
         assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()
+
+
+@pytest.mark.parametrize(("high", "warned"), [([1.0, 4.0], True), ([1.0, 3.0], False)])
+def test_boxes_of_unequal_widths_are_told(high, warned):
+    X = np.random.default_rng(0).random((60, 2))
+    generator = PrivateGenerator(1, bounds=([0.0, 0.0], high), n_hint=60)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        generator.fit(X)
+    assert any("DomainScaler" in str(w.message) for w in caught) == warned

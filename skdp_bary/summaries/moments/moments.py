@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...summaries.rows.persons import Chunk
 
 _BITS = {1: 16}  # digits of a row that is a person
+_BLOCK_VALUES = 1 << 22  # of rows that are rounded at a time
 _SHARED_BITS = 10  # ... and where the mass of a person has up to 20 bits itself
 
 
@@ -85,20 +86,25 @@ class Moments(Query):
         )
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
-        """Add the rows of a chunk, class by class."""
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+        """Add the rows of a chunk, class by class, so many at a time that copies stay small."""
+        size = max(1, _BLOCK_VALUES // chunk.X.shape[1])
+        for code in range(1 if chunk.codes is None else self.n_classes):
+            own = None if chunk.codes is None else np.flatnonzero(chunk.codes == code)
+            n_rows = len(chunk.X) if own is None else len(own)
+            for start in range(0, n_rows, size):
+                part = slice(start, start + size)
+                self._add(state, chunk, code, part if own is None else own[part])
+
+    def _add(self, state, chunk, code, some):
         mapping = None if self.components is None else MatrixMap(self.components)
-        lattice = self._lattice()
-        for code in range(self.n_classes):
-            of_class = codes == code
-            rows = chunk.X[of_class] - self.centers[code]
-            rows = lattice.quantise(rows if mapping is None else mapping.apply(rows))
-            masses = None if chunk.masses is None else chunk.masses[of_class]
-            state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
-            state[1][code] += rows.sum(axis=0) if masses is None else masses @ rows
-            if self.second != "none":
-                line = code if self.second == "classes" else 0
-                state[2][line] += second_moment(rows, masses)
+        rows = chunk.X[some] - self.centers[code]
+        rows = self._lattice().quantise(rows if mapping is None else mapping.apply(rows))
+        masses = None if chunk.masses is None else chunk.masses[some]
+        state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
+        state[1][code] += rows.sum(axis=0) if masses is None else masses @ rows
+        if self.second != "none":
+            line = code if self.second == "classes" else 0
+            state[2][line] += second_moment(rows, masses)
 
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return masses, sums, and diagonals and upper triangles of the second moments."""
@@ -181,7 +187,7 @@ def second_moment(rows, masses):
     Entries of outer products are below 2**32. Unweighted blocks of 2**19 rows, and blocks of 2**10
     rows weighted by half a mass of 20 bits, keep every partial sum below 2**53.
     """
-    rows = rows.astype(np.float64)
+    rows = rows.astype(np.float64, copy=False)
     total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
     size = 1 << (19 if masses is None else 10)
     for start in range(0, len(rows), size):

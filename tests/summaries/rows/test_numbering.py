@@ -47,6 +47,17 @@ def test_texts(plain, more, arrow, monkeypatch):
     assert_same_parts((number_values if plain else number_objects)(ids), ids.tolist())
 
 
+def test_short_integers_whose_differences_overflow():
+    ids = np.random.default_rng(0).integers(-100, 101, size=3000).astype(np.int8)
+    assert (number_values(ids) == np.unique(ids, return_inverse=True)[1]).all()
+
+
+def test_texts_beside_bytes_or_missing_ones_are_told_apart():
+    pytest.importorskip("pyarrow")
+    for others, expected in ([b"1", b"2"], [0, 1, 2, 3]), ([None, float("nan")], [0, 1, 2, 2]):
+        assert number_objects(np.array(["1", "2", *others], dtype=object)).tolist() == expected
+
+
 def test_texts_beside_other_objects_are_told_apart():
     ids = np.empty(7, dtype=object)
     ids[:] = ["1", b"1", 1, None, float("nan"), "None", "nan"]

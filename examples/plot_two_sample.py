@@ -5,7 +5,8 @@ Do private rows come from the same law?
 
 A hospital measured its patients and may not show them. A public survey measured other people. Do
 both come from one population? :class:`~skdp_bary.DPSlicedWasserstein` releases noisy quantiles of
-projections once, and any number of distances and tests follow from that release.
+projections once, and any number of distances follow from that release. The p-value comes from a
+:class:`~skdp_bary.PrivateDriftSketch`, which is made for tests.
 """
 
 # %%
@@ -17,7 +18,7 @@ projections once, and any number of distances and tests follow from that release
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skdp_bary import DPSlicedWasserstein
+from skdp_bary import DPSlicedWasserstein, PrivateDriftSketch
 from skdp_bary.plotting import SlicesDisplay
 
 rng = np.random.default_rng(0)
@@ -29,10 +30,11 @@ shifted = rng.normal(size=(5_000, 3)) @ shape + [0.05, 0.0, 0.0]
 # %%
 # The release
 # -----------
-# One fit spends the whole budget. ``n_min`` is a public lower bound: the hospital has said that
+# Each fit spends a budget. ``n_min`` is a public lower bound: the hospital has said that
 # it sees more than 15 000 patients.
 
 sliced = DPSlicedWasserstein(epsilon=1.0, bounds=(-1, 1), n_min=15_000).fit(patients)
+sketch = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(patients)
 print(f"{sliced.quantiles_.size} quantiles, noise {sliced.noise_std_[0]:.4f} on each")
 
 # %%
@@ -41,7 +43,7 @@ print(f"{sliced.quantiles_.size} quantiles, noise {sliced.noise_std_[0]:.4f} on 
 
 for name, rows in (("same", same), ("shifted", shifted)):
     distance, error = sliced.distance(rows, return_std=True)
-    result = sliced.test(rows, n_resamples=99, random_state=0)
+    result = sketch.test(public_rows=rows, random_state=0)
     print(f"{name:8} distance {distance:.4f} +- {error:.4f}, p = {result.pvalue:.2f}")
 
 # %%

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # so that editors complete names that are imported when they 
     from .estimators import (
         DPSlicedWasserstein,
         PrivateDomainAdapter,
+        PrivateDriftSketch,
         PrivateEMDHeatmap,
         PrivateGenerator,
         PrivateKMeans,
@@ -29,6 +30,7 @@ _HOMES = {
     "DomainScaler": "skdp_bary.transformers",
     "JLTransformer": "skdp_bary.transformers",
     "PrivateDomainAdapter": "skdp_bary.estimators",
+    "PrivateDriftSketch": "skdp_bary.estimators",
     "PrivateEMDHeatmap": "skdp_bary.estimators",
     "PrivateGenerator": "skdp_bary.estimators",
     "PrivateKMeans": "skdp_bary.estimators",
@@ -48,6 +50,7 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "DomainScaler",
     "JLTransformer",
     "PrivateDomainAdapter",
+    "PrivateDriftSketch",
     "PrivateEMDHeatmap",
     "PrivateGenerator",
     "PrivateKMeans",

@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import (
     DPSlicedWasserstein,
+    PrivateDriftSketch,
     PrivateEMDHeatmap,
     PrivateGenerator,
     PrivateKMeans,
@@ -57,6 +58,7 @@ SMALL = {
         AdapterOnPublicSource(epsilon=2.0, hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
         AdapterOnPublicSource(method="moments", hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
     ],
+    "PrivateDriftSketch": [PrivateDriftSketch(bounds=Ball([0.5], 0.5))],
     "PrivateEMDHeatmap": [
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method="one_shot"),

@@ -11,6 +11,7 @@ from ._kmeans.noise import NoiseLevel
 from ._measure import PrivateMeasure
 from ._sliced.cohorts import PrivateTwoSampleTest
 from ._sliced.comparison import SampleComparison
+from ._sliced.drift import PrivateDriftSketch
 from ._sliced.estimator import DPSlicedWasserstein
 from ._sliced.sketch import SlicedSketch
 from ._sliced.two_sample import TwoSampleResult
@@ -24,6 +25,7 @@ __all__ = [
     "Marginal",
     "NoiseLevel",
     "PrivateDomainAdapter",
+    "PrivateDriftSketch",
     "PrivateEMDHeatmap",
     "PrivateGenerator",
     "PrivateKMeans",

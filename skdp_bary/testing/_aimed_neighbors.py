@@ -17,6 +17,7 @@ from ..summaries.networks.row_features import FeaturesOf
 from ..summaries.rows.persons import Chunk
 from ..summaries.slices.collisions import MeetingsQuery
 from ..summaries.slices.histogram import ProjectedHistogram
+from ..summaries.slices.waves import WavesOf
 from ._crowds import crowded_pairs, parted_pairs
 from ._hostile import Pair, rewritten
 
@@ -75,6 +76,19 @@ def _(query: ClusterQuery):
         own = query.nearest(frame.integer_rows(rows))[0] == part
         found += [(row, part) for row in rows[inside & own]]
     return found
+
+
+@aimed_rows.register
+def _(query: WavesOf):
+    """The two of many rows whose waves, and outer products of waves, are farthest apart."""
+    slices = query.slices
+    axes = np.linspace(-1.0, 1.0, _PROBES)[:, None] * (slices.domain.high - slices.domain.center)
+    waves = query.features(slices.unscaled(axes))
+    cosines = waves @ waves.T
+    _, mean, square = (weight**-2.0 for weight in query.query.block_weights)
+    apart = mean * (2.0 - 2.0 * cosines) + square * (2.0 - 2.0 * cosines**2)
+    pair = np.unravel_index(np.argmax(apart), apart.shape)
+    return [(row, 0) for row in slices.unscaled(axes[list(pair)])]
 
 
 @aimed_rows.register

@@ -12,6 +12,7 @@ from ..summaries.clusters.cluster_sums import ClusterQuery
 from ..summaries.moments.frame_counts import Gram
 from ..summaries.networks.row_features import FeaturesOf
 from ..summaries.slices.collisions import MeetingsQuery
+from ..summaries.slices.waves import WavesOf
 from ._aimed_neighbors import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
@@ -19,7 +20,7 @@ from ._state import differing_paths
 
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
-_TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell
+_TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell, or on one wave
 
 
 def check_sensitivity_of_rows(estimator):
@@ -109,7 +110,7 @@ def _aimed_neighbors(candidate, kind, reached):
         question = record.query.query if isinstance(record.query, FeaturesOf) else record.query
         question = question.queries[0] if isinstance(question, ByClass) else question
         in_parts = isinstance(question, (ClusterQuery, Gram))
-        on_slices = isinstance(question, MeetingsQuery)
+        on_slices = isinstance(question, (MeetingsQuery, WavesOf))
         asked[name] = _TIGHT_IN_PARTS if in_parts else _TIGHT_ON_SLICES if on_slices else _TIGHT
         for pair in aimed_pairs(candidate, kind, record.query):
             if reached[name] >= _TIGHT:

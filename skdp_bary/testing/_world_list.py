@@ -34,6 +34,7 @@ from ..summaries.slices.cost import ProjectedCost
 from ..summaries.slices.histogram import ClassSizes
 from ..summaries.slices.quantiles import ProjectedQuantiles
 from ..summaries.slices.rows import ProjectedRows
+from ..summaries.slices.waves import WavesOf
 from ..summaries.tables.columns import ColumnHistograms
 from ..summaries.tables.pairs import PairDistances, PairTables
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
@@ -67,6 +68,10 @@ _MEETINGS = (
     "Of few persons one is in a large part of all pairs, which is stated as if all could meet "
     "anew; a root of two is rounded up."
 )
+_WAVES = (
+    "Waves of few frequencies turn only so far; amplitudes are kept a millionth of a millionth "
+    "below one."
+)
 _NETWORK = (
     "Gradients are kept a unit below the clipping norm, a row that rounding made too long shrinks "
     "by a 512th, and a network has no two rows with opposite gradients."
@@ -84,6 +89,7 @@ SLACKS = {
     PairSpreads: {"L1": Slack(_MEETINGS, 0.12, 0.12), "L2": Slack(_MEETINGS, 0.015, 0.015)},
     PairLaw: {"L1": Slack(_MEETINGS, 0.09, 0.04), "L2": Slack(_MEETINGS, 0.012, 0.002)},
     CohortGap: {"L1": Slack(_MEETINGS, 0.49, 0.49), "L2": Slack(_MEETINGS, 0.24, 0.24)},
+    WavesOf: {"L1": Slack(_WAVES, 0.64, 0.59), "L2": Slack(_WAVES, 0.80, 0.35)},
     ClippedGradients: {"L1": Slack(_NETWORK, 0.68, 0.68), "L2": Slack(_NETWORK, 0.68, 0.68)},
 }
 _PERSONS = 2  # that classes are padded to
@@ -288,6 +294,19 @@ def _meeting_worlds():
         yield World(name, question(CohortGap, **against), line, n_classes, linear=False)
 
 
+def _wave_worlds():
+    line = _column(-1.0, -0.5, 0.25, 1.0)
+    slices = unit_slices(_LINE, np.ones((1, 1)))
+
+    def make(u, r, w):
+        moments = Moments(
+            np.zeros((1, 2)), 1.0, second="pooled", units=u, total_public=_public(1)(r, w)
+        )
+        return WavesOf(slices, (2.0,), moments)
+
+    yield World("line", make, line)
+
+
 def _plane_worlds():
     grid = QuadGrid(_SQUARE, 2)
     cells = tuple(Partition.complete(2, level) for level in (1, 2))
@@ -377,7 +396,7 @@ def small_worlds():
     makers = (
         *(_bounds_worlds, _tree_worlds, _cluster_worlds, _gram_worlds, _frame_worlds),
         *(_moment_worlds, _cell_worlds, _sliced_worlds, _meeting_worlds, _plane_worlds),
-        *(_cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
+        *(_wave_worlds, _cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
     )
     worlds = [world for maker in makers for world in maker()]
     return [replace(world, slacks=SLACKS.get(asked_in(world), {})) for world in worlds]

@@ -32,5 +32,12 @@ class SlicedTuning:
     octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
     look_sds: float = 1.0  # of noise that the look must show before cells become narrower
 
+    # released sketches
+    scales: tuple = (2.0, 4.0, 8.0)  # frequencies in units of the half domain: what is seen
+    few_features: int = 12  # up to which three scales pay; above it the middle one alone does
+    scale_directions: int = 64  # of a scale at most: slices against noise and time
+    plane_directions: int = 6  # of a scale in the plane: as many numbers as serve
+    moment_weights: tuple = (2.0, 1.0, 2.0)  # noise of masses, means and their covariances
+
 
 TUNED = SlicedTuning()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -145,6 +146,10 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     ) -> TwoSampleResult:
         """Test whether the private rows and public rows are samples of one law.
 
+        .. deprecated:: 0.2
+            Few differences are found: the noise of all quantiles is added up. Use
+            ``PrivateDriftSketch.test(public_rows=...)`` or ``PrivateTwoSampleTest(reference=...)``.
+
         The statistic is the estimated squared distance. Under the hypothesis `Y` and the release
         together stand for the law: samples of both sizes are drawn from them, and noise of the
         known size is added to one, which gives the p-value. It is post-processing, and any number
@@ -170,6 +175,12 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         result : TwoSampleResult
             With the attributes ``statistic``, ``pvalue`` and ``null``.
         """
+        warnings.warn(
+            "DPSlicedWasserstein.test is deprecated and finds few differences; use "
+            "PrivateDriftSketch.test(public_rows=...), or PrivateTwoSampleTest(reference=...).",
+            FutureWarning,
+            stacklevel=2,
+        )
         n_resamples = check_integer(n_resamples, "n_resamples", low=1)
         rows = self._public_rows(Y)
         return two_sample_test(

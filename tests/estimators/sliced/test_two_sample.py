@@ -7,7 +7,10 @@ from skdp_bary import DPSlicedWasserstein
 from skdp_bary.estimators._sliced.two_sample import released_levels
 from skdp_bary.geometry import Ball
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),
+    pytest.mark.filterwarnings("ignore:DPSlicedWasserstein.test is deprecated:FutureWarning"),
+]
 
 BALL = Ball([0.0, 0.0], 1.0)
 
@@ -84,3 +87,10 @@ def test_the_result_says_what_was_simulated():
     np.testing.assert_array_equal(result.null, again.null)
     many = np.tile(X, (60, 1))
     assert 0 < sliced.test(many, n_resamples=3, random_state=0).pvalue <= 1
+
+
+def test_it_says_what_to_use_instead():
+    sliced = DPSlicedWasserstein(2, bounds=BALL, n_min=20, n_quantiles=2, random_state=0)
+    X = np.zeros((20, 2))
+    with pytest.warns(FutureWarning, match="PrivateDriftSketch"):
+        sliced.fit(X).test(X, n_resamples=1)

@@ -1,0 +1,243 @@
+"""PrivateDriftSketch: a release that can be compared with others at any later time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..._parameters import PRIVACY_RULES
+from ...geometry._directions import public_directions
+from ...geometry._unit_slices import unit_slices
+from ...privacy._checks import check_integer
+from ...privacy.noise.sampler import public_generator
+from ...summaries.moments.moments import Moments, symmetric
+from ...summaries.slices.waves import WavesOf
+from .._base import BasePrivateEstimator
+from .tuning import TUNED
+from .wave_test import WaveMoments, compare_waves
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors, RandomState
+    from ...geometry._domains import Bounds
+    from ...privacy.ledger.spending import SharedBudget
+    from .comparison import SampleComparison
+
+
+class PrivateDriftSketch(BasePrivateEstimator):
+    """Private sketch of a sample, to be compared with other sketches at any later time.
+
+    Released once are noisy means and covariances of cosines and sines of public slices. Any two
+    releases with the same bounds can be tested for one law, or one release against public rows, as
+    often as wanted, at no further cost. Where both samples are at hand at one time,
+    :class:`PrivateTwoSampleTest` needs less budget for the same power.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, much smaller than one over the number of persons.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border. Sketches can only be
+        compared that have the same. None buys a box with a fifth of the budget, another in every
+        fit.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets the units of weights only.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    Attributes
+    ----------
+    moments_ : WaveMoments
+        Released number of persons, means and second moments, with their noise.
+    domain_ : Box, Ball or Mask
+        Public or bought domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian; ``delta`` must be above 0.
+    Sensitivity
+        Cosines and sines of a row are read from a public table, and the sum of their squares is at
+        most 1. So one person adds 1 to the mass, a vector of norm 1 to their sum and a matrix of
+        norm 1 to the sum of outer products; who replaces another moves sum and matrix by 4 and 3/2
+        or by 3 and 2, squared, by the angle between the two.
+    Budget
+        One step costs (epsilon, delta), less what buys bounds.
+    Released
+        moments_, domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        test: a function of releases and of the public rows it is given, which it does not protect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateDriftSketch
+    >>> rng = np.random.default_rng(0)
+    >>> spring, autumn = rng.normal(0.0, 0.3, size=(2, 4000, 2))
+    >>> before = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(spring)
+    >>> after = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(autumn + 0.15)
+    >>> after.test(before).pvalue < 0.05
+    True
+    """
+
+    _parameter_rules = PRIVACY_RULES
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        *,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def test(
+        self,
+        other: PrivateDriftSketch | None = None,
+        *,
+        public_rows: ArrayLike | None = None,
+        n_resamples: int = 1999,
+        random_state: RandomState | None = None,
+    ) -> SampleComparison:
+        """Test whether two samples have one law: those of two releases, or of one and public rows.
+
+        It is post-processing, and any number of tests is free. Tests with one release share its
+        noise, so their p-values depend on each other: correct for many with Bonferroni or Holm.
+        The level holds by simulation, not by proof.
+
+        Parameters
+        ----------
+        other : PrivateDriftSketch or None, default=None
+            Fitted on other persons, with the same bounds.
+        public_rows : array-like of shape (n_rows, n_features) or None, default=None
+            Rows that are public: the result tells about them without protection.
+        n_resamples : int, default=1999
+            Number of simulated differences; the smallest p-value is ``1 / (n_resamples + 1)``.
+        random_state : None, int or RandomState, default=None
+            Randomness of the simulation, which is public.
+
+        Returns
+        -------
+        result : SampleComparison
+        """
+        check_is_fitted(self)
+        n_resamples = check_integer(n_resamples, "n_resamples", low=1)
+        if (other is None) == (public_rows is None):
+            raise ValueError("Give either another sketch or public_rows.")
+        theirs = self._moments_of_public(public_rows) if other is None else self._moments_of(other)
+        rng = public_generator(random_state)
+        scales = np.array(_waves(self.n_features_in_)[1])
+        return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+
+    def _moments_of(self, other: Any) -> WaveMoments:
+        if not isinstance(other, PrivateDriftSketch):
+            raise TypeError(
+                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "
+                "given by name, as public_rows; private rows need a sketch of their own."
+            )
+        check_is_fitted(other)
+        if other.moments_ is self.moments_ or np.array_equal(
+            other.moments_.mean, self.moments_.mean
+        ):
+            raise ValueError("other must be another release, got a copy of this one.")
+        if other.domain_ != self.domain_:
+            raise ValueError(
+                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}."
+            )
+        return other.moments_
+
+    def _moments_of_public(self, rows: ArrayLike) -> WaveMoments:
+        X = validate_data(self, rows, dtype=np.float64, reset=False)
+        waves = _question(self.domain_, 1, False).features(X)
+        return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X))
+
+    def _prelude_shares(self):
+        # the size comes with the sketch
+        return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
+
+    def _shares(self, n_features):
+        if self.delta == 0:
+            raise ValueError("delta must be above 0: only Gaussian noise serves so many numbers.")
+        return {"sketch": 1.0}
+
+    def _questions(self, facts):
+        question = _question(facts.domain, facts.units, facts.total_public)
+        released = yield "sketch", question
+        mass, total, diagonal, upper = (block[0] for block in released.values)
+        sds, step = released.noise_sd, question.query.step
+        persons = max(float(mass), float(facts.units))
+        unit = step / persons
+        return WaveMoments(
+            persons / facts.units,
+            total * unit,
+            symmetric(diagonal, upper) * unit * step,
+            sds[0] / persons,
+            sds[1] * unit,
+            sds[3] * unit * step,
+        )
+
+    def _finish(self, facts, result):
+        self.moments_ = result
+
+
+def _question(domain, units, total_public):
+    """Return the question for the moments of the waves of rows in a public domain."""
+    directions, frequencies = _waves(domain.n_features)
+    width = 2 * directions.shape[1]
+    moments = Moments(
+        np.zeros((1, width)),
+        1.0,
+        second="pooled",
+        block_weights=TUNED.moment_weights,
+        units=units,
+        total_public=total_public,
+    )
+    return WavesOf(unit_slices(domain, directions), frequencies, moments)
+
+
+def _waves(n_features):
+    """Return public directions, and the frequency of each."""
+    scales = TUNED.scales if n_features <= TUNED.few_features else TUNED.scales[1:2]
+    count = {1: 1, 2: TUNED.plane_directions}.get(
+        n_features, min(n_features, TUNED.scale_directions)
+    )
+    directions = public_directions(
+        "tight", count * len(scales) if n_features > 1 else 1, n_features
+    )
+    directions = np.resize(directions.T, (count * len(scales), n_features)).T
+    return directions, tuple(scale for scale in scales for _ in range(count))

@@ -127,7 +127,7 @@ def find_plans(asked: Any, n_features: Any) -> list[Asked]:
     """
     if isinstance(asked, Plan):
         return [Asked("", None, asked, None)]
-    if not hasattr(asked, "privacy_plan") and not _parts(asked, None):
+    if not (hasattr(asked, "privacy_plan") or _parts(asked, None) or _may_charge(asked)):
         raise TypeError(
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
             f"pipeline of some, got {asked!r}."
@@ -167,6 +167,10 @@ def _walk(path, estimator, width):
             )
         yield Asked(path, estimator, estimator.privacy_plan(width), width)
         return
+    if not _parts(estimator, width) and _may_charge(estimator):
+        raise ValueError(
+            f"What {path!r} charges is not known before a fit. Quote the other steps one by one."
+        )
     for name, part, columns in _parts(estimator, width):
         yield from _walk(f"{path}__{name}" if path else name, part, columns)
 
@@ -186,7 +190,17 @@ def _parts(estimator, width):
             (name, step, len(columns) if isinstance(columns, list) else None)
             for name, step, columns in estimator.transformers
         ]
+    if hasattr(getattr(estimator, "step", None), "privacy_plan"):  # around a private step
+        return [("step", estimator.step, width)]
     return []
+
+
+def _may_charge(estimator):
+    """Whether an estimator, or one in it, has an accountant."""
+    if hasattr(estimator, "privacy_plan"):
+        return True
+    names = estimator.get_params() if hasattr(estimator, "get_params") else ()
+    return any(name.split("__")[-1] == "accountant" for name in names)
 
 
 def _width_after(step, width):
@@ -196,7 +210,7 @@ def _width_after(step, width):
     """
     if step is None or isinstance(step, str) or width is None:
         return width
-    if hasattr(step, "privacy_plan") or _parts(step, None):
+    if _may_charge(step) or _parts(step, None):
         return None
     try:
         with warnings.catch_warnings():

@@ -2,11 +2,19 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdp_bary import BudgetAccountant, DomainScaler, JLTransformer, PrivateKMeans, PrivateMeasure
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    JLTransformer,
+    PrivateKMeans,
+    PrivateMeasure,
+    RowByRow,
+)
 from skdp_bary.exceptions import RelationError
 
 
@@ -33,6 +41,34 @@ def test_a_pipeline_costs_what_its_fit_charges():
     assert budget.remaining() == quote.after
     columns = ColumnTransformer([("two", measure(budget), [0, 3])])
     assert budget.quote(columns, 9).plan == measure(budget).privacy_plan(2)
+
+
+class Charging(TransformerMixin, BaseEstimator):
+    """A private step of another library, whose cost nobody can ask for."""
+
+    def __init__(self, accountant=None):
+        self.accountant = accountant
+
+    def fit(self, X, y=None):
+        self.accountant.spend(0.1)
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_a_quote_charges_nothing_and_leaves_nothing_out():
+    budget = BudgetAccountant(1.0)
+    alone = RowByRow(PrivateKMeans(2, epsilon=0.1, bounds=(0, 1), n_hint=30, accountant=budget))
+    quote = budget.quote(make_pipeline(DomainScaler(), alone), 3)
+    assert quote.epsilon == 0.1 and [name for name, _ in quote.plans] == ["rowbyrow__step"]
+    assert budget.quote(alone, 3).epsilon == 0.1
+    with pytest.raises(ValueError, match="'privatemeasure' is not known before a fit"):
+        budget.quote(make_pipeline(alone, measure(budget)), 3)
+    for step in (Charging(budget), RowByRow(Charging(budget))):
+        with pytest.raises(ValueError, match="charges is not known before a fit"):
+            budget.quote(make_pipeline(step, measure(budget)), 3)
+    assert budget.entries == ()
 
 
 def test_what_does_not_fit_is_told_what_would():

@@ -148,6 +148,8 @@ class Integer(_Range):
     ----------
     low, high : int
         Public range, within 2**53.
+    log : bool, default=False
+        Whether steps grow with the distance from `low`, for tables.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
     missing : bool, default=False
@@ -157,6 +159,7 @@ class Integer(_Range):
     low: int
     high: int
     outside: str = "clip"
+    log: bool = False
     word: ClassVar[str] = "integer"
 
     def __post_init__(self):

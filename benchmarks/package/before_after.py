@@ -96,8 +96,8 @@ CASES = {
     "persons_text": (persons(text=True), (10**5, 10**6)),
     "generator": (generator, (10_000, 60_000)),
     "heatmap": (heatmap, (10**5, 10**6)),
-    "discrete_laplace": (draws("discrete_laplace"), (20, 30, 36, 45)),
-    "rounded_gaussian": (draws("rounded_gaussian"), (20, 30, 36, 45)),
+    "discrete_laplace": (draws("discrete_laplace"), (30, 36, 45)),
+    "rounded_gaussian": (draws("rounded_gaussian"), (30, 36, 45)),
 }
 
 

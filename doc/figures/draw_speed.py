@@ -3,6 +3,8 @@
 ``python doc/figures/draw_speed.py``
 """
 
+import math
+
 from evidence import read, write_table
 
 MEGABYTE = 1e6
@@ -94,8 +96,34 @@ def work():
         yield [row["work"], row["peer"], f"{row['ratio']:.3g}", before, growth, source]
 
 
+BEFORE_AFTER = {
+    "heatmap": "fit of a heatmap, {n:,} rows",
+    "persons": "counting {n:,} rows of persons, ids integers",
+    "persons_text": "counting {n:,} rows of persons, ids texts",
+    "generator": "fit of a generator, {n:,} rows, 784 features",
+    "discrete_laplace": "50,000 draws of Laplace noise, scale 2**{n}",
+    "rounded_gaussian": "50,000 draws of Gaussian noise, scale 2**{n}",
+}
+
+
+def before_after():
+    """Yield lines about the same work by an earlier version; growth is between two sizes."""
+    earlier = {}
+    for row in read("before_after"):
+        case, n, after = row["case"], row["n"], row["seconds_after"]
+        growth = ""
+        if case in earlier and n >= 1000:  # a smaller n is the digits of a scale
+            first, seconds = earlier[case]
+            growth = f"{math.log(after / seconds) / math.log(n / first):.2f}"
+        earlier[case] = n, after
+        ratio = f"{row['seconds_before'] / after:.2g}"
+        yield [BEFORE_AFTER[case].format(n=n), f"{after:.3g}", ratio, growth]
+
+
 def main():
     """Make the tables."""
+    header = ["work", "seconds", "times as fast as before", "growth"]
+    write_table("before_after", header, list(before_after()))
     header = ["work", "peer", "times as fast", "before", "growth", "from"]
     write_table("speed", header, list(work()))
     lines = [

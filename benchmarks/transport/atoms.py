@@ -96,6 +96,20 @@ def growth(sides):
     return {"rows": rows, "power": float(power), "of_256": seconds[-1] / seconds[-2]}
 
 
+def work(found):
+    """Return lines for the table of work, peer, ratio and growth."""
+    for row in found.get("growth", {}).get("rows", []):
+        if "before" in row:
+            yield {
+                "work": f"barycenter, {row['atoms']} atoms, {row['points']:,} points in the plane",
+                "peer": "every point beside all atoms",
+                "ratio": row["times_faster"],
+                "before": 1.0,
+                "growth": f"k^{found['growth']['power']:.2f}",
+                "from": "transport/atoms",
+            }
+
+
 def main():
     """Parse the command line and run the parts."""
     from benchmarks.recording import Results
@@ -124,6 +138,7 @@ def main():
         else:
             found[part] = [both(sides, "p", ("mix", POINTS, k, 0)) for k in (64, 256)]
         results.write(found)
+    Results("speed").merge(list(work(found)), ("work",))
     for side in sides.values():
         side.close()
 

@@ -23,11 +23,15 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+# An earlier version comes first, if there is one.
+sys.path.append(str(Path(__file__).parents[2]))
+
 import numpy as np  # noqa: E402
 
 N_ATOMS = 48
 SIZES = {5_000: 3, 20_000: 1, 50_000: 1}  # points, and rounds beside POT
 GOALS = {5_000: 4, 20_000: 25, 50_000: 45}
+MIDDLE = 20_000  # points, in the table of all work
 GROWTH = (100_000, 1_000_000)
 SHAPES = {
     "tight40": "40 tight clusters",
@@ -232,6 +236,22 @@ def memory(folder, shapes):
             yield row
 
 
+def work(found):
+    """Return lines for the table of work, peer, ratio and growth."""
+    growth = {row["shape"]: f"n^{row['exponent']:.2f}" for row in found.get("growth", [])}
+    for row in found.get("peers", []):
+        if row["points"] == MIDDLE and "before" in row:
+            ratio = row["pot"]["ratio"]
+            yield {
+                "work": f"exact transport, {SHAPES[row['shape']]}, {MIDDLE:,} points to 48 atoms",
+                "peer": "POT's network simplex",
+                "ratio": ratio,
+                "before": ratio / row["before"]["ratio"],
+                "growth": growth.get(row["shape"]),
+                "from": "transport/shapes",
+            }
+
+
 def write_table(found, path):
     """Write ratios beside POT and the earlier version, and growth, as the pages show them."""
     lines = [("points", "5 000", "20 000", "50 000", "growth", "before, 20 000")]
@@ -251,6 +271,8 @@ def write_table(found, path):
 
 def main():
     """Parse the command line and run the parts."""
+    from benchmarks.recording import Results
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with the US tables and the images")
     parser.add_argument("--before", type=Path, help="folder of an earlier version to run beside")
@@ -292,6 +314,7 @@ def main():
         side.close()
     if arguments.out and arguments.table:
         write_table(found, arguments.table)
+        Results("speed").merge(list(work(found)), ("work",))
 
 
 if __name__ == "__main__":

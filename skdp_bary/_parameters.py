@@ -475,6 +475,7 @@ PRIVACY_RULES = {  # of every private estimator
     "neighbors": Option(RELATIONS) | None,
     "accountant": Budget() | None,
     "random_state": Seed() | None,
+    "verbose": OneOf((0, 1, 2)),
 }
 
 

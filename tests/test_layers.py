@@ -14,6 +14,7 @@ ROOT = Path(skdp_bary.__file__).parent
 LEVELS = {
     "exceptions": 0,
     "_optional": 0,
+    "_progress": 0,
     "_sklearn": 0,
     "_threads": 1,
     "_types": 0,

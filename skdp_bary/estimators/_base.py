@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parameters import PRIVACY_RULES, check_parameters
 from .._pickles import VersionedPickle
+from .._progress import Progress
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
 from ..privacy._checks import check_integer
@@ -104,6 +105,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     """
 
     _parameter_rules = PRIVACY_RULES
+    verbose = 0  # of classes whose constructor does not take it
 
     def fit(
         self,
@@ -152,8 +154,8 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
                 self._rehearse(plan, facts)
             note = note_of(rows.person, noise.seeded)
             pay = partial(accountant.charge, plan, type(self).__name__, note=note, rows=X)
-            desk = Desk(rows, plan, noise, pay)
-            with np.errstate(all="ignore"):  # also of callers who let numpy raise: it is paid for
+            desk = Desk(rows, plan, noise, pay, Progress(type(self).__name__, self.verbose))
+            with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
                 facts = self._settle(desk, desk.answer(self._prelude(facts)))
                 result = desk.answer(self._questions(facts))
                 desk.close()

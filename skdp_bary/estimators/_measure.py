@@ -87,6 +87,9 @@ class PrivateMeasure(BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     support_ : ndarray of shape (n_atoms, n_features)
@@ -169,6 +172,7 @@ class PrivateMeasure(BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -179,6 +183,7 @@ class PrivateMeasure(BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState | None = None, *, as_frame: bool = False

@@ -133,6 +133,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes noise and public randomness
         reproducible, for tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     model_ : RowClassifier
@@ -235,6 +238,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.estimator = estimator
         self.row_map = row_map
@@ -251,6 +255,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,

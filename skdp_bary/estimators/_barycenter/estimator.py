@@ -161,6 +161,9 @@ default="auto"
         None draws noise from the operating system. Anything else makes the noise and the starts
         reproducible, for tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     support_ : ndarray of shape (n_atoms, n_features)
@@ -274,6 +277,7 @@ default="auto"
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.n_atoms = n_atoms
         self.method = method
@@ -293,6 +297,7 @@ default="auto"
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each atom.

@@ -107,6 +107,9 @@ class PrivateGenerator(BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     means_ : ndarray of shape (n_classes, n_components, n_features)
@@ -199,6 +202,7 @@ class PrivateGenerator(BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.n_components = n_components
         self.image_shape = image_shape
@@ -212,6 +216,7 @@ class PrivateGenerator(BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def sample(
         self,

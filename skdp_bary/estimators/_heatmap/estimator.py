@@ -95,6 +95,9 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     heatmap_ : ndarray of shape (side, side)
@@ -187,6 +190,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -201,6 +205,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def _mass_bounds(self):
         return self.bounds

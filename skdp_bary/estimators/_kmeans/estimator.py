@@ -106,6 +106,9 @@ class PrivateKMeans(
         None draws noise from the operating system. Anything else makes the noise and the starts
         reproducible, for tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
@@ -195,6 +198,7 @@ class PrivateKMeans(
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -207,6 +211,7 @@ class PrivateKMeans(
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the nearest center of each row.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,6 +106,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     result_ : SampleComparison
@@ -188,6 +191,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.classes = classes
         self.reference = reference
@@ -200,6 +204,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def _public_classes(self, y):
         if self.reference is not None:

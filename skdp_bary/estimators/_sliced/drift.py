@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,6 +61,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     moments_ : WaveMoments
@@ -117,6 +120,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -125,6 +129,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def test(
         self,

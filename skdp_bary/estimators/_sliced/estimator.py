@@ -108,6 +108,9 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
 
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
     Attributes
     ----------
     directions_ : ndarray of shape (n_features, n_directions)
@@ -198,6 +201,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.n_projections = n_projections
         self.n_quantiles = n_quantiles
@@ -214,6 +218,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     def _public_classes(self, y):
         return None if self.classes is None else named_classes(self.classes)

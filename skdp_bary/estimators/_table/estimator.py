@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -86,6 +86,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     random_state : None, int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the noise reproducible, for
         tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
 
     Attributes
     ----------
@@ -170,6 +173,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
         random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
     ) -> None:
         self.schema = schema
         self.label = label
@@ -182,6 +186,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         self.neighbors = neighbors
         self.accountant = accountant
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def bounds(self) -> Any:

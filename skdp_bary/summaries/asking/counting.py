@@ -28,7 +28,8 @@ def collect(query, rows):
         return _collect_dask(query, source)
     if wants_processes() and source.n_parts > 1:
         return _collect_processes(query, source)
-    return _collect_threads(query, source, n_threads() if query.in_threads else 1)
+    workers = n_threads() if query.in_threads else 1
+    return _collect_threads(query, source, workers, rows.progress)
 
 
 def _collect_processes(query, source):
@@ -37,8 +38,8 @@ def _collect_processes(query, source):
     return _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
 
 
-def _collect_threads(query, source, workers):
-    total, chunks = Sketch(query), _chunks(source, range(source.n_parts))
+def _collect_threads(query, source, workers, progress):
+    total, chunks = Sketch(query), _told(source, progress)
     first = next(chunks, None)
     if first is None:
         return total
@@ -70,6 +71,13 @@ def _merged(sketches):
 def _chunks(source, parts):
     for part in parts:
         yield from source.read(part)
+
+
+def _told(source, progress):
+    """Yield all chunks, and tell which share of the parts has been read."""
+    for part in range(source.n_parts):
+        yield from source.read(part)
+        progress.read((part + 1) / source.n_parts)
 
 
 def require_readable(rows):

@@ -1,9 +1,10 @@
 """The desk: where the questions of a fit are answered, in the order of its plan."""
 
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from ..._progress import SILENT
 from ..._threads import one_blas_thread
 from ...exceptions import PlanError
 from ...privacy.accounting.plans import divided_anew
@@ -45,6 +46,8 @@ class Desk:
         ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
         is fixed before the first question: a plan that is divided anew costs the same. None: the
         steps are paid for.
+    progress : Progress
+        Told about every station.
 
     Attributes
     ----------
@@ -52,13 +55,17 @@ class Desk:
         What is released, as far as it is known.
     """
 
-    def __init__(self, rows, plan, noise, charge):
+    def __init__(self, rows, plan, noise, charge, progress=SILENT):
         self.plan = plan
         self._rows = rows
+        if rows is not None:
+            rows.progress = progress
         self._noise = noise
         self._charge = charge
         self._is_paid = charge is None
         self._n_asked = 0
+        self._is_paying = False
+        self._progress = progress
 
     def answer(self, questions):
         """Run a conversation to its end, and return what it returns.
@@ -89,6 +96,7 @@ class Desk:
         """
         step = self._next_step(name)
         require_noise(query, step, self.plan.relation)
+        self._progress.step(self._n_asked, len(self.plan.steps), step)
         sketch = collect(query, self._rows)
         if not self._is_paid:
             self.pay()
@@ -114,6 +122,7 @@ class Desk:
         """Spend the price of the plan, once; `ask` does it where nobody has."""
         if self._is_paid:
             raise PlanError("This plan has been charged: all of its steps are paid for at once.")
+        self._is_paying = True  # until it is known: an interrupt may come in between
         self._charge()
         self._is_paid = True
 
@@ -132,6 +141,30 @@ class Desk:
         left = [step.name for step in self.plan.steps[self._n_asked :]]
         if left:
             raise PlanError(f"The steps {left} of the plan were paid for, and never asked.")
+        self._progress.finish()
+
+    @contextmanager
+    def watched(self):
+        """Say beside an interrupt from the keyboard what has been charged."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            stop.add_note(self._charged_in_words())
+            raise
+        finally:
+            self._progress.end()
+
+    def _charged_in_words(self):
+        plan = self.plan
+        price = f"epsilon={plan.epsilon}, delta={plan.delta}"
+        if self._is_paid:
+            return (
+                f"Interrupted after {self._n_asked} of {len(plan.steps)} steps: {price} was "
+                "charged, and stays charged. The estimator was not fitted."
+            )
+        if self._is_paying:
+            return f"Interrupted during the charge of {price}: the accountant's entries tell."
+        return "Interrupted before the charge: nothing was charged."
 
     def __getstate__(self):
         raise TypeError("A desk holds private rows: it is neither copied nor pickled.")

@@ -1,5 +1,6 @@
 """The one door for rows: which source takes them, whose they are, and how often they are read."""
 
+from ..._progress import SILENT
 from ..._values import column_names
 from ...geometry._bounds import in_order
 from .arrays import ArraySource
@@ -82,6 +83,7 @@ class Rows:
         self.classes = classes
         self.n_features = source.n_features
         self.rereadable = source.rereadable
+        self.progress = SILENT  # told how much of them has been read
         self.names = None if source.named is None else column_names(source.named)
 
     @property

@@ -5,7 +5,7 @@
 - A fit at resolution 2**20 over one at 2**8: goal 5.
 - Counting a million check-ins of 100,000 people in the cells of a partition at resolution 2**16,
   grouping by person included, over what pandas needs to count them in the same cells, each person
-  by shares: goal 3.
+  by shares: goal 1.5.
 
 ``python -m benchmarks.heatmap.speed``; needs pandas.
 """

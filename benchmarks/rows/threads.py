@@ -151,7 +151,7 @@ def main():
                     "from": "rows/threads",
                 }
             ],
-            ("work",),
+            ("work", "peer"),
         )
 
 

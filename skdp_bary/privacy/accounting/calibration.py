@@ -15,6 +15,7 @@ a Renyi budget downwards.
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -62,8 +63,11 @@ def gaussian_delta(mu, epsilon):
 
 def gaussian_mu(epsilon, delta):
     """Return the largest ``mu``, rounded down, whose release is (epsilon, delta) private."""
-    epsilon = check_epsilon(epsilon)
-    delta = _check_positive_delta(delta)
+    return _largest_mu(check_epsilon(epsilon), _check_positive_delta(delta))
+
+
+@lru_cache(maxsize=1024)  # a fit asks several times, and a search again and again
+def _largest_mu(epsilon, delta):
     log_target = math.log(delta * (1.0 - 2.0 * _SLACK))
 
     def excess(log_mu):

@@ -19,6 +19,7 @@ EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
         "draw_speed",
         "draw_adaptation",
         "draw_attack",
+        "draw_table_evidence",
         "draw_tuning",
     ],
 )

@@ -1,0 +1,45 @@
+"""Make the table of table.rst from the results of the benchmark.
+
+``python doc/figures/draw_table_evidence.py``
+"""
+
+import numpy as np
+from evidence import read, write_table
+
+METHODS = {
+    "real": "real rows",
+    "ours": "PrivateTable",
+    "ours_pure": "PrivateTable, delta = 0",
+    "aim": "AIM",
+    "mst": "MST",
+}
+MEASURES = ("tvd1", "tvd2", "tvd3", "w1", "sw1", "gb", "lr")
+HEADS = ("TVD 1", "TVD 2", "TVD 3", "W1", "sliced W1", "AUC boosting", "AUC logistic")
+
+
+def main():
+    """Write the table."""
+    results = read("table_quality")
+    lines = []
+    for table, tuned in {row["table"]: row["tuned"] for row in results}.items():
+        for epsilon, method in cells(results, table):
+            rows = [r for r in results if (r["table"], r["epsilon"], r["method"]) ==
+                    (table, epsilon, method)]  # fmt: skip
+            values = [f"{np.mean([row[name] for row in rows]):.3f}" for name in MEASURES]
+            seconds = [row["seconds"] for row in rows if "seconds" in row]
+            took = f"{np.mean(seconds):.1f}" if seconds else ""
+            name = table if tuned else f"{table} (kept aside)"
+            budget = f"{epsilon:g}" if epsilon else ""
+            lines.append([name, budget, METHODS[method], len(rows), *values, took])
+    heads = ["table", "epsilon", "made by", "seeds", *HEADS, "CPU seconds"]
+    write_table("table", heads, lines)
+
+
+def cells(results, table):
+    """Return the epsilons and methods that were measured on one table, in order."""
+    found = {(row["epsilon"], row["method"]) for row in results if row["table"] == table}
+    return sorted(found, key=lambda cell: (cell[0], list(METHODS).index(cell[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ METHODS = {
     "ours": "PrivateTable",
     "ours_pure": "PrivateTable, delta = 0",
     "aim": "AIM",
+    "aim_full": "AIM, 16 rounds a column",
     "mst": "MST",
 }
 MEASURES = ("tvd1", "tvd2", "tvd3", "w1", "sw1", "gb", "lr")

@@ -15,6 +15,7 @@ from ._kinds import Boolean, Category, Kind, Number, Ordinal, _Range
 
 MOST_SINGLE = 200  # values of a line that have a cell each
 MOST_CELLS = 512  # of a line with more
+_FARTHEST = 1e100  # as of all bounds
 
 
 class Cells(ABC):
@@ -201,6 +202,8 @@ def cells_of_kind(kind: Kind, what: str) -> Any:
     if isinstance(kind, (Boolean, Category)):
         return ListCells(kind, what)
     if isinstance(kind, _Range):
+        if max(map(abs, kind.range)) > _FARTHEST:
+            raise ValueError(f"{what}: low and high of its schema must be within {_FARTHEST:g}.")
         return LineCells(kind, what)
     raise ValueError(
         f"{what} is declared as {kind.word}, which has no values to count: leave it out, or "

@@ -57,6 +57,11 @@ def test_a_cell_is_a_function_of_its_value_alone():
     assert [int(cells.encode(values[i : i + 1])[0]) for i in range(len(values))] == whole.tolist()
 
 
+def test_ranges_beyond_all_bounds_are_refused():
+    with pytest.raises(ValueError, match="low and high of its schema"):
+        cells_of_kind(Number(-1e308, 1e308), "Column 'far'")
+
+
 def test_text_has_no_cells():
     with pytest.raises(ValueError, match="declared as text"):
         cells_of_kind(Text(), "Column 'note'")

@@ -1,6 +1,6 @@
 """What tests that run over all private estimators start from."""
 
-from skdp_bary import PrivateTable
+from skdp_bary import PrivateTable, PrivateTwoSampleTest
 from skdp_bary.schema import Number
 from skdp_bary.testing._discovery import private_estimators
 from skdp_bary.testing._public_source import AdapterOnPublicSource
@@ -12,4 +12,6 @@ def start(name):
         return AdapterOnPublicSource()
     if name == "PrivateTable":
         return PrivateTable(Number(0, 1))
+    if name == "PrivateTwoSampleTest":
+        return PrivateTwoSampleTest(reference=[[0.2, 0.7], [0.4, 0.1]], n_resamples=9)
     return private_estimators()[name]()

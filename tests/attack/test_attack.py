@@ -47,7 +47,7 @@ from tests.summaries.reader_trials import csv_trial
 
 SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")
 pytestmark = pytest.mark.filterwarnings("ignore")
-QUICK_AUDIT = {"_SECONDS": 0.5, "_FEWEST": 1, "_MOST": 100}
+QUICK_AUDIT = {"_SECONDS": 0.5, "_FEWEST": 4, "_MOST": 100}
 
 
 @pytest.fixture

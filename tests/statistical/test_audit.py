@@ -2,7 +2,7 @@
 
 import pytest
 
-from skdp_bary import PrivateEMDHeatmap, PrivateMeasure, PrivateTable
+from skdp_bary import PrivateEMDHeatmap, PrivateMeasure, PrivateTable, PrivateTwoSampleTest
 from skdp_bary.estimators import _base
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.schema import Integer, Schema
@@ -23,6 +23,9 @@ SMALL = {
     ],
     "PrivateTable": [
         PrivateTable(Schema([Integer(-1, 1)] * 2), n_components=2, max_iter=1),
+    ],
+    "PrivateTwoSampleTest": [
+        PrivateTwoSampleTest(["a", "b"], bounds=(0, 1), n_min=30, n_resamples=9),
     ],
 }
 ESTIMATORS = [

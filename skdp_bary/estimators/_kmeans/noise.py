@@ -97,10 +97,13 @@ def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
     for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
         fewer = clone(bare).set_params(max_iter=rounds)
         yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
+    if not isinstance(bare.init, str):
+        return  # public centers are of so many features and clusters
+    projected = clone(bare).set_params(bounds=(-1, 1))
     for width in projections(n_features):
         yield (
             f"JLTransformer(n_components={width}) before it, with its output_bounds_",
-            _level(bare, width, n_rows),
+            _level(projected, width, n_rows),
         )
     if most >= 1:
         reached = _level(clone(bare).set_params(n_clusters=most), n_features, n_rows)

@@ -90,8 +90,9 @@ class Chunk:
             memo = self.memo if n_pieces == 1 else self.memo.setdefault((start, end), {})
             yield self._slice(slice(start, end), memo)
 
-    def parts(self, n_rows: int = CHUNK_ROWS) -> Any:
-        """Yield the chunk in pieces of `n_rows`: masses of so many float64 adds up exactly."""
+    def parts(self, n_rows: int | None = None) -> Any:
+        """Yield the chunk in pieces of `n_rows`; None: as many as float64 adds up exactly."""
+        n_rows = CHUNK_ROWS if n_rows is None else n_rows
         if len(self.X) <= n_rows:
             yield self
             return

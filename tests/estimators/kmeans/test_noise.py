@@ -1,8 +1,11 @@
 """The words about noise, at their borders."""
 
+import numpy as np
 import pytest
 
+from skdp_bary import PrivateKMeans
 from skdp_bary.estimators._kmeans.noise import NoiseLevel
+from skdp_bary.geometry import Ball
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,25 @@ def test_how_many_clusters_there_could_be(current, most, words):
 def test_delta_is_named_where_it_helps():
     assert "With delta=1e-06 it is below 0.1." in str(NoiseLevel(0.4, 0.4, 0.09, 4, 1e-6))
     assert "With delta" not in str(NoiseLevel(0.4, 0.4, 0.2, 4, 1e-6))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bounds": ([0.0] * 16, [1.0] * 16)},
+        {"bounds": Ball([0.0] * 16, 1.0)},
+        {"bounds": {f"x{j}": (0.0, 1.0) for j in range(16)}},
+        {"bounds": None},
+        {"bounds": (0, 1), "init": np.full((3, 16), 0.5)},
+        {"bounds": (0, 1), "max_iter": 1},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_there_is_a_remedy_for_every_setting(settings, delta):
+    """A fit is paid for when it asks for remedies, so they must not raise."""
+    import pandas as pd
+
+    X = pd.DataFrame(np.full((40, 16), 0.25), columns=[f"x{j}" for j in range(16)])
+    fitted = PrivateKMeans(3, epsilon=0.1, delta=delta, n_hint=40, **settings).fit(X)
+    assert "The cheapest remedy is" in fitted.privacy_advice(16)

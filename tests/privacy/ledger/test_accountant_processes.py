@@ -8,7 +8,7 @@ import time
 import joblib
 import pytest
 
-from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
+from skdp_bary.exceptions import BudgetError, LedgerError, PrivacyWarning, ReadOnlyLedgerError
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
@@ -60,7 +60,8 @@ def test_joblib_workers_share_a_file(tmp_path):
 def test_joblib_workers_refuse_a_budget_in_memory():
     accountant = BudgetAccountant(1.0)
     attempts = [joblib.delayed(spender(accountant))()] * 5
-    assert joblib.Parallel(n_jobs=2)(attempts) == ["copy"] * 5
+    with pytest.warns(PrivacyWarning, match="every fit on it will be refused"):
+        assert joblib.Parallel(n_jobs=2)(attempts) == ["copy"] * 5
     outcomes = joblib.Parallel(n_jobs=2, prefer="threads")(attempts)
     assert sorted(outcomes) == ["fitted"] * 4 + ["refused"]
 

@@ -140,15 +140,16 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     Examples
     --------
-    >>> import pandas as pd
+    A table of numbers; a frame comes back as a frame, see :doc:`/table`.
+
+    >>> import numpy as np
     >>> from skdp_bary import PrivateTable
     >>> from skdp_bary.schema import Boolean, Integer, Schema
-    >>> table = pd.DataFrame({"age": [25, 31, 58, 44] * 500, "member": [True, False] * 1000})
-    >>> schema = Schema({"age": Integer(18, 99), "member": Boolean()})
-    >>> model = PrivateTable(schema, label="member", n_components=20).fit(table)
-    >>> rows = model.sample(3)
-    >>> list(rows.columns), len(rows)
-    (['age', 'member'], 3)
+    >>> ages_and_members = np.array([[25, 1], [31, 0], [58, 1], [44, 0]] * 500)
+    >>> schema = Schema([Integer(18, 99), Boolean()])
+    >>> model = PrivateTable(schema, label=1, n_components=20).fit(ages_and_members)
+    >>> model.sample(3).shape
+    (3, 2)
     """
 
     _parameter_rules = {name: rule for name, rule in PRIVACY_RULES.items() if name != "bounds"} | {

@@ -62,7 +62,9 @@ LABELS_ARE_PRIVATE = dict.fromkeys(
     "them and stores nothing.",
 )
 
-SUBTRACTS_FROM_INTEGERS = "The check makes integers for estimators of categories, and takes their mean from them in place."
+SUBTRACTS_FROM_INTEGERS = (
+    "Integers are made for estimators of categories, and a mean taken off in place."
+)
 
 PLANE = "A heatmap is drawn in the plane, and the rows of this check have more than two features."
 NOT_IN_THE_PLANE = (

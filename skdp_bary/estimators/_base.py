@@ -104,6 +104,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     ``accountant`` and ``random_state`` beside its own parameters.
     """
 
+    _buys_size = True  # in a step before the others, where it is private and not hinted at
     _parameter_rules = PRIVACY_RULES
     verbose = 0  # of classes whose constructor does not take it
 
@@ -361,7 +362,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     def _prelude_shares(self):
         """Shares of the steps that buy what was not given: the size, the domain."""
         wanted = {}
-        if self.n_hint is None and self._relation() == ADD_REMOVE:
+        if self._buys_size and self.n_hint is None and self._relation() == ADD_REMOVE:
             wanted |= SIZE_SHARES
         if self.bounds is None:
             wanted |= DOMAIN_SHARES

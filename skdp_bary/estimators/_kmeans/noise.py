@@ -7,11 +7,10 @@ from sklearn.base import clone
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
-from .._face.remedies import cheapest, projections, rounded_up
+from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
 
 NOISY = 0.1  # noise level above which centers can be mostly noise
 _MASS_SHARE = 0.3  # of the precision that the counts of a round get beside its sums
-_DELTA = 1e-6  # for the comparison, when only Laplace noise was asked for
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class NoiseLevel:
 
 def noise_level(estimator, n_features, n_rows):
     """Return the NoiseLevel of a fit of `n_rows` rows with `n_features` features."""
-    delta = estimator.delta if estimator.delta > 0 else _DELTA
+    delta = proposed_delta(estimator.delta)
     relation = estimator.privacy_plan(n_features).relation
     levels = []
     for d in (0.0, delta):
@@ -92,7 +91,7 @@ def noise_level(estimator, n_features, n_rows):
 def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
     """Yield what could be changed, from the cheapest on, and the level that it reaches."""
     if estimator.delta == 0:
-        yield f"delta={_DELTA:g}", gaussian
+        yield f"delta={proposed_delta(0.0):g}", gaussian
     bare = clone(estimator).set_params(accountant=None, neighbors=relation)
     for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
         fewer = clone(bare).set_params(max_iter=rounds)

@@ -170,6 +170,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     True
     """
 
+    _buys_size = False  # sizes are bought cohort by cohort
     _parameter_rules = PRIVACY_RULES | {
         "classes": Labels() | None,
         "reference": Points("public rows of shape (n_rows, n_features)") | None,
@@ -210,10 +211,6 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         if self.reference is not None:
             return None
         return named_or_found_classes(self.classes, y, self._relation())
-
-    def _prelude_shares(self):
-        # sizes are bought cohort by cohort
-        return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _sizes(self):
         n_classes = 2 if self.reference is None else 1

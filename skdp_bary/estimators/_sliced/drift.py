@@ -108,6 +108,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
     True
     """
 
+    _buys_size = False  # the size comes with the sketch
     _parameter_rules = PRIVACY_RULES
 
     def __init__(
@@ -190,10 +191,6 @@ class PrivateDriftSketch(BasePrivateEstimator):
         X = validate_data(self, rows, dtype=np.float64, reset=False)
         waves = _question(self.domain_, 1, False).features(X)
         return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X))
-
-    def _prelude_shares(self):
-        # the size comes with the sketch
-        return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _shares(self, n_features):
         if self.delta == 0:

@@ -172,6 +172,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     True
     """
 
+    _buys_size = False  # sizes are bought class by class, by the method
     _parameter_rules = PRIVACY_RULES | {
         "n_projections": Integer(1, 1 << 20) | None,
         "n_quantiles": Integer(1, MOST_QUANTILES) | None,
@@ -222,10 +223,6 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     def _public_classes(self, y):
         return None if self.classes is None else named_classes(self.classes)
-
-    def _prelude_shares(self):
-        # sizes are bought class by class, by the method
-        return {name: share for name, share in super()._prelude_shares().items() if name != "count"}
 
     def _shares(self, n_features):
         if (self.n_projections or 1) * n_features > _MOST_ENTRIES:

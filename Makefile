@@ -29,7 +29,7 @@ export MPLBACKEND := Agg
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(VENV)/.installed ## Run the main job on generated data; pictures go to demo_output/
+demo: $(VENV)/.installed ## Run every estimator on generated data; writes demo_output/index.html
 	$(VENV)/bin/python examples/demo.py demo_output
 
 test: $(VENV)/.installed ## Run the fast tests and every example in the documentation

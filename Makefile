@@ -17,7 +17,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
 MINUTES ?= 10
 PYTEST := python -m pytest -n $(WORKERS)
-DOCTESTS := --doctest-glob='*.rst' README.rst $(wildcard doc/*.rst)
+DOCTESTS := --doctest-glob='*.rst' README.rst $(wildcard doc/*.rst $(addprefix doc/,$(addsuffix /*.rst,tour howto explanation reference)))
 
 # Tests and benchmarks use processes, not threads, to fill the cores.
 export OMP_NUM_THREADS := 1

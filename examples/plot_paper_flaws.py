@@ -6,7 +6,7 @@ Are the published mechanisms private as they stand?
 This package grew out of five papers. Their central ideas are sound, and most of their proofs are.
 But a guarantee also depends on details: what a neighbor is, which numbers count as public, how
 noise is drawn on a computer. Here eight such details are put to the test, each in a few lines. What
-the package does instead is in :doc:`/coming_from_papers`.
+the package does instead is in :doc:`/explanation/coming_from_papers`.
 
 Everything here is a computation, on public formulas or on invented rows.
 """

@@ -109,7 +109,9 @@ def test_the_front_door_has_examples(name):
 
 
 DOC = ROOT.parent / "doc"
-PAGES = [*DOC.glob("*.rst"), *(ROOT.parent / "examples").glob("*.py"), ROOT.parent / "README.rst"]
+SECTIONS = ("tour", "howto", "explanation", "reference")
+DOC_PAGES = [*DOC.glob("*.rst"), *(page for name in SECTIONS for page in DOC.glob(f"{name}/*.rst"))]
+PAGES = [*DOC_PAGES, *(ROOT.parent / "examples").glob("*.py"), ROOT.parent / "README.rst"]
 IN_THE_REPOSITORY = pytest.mark.skipif(not DOC.is_dir(), reason="the documentation is not here")
 IN_THE_REFERENCE = [param for param in PUBLIC if param.values[0] != "skdp_bary.cli"]
 # Estimators that no common suite can make by itself, and where they are tested instead.
@@ -135,7 +137,7 @@ def _names(text, name):
 @pytest.mark.parametrize("module, name", IN_THE_REFERENCE)
 def test_public_name_is_in_the_reference(module, name):
     if not name.isupper():  # constants are explained where they are used
-        assert _names(_text_of(DOC / "api.rst"), name)
+        assert _names(_text_of(DOC / "reference" / "api.rst"), name)
 
 
 @IN_THE_REPOSITORY

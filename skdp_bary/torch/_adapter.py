@@ -51,7 +51,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
     Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed
     one by one and clipped to a public ball, what leaves are noisy block means of their sorted
     projections, and gradients flow through the public rows only. Adapting may also do harm: compare
-    with `source_network_`, and see :doc:`torch`.
+    with `source_network_`, and see :doc:`/howto/torch`.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
     of every class. The network is trained on its distance to them, for as long as one likes: the
     budget pays for the release and for nothing else. It is the generator of Rakotomamonjy and
     Ralaivola, with a guarantee that holds, for comparisons and for rows whose slices are what
-    matters; see :doc:`torch` for how it compares.
+    matters; see :doc:`/howto/torch` for how it compares.
 
     Parameters
     ----------

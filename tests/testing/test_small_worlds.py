@@ -12,7 +12,7 @@ from skdp_bary.testing._world_list import SLACKS, asked_in, small_worlds, world_
 
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]
-GUARANTEES = Path(__file__).parents[2] / "doc" / "guarantees.rst"
+GUARANTEES = Path(__file__).parents[2] / "doc" / "explanation" / "guarantees.rst"
 LAST = (1 << 63) - 1
 PLAIN = [
     world

@@ -140,7 +140,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     Examples
     --------
-    A table of numbers; a frame comes back as a frame, see :doc:`/table`.
+    A table of numbers; a frame comes back as a frame, see :doc:`/explanation/table`.
 
     >>> import numpy as np
     >>> from skdp_bary import PrivateTable

@@ -23,7 +23,7 @@ class Query(ABC):
 
     A state of integers may wrap around 64 bits. Where blocks are sums of rows, so may they: the
     noise is added modulo ``2**64`` too, so what comes out is a function of the exact sum plus
-    noise. See :doc:`/guarantees` for the proof.
+    noise. See :doc:`/explanation/guarantees` for the proof.
 
     Attributes
     ----------

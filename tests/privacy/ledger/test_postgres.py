@@ -78,7 +78,7 @@ def test_tampering_is_found(address, run_sql, tampering):
         accountant.verify(receipt)
 
 
-GUIDE = Path(__file__).parents[3] / "doc" / "budget.rst"
+GUIDE = Path(__file__).parents[3] / "doc" / "explanation" / "budget.rst"
 
 
 @pytest.fixture

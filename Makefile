@@ -65,7 +65,7 @@ docs: $(VENV)/.installed ## Build the documentation into doc/_build/html; a warn
 	@echo "Open doc/_build/html/index.html"
 
 examples: $(VENV)/.installed ## Run every example of the gallery
-	for script in examples/plot_*.py; do echo "$$script"; $(VENV)/bin/python $$script; done
+	for script in examples/*/plot_*.py; do echo "$$script"; $(VENV)/bin/python $$script; done
 
 bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; results are kept in benchmarks/results/
 	for script in benchmarks/$(or $(FAMILY),*)/*.py; do \

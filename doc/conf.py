@@ -27,9 +27,13 @@ autodoc_typehints = "none"  # the docstrings say more
 # These libraries are not installed where the documentation is built.
 autodoc_mock_imports = ["diffprivlib", "torch"]
 
+# A folder for each kind of question.
+GALLERY = ("places", "groups", "comparisons", "synthetic", "privacy")
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": [f"../examples/{name}" for name in GALLERY],
     "filename_pattern": "/plot_",
     "ignore_pattern": "demo|recipe",
     "abort_on_example_error": True,

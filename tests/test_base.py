@@ -24,7 +24,7 @@ def _page_source():
 
 
 def _example_source():
-    return (HOME / "examples" / "plot_own_estimator.py").read_text()
+    return (HOME / "examples" / "privacy" / "plot_own_estimator.py").read_text()
 
 
 def _sources():

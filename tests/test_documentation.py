@@ -10,7 +10,7 @@ import pytest
 from tests.test_public_api import DOC_PAGES
 
 DOC = Path(__file__).parents[1] / "doc"
-EXAMPLES = sorted((DOC.parent / "examples").glob("plot_*.py"))
+EXAMPLES = sorted((DOC.parent / "examples").glob("*/plot_*.py"))
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_the_front_door_has_examples(name):
 DOC = ROOT.parent / "doc"
 SECTIONS = ("tour", "howto", "explanation", "reference")
 DOC_PAGES = [*DOC.glob("*.rst"), *(page for name in SECTIONS for page in DOC.glob(f"{name}/*.rst"))]
-PAGES = [*DOC_PAGES, *(ROOT.parent / "examples").glob("*.py"), ROOT.parent / "README.rst"]
+PAGES = [*DOC_PAGES, *(ROOT.parent / "examples").rglob("*.py"), ROOT.parent / "README.rst"]
 IN_THE_REPOSITORY = pytest.mark.skipif(not DOC.is_dir(), reason="the documentation is not here")
 IN_THE_REFERENCE = [param for param in PUBLIC if param.values[0] != "skdp_bary.cli"]
 # Estimators that no common suite can make by itself, and where they are tested instead.

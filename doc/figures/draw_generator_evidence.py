@@ -51,7 +51,7 @@ def draw():
     """Keep the picture of the example."""
     show, plt.show = plt.show, lambda: None
     try:
-        runpy.run_path(str(DOC.parent / "examples" / "plot_generate_digits.py"))
+        runpy.run_path(str(DOC.parent / "examples" / "synthetic" / "plot_generate_digits.py"))
     finally:
         plt.show = show
     plt.savefig(DOC / "images" / "generator.png", dpi=80)

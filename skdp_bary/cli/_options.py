@@ -2,7 +2,17 @@
 
 from ..privacy._neighbors import RELATIONS
 from ._later import later
-from ._pages import BARYCENTER, DISTANCE, GENERATE, HEATMAP, KMEANS, MEASURE
+from ._pages import (
+    BARYCENTER,
+    COMPARE,
+    DISTANCE,
+    GENERATE,
+    HEATMAP,
+    KMEANS,
+    MEASURE,
+    SKETCH,
+    TABLE,
+)
 
 
 def add_releases(commands):
@@ -13,6 +23,7 @@ def add_releases(commands):
         ("heatmap", HEATMAP, _heatmap_options),
         ("kmeans", KMEANS, _kmeans_options),
         ("generate", GENERATE, _generate_options),
+        ("sketch", SKETCH, _no_options),
         ("distance", DISTANCE, _distance_options),
     ):
         command = commands.add_parser(name, **page.options())
@@ -20,24 +31,71 @@ def add_releases(commands):
         release = command.add_argument_group("release")
         options(release)
         if page is not DISTANCE:
-            forms = ".csv or .npz" if page is GENERATE else ".csv, .npz, .geojson or .png"
-            release.add_argument("--out", metavar="FILE", help=f"where the release goes: {forms}")
-            release.add_argument(
-                "--overwrite", action="store_true", help="replace a file that is there already"
-            )
+            _add_out(release, _FORMS.get(name, ".csv, .npz, .geojson or .png"))
         privacy = command.add_argument_group("privacy")
-        _add_privacy(privacy, pure=page is HEATMAP, delta=1e-6 if page is GENERATE else 0.0)
+        _add_privacy(privacy, pure=page is HEATMAP, delta=_DELTAS.get(name, 0.0))
         command.set_defaults(run=later("_release", "run"), release=name, parser=command)
+    _add_compare(commands)
+    _add_table(commands)
 
 
-def _add_rows(group):
+_FORMS = {"generate": ".csv or .npz", "sketch": ".npz"}
+_DELTAS = {"generate": 1e-6, "sketch": 1e-6}
+
+
+def _add_compare(commands):
+    command = commands.add_parser("compare", **COMPARE.options())
+    rows = command.add_argument_group("rows")
+    _add_rows(rows, " or a sketch, .npz")
+    rows.add_argument("other", help="another one of the kind, with the same columns")
+    rows.add_argument(
+        "--n-min", type=int, nargs="+", metavar="N",
+        help="public lower bound of the number of persons of each table (default: bought)",
+    )  # fmt: skip
+    _add_privacy(command.add_argument_group("privacy"), pure=False, delta=0.0)
+    command.set_defaults(run=later("_compare", "run"), parser=command)
+
+
+def _add_table(commands):
+    command = commands.add_parser("table", **TABLE.options())
+    rows = command.add_argument_group("rows")
+    rows.add_argument("table", help=_TABLE)
+    rows.add_argument(
+        "--schema", metavar="FILE", required=True,
+        help="public .yaml or .json of what the columns can hold, see: skdp-bary schema",
+    )  # fmt: skip
+    _add_persons(rows)
+    release = command.add_argument_group("release")
+    release.add_argument("--label", metavar="NAME", help="column that others are to predict")
+    _add_synthetic_rows(release)
+    _add_out(release, ".csv or .npz")
+    _add_privacy(command.add_argument_group("privacy"), pure=False, delta=1e-6)
+    command.set_defaults(run=later("_synthetic", "run"), parser=command)
+
+
+_TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
+
+
+def _add_out(group, forms):
+    group.add_argument("--out", metavar="FILE", help=f"where the release goes: {forms}")
+    group.add_argument(
+        "--overwrite", action="store_true", help="replace a file that is there already"
+    )
+
+
+def _add_rows(group, others=""):
     add = group.add_argument
-    add("table", help="private table: .csv, .csv.gz or .parquet, with a line of column names")
+    add("table", help=_TABLE + others)
     add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
-    add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
     add("--bounds", nargs="+", metavar="NAME=LOW:HIGH",
         help="public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
         "two comma-separated lists")  # fmt: skip
+    _add_persons(group)
+
+
+def _add_persons(group):
+    add = group.add_argument
+    add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
     add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
 
 
@@ -92,6 +150,10 @@ def _distance_options(command):
 
 def _generate_options(command):
     _add_labels(command)
+    _add_synthetic_rows(command)
+
+
+def _add_synthetic_rows(command):
     command.add_argument(
         "--rows", type=int, default=1000, metavar="N",
         help="number of synthetic rows, which costs nothing (default: 1000)",

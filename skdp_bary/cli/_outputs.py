@@ -14,11 +14,11 @@ _PICTURE = "skdp-bary --out picture.png"
 _ENDINGS = (".csv", ".geojson", ".npz", ".png")
 
 
-def check_form(path, columns):
+def check_form(path, columns, endings=_ENDINGS):
     """Raise unless a release about `columns` can have the form that the name `path` asks for."""
     ending = Path(path).suffix
-    if ending not in _ENDINGS:
-        raise ValueError(f"--out must end in one of {', '.join(_ENDINGS)}, got {path!r}.")
+    if ending not in endings:
+        raise ValueError(f"--out must end in {' or '.join(endings)}, got {path!r}.")
     if ending == ".geojson" and len(columns) != 2:
         raise ValueError(
             f"--out {path}: GeoJSON needs two columns (longitude, latitude), got {list(columns)}."
@@ -36,7 +36,7 @@ def synthetic(drawn, columns, label, ending):
     """Return drawn rows and labels as the content of a file; `label` None leaves labels out."""
     X, labels = drawn
     if ending == ".npz":
-        return _npz(rows=X, labels=labels.astype(str), columns=np.array(columns))
+        return arrays(rows=X, labels=labels.astype(str), columns=np.array(columns))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     name = [] if label is None else [label]
@@ -54,7 +54,7 @@ def heatmap(estimator, columns, ending):
         return _heatmap_png(estimator, columns)
     if ending == ".npz":
         cells = estimator.cells_
-        return _npz(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
+        return arrays(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
     measure = estimator.to_measure()
     return _csv(measure.support, measure.weights, "weight", columns)
 
@@ -77,12 +77,13 @@ def _csv(points, weights, name, columns):
 
 
 def _points_npz(points, weights, name, columns):
-    return _npz(points=points, columns=np.array(columns), **{name: weights})
+    return arrays(points=points, columns=np.array(columns), **{name: weights})
 
 
-def _npz(**arrays):
+def arrays(**named):
+    """Return arrays as the content of a file."""
     content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
+    np.savez_compressed(content, **named)
     return content.getvalue()
 
 

@@ -147,6 +147,50 @@ protected.""",
 """,
     "the distance to a public table",
 )
+SKETCH = _release(
+    """\
+Release a sketch of the rows that can be compared with other sketches at any later time, as often as
+wanted, by skdp-bary compare. Two sketches can be compared that have the same --columns and
+--bounds, which must be given.""",
+    """\
+  skdp-bary sketch march.csv --columns x y --bounds 0 1 --ledger budget.db --out march.npz
+  skdp-bary sketch april.csv --columns x y --bounds 0 1 --ledger budget.db --out april.npz
+  skdp-bary compare march.npz april.npz
+""",
+    "a sketch to be compared with others later",
+)
+COMPARE = _release(
+    """\
+Print the p-value of a test whether two private tables are samples of one law, and how far apart
+their laws are, with an interval. One charge pays for both tables, and an id that is in both of them
+is one person. Less is needed where --n-min is known, or with --neighbors replace_one, where the
+sizes of the tables are public. Two sketches, .npz files of skdp-bary sketch, are compared at no
+cost and without other options.""",
+    """\
+  skdp-bary compare north.csv south.csv --columns age weight --groups patient \\
+      --bounds age=0:120 weight=0:300 --ledger budget.db
+  skdp-bary compare march.npz april.npz
+""",
+    "whether two private tables have one law",
+)
+TABLE = Page(
+    "a synthetic table, by a schema",
+    """\
+Release histograms of the columns of a table and tables of their pairs, and write --rows of a
+synthetic table that has them. --schema says what every column can hold; columns that it does not
+declare are not read, and empty cells are missing values. It must be known without looking at the
+rows. More rows cost nothing; a second run of the command is a second release.
+
+With --groups all rows of one person count as one person, and the table is read as a whole; without,
+every row is a person, and rows are read in chunks.
+""",
+    """\
+  skdp-bary schema customers.csv --out customers.yaml
+  skdp-bary table customers.csv --schema customers.yaml --label trouble --dry-run
+  skdp-bary table customers.csv --schema customers.yaml --label trouble --ledger budget.db \\
+      --rows 5000 --out synthetic.csv
+""",
+)
 AUDIT = Page(
     "say which steps of a pipeline keep the guarantee",
     """\

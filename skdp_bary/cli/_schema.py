@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 from ..schema._kinds import KINDS
-from ..summaries.rows.csv import CsvFile
-from ..summaries.rows.parquet import ParquetFile
-from ._tables import refuse_values_as_names
+from ._tables import open_file, refuse_values_as_names
 from ._text import say
 
 _HEAD = f"""\
@@ -36,7 +34,7 @@ _COLUMN = """\
 
 def run(given):
     """Write the skeleton of a schema."""
-    names = (ParquetFile if Path(given.table).suffix == ".parquet" else CsvFile)(given.table).names
+    names = open_file(given.table).names
     refuse_values_as_names(names, given.table)
     # names in quotes: YAML reads some of them as something else
     columns = "".join(_COLUMN.format(name=json.dumps(name, ensure_ascii=False)) for name in names)

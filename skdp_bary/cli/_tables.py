@@ -30,17 +30,15 @@ class Table:
     """
 
     def __init__(self, path, columns=None, label=None, groups=None):
-        if Path(path).exists() and not Path(path).is_file():
-            raise ValueError(f"{path} is no regular file, and a table is read more than once.")
-        self._file = (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path)
+        self._file = open_file(path)
         self._path, self._label, self._groups = path, label, groups
         self._texts = [name for name in (label, groups) if name is not None]
         present = self._file.names
-        _refuse_doubles(f"the first line of {path}", present)
+        refuse_doubles(f"the first line of {path}", present)
         self.columns = columns or [name for name in present if name not in self._texts]
         if not self.columns:
             raise ValueError(f"{path} has no column left to make a row of.")
-        _refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
+        refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
         for name in (*self.columns, *self._texts):
             if name not in present:
                 raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
@@ -53,44 +51,78 @@ class Table:
             yield batch.X if self._label is None else (batch.X, _labels(batch.texts[0]))
 
     def whole(self):
-        """Return rows, labels and person ids of the whole table.
+        """Return rows, labels and numbered person ids of the whole table."""
+        X, y, ids = self.read()
+        return X, y, numbered(ids)
 
-        Ids are numbered by their first appearance: equal numbers stand for equal texts.
-        """
-        arrow = import_optional("pyarrow", "cli", "skdp-bary")
+    def read(self):
+        """Return rows, labels and person ids of the whole table, ids as Arrow arrays of text."""
         batches = list(self._batches())
         X = np.concatenate([np.empty((0, len(self.columns))), *(batch.X for batch in batches)])
         y = None
         if self._label is not None:
             y = np.concatenate([np.empty(0, dtype=object), *(_labels(b.texts[0]) for b in batches)])
-        ids = arrow.chunked_array([batch.texts[-1] for batch in batches], arrow.string())
-        return X, y, ids.combine_chunks().dictionary_encode().indices.to_numpy()
+        return X, y, [batch.texts[-1] for batch in batches]
 
     def _batches(self):
-        shown, found = None, False
-        for batch in self._file.batches(self.columns, self._texts):
+        batches = self._file.batches(self.columns, self._texts)
+        for batch in watched(((batch, batch.share) for batch in batches), self._path):
             for name, texts in zip(self._texts, batch.texts, strict=True):
-                self._refuse_empty(name, texts)
-            percent = int(100 * batch.share) // _SHOWN_PERCENT * _SHOWN_PERCENT
-            if percent != shown:
-                _say(f"\rread {percent} % of the file")
-                shown = percent
-            found = found or len(batch.X) > 0
+                refuse_empty(name, texts, self._path)
             yield batch
-        if not found:
-            raise ValueError(f"{self._path} has no rows.")
-        _say("\n")
-
-    def _refuse_empty(self, name, texts):
-        compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
-        if compute.any(compute.equal(texts, "")).as_py():
-            raise ValueError(
-                f"The column {name!r} of {self._path} has empty cells. Ids and labels must be "
-                "there in every row."
-            )
 
 
-def _refuse_doubles(where, names):
+def open_file(path):
+    """Return a file whose columns can be read, by the ending of its name."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise ValueError(f"{path} is no regular file, and a table is read more than once.")
+    return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path)
+
+
+def numbered(ids):
+    """Return ids, given as Arrow arrays of text, as numbers: equal ones for equal texts.
+
+    They are counted by first appearance.
+    """
+    arrow = import_optional("pyarrow", "cli", "skdp-bary")
+    whole = arrow.chunked_array(ids, arrow.string()).combine_chunks()
+    return whole.dictionary_encode().indices.to_numpy()
+
+
+def watched(pieces, path):
+    """Yield pieces of a file, saying on a terminal how far it is; raise where it has no rows.
+
+    Parameters
+    ----------
+    pieces : iterable of (piece, share)
+        What has a length, and how much of the file was read with it.
+    path : str
+    """
+    shown, found = None, False
+    for piece, share in pieces:
+        percent = int(100 * share) // _SHOWN_PERCENT * _SHOWN_PERCENT
+        if percent != shown:
+            _say(f"\rread {percent} % of the file")
+            shown = percent
+        found = found or len(piece) > 0
+        yield piece
+    if not found:
+        raise ValueError(f"{path} has no rows.")
+    _say("\n")
+
+
+def refuse_empty(name, texts, path):
+    """Raise where ids or labels, an Arrow array of text, are empty."""
+    compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
+    if compute.any(compute.equal(texts, "")).as_py():
+        raise ValueError(
+            f"The column {name!r} of {path} has empty cells. Ids and labels must be there in every "
+            "row."
+        )
+
+
+def refuse_doubles(where, names):
+    """Raise where a name stands twice."""
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise ValueError(f"The column {doubled!r} is named twice in {where}.")

@@ -7,6 +7,7 @@ missing value makes floats of whole numbers.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,15 @@ def container_of(X: Any, named: bool) -> str:
     X : object
         A table, chunks of one, or a path.
     named : bool
-        Whether the columns have names: chunks and files are frames then.
+        Whether the columns have names: chunks and files are frames then, those of pandas where it
+        is installed.
     """
     root = type(X).__module__.split(".")[0]
     if root in ("polars", "pyarrow"):
         return "arrow" if root == "pyarrow" else root
-    return "pandas" if named or column_names(X) is not None else "array"
+    if not named and column_names(X) is None:
+        return "array"
+    return "pandas" if find_spec("pandas") else "arrow"
 
 
 def frame_of(units: list, columns: list, names: list, container: str) -> Any:

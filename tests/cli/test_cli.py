@@ -235,12 +235,15 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for word in ("measure", "kmeans", "heatmap", "distance", "budget", "audit", "exit status"):
+    words = ("measure", "kmeans", "heatmap", "distance", "compare", "sketch", "table", "budget")
+    for word in (*words, "audit", "exit status"):
         assert word in text
 
 
 @pytest.mark.parametrize(
-    "command", ["measure", "barycenter", "heatmap", "kmeans", "distance", "audit", "schema"]
+    "command",
+    ["measure", "barycenter", "heatmap", "kmeans", "generate", "sketch", "distance", "compare"]
+    + ["table", "audit", "schema"],
 )
 def test_every_command_has_a_page(capsys, command):
     with pytest.raises(SystemExit) as stopped:

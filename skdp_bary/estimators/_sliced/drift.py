@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._parameters import PRIVACY_RULES
+from ...geometry._bounds import check_domain
 from ...geometry._directions import public_directions
 from ...geometry._unit_slices import unit_slices
 from ...privacy._checks import check_integer
@@ -169,6 +170,16 @@ class PrivateDriftSketch(BasePrivateEstimator):
         rng = public_generator(random_state)
         scales = np.array(_waves(self.n_features_in_)[1])
         return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+
+    def _restored(self, moments, n_features):
+        """Take over what a fit with these parameters released; `bounds` must be given."""
+        width = 2 * len(_waves(n_features)[1])
+        if moments.mean.shape != (width,) or moments.second.shape != (width, width):
+            raise ValueError(f"moments must be of {width} waves for {n_features} features.")
+        self.moments_, self.n_features_in_ = moments, n_features
+        self.domain_ = check_domain(self.bounds, n_features)
+        self.privacy_ = self.privacy_plan(n_features)
+        return self
 
     def _moments_of(self, other: Any) -> WaveMoments:
         if not isinstance(other, PrivateDriftSketch):

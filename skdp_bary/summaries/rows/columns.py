@@ -22,6 +22,9 @@ class Batch:
     texts: list
     share: float
 
+    def __len__(self):
+        return len(self.X)
+
 
 def finite_numbers(column, name, path):
     """Return an Arrow column of float64 as an array, refusing nulls, NaN and infinities."""

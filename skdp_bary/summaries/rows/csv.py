@@ -60,7 +60,7 @@ class CsvFile:
         Parameters
         ----------
         numbers, texts : list of str
-            Columns to be read as numbers, at least one, and as they are written.
+            Columns to be read as numbers, and as they are written; one at least.
         """
         arrow = import_optional("pyarrow", "cli", "skdp-bary")
         parse = _Parser(self.path, self.names, numbers, texts)
@@ -73,6 +73,18 @@ class CsvFile:
                     yield _finished(waiting)
             while waiting:
                 yield _finished(waiting)
+
+    def tables(self, names):
+        """Yield Arrow tables of some columns as text, and the share of the file that was read.
+
+        An empty cell is a missing value; there are no words for one.
+        """
+        arrow = import_optional("pyarrow", "cli", "skdp-bary")
+        compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
+        none = arrow.scalar(None, arrow.string())
+        for batch in self.batches([], names):
+            texts = [compute.if_else(compute.equal(text, ""), none, text) for text in batch.texts]
+            yield arrow.table(texts, names=names), batch.share
 
     def _lines(self):
         """Yield blocks without the line of column names."""

@@ -51,6 +51,16 @@ class ParquetFile:
                 while (batch := self._guarded(lambda read=read: next(read, None))) is not None:
                     yield self._batch(batch, numbers, texts, (group + 1) / len(groups))
 
+    def tables(self, names):
+        """Yield Arrow tables of some columns, by their types in the file, and the share read."""
+        with self._guarded(lambda: self._parquet.ParquetFile(self.path)) as file:
+            groups = range(file.num_row_groups)
+            for group in groups:
+                read = file.iter_batches(_BATCH_ROWS, [group], names)
+                while (batch := self._guarded(lambda read=read: next(read, None))) is not None:
+                    table = self._arrow.Table.from_batches([batch]).select(names)
+                    yield table, (group + 1) / len(groups)
+
     def _batch(self, batch, numbers, texts, share):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         X = np.empty((batch.num_rows, len(numbers)))

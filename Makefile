@@ -83,7 +83,8 @@ release-check: $(RELEASE)/.installed ## Build sdist and wheel into dist/, and tr
 	$(call try_wheel,$(abspath dist),$(CURDIR))
 
 clean: ## Remove what was built; the environments stay
-	rm -rf doc/_build doc/auto_examples doc/sg_execution_times.rst demo_output
+	rm -rf doc/_build doc/auto_examples doc/reference/generated doc/reference/examples
+	rm -rf doc/sg_execution_times.rst demo_output
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage htmlcov
 
 $(VENV)/.installed: setup.cfg pyproject.toml

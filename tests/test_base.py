@@ -10,7 +10,7 @@ import pytest
 
 import skdp_bary.base
 from skdp_bary.geometry import Box
-from tests.test_public_api import IN_THE_REPOSITORY, ROOT
+from tests.test_public_api import IN_THE_REPOSITORY, REFERENCE, ROOT
 
 HOME = ROOT.parent
 MOST_LINES = 40
@@ -79,13 +79,20 @@ def test_every_example_of_an_estimator_meets_its_judge():
 @IN_THE_REPOSITORY
 def test_the_reference_points_at_no_private_module():
     """Every entry is a name in the ``__all__`` of a public module, right below the package."""
-    text = (HOME / "doc" / "reference" / "api.rst").read_text()
-    targets = re.findall(r"^\.\. auto(?:class|function):: (\S+)", text, re.MULTILINE)
+    targets = [target for page in REFERENCE for target in _listed_on(page)]
     assert len(targets) > 100
     for target in targets:
         module, _, name = target.rpartition(".")
         assert module.count(".") <= 1, target
         assert name in import_module(module).__all__, target
+
+
+def _listed_on(page):
+    """Yield the full names that the tables of a page of the reference list."""
+    text = page.read_text()
+    within = re.findall(r"^\.\. automodule:: (\S+)$", text, re.MULTILINE)
+    for name in re.findall(r"^   ~?([\w.]+)$", text, re.MULTILINE):
+        yield name if name.startswith("skdp_bary.") else f"{within[0]}.{name}"
 
 
 def test_the_base_lists_what_its_constructors_ask_for():

@@ -12,6 +12,13 @@ from numbers import Complex, Real
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+_ARROW_NUMBERS = {
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("halffloat", "float", "double"),
+}
+_ARROW_DECIMALS = {f"decimal{bits}" for bits in (32, 64, 128, 256)}
+_ARROW_DATES = ("date", "time", "duration", "month")
 _NO_DATES = "dates and durations are no numbers: count days or seconds from a public day"
 
 
@@ -37,6 +44,8 @@ def column_names(X):
     """Return the names of the columns of a dataframe or Arrow table, or None where it has none."""
     if hasattr(X, "column_names"):  # Arrow: its columns are the values themselves
         return list(X.column_names)
+    if type(X).__name__ == "LazyFrame":  # whose attribute warns that it is slow
+        return list(X.collect_schema().names())
     return list(X.columns) if hasattr(X, "columns") else None
 
 
@@ -112,12 +121,15 @@ def exact_values(values):
     Where one value is missing, these libraries make floats of all integers, and those beyond 2**53
     become others: such a column is returned as objects.
     """
+    if str(getattr(values, "type", "")).startswith("dictionary<"):  # of Arrow
+        values = values.cast(values.type.value_type)
     told = getattr(values, "to_pylist", None) or (
         hasattr(values, "null_count") and getattr(values, "to_list", None)
     )
     if told:
         plain = np.asarray(values)
-        return as_array_of_objects(told()) if plain.dtype.kind == "f" else plain
+        made_floats = plain.dtype.kind == "f" and not _holds_floats(values)
+        return as_array_of_objects(told()) if made_floats else plain
     codes = getattr(getattr(values, "cat", values), "codes", None)  # a column, index or plain array
     if codes is not None:
         kinds = [*getattr(values, "cat", values).categories, None]
@@ -129,6 +141,12 @@ def exact_values(values):
         return values.to_numpy(dtype=object if values.isna().any() else None)
     values = np.asarray(values.to_numpy())
     return values if values.dtype.kind in "biufmMO" else values.astype(object)
+
+
+def _holds_floats(values):
+    """Whether a column of polars or Arrow is of floats by its own type."""
+    kind = str(getattr(values, "type", None) or values.dtype).lower()
+    return kind in ("halffloat", "float", "double", "float16", "float32", "float64")
 
 
 def as_array_of_objects(values):
@@ -166,15 +184,31 @@ def _numbers_of_frame(X, name):
     names = column_names(X)
     if not names:
         return np.empty((len(X), 0))
-    columns = [
-        _numbers(column_values(X, place), f"column {column!r} of {name}")
-        for place, column in enumerate(names)
-    ]
+    read = _numbers_of_arrow if hasattr(X, "column_names") else _numbers_of_column
+    columns = [read(X, place, f"column {column!r} of {name}") for place, column in enumerate(names)]
     rows = np.empty((len(columns[0]), len(columns)))
     with np.errstate(over="ignore"):
         for place, values in enumerate(columns):
             rows[:, place] = values
     return rows
+
+
+def _numbers_of_column(X, place, what):
+    return _numbers(column_values(X, place), what)
+
+
+def _numbers_of_arrow(X, place, what):
+    """Return a column of an Arrow table as numbers: its declared type says whether it holds any."""
+    column = X.column(place)
+    if str(column.type).startswith("dictionary<"):
+        column = column.cast(column.type.value_type)
+    word = str(column.type).split("(")[0]
+    if word in _ARROW_DECIMALS:
+        return _numbers(as_array_of_objects(column.to_pylist()), what)
+    if word not in _ARROW_NUMBERS:
+        dates = f"; {_NO_DATES}" if word.startswith(_ARROW_DATES) else ""
+        raise ValueError(f"{what} must hold real numbers, got the Arrow type {column.type}{dates}.")
+    return np.asarray(column.cast("int8") if word == "bool" else column)
 
 
 def _is_plain(dtype):

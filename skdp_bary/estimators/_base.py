@@ -120,15 +120,15 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, dataframe, Dask collection, chunks or Parquet path, of shape \
+        X : array-like, dataframe, Arrow stream, Dask collection, chunks or Parquet path, of shape \
 (n_rows, n_features)
-            Private rows. Chunks come from an iterator, or from a list (also of delayed chunks) or a
-            function that can be read again; a chunk is ``X``, ``(X, y)`` or
+            Private rows. Streams are lazy frames, relations, datasets and all that has
+            ``__arrow_c_stream__``. Chunks come from an iterator, or from a list (also of delayed
+            chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)`` or
             ``(X, y, sample_weight)``. Rows on a cluster are read by its workers.
         y : array-like of shape (n_rows,), optional
-            Labels, where the estimator uses them; ignored otherwise. With a Parquet path or a Dask
-            dataframe `y`, `groups` and `sample_weight` may be names of its columns, which are then
-            no features.
+            Labels, where the estimator uses them; ignored otherwise. Where columns have names `y`,
+            `groups` and `sample_weight` may be names of columns, which are then no features.
         groups : array-like of shape (n_rows,), optional
             Person ids: the rows of one person count as one person together. Without them every
             row is a person.

@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from ..._values import as_numbers, refuse_sparse
-from .chunks import as_given, distinct_values
+from .chunks import distinct_values
+from .named import taken_out
 from .persons import (
     CHUNK_ROWS,
     PERSON_UNITS,
@@ -28,7 +29,15 @@ class ArraySource:
         """Whether `X` is rows in memory: what no other source takes is read as such."""
         return True
 
-    columns = staticmethod(as_given)
+    @staticmethod
+    def columns(X, **beside):
+        """Take the columns that `beside` names out of the rows, which are a dataframe or table."""
+        named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        if not named:
+            return X, beside
+        X, columns = taken_out(X, named)
+        return X, beside | columns
+
     distinct_labels = staticmethod(distinct_values)
 
     @staticmethod

@@ -1,13 +1,16 @@
 """Rows that come in chunks, and what chunks and arrays do alike."""
 
 from collections.abc import Iterable
+from contextlib import closing, nullcontext
+from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from ..._values import column_names, columns_like
+from .named import Taken
 from .persons import WEIGHT_UNITS, Chunk, check_floats, encode_labels, encode_weights, split_chunk
-from .recoding import RecodedChunks, RecodedFunction
+from .recoding import mapped, recoded_chunk
 
 _CHUNK_MESSAGES = {
     "y": "With chunked X, y must be None: give labels inside the chunks, as tuples (X, y).",
@@ -25,25 +28,28 @@ def refuse_beside_chunks(**given):
             raise ValueError(_CHUNK_MESSAGES[name])
 
 
-def names_no_column(part, name):
-    """Return in words that columns cannot be named here."""
-    return (
-        f"{part}={name!r} names a column, which works for Dask dataframes and Parquet paths. "
-        f"Pass the values, such as frame[{name!r}], and leave that column out of X."
-    )
-
-
-def as_given(X, **beside):
-    """Return rows and what is beside them, of which nothing may be the name of a column."""
-    for part, name in beside.items():
-        if isinstance(name, str):
-            raise ValueError(names_no_column(part, name))
-    return X, beside
-
-
 def distinct_values(y):
     """Return the different labels in order."""
     return np.unique(np.asarray(y))
+
+
+class LabelsInChunks:
+    """Labels that stand inside of chunks ``(X, y, ...)``.
+
+    Parameters
+    ----------
+    chunks : iterator, iterable or function
+    """
+
+    def __init__(self, chunks):
+        self._chunks = chunks
+
+    def distinct(self):
+        """Return the different labels in order."""
+        if hasattr(self._chunks, "__next__"):
+            raise ValueError("X can be read once only, so classes must name the labels of y.")
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        return np.unique(np.concatenate([distinct_values(split_chunk(c)[1]) for c in chunks]))
 
 
 class ChunkSource:
@@ -55,42 +61,65 @@ class ChunkSource:
     @staticmethod
     def takes(X):
         """Whether `X` is an iterator, a function returning one, or a list of 2-d chunks."""
+        if isinstance(X, LabelsInChunks):
+            return True
         if hasattr(X, "__next__") or (callable(X) and not hasattr(X, "__array__")):
             return True
         if not isinstance(X, (list, tuple)) or not X:
             return False
         first = X[0][0] if isinstance(X[0], tuple) and X[0] else X[0]
-        return np.ndim(first) == 2
+        return column_names(first) is not None or np.ndim(first) == 2
 
-    columns = staticmethod(as_given)
-    distinct_labels = staticmethod(distinct_values)
+    @staticmethod
+    def columns(X, **beside):
+        """Take the columns that `beside` names out of every chunk."""
+        named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        if not named:
+            return X, beside
+        X = mapped(X, Taken(named))
+        beside |= dict.fromkeys(named)
+        return X, beside | ({"y": LabelsInChunks(X)} if "y" in named else {})
+
+    @staticmethod
+    def distinct_labels(y):
+        """Return the different labels in order, of an array or inside of chunks."""
+        return y.distinct() if isinstance(y, LabelsInChunks) else distinct_values(y)
 
     @staticmethod
     def recoded(X, recode):
         """Return chunks of numbers, which can be read as often as those given."""
-        if hasattr(X, "__next__"):
-            return iter(RecodedChunks(X, recode))
-        return RecodedFunction(X, recode) if callable(X) else RecodedChunks(X, recode)
+        return mapped(X, partial(recoded_chunk, recode=recode))
 
     def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None):
+        y = None if isinstance(y, LabelsInChunks) else y
         refuse_beside_chunks(y=y, groups=groups, sample_weight=sample_weight)
         self._classes = classes
         self.rereadable = not hasattr(chunks, "__next__")
         self._chunks = chunks
         self._was_read = False
+        self._n_rows = None  # of a whole reading
+        first = getattr(chunks, "before_rows", None)
+        if first is None:
+            first = self._first()
+        X, _, weights = split_chunk(first)
+        self._names = column_names(X)
+        self.named = None if self._names is None else X[:0]
+        self.n_features = check_floats(X).shape[1]
+        self.weighted = weights is not None
+
+    def _first(self):
+        """Return the first chunk, which is put back where there is one reading only."""
         iterator = self._iterate()
-        if callable(chunks) and self._iterate() is iterator:
+        if callable(self._chunks) and self._iterate() is iterator:
             raise ValueError("X must return a new iterator every time it is called.")
         first = next(iterator, None)
         if first is None:
             raise ValueError("X has no chunks: at least one row is required.")
         if not self.rereadable:
             self._chunks = chain([first], iterator)
-        X, _, weights = split_chunk(first)
-        self._names = column_names(X)
-        self.named = None if self._names is None else X[:0]
-        self.n_features = check_floats(X).shape[1]
-        self.weighted = weights is not None
+        elif hasattr(iterator, "close"):
+            iterator.close()  # some engines give one result at a time
+        return first
 
     def count_persons(self):
         """Number of rows; chunks carry no person ids."""
@@ -108,8 +137,19 @@ class ChunkSource:
                 "one reading; pass a list of chunks or a function that returns a new iterator."
             )
         self._was_read = True
-        for item in self._iterate():
-            yield self._check(item)
+        n_rows = 0
+        items = self._iterate()
+        with closing(items) if hasattr(items, "close") else nullcontext():
+            for item in items:
+                chunk = self._check(item)
+                n_rows += len(chunk.X)
+                yield chunk
+        if self._n_rows not in (None, n_rows):
+            raise ValueError(
+                "X gave another number of rows when it was read again: a fit needs the same rows "
+                "at every reading. Sort out what changes them, or write them to a file first."
+            )
+        self._n_rows = n_rows
 
     def _iterate(self):
         chunks = self._chunks() if callable(self._chunks) else self._chunks

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..._optional import import_optional
 from ..._values import column_names, columns_like
-from .chunks import names_no_column, refuse_beside_chunks
+from .chunks import refuse_beside_chunks
 from .dask_persons import gathered
+from .named import names_no_column
 from .partitions import BESIDE, Limits, PartReader
 from .persons import check_floats, column, split_chunk
 from .recoding import recoded_collection

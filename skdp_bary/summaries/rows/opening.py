@@ -4,12 +4,18 @@ from ..._progress import SILENT
 from ..._values import column_names
 from ...geometry._bounds import in_order
 from .arrays import ArraySource
+from .arrow import ArrowSource
 from .chunks import ChunkSource
 from .dask import DaskSource
 from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
 from .sampling import draw_batch
 
-SOURCES = (DaskSource, ChunkSource, ArraySource)  # asked in turn; the last one takes the rest
+SOURCES = (
+    DaskSource,
+    ArrowSource,
+    ChunkSource,
+    ArraySource,
+)  # asked in turn; the last one takes the rest
 
 
 def source_for(X):
@@ -41,13 +47,14 @@ def open_rows(
 
     Parameters
     ----------
-    X : array-like, dataframe, Dask array or dataframe, Parquet path, or chunks
+    X : array-like, dataframe, Arrow stream, Dask array or dataframe, Parquet path, or chunks
+        Streams come from all that has ``__arrow_c_stream__``, from lazy frames and from datasets.
         Chunks come from an iterator, or from a list or a function that can be read again. A chunk
         is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
     y, groups, sample_weight : array-like of shape (n_rows,), optional
         Labels, person ids and weights; chunks carry their own labels and weights. Delayed chunks
-        have ids beside them, as a list of delayed values. Columns may be named where rows are a
-        dataframe of Dask or Parquet files.
+        have ids beside them, as a list of delayed values. Where rows have columns with names, all
+        three may be names of columns, which are then no features.
     find_classes : callable or None
         Returns the public labels, or None: labels do not matter; it is given `y`.
     mass_bounds : (low, high), mapping, Box, Ball, Mask or None
@@ -63,7 +70,8 @@ def open_rows(
     X = X if recode is None else kind.recoded(X, recode)
     classes = None if find_classes is None else find_classes(beside["y"])
     y = None if classes is None else beside["y"]
-    mass_bounds = in_order(mass_bounds, column_names(X))
+    if not issubclass(kind, ChunkSource):  # whose names are known when it is opened
+        mass_bounds = in_order(mass_bounds, column_names(X))
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
     return Rows(source, classes)
 
@@ -73,7 +81,7 @@ class Rows:
 
     Parameters
     ----------
-    source : ArraySource, ChunkSource or DaskSource
+    source : ArraySource, ChunkSource, ArrowSource or DaskSource
     classes : ndarray or None
         Public labels; None when labels do not matter.
     """

@@ -9,38 +9,49 @@ from ..._values import column_names
 from .persons import split_chunk
 
 
-class RecodedChunks:
-    """Chunks whose rows are recoded, iterated anew as often as the chunks themselves.
+def mapped(chunks, function):
+    """Return what a function makes of chunks, which can be read as often as those given.
 
     Parameters
     ----------
-    chunks : iterable
-        Chunks, as rows or tuples.
-    recode : callable
-        Takes a table and returns its rows as numbers, each row by itself.
+    chunks : iterator, iterable or function
+        Where it has ``before_rows``, a chunk without rows, so has what is returned.
+    function : callable
+        Takes a chunk, as rows or a tuple.
     """
+    if hasattr(chunks, "__next__"):
+        return iter(MappedChunks(chunks, function))
+    if callable(chunks):
+        return MappedFunction(chunks, function)
+    return MappedChunks(chunks, function)
 
-    def __init__(self, chunks, recode):
-        self._chunks, self._recode = chunks, recode
+
+class MappedChunks:
+    """What a function makes of chunks, iterated anew as often as the chunks themselves."""
+
+    def __init__(self, chunks, function):
+        self._chunks, self._function = chunks, function
+        before = getattr(chunks, "before_rows", None)
+        self.before_rows = None if before is None else function(before)
 
     def __iter__(self):
-        return (recoded_chunk(item, self._recode) for item in self._chunks)
+        return (self._function(item) for item in self._chunks)
 
 
-class RecodedFunction:
+class MappedFunction:
     """The same for a function that returns chunks."""
 
-    def __init__(self, function, recode):
-        self._function, self._recode = function, recode
+    def __init__(self, chunks, function):
+        self._chunks, self._function = chunks, function
         self._last = None, None
 
     def __call__(self):
         """Return the next chunks; the same object where the function returns the same iterator."""
-        chunks = self._function()
+        chunks = self._chunks()
         if not isinstance(chunks, Iterable):
             return chunks
         if chunks is not self._last[0] or not hasattr(chunks, "__next__"):
-            self._last = chunks, iter(RecodedChunks(chunks, self._recode))
+            self._last = chunks, iter(MappedChunks(chunks, self._function))
         return self._last[1]
 
 

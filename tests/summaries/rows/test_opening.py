@@ -7,7 +7,13 @@ import pytest
 
 from skdp_bary.summaries.rows.arrays import ArraySource
 from skdp_bary.summaries.rows.chunks import ChunkSource
-from skdp_bary.summaries.rows.opening import Rows, open_rows, open_source, source_for
+from skdp_bary.summaries.rows.opening import (
+    Rows,
+    distinct_labels,
+    open_rows,
+    open_source,
+    source_for,
+)
 from skdp_bary.summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS
 
 X = np.arange(12.0).reshape(6, 2)
@@ -40,9 +46,28 @@ def test_what_counts_as_chunks(given, chunked):
     assert source_for(given) is (ChunkSource if chunked else ArraySource)
 
 
-def test_columns_are_named_where_rows_are_named_columns_on_disk():
-    with pytest.raises(ValueError, match="groups='who' names a column, which works for Dask"):
-        open_rows(pd.DataFrame(X), groups="who")
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_columns_of_frames_may_be_named(kind):
+    frame = kind({"u": X[:, 0], "who": [1, 1, 2, 2, 3, 3], "v": X[:, 1], "label": list("abbaab")})
+    rows = open_rows(frame, "label", groups="who", find_classes=distinct_labels)
+    plain = open_rows(X, list("abbaab"), groups=[1, 1, 2, 2, 3, 3], find_classes=distinct_labels)
+    assert rows.names == ["u", "v"]
+    (one,), (other,) = read_all(rows.source), read_all(plain.source)
+    for part in ("X", "codes", "masses"):
+        assert (getattr(one, part) == getattr(other, part)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (X, "groups='who' names a column, and X has no columns with names"),
+        (pd.DataFrame(X), r"groups='who' is no column of X; it has \[0, 1\]"),
+        (pd.DataFrame(X, columns=["who", "who"]), "groups='who' names several columns"),
+    ],
+)
+def test_columns_that_are_not_there(given, message):
+    with pytest.raises(ValueError, match=message):
+        open_rows(given, groups="who")
 
 
 @pytest.mark.parametrize("given", [X, X.tolist(), pd.DataFrame(X), X.astype(np.float32)])

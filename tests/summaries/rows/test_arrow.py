@@ -1,0 +1,323 @@
+"""Arrow streams: read in batches, they are the rows that they are in memory, bit for bit."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skdp_bary import PrivateMeasure
+from skdp_bary.schema import Category, Number, Schema
+from skdp_bary.schema._table_cells import TableCells
+from skdp_bary.summaries.rows.arrays import ArraySource
+from skdp_bary.summaries.rows.arrow import ArrowSource, Batches
+from skdp_bary.summaries.rows.chunks import ChunkSource
+from skdp_bary.summaries.rows.opening import distinct_labels, open_rows, source_for
+
+arrow = pytest.importorskip("pyarrow")
+dataset = pytest.importorskip("pyarrow.dataset")
+
+COLUMNS = {
+    "a": np.array([0.1, -2.5, 3e300, 4.0, 5.5, 6.0]),
+    "b": np.array([1, 2**62 + 1, -3, 4, 5, 6]),
+    "label": np.array(list("xyxxyz")),
+    "weight": np.array([0.5, 1.0, 0.25, 1.0, 0.75, 0.1]),
+}
+TABLE = arrow.table(COLUMNS)
+X = np.column_stack([COLUMNS["a"], COLUMNS["b"].astype(np.float64)])
+
+
+class Capsule:
+    """Anything with the interface, and with nothing else."""
+
+    def __init__(self, table, cut=6):
+        self.table, self.cut = table, cut
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        batches = self.table.to_batches(max_chunksize=self.cut)
+        reader = arrow.RecordBatchReader.from_batches(self.table.schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def relation(table):
+    return pytest.importorskip("duckdb").from_arrow(table)
+
+
+def lazy(table):
+    if not hasattr(pl.LazyFrame, "collect_batches"):
+        pytest.skip("polars is older")
+    return pl.from_arrow(table).lazy()
+
+
+def reader(table):
+    return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
+
+
+AGAIN = {
+    "capsule": Capsule,
+    "duckdb": relation,
+    "lazy": lazy,
+    "dataset": dataset.dataset,
+    "scanner": lambda table: dataset.dataset(table).scanner(),
+}
+ONCE = {"reader": reader, "collected": lambda table: lazy(table).collect_batches()}
+
+
+def read_all(source):
+    chunks = [chunk for part in range(source.n_parts) for chunk in source.read(part)]
+    parts = (("X", np.float64), ("codes", np.int64), ("masses", np.int64))
+    return [np.concatenate([getattr(c, p) for c in chunks]).astype(t) for p, t in parts]
+
+
+def opened(X, **beside):
+    classes = np.array(["x", "y", "z"])
+    return open_rows(X, **beside, find_classes=lambda y: classes).source
+
+
+@pytest.mark.parametrize("make", (AGAIN | ONCE).values(), ids=[*AGAIN, *ONCE])
+def test_streams_are_the_rows_in_memory(make):
+    given = make(TABLE)
+    assert source_for(given) is ArrowSource
+    source = opened(given, y="label", sample_weight="weight")
+    assert source.rereadable is (make in AGAIN.values())
+    assert list(source.named.column_names) == ["a", "b"]
+    memory = opened(X, y=COLUMNS["label"], sample_weight=COLUMNS["weight"])
+    expected = read_all(memory)
+    for _ in range(2 if source.rereadable else 1):
+        for values, others in zip(read_all(source), expected, strict=True):
+            assert values.tobytes() == others.tobytes()
+    if source.rereadable:
+        assert source.count_persons() == 6
+
+
+@pytest.mark.parametrize("make", AGAIN.values(), ids=AGAIN)
+def test_labels_are_found_where_they_are_public(make):
+    assert distinct_labels(open_labels(make(TABLE))).tolist() == ["x", "y", "z"]
+
+
+def open_labels(X):
+    found = []
+    open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
+    return found[0]
+
+
+def test_labels_of_a_reader_cannot_be_found():
+    with pytest.raises(ValueError, match="read once only, so classes must name"):
+        distinct_labels(open_labels(reader(TABLE)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))],
+    ids=lambda given: type(given).__module__.split(".")[0] + type(given).__name__,
+)
+def test_what_is_in_memory_is_no_stream(given):
+    assert source_for(given) is ArraySource
+
+
+def test_columns_in_memory_are_no_streams():
+    for column in (TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)):
+        assert source_for(column) is ArraySource
+
+
+@pytest.mark.parametrize("cut", [1, 2, 4])
+@pytest.mark.parametrize("n_rows", [1, 3, 6])
+def test_batches_are_cut_anew(cut, n_rows):
+    batches = Batches(TABLE.schema, lambda rows: iter(TABLE.to_batches(max_chunksize=cut)))
+    batches._n_rows = n_rows
+    tables = list(batches)
+    assert max(len(table) for table in tables) <= n_rows
+    assert min(len(table) for table in tables[:-1] or tables) > 0
+    assert arrow.concat_tables(tables).equals(TABLE)
+
+
+def table_of(values, kind):
+    return arrow.table({"a": arrow.array(values, kind)})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, -2, 3], "int8"),
+        ([2**64 - 1, 2**53 + 1, 0], "uint64"),
+        ([True, False, True], "bool"),
+        (np.array([0.1, 2.5, 6e4], dtype=np.float16), "halffloat"),
+        ([0.1, 1e30, -2.0], "float"),
+        ([Decimal("0.1"), Decimal("12345678901234567890.123"), Decimal("-7")], None),
+        (["0.1", "0.1", "0.7"], "decimal"),
+        ([3, 1, 3], "dictionary"),
+    ],
+)
+def test_wide_types_are_read_as_in_memory(values, kind):
+    if kind == "dictionary":
+        table = arrow.table({"a": arrow.array(values).dictionary_encode()})
+    elif kind == "decimal":
+        values = [Decimal(value) for value in values]
+        table = table_of(values, arrow.decimal256(40, 20))
+    else:
+        table = table_of(values, kind)
+    expected = table.column(0).combine_chunks().to_pylist()
+    for given in (table, Capsule(table, 2)):
+        chunks = list(open_rows(given).source.read(0))
+        assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
+
+
+REFUSED = {
+    "string": ["1", "2"],
+    "date32": [date(2020, 1, 1)],
+    "timestamp[us]": [datetime(2020, 1, 1)],
+    "duration[s]": [1],
+    "binary": [b"1"],
+    "null": [None],
+    "list": [[1.0]],
+    "struct": [{"inner": 1.0}],
+    "dictionary": ["1", "2"],
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_types_are_judged_before_a_row_is_read(kind, n_rows):
+    made = {"list": None, "struct": None, "dictionary": None}
+    table = table_of(REFUSED[kind], made.get(kind, kind))
+    if kind == "dictionary":
+        table = arrow.table({"a": table["a"].dictionary_encode()})
+    batches = [] if n_rows == 0 else table.to_batches()
+    read = []
+
+    class Told(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            def rows():
+                for batch in batches:
+                    read.append(1)
+                    yield batch
+
+            stream = arrow.RecordBatchReader.from_batches(table.schema, rows())
+            return stream.__arrow_c_stream__(requested_schema)
+
+    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
+        open_rows(Told(table))
+    assert not read
+    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
+        open_rows(table).source.read(0)
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "message"),
+    [
+        ("y", [date(2020, 1, 1)], "y='b' must hold numbers or text, got the Arrow type date32"),
+        ("y", [[1]], "y='b' must hold numbers or text"),
+        ("groups", [0.5], "groups='b' must hold integers or text, got the Arrow type double"),
+        ("groups", [Decimal(1)], "groups='b' must hold integers or text"),
+        ("sample_weight", ["a"], "sample_weight='b' must hold numbers, got the Arrow type string"),
+        ("y", None, "y='b' is no column of X; it has .'a'."),
+    ],
+)
+def test_types_of_what_stands_beside(part, values, message):
+    table = arrow.table({"a": [0.5]} | ({} if values is None else {"b": values}))
+    for given in (Capsule(table), table, [table]):
+        with pytest.raises(ValueError, match=message):
+            open_rows(given, **{part: "b"})
+
+
+def test_values_beside_a_stream_are_refused():
+    for part in ("y", "groups", "sample_weight"):
+        with pytest.raises(ValueError, match=f"{part} must be the name of a column of X"):
+            open_rows(Capsule(TABLE), **{part: np.ones(6)})
+
+
+@pytest.mark.parametrize("bad", [None, np.nan, np.inf])
+def test_missing_values_are_refused_as_nan_is(bad):
+    table = arrow.table({"a": arrow.array([1.0, bad], from_pandas=False)})
+    for given in (Capsule(table), table, reader(table)):
+        with pytest.raises(ValueError, match="Input X contains"):
+            list(open_rows(given).source.read(0))
+    whole = arrow.table({"a": [True, None]})
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        list(open_rows(Capsule(whole)).source.read(0))
+
+
+def test_a_reader_is_refused_before_a_charge():
+    with pytest.raises(ValueError, match="an iterator of chunks is spent after one reading"):
+        PrivateMeasure(bounds=(0, 1)).fit(reader(TABLE.select(["a", "b"])))
+
+
+def test_a_stream_that_changes_is_refused():
+    class Growing(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.table = arrow.concat_tables([self.table, TABLE])
+            return super().__arrow_c_stream__(requested_schema)
+
+    source = open_rows(Growing(TABLE), "label", sample_weight="weight").source
+    list(source.read(0))
+    with pytest.raises(ValueError, match="another number of rows when it was read again"):
+        list(source.read(0))
+
+
+def test_errors_of_engines_are_not_quoted():
+    class Broken(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            def rows():
+                yield TABLE.to_batches()[0]
+                raise RuntimeError("secret value 12345")
+
+            stream = arrow.RecordBatchReader.from_batches(TABLE.schema, rows())
+            return stream.__arrow_c_stream__(requested_schema)
+
+    source = open_rows(Broken(TABLE), "label", sample_weight="weight").source
+    with pytest.raises(ValueError, match="its source raised") as caught:
+        list(source.read(0))
+    assert "12345" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("make", [Capsule, relation, lazy, reader], ids=lambda make: make.__name__)
+def test_schemas_recode_streams(make):
+    cells = TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
+    table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
+    parts = []
+    for given in (make(table), table.to_pandas()):
+        source = open_rows(given, recode=cells)
+        parts.append(np.concatenate([chunk.X for chunk in source.source.read(0)]))
+    assert parts[0].tobytes() == parts[1].tobytes()
+
+
+def test_chunks_that_are_tables_name_their_columns():
+    parts = [TABLE.slice(0, 2), TABLE.slice(2)]
+    for chunks in (parts, lambda: iter(parts), [part.to_pandas() for part in parts], iter(parts)):
+        source = opened(chunks, y="label", sample_weight="weight")
+        assert isinstance(source, ChunkSource)
+        memory = opened(X, y=COLUMNS["label"], sample_weight=COLUMNS["weight"])
+        for values, others in zip(read_all(source), read_all(memory), strict=True):
+            assert values.tobytes() == others.tobytes()
+    with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
+        open_rows([(X, None)], "label")
+
+
+def test_bounds_may_name_the_columns_of_a_stream():
+    bounds = {"b": (0, 7), "a": (0, 1)}
+    plain = {"epsilon": 1.0, "n_hint": 6, "random_state": 0}
+    table = arrow.table({"a": [0.1, 0.2, 0.3], "b": [1, 2, 3]})
+    with pytest.warns(match="seeded"):
+        one = PrivateMeasure(bounds=bounds, **plain).fit(Capsule(table))
+        other = PrivateMeasure(bounds=bounds, **plain).fit(table.to_pandas())
+    assert one.feature_names_in_.tolist() == ["a", "b"]
+    assert (one.weights_ == other.weights_).all()
+
+
+class Tensor:
+    """What xarray's arrays and torch's tensors have in common: a way to become an array."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.ndim = values, values.shape, values.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+
+def test_what_becomes_an_array_is_read_as_one():
+    source = open_rows(Tensor(X)).source
+    assert isinstance(source, ArraySource)
+    assert next(source.read(0)).X.tobytes() == X.tobytes()

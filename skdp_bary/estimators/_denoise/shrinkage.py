@@ -110,6 +110,21 @@ def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
     return shrunk if basis is None else shrunk @ basis
 
 
+def noise_left(shrunk, steps, basis=None):
+    """Return how many coordinates of noise each shrunk step still holds.
+
+    It is the sum over blocks of axes of their width times the factor that they were shrunk by.
+    """
+    width, left = steps.shape[1], np.zeros(len(steps))
+    if basis is not None:
+        shrunk, steps = shrunk @ basis.T, steps @ basis.T
+    for block in [slice(0, width)] if basis is None else _blocks(width):
+        square = np.maximum((steps[:, block] ** 2).sum(axis=1), 1e-300)
+        factor = (shrunk[:, block] * steps[:, block]).sum(axis=1) / square
+        left += steps[:, block].shape[1] * factor
+    return left
+
+
 def shrink_matrices(moves, noise):
     """Return the posterior means of symmetric matrices under a normal prior for each block.
 

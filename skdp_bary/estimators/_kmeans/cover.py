@@ -86,7 +86,7 @@ class HighCoverMethod(RaceMethod, HighMethod):
 
     def plan(self, setting, size=None):
         """Return the one plan of this method; the last two rounds use all features."""
-        return make_plan(setting, *TUNED.cover_plan)
+        return make_plan(setting, TUNED.cover_plan, TUNED.gaussian.moments)
 
     def cells(self, setting, facts, plan, rows):
         """Ask for the leading axes and for picks on the first of them."""

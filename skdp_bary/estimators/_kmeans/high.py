@@ -60,10 +60,10 @@ class HighMethod(KMeansMethod):
         """Ask step by step, for points relative to the released mean."""
         plan = self.plan(setting, facts.size)
         blocks = TUNED.gaussian if is_gaussian(facts) else TUNED.laplace
-        rows = yield from row_moments(facts, blocks)
+        rows = yield from row_moments(facts, plan.parts)
         frame, cells = yield from self.cells(setting, facts, plan, rows)
         axes, wide = frame.axes, frame.without_axes()
-        filled = yield from fill(setting, facts, blocks, frame, cells)
+        filled = yield from fill(setting, facts, plan, frame, cells)
         found = filled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
         state = start = first_state(filled, found)
         for i in range(plan.low_rounds):
@@ -83,7 +83,8 @@ class HighMethod(KMeansMethod):
             shares = (blocks.mass, 1.0)
             query = about_clusters(ClippedMeans, facts, wide, state.centers, radii, shares)
             basis = axes.vectors if is_gaussian(facts) else None
-            state = ambient_round((yield f"ambient_{i + 1}", query), state.spread, basis)
+            released = yield f"ambient_{i + 1}", query
+            state = ambient_round(released, state.spread, basis, float(plan.moments < 0.5))
 
         beside = start.spread.mean() + max(rows.rms**2 - axes.variances.sum(), 0.0)
         places = filled.points @ axes.kept + rows.center
@@ -107,7 +108,7 @@ class HighMethod(KMeansMethod):
         grid = Histogram(frame, halfwidths, bits, facts.units)
         released = yield "cells", grid
         counts = released.values[0] / facts.units
-        return frame, kept_cells(setting, grid, counts, released.noise_sd[0] / facts.units)
+        return frame, kept_cells(setting, plan, grid, counts, released.noise_sd[0] / facts.units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +146,15 @@ class RowMoments:
         return float(np.clip(left, TUNED.least_left * square, square))
 
 
-def row_moments(facts, blocks):
-    """Ask for mass, sum and spread about the center of the domain, and return RowMoments."""
+def row_moments(facts, parts):
+    """Ask for mass, sum and spread about the center of the domain, and return RowMoments.
+
+    `parts` are their shares of the precision.
+    """
     domain, d = facts.domain, facts.n_features
     frame = Frame(domain, domain.center, digits_of(facts.units).rows)
     origin, radius = np.zeros((1, d)), np.array([domain.radius])
-    query = about_clusters(ClusterMoments, facts, frame, origin, radius, blocks.moments)
+    query = about_clusters(ClusterMoments, facts, frame, origin, radius, parts)
     found = read_means((yield "moments", query))
     read, count = found.read, max(float(found.weight[0]), 1.0)
     mean, noise = read.sums[0] / count, (read.sums_sd[0] / count) ** 2
@@ -188,10 +192,10 @@ def public_rotation(setting, rows):
     return Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
 
 
-def kept_cells(setting, grid, counts, sd):
+def kept_cells(setting, plan, grid, counts, sd):
     """Return the cells of a grid that stand out of the noise, as points on the leading axes."""
     p, variances = len(grid.bits), grid.frame.axes.variances
-    kept = standing_out(setting, counts, sd)
+    kept = standing_out(setting, counts, sd, plan.kept)
     places = grid.cell_centers(kept)
     halved = np.array(grid.bits) == 1
     places[:, halved] = np.sign(places[:, halved]) * _HALVES * np.sqrt(variances[:p])[halved]
@@ -202,16 +206,17 @@ def kept_cells(setting, grid, counts, sd):
     return WeightedPoints(points, np.maximum(counts[kept], 0.0), sd, float(inside.sum()))
 
 
-def fill(setting, facts, blocks, frame, cells):
+def fill(setting, facts, plan, frame, cells):
     """Ask for clipped means about cells, and return the points that they move to."""
-    points, widest, most = cells.points, 0.0, 2 * setting.n_clusters
+    points, widest, most = cells.points, 0.0, plan.groups * setting.n_clusters
     if len(points) > most:
         points = cells.best_centers(most, 1, setting.random_state)
         widest = float(nearest(cells.points, points)[1].max())
     radius = TUNED.fill_radius * math.sqrt(cells.within + widest)
     radius = min(TUNED.fill_reach * math.sqrt(frame.axes.variances.sum()), radius)
     radii = np.full(len(points), radius)
-    query = about_clusters(ClippedMeans, facts, frame, points, radii, (blocks.mass, 1.0))
+    mass = (TUNED.gaussian if is_gaussian(facts) else TUNED.laplace).mass
+    query = about_clusters(ClippedMeans, facts, frame, points, radii, (mass, 1.0))
     means = read_means((yield "fill", query))
     masses = np.maximum(means.read.mass, 0.0)
     return WeightedPoints(means.asked + means.shrunk(), masses, means.read.mass_sd, cells.within)

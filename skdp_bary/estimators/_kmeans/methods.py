@@ -140,11 +140,14 @@ def about_clusters(query_class, facts, frame, centers, radii, shares):
     return query_class(frame, centers, radii, shares, pure, facts.units, facts.mass_public)
 
 
-def standing_out(setting, counts, sd):
-    """Return which counts stand out of their noise, the largest first: enough, and not too many."""
+def standing_out(setting, counts, sd, most=TUNED.kept_factor):
+    """Return which counts stand out of their noise, the largest first.
+
+    They are at least as many as the clusters, and at most `most` times that.
+    """
     k = setting.n_clusters
     wanted = int((counts > TUNED.kept_sds * sd).sum())
-    wanted = int(np.clip(wanted, min(k, len(counts)), TUNED.kept_factor * k))
+    wanted = int(np.clip(wanted, min(k, len(counts)), most * k))
     return np.argsort(-counts, kind="stable")[:wanted]
 
 

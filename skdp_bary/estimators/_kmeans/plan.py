@@ -20,6 +20,10 @@ class ClusterPlan:
         Rounds of Lloyd's algorithm in the subspace, and with all features.
     bits : int
         The grid has two to this power cells.
+    parts : tuple of float
+        Shares of the precision of the moments for mass, sum and spread.
+    kept, groups : int
+        Cells that are kept, and those after grouping, at most; relative to the clusters.
     """
 
     moments: float
@@ -31,6 +35,9 @@ class ClusterPlan:
     low_rounds: int
     ambient_rounds: int
     bits: int
+    parts: tuple
+    kept: int = TUNED.kept_factor
+    groups: int = TUNED.filled_factor
 
     @property
     def shares(self):
@@ -49,61 +56,107 @@ class ClusterPlan:
         return steps
 
 
-def make_plan(setting, shares, low_rounds, bits):
-    """Return a plan of these shares and bits.
+def make_plan(setting, recipe, parts, detail=0.0):
+    """Return a plan by its shares, rounds in the subspace and bits.
 
-    ``max_iter`` counts all rounds; the last two of them use all features. "auto" means `low_rounds`
-    beside those two.
+    ``max_iter`` counts all rounds; the last two of them use all features. "auto" means those of the
+    recipe beside these two.
+
+    Parameters
+    ----------
+    setting : KMeansSetting
+    recipe : tuple
+        Shares, rounds and bits.
+    parts : tuple of float
+        Of the precision of the moments.
+    detail : float, default=0.0
+        From 0 to 1: how far the grid may be finer, and more of its cells kept.
     """
-    rounds = setting.rounds(low_rounds + TUNED.ambient_rounds)
+    shares, low_rounds, bits = recipe
+    rounds = setting.rounds(round(low_rounds) + TUNED.ambient_rounds)
     ambient = min(TUNED.ambient_rounds, rounds)
-    return ClusterPlan(*shares, rounds - ambient, ambient, bits)
+    return ClusterPlan(
+        *shares,
+        rounds - ambient,
+        ambient,
+        round(bits + TUNED.detailed_bits * detail),
+        parts,
+        round(TUNED.kept_factor * TUNED.detailed_kept**detail),
+        round(TUNED.filled_factor * TUNED.detailed_filled**detail),
+    )
 
 
 def cluster_plan(setting, size=None):
     """Return the plan of a fit in more than three dimensions.
 
-    Without ``n_hint`` a noisy or public `size` picks one of a few plans; before it is known the
-    middle one is announced.
+    A plan follows the signal: persons a cluster times what the budget buys. Where there is so
+    little of it that no center would be worth its noise, the budget goes to the mean of all rows,
+    from which every center starts. Without ``n_hint`` a noisy or public `size` stands in for it;
+    before that is known a plan for some signal is announced.
     """
+    known = size if setting.n_hint is None else setting.n_hint
     if setting.delta == 0:
-        return make_plan(setting, *_pure_plan(setting))
-    if setting.n_features < TUNED.many_features:
-        return make_plan(setting, *TUNED.few_features)
-    return make_plan(setting, *_mixed_plan(setting, size))
+        return _pure_plan(setting, known)
+    return _gaussian_plan(setting, known)
 
 
-def _pure_plan(setting):
-    """Give the mean what it needs to be of use: every center starts from it.
+def _pure_plan(setting, known):
+    """Give the mean what it needs to be of use, and nearly all where centers would be noise.
 
     A coordinate of the sum has noise of standard deviation ``sqrt(2 d) radius`` over the part of
-    epsilon that the sum gets, and a mean has d coordinates.
+    epsilon that the sum gets, and a mean has d coordinates. `level` is that squared noise of a
+    center in one of the last two rounds, relative to the squared distances within a cluster.
     """
     shares, rounds, bits = TUNED.pure
-    mean = TUNED.wide_mean if setting.n_features > TUNED.wide_features else shares[0]
-    if setting.n_hint is not None:
-        parts = TUNED.laplace.moments  # of mass, sum and spread
-        spent = setting.n_hint * float(setting.epsilon) * parts[1] / sum(parts)
-        needed = math.sqrt(2.0 / TUNED.mean_error) * setting.n_features / spent
-        mean = float(np.clip(needed, mean, TUNED.most_mean))
-    rest = (1.0 - mean) / (1.0 - shares[0])
-    return (mean, *(rest * share for share in shares[1:])), rounds, bits
-
-
-def _mixed_plan(setting, size):
-    """Mix the plans for little and for much signal."""
-    w = _mixture(setting, size)
-    little, much = TUNED.little_signal, TUNED.much_signal
-    shares = tuple((1 - w) * a + w * b for a, b in zip(little[0], much[0], strict=True))
-    return shares, *(round((1 - w) * a + w * b) for a, b in zip(little[1:], much[1:], strict=True))
-
-
-def _mixture(setting, size):
-    """Return the part of the plan for much signal, by the number of rows a cluster."""
-    known = size if setting.n_hint is None else setting.n_hint
+    d, k, parts = setting.n_features, setting.n_clusters, TUNED.laplace.moments
+    mean = TUNED.wide_mean if d > TUNED.wide_features else shares[0]
     if known is None:
-        return TUNED.mixtures[1]
-    low, high = TUNED.signal
-    signal = known * setting.mu / setting.n_clusters
-    w = float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))
-    return w if setting.n_hint is not None else min(TUNED.mixtures, key=lambda m: abs(m - w))
+        return make_plan(setting, (_with_moments(shares, mean), rounds, bits), parts)
+    signal = known * float(setting.epsilon)
+    needed = math.sqrt(2.0 / TUNED.mean_error) * d * sum(parts) / (signal * parts[1])
+    mean = float(np.clip(needed, mean, TUNED.most_mean))
+    left = TUNED.pure_last_round * (1.0 - mean) * signal
+    level = d * (k * math.sqrt(2.0 * d) / left) ** 2
+    mean = min(mean * (1.0 + _ramp(level, TUNED.hopeless)), TUNED.most_mean)
+    if mean >= TUNED.mostly_mean:
+        other = min(parts[0], (6.0 * d**2) ** (-1 / 3))  # least total error for d coordinates
+        parts = (other, parts[1], other)
+    detail = _ramp(signal / (2.0 * k * math.sqrt(2.0 * d)), TUNED.pure_detail)
+    recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
+    return make_plan(setting, recipe, parts, detail)
+
+
+def _gaussian_plan(setting, known):
+    """Mix the plans for little and for much signal, and give the mean what it needs."""
+    few = setting.n_features < TUNED.many_features
+    little, much, where = TUNED.few_features if few else TUNED.more_features
+    parts = TUNED.gaussian.moments
+    if known is None:
+        return make_plan(setting, _mixed(little, much, TUNED.middle), parts)
+    signal = known * setting.mu
+    a_cluster = signal / setting.n_clusters
+    shares, rounds, bits = _mixed(little, much, _ramp(a_cluster, where))
+    needed = TUNED.gaussian_mean * setting.n_features / signal**2
+    mean = float(np.clip(needed, shares[0], TUNED.most_mean))
+    if mean > TUNED.costly_mean:
+        parts = TUNED.costly_parts
+    recipe = _with_moments(shares, mean), rounds, bits
+    return make_plan(setting, recipe, parts, _ramp(a_cluster, TUNED.detail))
+
+
+def _with_moments(shares, mean):
+    """Return shares of which the first is `mean`, and the others share the rest as before."""
+    rest = (1.0 - mean) / (1.0 - shares[0])
+    return (mean, *(rest * share for share in shares[1:]))
+
+
+def _mixed(little, much, w):
+    """Return a recipe between two."""
+    shares = tuple((1 - w) * a + w * b for a, b in zip(little[0], much[0], strict=True))
+    return shares, *((1 - w) * a + w * b for a, b in zip(little[1:], much[1:], strict=True))
+
+
+def _ramp(signal, ends):
+    """Return 0 below the first end, 1 above the second, and the logarithm's way between them."""
+    low, high = ends
+    return float(np.clip(math.log(signal / low) / math.log(high / low), 0.0, 1.0))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._denoise.shrinkage import read_means, shrink_rows
+from .._denoise.shrinkage import noise_left, read_means, shrink_rows
 from .._denoise.weighted_kmeans import nearest
 from .tuning import TUNED
 
@@ -131,7 +131,7 @@ def _split_points(centers, split, filled, spread, variances):
     return centers[split] + axis, centers[split] - axis
 
 
-def ambient_round(released, spread, basis):
+def ambient_round(released, spread, basis, unknown):
     """Return the state after a round of clipped means with all features.
 
     Parameters
@@ -143,9 +143,33 @@ def ambient_round(released, spread, basis):
         the part of the spread that they explain was estimated for all clusters together.
     basis : ndarray or None
         Directions in whose blocks steps are shrunk alike.
+    unknown : float
+        Part of the way from the mean of all rows that centers keep where no mass of a cluster
+        stands out of its noise.
     """
     means = read_means(released)
     steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
     after = np.maximum(spread - moved, TUNED.least_left_ambient * spread)
-    return LloydState(means.asked + steps, means.read.mass, after, 0.0 * means.noise, means.noise)
+    kept = _kept_way(means, steps, basis) if known.any() else unknown
+    centers = kept * (means.asked + steps)
+    return LloydState(centers, means.read.mass, after, 0.0 * means.noise, means.noise)
+
+
+def _kept_way(means, steps, basis):
+    """Return how much of their way from the mean of all rows, the origin, centers should keep.
+
+    With m the true mean of a cluster of mass N, the cost of centers ``kept * c`` is the sum of
+    ``N |kept * c - m|**2`` and what does not depend on them. Stein's identity estimates it without
+    m: the noise of the raw mean x enters ``<c, x>`` by its variance times the coordinates of noise
+    that c holds. Half a standard deviation is taken off, for the estimate is noisy itself.
+    """
+    known = means.known
+    centers, raw = means.asked + steps, means.asked + means.steps
+    mass, noise = means.weight[known], means.noise[known]
+    lengths = (centers[known] ** 2).sum(axis=1)
+    along = (centers[known] * raw[known]).sum(axis=1)
+    along -= noise * noise_left(steps[known], means.steps[known], basis)
+    doubt = TUNED.mean_doubt * np.sqrt(float(mass**2 @ (lengths * noise)))
+    kept = (float(mass @ along) - doubt) / max(float(mass @ lengths), 1e-300)
+    return float(np.clip(kept, 0.0, 1.0))

@@ -46,19 +46,40 @@ class KMeansTuning:
     fine_rounds: int = 2  # on all cells after that: detail against time
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
-    few_features: tuple = ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10)  # up to `many_features`
-    little_signal: tuple = ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10)  # most for the last rounds
-    much_signal: tuple = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12)  # most for the subspace
+    # two recipes, for little and for much signal, and the persons a cluster times mu between which
+    # they are mixed, for fewer than `many_features` and for more
+    few_features: tuple = (
+        ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10),
+        ((0.02, 0.12, 0.12, 0.14, 0.32, 0.28), 3, 12),
+        (100.0, 600.0),
+    )
+    more_features: tuple = (
+        ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10),  # most for the last rounds
+        ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12),  # most for the subspace
+        (40.0, 100.0),
+    )
+    many_features: int = 30
+    middle: float = 0.5  # the mixture that is announced where the signal is not known yet
     pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
-    many_features: int = 30  # from which the plans for little and for much signal are mixed
-    signal: tuple = (40.0, 100.0)  # rows a cluster times mu, where the mixture starts and ends
-    mixtures: tuple = (0.0, 0.5, 1.0)  # plans to pick from by a bought size
+    detail: tuple = (600.0, 2500.0)  # the same between which the grid gets finer
+    pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
+    detailed_bits: float = 3.0  # of the finest grid: detail against time
+    detailed_rounds: float = 3.0  # in the subspace, with Laplace noise
+    detailed_kept: float = 4.0  # times as many cells
+    detailed_filled: float = 8.0  # ... groups of them
     ambient_rounds: int = 2  # with all features: better radii against noisier rounds
     residual_share: float = 0.03  # of what these get: radii against means
     wide_features: int = 100  # from which the mean gets at least `wide_mean` of a pure budget
     wide_mean: float = 0.2  # a good origin against good centers
-    most_mean: float = 0.9  # ... at most, where noise would drown the mean
+    most_mean: float = 0.96  # ... at most, where noise would drown the mean
     mean_error: float = 0.025  # wanted of the mean, relative to the squared radius of the domain
+    gaussian_mean: float = 1.25 / 0.015  # ... Gaussian: share times (n mu)**2 over the features
+    costly_mean: float = 0.1  # share from which the mean's sum gets most of it
+    costly_parts: tuple = (0.15, 1.0, 0.2)
+    pure_last_round: float = 0.22 / 1.25  # of what moments leave: what a last round's sums get
+    hopeless: tuple = (1.0, 4.0)  # noise levels of centers between which the mean gets more
+    mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
+    mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
     detected: float = 1.05  # times the edge of the noise, from which an axis counts
@@ -68,6 +89,7 @@ class KMeansTuning:
     most_bits: int = 5  # of one axis of the grid: leave some for the others
     kept_sds: float = 3.0  # from which a cell stands out: small clusters against noise
     kept_factor: int = 8  # cells kept at most, relative to the clusters: detail against time
+    filled_factor: int = 2  # ... after grouping: detail against noise
     fill_reach: float = 1.5  # clipping radius about cells over the spread of all rows, at most
     fill_radius: float = 2.0  # ... over the spread within a cell: clipped rows against noise
     first_radius: float = 2.0  # of a cluster over its spread, in the first round

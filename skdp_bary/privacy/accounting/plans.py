@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from .._checks import check_delta, check_epsilon, exact, float_below
 from .._neighbors import check_neighbors
-from ..noise.mechanisms import RoundedGaussian
+from ..noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from .calibration import gaussian_delta, gaussian_mu
 from .curves import gaussian_renyi, pure_renyi
 from .races import RATE_OF_MU, RaceChoice, race_mu
@@ -123,20 +123,38 @@ def divided_anew(plan, n_done, shares):
     """Return the plan in which the steps after the first `n_done` share otherwise what they cost.
 
     Gaussian steps may be chosen by earlier releases as long as the sum of all ``mu**2`` stays below
-    one fixed before (adaptive composition), so what was charged for `plan` pays for the new one.
+    one fixed before, and pure steps as long as the sum of their epsilons does (adaptive
+    composition), so what was charged for `plan` pays for the new one.
 
     Parameters
     ----------
     plan : Plan
-        All of its later steps are Gaussian.
+        All of its later steps are Gaussian, or all are pure.
     n_done : int
         Steps that stay as they are.
     shares : dict
-        Names of the later steps, in order, and their fractions of ``mu**2``.
+        Names of the later steps, in order, and their fractions of ``mu**2``, or of epsilon.
     """
     done, later = plan.steps[:n_done], plan.steps[n_done:]
-    if not all(map(_is_gaussian, later)):
-        raise ValueError("Only Gaussian steps can be divided anew.")
+    if all(isinstance(step.mechanism, DiscreteLaplace) for step in later):
+        new = _pure_divided(later, shares)
+    elif all(map(_is_gaussian, later)):
+        new = _gaussian_divided(later, shares)
+    else:
+        raise ValueError("Only steps with Gaussian noise, or all with Laplace, are divided anew.")
+    return replace(plan, steps=(*done, *new))
+
+
+def _pure_divided(later, shares):
+    """Return steps whose epsilons add up to at most those of other steps."""
+    budget = sum((exact(step.mechanism.epsilon) for step in later), Fraction(0))
+    total = sum(exact(share) for share in shares.values())
+    amounts = {name: float_below(budget * exact(s) / total) for name, s in shares.items()}
+    return [Step(name, DiscreteLaplace(amount)) for name, amount in amounts.items()]
+
+
+def _gaussian_divided(later, shares):
+    """Return steps whose squared mus add up to at most those of other steps."""
     square = sum(Fraction(step.mechanism.mu) ** 2 for step in later)
     total = sum(exact(share) for share in shares.values())
     shrink = 1 - Fraction(1, 2**40)  # room for the rounding of the roots
@@ -146,7 +164,7 @@ def divided_anew(plan, n_done, shares):
     ]
     if sum(Fraction(step.mechanism.mu) ** 2 for step in new) > square:
         raise ArithmeticError("The new steps would cost more than those they replace.")
-    return replace(plan, steps=(*done, *new))
+    return new
 
 
 def race_plan(relation, epsilon, delta, shares, race):

@@ -299,7 +299,17 @@ def test_steps_divided_anew_cost_no_more(old, new, n_done):
     assert cost <= paid and cost > paid * (1 - Fraction(1, 10**9))
 
 
-def test_pure_steps_are_not_divided_anew():
-    plan = Plan("add_remove", 1.0, 0.0, (Step("a", DiscreteLaplace(1.0)),))
-    with pytest.raises(ValueError, match="Gaussian"):
-        divided_anew(plan, 0, {"b": 1.0})
+@given(shares, shares, st.integers(0, 3))
+def test_pure_steps_divided_anew_cost_no_more(old, new, n_done):
+    steps = [Step(name, DiscreteLaplace(e)) for name, e in split_epsilon(1.0, old).items()]
+    plan = Plan("add_remove", 1.0, 0.0, tuple(steps))
+    n_done = min(n_done, len(steps) - 1)
+    again = divided_anew(plan, n_done, {f"new {name}": share for name, share in new.items()})
+    assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
+    assert plan.pure_epsilon * (1 - Fraction(1, 10**9)) < again.pure_epsilon <= plan.pure_epsilon
+
+
+def test_steps_of_two_kinds_are_not_divided_anew():
+    steps = (Step("a", DiscreteLaplace(0.5)), Step("b", RoundedGaussian(0.01)))
+    with pytest.raises(ValueError, match="divided anew"):
+        divided_anew(Plan("add_remove", 1.0, 1e-6, steps), 0, {"b": 1.0})

@@ -11,13 +11,14 @@ import numpy as np
 from scipy import fft
 from scipy.special import gammaln
 
+from .terms import HOPELESS, Terms, read_windows
+
 _CHUNK = 2**16  # numbers transformed together: few calls, yet they stay in the cache
 _EXACT_UNITS = 64  # below this the weights W come from their recurrence
-_FAR = 5.0  # standard deviations from the bulk of a convolution: its tail is still above rounding
+_FAR = 3.0  # standard deviations from a bulk: there even a skewed tail is above rounding
 _LOST = 15.0  # log of how much larger than their result the numbers transformed may be
-_ROUNDING = 1e-14  # of a transform, relative to its largest number
-_NOTHING = 1e4  # finite, so that a window in which all is rounding still has a shape
 _MAX_TILT_STEPS = 100
+_MAX_TARGETS = 40  # of one convolution: masses about which its factors are tilted
 
 
 def log_polya_weights(units, a):
@@ -122,20 +123,23 @@ class Split:
             for start in range(0, len(rows), n):
                 yield rows[start : start + n], int(length)
 
-    def convolve(self, targets):
+    def convolve(self, targets, own):
         """Log likelihood of what is below each chosen cell, on the grids of the parents.
 
-        `targets` is about where the masses of the parents will be, in units: there it is exact.
+        `targets` is about where the masses of the parents will be, in units. Where what is below
+        leaves wide room, a convolution is taken again with its factors tilted to other masses.
+        `own` is the log likelihood of the parents' own measurements.
         """
         targets = np.rint(targets[self.chosen]).astype(np.int64) - self.base
         gaps = targets - self.means[:, self.blocks].sum(axis=2)
         far = np.abs(gaps) > 1 + _FAR * np.sqrt(self.variances[:, self.blocks].sum(axis=2))
         message = np.zeros(len(self.parents.units))
+        self.terms = np.full((len(self.parent_log), len(message)), -np.inf)
         for rows, length in self.batches:
             part, rank = np.nonzero(far[:, rows])
             target = np.where(np.arange(length) == targets[rows[rank], None], 0.0, -np.inf)
             theta, numbers, scales = self._tilt_children(rows, part, rank, target)
-            product = _multiply(fft.rfft(numbers, n=length, axis=-1))
+            product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=2)
             cells = self.chosen[rows]
             sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
             places = _ranges(self.parents.starts[cells], sizes)
@@ -144,8 +148,36 @@ class Split:
             if theta.any():
                 log -= np.repeat(theta, sizes, axis=1) * _ranges(first, sizes)
             read = _ranges(np.arange(len(rows)) * length + first, sizes)
-            message[places] = _mix(log, fft.irfft(product, n=length, axis=-1), read, sizes)
+            terms = Terms(log, *read_windows(fft.irfft(product, n=length, axis=-1), read, sizes))
+            self._follow(rows, length, terms, own[places])
+            message[places], self.terms[:, places] = terms.mix()
         return message
+
+    def _follow(self, rows, length, terms, own):
+        """Take the convolutions of some cells again for masses at which rounding hides them.
+
+        A convolution is known to about 1e-14 of its largest number, which is about seven of its
+        standard deviations. One of even shares is narrow, while the mass of the parent may be
+        anywhere; without this a wide parent is cut to what one tilt sees, its children are not,
+        and their means do not add up.
+        """
+        cells = self.chosen[rows]
+        sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
+        starts = np.cumsum(sizes) - sizes
+        for _ in range(_MAX_TARGETS):
+            part, rank, target = terms.hidden(own, starts, sizes)
+            if not part.size:
+                break
+            target += first[rank] - starts[rank]
+            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target, length)
+            product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=1)
+            n = sizes[rank]
+            read = _ranges(np.arange(len(rank)) * length + first[rank], n)
+            numbers, floor = read_windows(fft.irfft(product, n=length, axis=-1)[None], read, n)
+            places = np.repeat(part, n), _ranges(self.parents.starts[cells[rank]], n)
+            log = self.parent_log[places] + np.repeat(scales.sum(axis=1), n)
+            log -= np.repeat(theta, n) * _ranges(first[rank], n)
+            terms.take_better((places[0], _ranges(starts[rank], n)), log, numbers[0], floor[0])
 
     def correlate(self, above, log_sums):
         """Log of what the rest of the tree says about each child, on the grids of the children.
@@ -153,34 +185,98 @@ class Split:
         `above` is the log of what is known of the parents except from below, `log_sums` that of
         its total together with what is known from below.
         """
+        joint = _append(self.terms + above - self.parents.spread(log_sums), -np.inf)
         above = self.parent_log + above
         numbers, scales = self.parents.normalize(above)
         lost = (scales - log_sums)[:, self.chosen] + self.scales[:, self.blocks].sum(axis=2)
         above, numbers = _append(above, -np.inf), _append(numbers, 0.0)
         message = np.empty(len(self.children.units))
         for rows, length in self.batches:
-            cells, blocks = self.chosen[rows], self.blocks[rows].ravel()
+            cells, blocks = self.chosen[rows], self.blocks[rows]
             part, rank = np.nonzero(lost[:, rows] > _LOST)
             index = self.parents.windows(cells, length, self.parents.lo[cells] - self.base[rows])
-            known, outer = numbers.take(index, axis=1), scales[:, cells]
-            far = above[part[:, None], index[rank]]
-            theta, siblings, inner = self._tilt_children(rows, part, rank, far)
-            if part.size:
-                known[part, rank], outer[part, rank] = _tilt(far, -theta[part, rank])
-            spectra = _leave_one_out(
-                fft.rfft(siblings, n=length, axis=-1), np.conj(fft.rfft(known, axis=-1))
-            )
-            inner = inner.sum(axis=2, keepdims=True) - inner + outer[..., None]
-            sizes = self.children.sizes[blocks]
-            places = _ranges(self.children.starts[blocks], sizes)
-            log = self.child_log.take(places, axis=1)
+            known = numbers.take(index, axis=1)
+            known[part, rank] = 0.0
+            window = self.children.windows(blocks, int(self.children.sizes[blocks].max()))
+            siblings, inner = self.numbers.take(window, axis=1), self.scales[:, blocks]
+            correlated = _correlate(siblings, known, length)
+            inner = inner.sum(axis=2, keepdims=True) - inner + scales[:, cells, None]
+            sizes = self.children.sizes[blocks].ravel()
+            log = self.child_log.take(_ranges(self.children.starts[blocks].ravel(), sizes), axis=1)
             log += np.repeat(inner.reshape(len(log), -1), sizes, axis=1)
-            back = _ranges(np.zeros_like(sizes), sizes)  # conjugated: read from behind
-            if theta.any():
-                log += np.repeat(np.repeat(theta, sizes.size // len(rows), 1), sizes, 1) * back
-            read = np.repeat(np.arange(sizes.size) * length, sizes) + (length - back) % length
-            message[places] = _mix(log, fft.irfft(spectra, n=length, axis=-1), read, sizes)
+            read = np.repeat(np.arange(sizes.size) * length, sizes) + _backward(sizes, length)
+            terms = Terms(log, *read_windows(correlated, read, sizes))
+            if part.size:
+                index = index[rank]
+                opposite = above[part[:, None], index], joint[part[:, None], index]
+                self._correlate_apart(rows, part, rank, opposite, terms)
+            places = _ranges(self.children.starts[blocks].ravel(), sizes)
+            message[places] = terms.mix()[0]
         return message
+
+    def _correlate_apart(self, rows, part, rank, opposite, terms):
+        """Add what parents say of whom bulk and children are far apart, mass by mass.
+
+        Parameters
+        ----------
+        rows, part, rank
+            A batch, and which parts of the prior and places in it are meant.
+        opposite : ndarray, ndarray
+            For each of them what is known from above at every place, and how likely that mass is.
+        terms : Terms
+            On the windows of the children of the batch.
+
+        Notes
+        -----
+        The factors are tilted to the likeliest mass, which serves the masses about it, and then
+        to the likeliest of the others: one tilt need not fit what is known from above, which may
+        lie in several places and fall faster than any tilt there is.
+        """
+        known, joint = opposite
+        length = known.shape[1]
+        is_open = joint > -HOPELESS
+        starts = self._local_starts(rows)
+        for _ in range(_MAX_TARGETS):
+            left = is_open.any(axis=1)
+            part, rank, known = part[left], rank[left], known[left]
+            joint, is_open = joint[left], is_open[left]
+            if not part.size:
+                break
+            target = np.where(is_open, joint, -np.inf).argmax(axis=1)
+            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target, length)
+            here = is_open & _near(numbers, target, length)
+            outside, outer = _tilt(np.where(here, known, -np.inf), -theta)
+            correlated = _correlate(numbers[None], outside[None], length)
+            cells = self.blocks[rows[rank]]
+            sizes = self.children.sizes[cells].ravel()
+            back = _ranges(np.zeros_like(sizes), sizes)
+            read = np.repeat(np.arange(sizes.size) * length, sizes) + _backward(sizes, length)
+            inner = (scales.sum(axis=1, keepdims=True) - scales + outer[:, None]).ravel()
+            places = np.repeat(part, cells.shape[1])
+            places = np.repeat(places, sizes), _ranges(starts[rank].ravel(), sizes)
+            log = self.child_log[
+                places[0], _ranges(self.children.starts[cells].ravel(), sizes)
+            ] + np.repeat(inner, sizes)
+            log += np.repeat(np.repeat(theta, cells.shape[1]), sizes) * back
+            numbers, floor = read_windows(correlated, read, sizes)
+            terms.add(places, log, numbers[0], floor[0])
+            is_open &= ~here
+
+    def _local_starts(self, rows):
+        """Where the windows of the children of a batch start, the windows standing in a row."""
+        sizes = self.children.sizes[self.blocks[rows]]
+        return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
+
+    def _tilt_to(self, part, cells, target, length):
+        """Factors of children tilted so that their sum is about `target`, one for each of `part`.
+
+        Returns theta, the numbers (axes: as `part`, child, place) and the logs of their scales.
+        """
+        index = self.children.windows(cells, int(self.children.sizes[cells].max()))
+        logs = self.factors[part[:, None, None], index]
+        there = np.where(np.arange(length) == target[:, None], 0.0, -np.inf)
+        theta = _balance_tilts(logs, there)
+        return theta, *_tilt(logs, theta)
 
     def _tilt_children(self, rows, part, rank, opposite):
         """Factors of the children of some chosen cells, those that are far from `opposite` tilted.
@@ -242,39 +338,28 @@ def _moments(numbers):
     return mean, np.maximum(numbers @ place**2 / total - mean**2, 0.0)
 
 
-def _mix(log, transformed, read, sizes):
-    """Log of the sum over the parts of the prior of exp(log) times what was transformed.
+def _correlate(siblings, known, length):
+    """Transform of `known` against all siblings of each child; axis 2 are the children."""
+    return fft.irfft(
+        _leave_one_out(
+            fft.rfft(siblings, n=length, axis=-1), np.conj(fft.rfft(known, n=length, axis=-1))
+        ),
+        n=length,
+        axis=-1,
+    )
 
-    Parameters
-    ----------
-    log : ndarray of shape (n_parts, n_places)
-        Is overwritten.
-    transformed : ndarray
-        First axis the parts, last one the places of one transform.
-    read : ndarray of int
-        Which of all places of a part belong to `log`.
-    sizes : ndarray of int
-        Numbers of places of the single transforms that are read.
 
-    Notes
-    -----
-    What may be rounding counts as nothing; where all parts may be, as a number next to nothing.
-    """
-    floor = _ROUNDING * transformed.max(axis=-1).reshape(len(log), -1)
-    numbers = transformed.reshape(len(log), -1).take(read, axis=1)
-    floor = np.repeat(floor, sizes, axis=1)
-    numbers *= numbers > floor
-    largest = log.max(axis=0)
-    log -= largest
-    total = (np.exp(log) * numbers).sum(axis=0)
-    nothing = np.flatnonzero(total <= np.finfo(float).tiny)
-    total[nothing] = 1.0
-    mixed = largest + np.log(total)
-    if nothing.size:
-        numbers, floor = numbers[:, nothing], floor[:, nothing]
-        log = log[:, nothing] + np.log(np.maximum(numbers, floor)) - _NOTHING * (numbers <= 0)
-        mixed[nothing] = largest[nothing] + np.logaddexp.reduce(log, axis=0)
-    return mixed
+def _backward(sizes, length):
+    """Places of the windows in correlations of this length, which stand conjugated: from behind."""
+    return (length - _ranges(np.zeros_like(sizes), sizes)) % length
+
+
+def _near(numbers, target, length):
+    """Places that the sum of some children reaches well; axis 1 are the children."""
+    means, variances = _moments(numbers)
+    gap = np.abs(np.arange(length) - means.sum(axis=1)[:, None])
+    near = gap <= _FAR * np.sqrt(variances.sum(axis=1))[:, None]
+    return near | (np.arange(length) == target[:, None])
 
 
 def _round_lengths(lengths):
@@ -283,12 +368,12 @@ def _round_lengths(lengths):
     return -(-lengths // step) * step
 
 
-def _multiply(spectra):
-    """Product over all children (axis 2)."""
-    product = spectra[:, :, 0]
-    for child in range(1, spectra.shape[2]):
-        product = product * spectra[:, :, child]
-    return product
+def _multiply(spectra, axis):
+    """Product over all children."""
+    first, *others = np.moveaxis(spectra, axis, 0)
+    for other in others:
+        first = first * other
+    return first
 
 
 def _leave_one_out(spectra, outer):
@@ -297,8 +382,8 @@ def _leave_one_out(spectra, outer):
     if n == 1:
         return outer[:, :, None]
     first, second = spectra[:, :, : n // 2], spectra[:, :, n // 2 :]
-    without_first = _leave_one_out(first, outer * _multiply(second))
-    without_second = _leave_one_out(second, outer * _multiply(first))
+    without_first = _leave_one_out(first, outer * _multiply(second, axis=2))
+    without_second = _leave_one_out(second, outer * _multiply(first, axis=2))
     return np.concatenate([without_first, without_second], axis=2)
 
 

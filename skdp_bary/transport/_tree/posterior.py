@@ -300,7 +300,7 @@ def _propagate(tree, rounds, grids, centers, step, prior):
     for k in reversed(range(tree.depth)):
         chosen, b = np.flatnonzero(tree.chosen[k]), tree.branching[k]
         splits[k] = Split(chosen, b, grids[k], grids[k + 1], prior, below[k + 1])
-        below[k] = own[k] + splits[k].convolve(centers[k] / step)
+        below[k] = own[k] + splits[k].convolve(centers[k] / step, own[k])
     above, probabilities = np.zeros(len(grids[0].units)), []
     for k, grid in enumerate(grids):
         p, log_sums = grid.normalize(above + below[k])

@@ -417,3 +417,41 @@ def test_bad_probabilities_are_refused(q):
         posterior.quantile(q)
     with pytest.raises(ValueError, match="`coverage` must be"):
         posterior.interval(q)
+
+
+class TestWideParents:
+    """A parent of whom little is known, between a certain total and uncertain children."""
+
+    PRIOR = ((0.4, 0.08), (0.3, 1.0), (0.3, 100.0))
+
+    def measured(self, branching, total, rates):
+        tree = Tree.complete(2, branching=branching)
+        values = [np.full(n, total / n) for n in tree.sizes]
+        values[2][::3] *= 0.3
+        return tree, [(values, [np.full(n, r) for n, r in zip(tree.sizes, rates, strict=True)])]
+
+    def test_means_are_those_of_sums_in_logs(self):
+        tree, rounds = self.measured(2, 200.0, (2.0, 0.0, 0.05))
+        posterior = infer_masses(tree, rounds, step=1.0, prior=self.PRIOR)
+        units = np.arange(260)
+        left, right = np.meshgrid(units, units, indexing="ij")
+        split = log_split(np.stack([left, right], axis=-1), self.PRIOR)
+        likelihood = [-0.05 * np.abs(units - v) for v in rounds[0][0][2]]
+        below = []
+        for a, b in (likelihood[:2], likelihood[2:]):
+            terms = split + a[:, None] + b
+            by_sum = [np.flipud(terms).diagonal(k) for k in range(-259, 1)]
+            below.append(np.array([np.logaddexp.reduce(diagonal) for diagonal in by_sum]))
+        log = split + below[0][:, None] + below[1] - 2.0 * np.abs(left + right - 200.0)
+        p = np.exp(log - log.max())
+        expected = [(p * side).sum() / p.sum() for side in (left, right)]
+        np.testing.assert_allclose(posterior.mean[1], expected, rtol=1e-6)
+        sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
+        np.testing.assert_allclose(sums, expected, rtol=1e-6)
+
+    @pytest.mark.parametrize("branching", [2, 4])
+    def test_means_of_children_add_up(self, branching):
+        tree, rounds = self.measured(branching, 800.0, (0.5, 0.0, 0.02))
+        posterior = infer_masses(tree, rounds, step=1.0, prior=self.PRIOR)
+        sums = posterior.mean[2].reshape(-1, branching).sum(axis=1)
+        np.testing.assert_allclose(sums, posterior.mean[1], atol=0.01)

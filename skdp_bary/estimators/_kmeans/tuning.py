@@ -46,22 +46,21 @@ class KMeansTuning:
     fine_rounds: int = 2  # on all cells after that: detail against time
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
-    # two recipes, for little and for much signal, and the persons a cluster times mu between which
-    # they are mixed, for fewer than `many_features` and for more
-    few_features: tuple = (
+    # more than three features: shares of the steps, rounds in the subspace, bits of the grid
+    few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both
         ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10),
         ((0.02, 0.12, 0.12, 0.14, 0.32, 0.28), 3, 12),
         (100.0, 600.0),
     )
-    more_features: tuple = (
-        ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10),  # most for the last rounds
-        ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12),  # most for the subspace
+    more_features: tuple = (  # the same from `many_features` on
+        ((0.02, 0.14, 0.12, 0.12, 0.15, 0.45), 1, 10),
+        ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 12),
         (40.0, 100.0),
     )
-    many_features: int = 30
+    many_features: int = 30  # the axes cost more, and tell more
     middle: float = 0.5  # the mixture that is announced where the signal is not known yet
     pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
-    detail: tuple = (600.0, 2500.0)  # the same between which the grid gets finer
+    detail: tuple = (600.0, 2500.0)  # persons a cluster times mu: where the grid gets finer
     pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
     detailed_bits: float = 3.0  # of the finest grid: detail against time
     detailed_rounds: float = 3.0  # in the subspace, with Laplace noise

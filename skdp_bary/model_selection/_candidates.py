@@ -39,7 +39,7 @@ class Candidates:
     """
 
     def __init__(self, search):
-        self.parts = search_parts(search.estimator)
+        self.parts = search_parts(search.estimator, search.scoring)
         self.grid = list(ParameterGrid(search.param_grid))
         varied = {name for params in self.grid for name in self.parts.own_params(params)}
         if varied & _SET_HERE:
@@ -49,7 +49,7 @@ class Candidates:
         mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
         law = make_trials(search.trials, mean)
         self.trial = make_trial(law, search.epsilon, search.delta, search.score_share)
-        self._kind = score_of(self.parts.private)
+        self._kind = score_of(self.parts.private, search.scoring)
         self.payer = clone(self.parts.private).set_params(
             epsilon=search.epsilon, delta=search.delta, accountant=search.accountant
         )

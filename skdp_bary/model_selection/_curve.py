@@ -14,8 +14,9 @@ from sklearn.metrics import check_scoring
 
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_epsilon, check_integer
+from ..summaries.rows.persons import encode_labels
 from ..transport import DiscreteMeasure
-from ._scores import released_measure, sliced_distance
+from ._scores import AccuracyScore, learned, released_measure, sliced_distance
 
 _NOT_PRIVATE = (
     "A privacy-utility curve scores on the rows themselves. It is not private, and neither is "
@@ -77,7 +78,8 @@ def privacy_utility_curve(
     scorer : str, callable or None, default=None
         As in scikit-learn: ``scorer(fitted, X, y)``, larger is better. None takes the estimator's
         ``score``; of generators, which have none, minus the sliced Wasserstein distance of the
-        rows to rows that are drawn.
+        rows to rows that are drawn. "accuracy" scores generators with labels by the share of rows
+        that a linear classifier is right about that was trained on drawn rows.
     n_repeats : int, default=5
         Number of fits at each epsilon.
     groups : array-like of shape (n_rows,), optional
@@ -109,6 +111,8 @@ def privacy_utility_curve(
         raise ValueError("epsilons must name at least one epsilon, got none.")
     if scorer is None and not hasattr(estimator, "score"):
         scorer = _distance_score
+    elif scorer == "accuracy" and y is not None and AccuracyScore.judges(estimator):
+        scorer = _taught_score
     else:
         scorer = check_scoring(estimator, scoring=scorer)
     warnings.warn(_NOT_PRIVATE, PrivacyWarning, stacklevel=2)
@@ -124,6 +128,13 @@ def privacy_utility_curve(
             if callback is not None:
                 callback(i * n_repeats + repeat + 1, scores.size)
     return PrivacyUtilityCurve(np.array(epsilons), scores)
+
+
+def _taught_score(fitted, X, y):
+    """Return the share of rows whose class drawn rows teach."""
+    X = np.asarray(X, dtype=np.float64)
+    classifier = learned(fitted, fitted.domain_, fitted.classes_)
+    return float(np.mean(classifier.codes(X) == encode_labels(y, fitted.classes_, len(X))))
 
 
 def _distance_score(fitted, X, y=None):

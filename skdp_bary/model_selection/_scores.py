@@ -4,17 +4,24 @@ A trial is one private release: the fit and what its score asks for compose, and
 number of trials covers both.
 """
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from ..estimators import PrivateMeasure
 from ..geometry._bounds import check_domain
 from ..privacy.accounting.plans import Step
 from ..summaries.asking.desk import Desk, PaidSteps
 from ..summaries.asking.release import require_noise
+from ..summaries.networks.hits import HitCount, LinearClassifier
+from ..summaries.rows.persons import encode_labels
 from ..transport import DiscreteMeasure, univariate_cost
 
 _MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
 _DRAWN = 256  # points of a distribution that can only be drawn from
+_TAUGHT, _ROUNDS = 2000, 50  # drawn rows that train a classifier, and the steps of its training
 _ANGLES, _DIRECTIONS = 16, 64  # public, in the plane and above
 
 
@@ -52,9 +59,7 @@ class NearestScore:
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
         units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
         query = trial.score_query(points, domain, units)
-        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
-        released = Desk(rows, paid, noise, charge=None).ask("score", query)
-        return -float(released.values[0][0]) * query.unit
+        return -_asked(query, fitted, trial, noise, rows) * query.unit
 
 
 class TransportScore:
@@ -108,9 +113,89 @@ class TransportScore:
         )
 
 
-def score_of(estimator):
+class AccuracyScore:
+    """The noisy number of rows whose class is told by a classifier that was trained on drawn rows.
+
+    The classifier is post-processing of what the trial released. That drawn rows train it, and all
+    private rows test it, is no test on rows that were trained on: what was released depends on no
+    row by more than its epsilon.
+    """
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator draws rows with labels."""
+        return hasattr(estimator, "sample") and "classes" in estimator.get_params(deep=False)
+
+    def stderr(self, payer, trial, domain):
+        """Return the standard deviation of the noise of a score, a public number."""
+        return trial.noise_of(HitCount(_undecided(domain, 2)), payer._relation())
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        stderr = self.stderr(payer, trial, check_domain(payer.bounds, n_features))
+        return (
+            "A score is the number of rows that a linear classifier, trained on drawn rows, is "
+            f"right about. Its noise has standard deviation {stderr:.3g}: candidates are told "
+            f"apart where n rows differ by more than {stderr:.3g} / n in the share of right answers"
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        if rows.classes is None or len(rows.classes) < 2:
+            raise ValueError(
+                'scoring="accuracy" needs an estimator with two classes at least, and y.'
+            )
+        domain = check_domain(payer.bounds, rows.n_features, rows.names)
+        query = HitCount(_undecided(domain, len(rows.classes)), self._units(payer, rows))
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
+        query = HitCount(learned(fitted, domain, rows.classes), self._units(fitted, rows))
+        return _asked(query, fitted, trial, noise, rows) / query.units
+
+    def _units(self, payer, rows):
+        return rows.units_for(payer.n_hint or _MANY_PERSONS)
+
+
+def score_of(estimator, scoring=None):
     """Return how trials of an estimator are scored, or None where no private score is known."""
-    return next((kind() for kind in (NearestScore, TransportScore) if kind.judges(estimator)), None)
+    kinds = (NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
+    return next((kind() for kind in kinds if kind.judges(estimator)), None)
+
+
+def learned(fitted, domain, classes):
+    """Return a linear classifier that was trained on rows drawn from a fitted estimator."""
+    X, labels = fitted.sample(_TAUGHT, random_state=0)
+    codes = encode_labels(labels, classes, len(X))
+    present = np.unique(codes)
+    spread = X.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    slopes, offsets = np.zeros((len(classes), X.shape[1])), np.full(len(classes), -np.inf)
+    offsets[present] = 0.0
+    if len(present) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LogisticRegression(max_iter=_ROUNDS).fit((X - X.mean(axis=0)) / scale, codes)
+        several = len(present) > 2
+        slopes[present] = (model.coef_ if several else [-model.coef_[0], model.coef_[0]]) / scale
+        offsets[present] = model.intercept_ if several else [-1, 1] * model.intercept_
+        offsets -= slopes @ X.mean(axis=0)
+    # a class that was never drawn is never told: its score is below all others in the domain
+    reach = np.linalg.norm(slopes, axis=1).max() * domain.radius
+    floor = (offsets + slopes @ domain.center)[present].min() - 2.0 * reach - 1.0
+    return LinearClassifier(domain, slopes, np.where(np.isinf(offsets), floor, offsets))
+
+
+def _undecided(domain, n_classes):
+    return LinearClassifier(domain, np.zeros((n_classes, domain.n_features)), np.zeros(n_classes))
+
+
+def _asked(query, fitted, trial, noise, rows):
+    """Return the answer to the question that scores a trial, with its noise."""
+    paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
+    return float(Desk(rows, paid, noise, charge=None).ask("score", query).values[0][0])
 
 
 def released_measure(fitted):

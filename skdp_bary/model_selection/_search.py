@@ -75,6 +75,10 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
     score_share : float, default=0.1
         Share of a trial's budget that pays for its score.
 
+    scoring : {"accuracy"} or None, default=None
+        "accuracy" scores generators with labels by the rows whose class is told by a linear
+        classifier that was trained on drawn rows. None takes distances, see ``best_score_``.
+
     epsilon, delta : float, default=1.0, 0.0
         What the whole search costs.
 
@@ -98,10 +102,11 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         of them, each distance clipped to twice the radius of the domain. The noise may make it
         positive. More points always score better, so do not search over their number: a fit
         warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
-        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial buys.
+        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial buys. With
+        ``scoring="accuracy"``: the number of rows that are told right.
     best_score_stderr_ : float or None
-        Standard deviation of the noise of every score of points; public. Candidates whose scores
-        are closer than this are chosen among by chance. None for distances.
+        Standard deviation of the noise of every score of points, or of right answers; public.
+        Candidates whose scores are closer than this are chosen among by chance. None for distances.
     privacy_ : SelectionPlan
         What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
         number of `trials`, and as ``steps`` what one trial spends.
@@ -117,8 +122,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         trials.
     Sensitivity
         That of the estimator; a person moves the sum of clipped losses by at most the largest
-        loss. Where trials are scored by a distance, that of the PrivateMeasure that is bought; the
-        distance between the two releases is post-processing.
+        loss, and the number of right answers by at most 1, whoever replaces whom. Where trials are
+        scored by a distance, that of the PrivateMeasure that is bought; the distance between the
+        two releases is post-processing.
     Budget
         All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the
         choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
@@ -159,6 +165,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         "trials": Option(("logarithmic", "geometric", "poisson")),
         "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
         "score_share": Number(1e-6, 1.0 - 1e-6),
+        "scoring": Option(("accuracy",)) | None,
     } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
 
     def __init__(
@@ -169,6 +176,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",
         mean_trials: float | None = None,
         score_share: float = 0.1,
+        scoring: Literal["accuracy"] | None = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
         accountant: SharedBudget | None = None,
@@ -179,6 +187,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         self.trials = trials
         self.mean_trials = mean_trials
         self.score_share = score_share
+        self.scoring = scoring
         self.epsilon = epsilon
         self.delta = delta
         self.accountant = accountant

@@ -65,10 +65,10 @@ class SearchParts:
         return Pipeline([*public.steps, (self.name, fitted)])
 
 
-def search_parts(estimator):
+def search_parts(estimator, scoring=None):
     """Split what a search was given, or raise when it cannot be searched privately."""
     if not isinstance(estimator, Pipeline):
-        return SearchParts(_check_private(estimator))
+        return SearchParts(_check_private(estimator, scoring))
     public = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
     steps = [] if public is None else walk_steps("", public)
     for path, step, form in steps:
@@ -80,10 +80,10 @@ def search_parts(estimator):
                 f"{fault.mend or 'see check_private'}."
             )
     name, last = estimator.steps[-1]
-    return SearchParts(_check_private(last), name, public)
+    return SearchParts(_check_private(last, scoring), name, public)
 
 
-def _check_private(estimator):
+def _check_private(estimator, scoring):
     if not isinstance(estimator, BasePrivateEstimator):
         raise TypeError(
             "estimator must be one of this package, or a pipeline that ends in one, got "
@@ -95,6 +95,8 @@ def _check_private(estimator):
             "transform) or by a distribution (have sample or to_measure), so that trials can be "
             f"scored, got {estimator!r}."
         )
+    if score_of(estimator, scoring) is None:
+        raise TypeError(f"scoring={scoring!r} needs a PrivateGenerator, got {estimator!r}.")
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")
     if estimator.bounds is None:

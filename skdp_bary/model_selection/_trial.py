@@ -51,8 +51,12 @@ class Trial:
     def score_stderr(self, relation, domain):
         """Return the standard deviation of the noise of a score, a public number."""
         query = self.score_query(domain.center[None], domain)
+        return self.noise_of(query, relation) * query.unit
+
+    def noise_of(self, query, relation):
+        """Return the standard deviation of the noise of a question of one number."""
         (scale,) = self.score_mechanism.scales(query.sensitivity(relation), query.weights())
-        return self.score_mechanism.standard_deviation(scale) * query.unit
+        return self.score_mechanism.standard_deviation(scale)
 
     def check(self, plan, params):
         """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""

@@ -28,6 +28,7 @@ from ..summaries.networks.head_gradients import (
     HeadPoint,
     PredictedClasses,
 )
+from ..summaries.networks.hits import HitCount, LinearClassifier
 from ..summaries.networks.row_features import FeaturesOf, RowFeatures
 from ..summaries.slices.collisions import CohortGap, PairLaw, PairSpreads
 from ..summaries.slices.cost import ProjectedCost
@@ -354,6 +355,8 @@ def _head_worlds():
     point = HeadPoint(0.1 * rng.normal(size=(3, 3)), rng.normal(size=(2, 4)))
     places = 4.0 * rng.normal(size=(6, 2))
     yield World("plane", lambda u, r, w: PredictedClasses(frame, point, u), places)
+    line = LinearClassifier(_SQUARE, np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 0.0]))
+    yield World("plane", lambda u, r, w: HitCount(line, u), places, n_classes=2)
     clip = 1e-3
     yield World(
         "plane", lambda u, r, w: ClippedGradients(frame, point, np.zeros(2), clip, u), places

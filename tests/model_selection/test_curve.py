@@ -40,3 +40,16 @@ def test_generators_are_scored_by_what_they_draw():
     generator = PrivateGenerator(bounds=(0, 1), n_hint=400)
     curve = privacy_utility_curve(generator, X, epsilons=[0.01, 50.0], n_repeats=2)
     assert curve.scores[0].mean() < curve.scores[1].mean() < 0
+
+
+@pytest.mark.filterwarnings("ignore:A privacy-utility curve")
+def test_generators_are_scored_by_what_they_teach():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=500)
+    X = np.clip(rng.normal(0.3, 0.05, size=(500, 2)) + 0.3 * y[:, None], 0, 1)
+    generator = PrivateGenerator(bounds=(0, 1), n_hint=500, classes=[0, 1])
+    curve = privacy_utility_curve(
+        generator, X, y, epsilons=[1e-3, 50.0], n_repeats=2, scorer="accuracy"
+    )
+    assert curve.scores.min() >= 0 and curve.scores[1].min() > 0.95
+    assert curve.scores[0].mean() < curve.scores[1].mean()

@@ -22,15 +22,17 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
+from skdp_bary.geometry import Box
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._candidates import Candidates
-from skdp_bary.model_selection._scores import TransportScore
+from skdp_bary.model_selection._scores import TransportScore, learned
 from skdp_bary.model_selection._trial import make_trial
 from skdp_bary.privacy._checks import exact
 from skdp_bary.privacy.accounting.calibration import gaussian_mu
 from skdp_bary.privacy.accounting.plans import race_plan
 from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
 from skdp_bary.summaries.asking.release import release
+from skdp_bary.summaries.networks.hits import HitCount
 
 pytestmark = pytest.mark.filterwarnings("ignore:param_grid varies")
 # The number of atoms shows at once whether the better candidate was chosen.
@@ -339,6 +341,88 @@ def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, gr
     assert search.best_params_ == better
     assert search.best_score_ < 0 and search.best_score_stderr_ is None
     assert [entry.epsilon for entry in budget.entries] == [8.0]
+
+
+def crosses(n=1500):
+    """Rows whose class neither of their values tells alone, and classes that are no integers."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=n)
+    X = np.clip(rng.normal(0.5, 0.1, size=(n, 3)) + np.outer(y - 0.5, [0.3, -0.3, 0.0]), 0, 1)
+    return X, np.array(["no", "yes"])[y]
+
+
+def taught(**settings):
+    generator = PrivateGenerator(bounds=(0, 1), classes=["no", "yes"], n_hint=1500)
+    return PrivateSearchCV(
+        generator, {"epsilon": [1e-3, 1.5]}, epsilon=8.0, delta=1e-6, mean_trials=8,
+        trials="geometric", scoring="accuracy", **settings,
+    )  # fmt: skip
+
+
+def test_generators_are_scored_by_what_drawn_rows_teach():
+    X, y = crosses()
+    for _ in range(4):  # a search may hold one trial, and that of the worse candidate
+        budget = BudgetAccountant(8.0, 1e-6)
+        search = taught(accountant=budget).fit(X, y)
+        if search.best_params_["epsilon"] == 1.5:
+            break
+    assert search.best_params_ == {"epsilon": 1.5}
+    assert search.best_score_ == pytest.approx(1500, abs=100)
+    assert f"deviation {search.best_score_stderr_:.3g}:" in budget.quote(search, 3).advice
+    assert search.best_score_stderr_ < 20
+    assert [entry.epsilon for entry in budget.entries] == [8.0]
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
+def test_the_noise_of_right_answers_is_that_of_one_person(relation, monkeypatch):
+    seen = []
+
+    def noted(*arguments):
+        seen.append(release(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr("skdp_bary.summaries.asking.desk.release", noted)
+    X, y = crosses(60)
+    search = taught()
+    search.set_params(estimator__neighbors=relation, param_grid={"epsilon": [1.0]}, mean_trials=2)
+    search.fit(X, y, groups=np.arange(60) // 2)
+    scores = [each for each in seen if isinstance(each.query, HitCount)]
+    mu = Candidates(search).trial.score_mechanism.mu
+    for released in scores:
+        sd = released.noise_sd[0] / released.query.units
+        assert sd == pytest.approx(search.best_score_stderr_, rel=0.02)  # rounded to rows
+        assert sd == pytest.approx(1.0 / mu, rel=0.05)  # and no more than one person moves it
+    assert scores
+
+
+def test_right_answers_need_labels():
+    X, y = crosses(60)
+    budget = BudgetAccountant(9.0, 1e-6)
+    search = taught(accountant=budget)
+    with pytest.raises(TypeError, match="scoring='accuracy' needs a PrivateGenerator"):
+        search.set_params(estimator=PrivateMeasure(bounds=(0, 1))).fit(X)
+    search.set_params(estimator=PrivateGenerator(bounds=(0, 1)))
+    with pytest.raises(ValueError, match="two classes at least, and y"):
+        search.fit(X)
+    assert budget.entries == ()
+
+
+@pytest.mark.parametrize("drawn", [["b", "c"], ["c"], ["a", "b", "c", "d"]])
+def test_what_was_not_drawn_is_never_told(drawn):
+    """A release may give a class no mass at all."""
+    classes = np.array(["a", "b", "c", "d"])
+    labels = np.resize(drawn, 200)
+    rows = np.random.default_rng(0).normal(np.searchsorted(classes, labels), 0.1)[:, None]
+
+    class Drawn:
+        def sample(self, n, random_state):
+            return rows, labels
+
+    domain = Box([-2.0], [6.0])
+    told = classes[learned(Drawn(), domain, classes).codes(rows)]
+    assert (told == labels).mean() > 0.9
+    anywhere = learned(Drawn(), domain, classes).codes(np.linspace(-3, 7, 50)[:, None])
+    assert set(classes[anywhere]) <= set(drawn)
 
 
 @pytest.mark.parametrize(("delta", "relation"), [(0.0, "replace_any"), (1e-6, "add_remove")])

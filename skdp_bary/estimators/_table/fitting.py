@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .classes import class_counts
 from .tuning import TUNED
 
 
@@ -74,8 +75,9 @@ def target_of(measured, places):
     for place, n in zip(places, n_cells, strict=True):
         bins, noise = measured.bins[place], found.sd * np.sqrt(n)
         counts = np.stack([np.bincount(bins, row) for row in found.counts[place]])
-        raised = np.maximum(counts, TUNED.least_share * noise)
         ones[:, blocks[place]] = counts
+        counts, wrong = class_counts(measured, place, counts, noise**2)
+        raised = np.maximum(counts, TUNED.least_share * np.sqrt(wrong))
         prior[:, blocks[place]] = raised / raised.sum(axis=1, keepdims=True)
     pairs, known = np.zeros((n_classes, n_all, n_all)), np.zeros((n_all, n_all))
     for (i, j), table in zip(measured.pairs, measured.tables, strict=True):

@@ -12,7 +12,7 @@ class TableTuning:
     """
 
     # shares of mu**2 (Gaussian), or of epsilon (pure)
-    histograms_share: float = 0.20
+    histograms_share: float = 0.35
     pure_histograms_share: float = 0.35
     pure_ranking_share: float = 0.10  # which pairs: the better ones against all less exactly
     pairs_per_column: float = 1.5  # that pure noise measures: many against few with less noise

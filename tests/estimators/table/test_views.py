@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWar
 
 @pytest.fixture(scope="module")
 def fitted():
-    model = PrivateTable(SCHEMA, "member", epsilon=20.0, n_components=20, max_iter=50)
+    model = PrivateTable(SCHEMA, "member", epsilon=20.0, n_components=20, max_iter=200)
     return model.fit(bank(2000))
 
 

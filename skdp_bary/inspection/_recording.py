@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import PrivacyWarning
-from ..summaries.asking.tape import Tape, use_tape
+from ..summaries.asking.tape import AllAnswered, Tape, use_tape
 
 
 @dataclass(frozen=True)
@@ -21,19 +21,17 @@ class Recording:
         Every release in order, with the question asked, the exact answer and what came out.
     error : Exception or None
         What stopped the fit.
+    plan : Plan or None
+        What the fit says it released and charged.
     """
 
     fitted: object
     records: tuple
     error: Exception | None
-
-    @property
-    def plan(self):
-        """What the fit says it released and charged, or None."""
-        return getattr(self.fitted, "privacy_", None)
+    plan: object
 
 
-def record_fit(estimator, arguments, script=(), *, accountant=None):
+def record_fit(estimator, arguments, script=(), *, accountant=None, answers_only=False):
     """Fit a detached clone under a tape.
 
     Parameters
@@ -45,17 +43,23 @@ def record_fit(estimator, arguments, script=(), *, accountant=None):
         Releases of an earlier fit, handed back instead of drawing noise.
     accountant : BudgetAccountant or None, default=None
         Pays for the fit. None: a budget of its own does.
+    answers_only : bool, default=False
+        Whether the fit may end with its last release, and leave the estimator unfitted: for
+        comparisons of answers, which do not look at what is computed from the releases.
     """
     fitted = detached(estimator)
     if accountant is not None:
         fitted.set_params(accountant=accountant)
-    error = None
-    with use_tape(Tape(script)) as tape, quiet():
+    error = plan = None
+    with use_tape(Tape(script, answers_only=answers_only)) as tape, quiet():
         try:
             fitted.fit(**arguments)
+        except AllAnswered as end:
+            plan = end.plan
         except Exception as caught:
             error = caught
-    return Recording(fitted, tuple(tape.records), error)
+    plan = getattr(fitted, "privacy_", plan)
+    return Recording(fitted, tuple(tape.records), error, plan)
 
 
 def detached(estimator):

@@ -182,11 +182,17 @@ def replay(estimator, arguments, neighbor_arguments, script=()):
     return replay_after(record_fit(estimator, arguments, script), estimator, neighbor_arguments)
 
 
-def replay_after(before, estimator, neighbor_arguments):
-    """Repeat a recorded fit on the neighbor, and compare; chance has to fall as it did then."""
+def replay_after(before, estimator, neighbor_arguments, *, answers_only=False):
+    """Repeat a recorded fit on the neighbor, and compare; chance has to fall as it did then.
+
+    With `answers_only` the fit on the neighbor ends with its last release: what is compared is
+    known then.
+    """
     if before.error is not None:
         raise before.error
-    after = record_fit(estimator, neighbor_arguments, script=before.records)
+    after = record_fit(
+        estimator, neighbor_arguments, script=before.records, answers_only=answers_only
+    )
     pairs = list(zip(before.records, after.records, strict=False))
     planned = {step.name: step.mechanism for step in before.plan.steps} if before.plan else {}
     return ReplayReport(

@@ -23,7 +23,8 @@ from ._hostile import Pair, rewritten
 
 _MOST_PAIRS = 12
 _INSIDE = 1.0 - 1e-3  # of the clipping radius, so that rounding does not clip
-_PROBES = 300
+_PROBES = 300  # along every slice
+_PROBED_ROWS = 100
 _SIGN_AXES = 3  # directions run over all signs of so many blocks of axes
 
 
@@ -153,8 +154,8 @@ def _probed(query, n_features):
     For questions about rows that went through somebody else's code, where nothing better is known.
     """
     rng = np.random.default_rng(0)
-    sizes = rng.choice([0.1, 0.5, 1.0, 2.0, 5.0], size=(_PROBES, 1))
-    rows = sizes * rng.normal(size=(_PROBES, n_features))
+    sizes = rng.choice([0.1, 0.5, 1.0, 2.0, 5.0], size=(_PROBED_ROWS, 1))
+    rows = sizes * rng.normal(size=(_PROBED_ROWS, n_features))
     answers = np.stack([_answer_about(query, row) for row in rows])
     found = []
     for order in (1, 2):

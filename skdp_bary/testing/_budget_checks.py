@@ -62,7 +62,8 @@ def check_draws_match_releases(estimator):
     for candidate in settings(estimator):
         for seed in range(3):
             with watched_draws() as draws:
-                recording = record_fit(candidate, make_arguments(candidate, 20 + seed, seed=seed))
+                arguments = make_arguments(candidate, 20 + seed, seed=seed)
+                recording = record_fit(candidate, arguments, answers_only=seed > 0)
             require(recording.error is None, f"fit failed: {recording.error!r}")
             stated = list(_stated_draws(recording.records))
             drawn, expected = (
@@ -82,7 +83,7 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
             arguments = make_arguments(candidate, 8, n_features=n_features)
             accountant = with_budget(candidate)[1]
             candidate.set_params(random_state=0)
-            recording = record_fit(candidate, arguments, accountant=accountant)
+            recording = record_fit(candidate, arguments, accountant=accountant, answers_only=True)
             require(recording.error is None, f"fit failed: {recording.error!r}")
             epsilon, mu = _drawn_loss(recording.records)
             _require_paid(epsilon, mu, accountant.entries, n_features)
@@ -105,14 +106,16 @@ def check_charge_is_the_plan(estimator):
 def check_charge_precedes_draws(estimator):
     """No noise is drawn before the charge is in the ledger."""
     for candidate in settings(estimator):
-        charged, accountant = with_budget(candidate)
+        accountant = with_budget(candidate)[1]
         entries = []
 
         def note(entries=entries, accountant=accountant):
             entries.append(accountant.entries)
 
-        with quiet(), watched_draws(note):
-            charged.fit(**make_arguments(candidate))
+        arguments = make_arguments(candidate)
+        with watched_draws(note):
+            run = record_fit(candidate, arguments, accountant=accountant, answers_only=True)
+        require(run.error is None, f"fit failed: {run.error!r}")
         require(entries, "A fit drew no noise from the noise generator.")
         require(all(entries), "Noise was drawn before the fit was charged.")
 

@@ -81,7 +81,7 @@ def check_fresh_noise(estimator):
         runs = []
         for _ in range(4):
             np.random.seed(0)  # noqa: NPY002
-            runs.append(record_fit(candidate, arguments).records)
+            runs.append(record_fit(candidate, arguments, answers_only=True).records)
         np.random.set_state(state)  # noqa: NPY002
         released = [[record.released for record in records] for records in runs]
         require(all(released), "A fit released nothing.")
@@ -105,13 +105,14 @@ def check_seeded_noise_is_marked(estimator):
     marked = [note.endswith("seeded, not private") for note in notes]
     require(marked == [True], f"The ledger notes a seeded fit as {notes}.")
     first, second, other = (
-        [r.released for r in record_fit(e, arguments).records]
+        [r.released for r in record_fit(e, arguments, answers_only=True).records]
         for e in (charged, charged, clone(charged).set_params(random_state=8))
     )
     require(_equal(first, second), "Two fits with one random_state released different numbers.")
     require(not _equal(first, other), "Fits with different random_state released equal numbers.")
     require(all(r.seeded for r in first), "A seeded release does not say so.")
-    unseeded = record_fit(clone(charged).set_params(random_state=None), arguments).records
+    fresh = clone(charged).set_params(random_state=None)
+    unseeded = record_fit(fresh, arguments, answers_only=True).records
     require(not any(r.released.seeded for r in unseeded), "An unseeded release says seeded.")
 
 

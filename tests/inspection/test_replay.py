@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.inspection._replay import replay_after
 from skdp_bary.privacy.noise.mechanisms import Sensitivity
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 
@@ -44,6 +46,18 @@ def asking(query):
     return type("Asking", (Asking,), {"query_class": query})(
         bounds=(0, 1), depth=2, n_hint=50, method="pmm"
     )
+
+
+def test_a_fit_may_end_with_its_last_release():
+    """Sizes that are bought divide the plan anew, so that it is not the one that was announced."""
+    kmeans = PrivateKMeans(2, n_init=1, delta=1e-6, bounds=(0, 1), random_state=0)
+    rows = np.tile(X, 15)
+    whole, short = (record_fit(kmeans, {"X": rows}, answers_only=only) for only in (False, True))
+    assert short.plan == whole.plan != kmeans.privacy_plan(30)
+    assert not hasattr(short.fitted, "cluster_centers_")
+    assert len(short.records) == len(whole.records) == len(whole.plan.steps)
+    assert short.error is None
+    assert replay_after(short, kmeans, {"X": rows[:-1]}, answers_only=True).holds
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -19,6 +19,7 @@ from skdp_bary.summaries.asking.counting import collect
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing import check_private_estimator, parametrize_with_privacy_checks
+from skdp_bary.testing._settings import settings
 from skdp_bary.testing._suite import CHECKS
 
 
@@ -147,6 +148,23 @@ class Swapped:
             cls.query_class = query
 
 
+class OnTheDesk(Swapped, ClassMasses):
+    """With the fit of the base class, which ends early where a check compares answers alone."""
+
+    fit = BasePrivateEstimator.fit
+    n_finished = 0
+
+    def _questions(self, facts):
+        releases = {}
+        for name, query in super()._questions(facts):
+            releases[name] = yield name, query
+        return releases
+
+    def _finish(self, facts, result):
+        type(self).n_finished += 1
+        super()._finish(facts, result)
+
+
 @dataclass(frozen=True)
 class LeavesOnly(CellCounts):
     def sensitivity(self, relation):
@@ -216,6 +234,16 @@ class PublicTotal(Swapped, ClassMasses, query=FreeTotal):
 
 @caught(check_sensitivity_of_rows="'replace_any'.* when low corner changes its label")
 class AnyAsOne(Swapped, ClassMasses, query=FixedLabels):
+    pass
+
+
+@caught(check_sensitivity_of_rows="'replace_any'.* when low corner changes its label")
+class AnyAsOneOnTheDesk(OnTheDesk, query=FixedLabels):
+    pass
+
+
+@caught(check_same_integers_for_every_container="list of chunks")
+class ChunksMatterOnTheDesk(OnTheDesk, query=ChunkRounding):
     pass
 
 
@@ -521,6 +549,14 @@ class UndocumentedScore(ClassMasses):
 )
 def test_the_healthy_estimator_passes(estimator, check):
     check(estimator)
+
+
+def test_pairs_after_the_first_are_compared_without_finishing_their_fits():
+    check = {check.__name__: check for check in CHECKS}["check_sensitivity_of_rows"]
+    estimator = OnTheDesk(n_hint=50)
+    OnTheDesk.n_finished = 0
+    check(estimator)
+    assert OnTheDesk.n_finished == 2 * len(settings(estimator))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ...privacy.noise.sampler import NoiseSource, noise_generator
 from .counting import collect
 from .query import Sketch
 from .release import release, require_noise
-from .tape import use_tape
+from .tape import active_tape, use_tape
 
 _ROOM = 16.0  # of a rehearsal: what is asked of rows may be more sensitive than of nobody
 
@@ -101,7 +101,9 @@ class Desk:
         if not self._is_paid:
             self.pay()
         self._n_asked += 1  # an interrupt from here on leaves the step used
-        return release(sketch, step, self.plan.relation, self._noise)
+        released = release(sketch, step, self.plan.relation, self._noise)
+        self._tell_tape()
+        return released
 
     def check(self, name, query):
         """Raise where the noise of a step, not only the next one, is too large to be drawn.
@@ -168,6 +170,12 @@ class Desk:
 
     def __getstate__(self):
         raise TypeError("A desk holds private rows: it is neither copied nor pickled.")
+
+    def _tell_tape(self):
+        tape = active_tape()
+        whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
+        if tape is not None and whole_fit and self._n_asked == len(self.plan.steps):
+            tape.last_release_made(self.plan)
 
     def _next_step(self, name):
         if self._n_asked == len(self.plan.steps):

@@ -21,6 +21,22 @@ class Record:
     sensitivity: object
 
 
+class AllAnswered(BaseException):
+    """Ends a fit that has made its last release: nothing that follows was asked for.
+
+    No ``Exception``, so that no estimator takes it for an error of its own.
+
+    Attributes
+    ----------
+    plan : Plan
+        What the fit released and charged.
+    """
+
+    def __init__(self, plan):
+        super().__init__("The tape has all releases of this fit.")
+        self.plan = plan
+
+
 class Tape:
     """Records every release of the fits run under it, and hands back recorded ones on replay.
 
@@ -29,10 +45,14 @@ class Tape:
     script : sequence of Record, default=()
         Releases of an earlier fit, handed back in order instead of drawing noise, so that later
         queries are asked as they were then.
+    answers_only : bool, default=False
+        Whether fits end with their last release, by raising :class:`AllAnswered`: what follows is
+        computed from releases alone.
     """
 
-    def __init__(self, script=()):
+    def __init__(self, script=(), *, answers_only=False):
         self.records = []
+        self._answers_only = answers_only
         self._script = list(script)
 
     def recall(self, name):
@@ -51,6 +71,11 @@ class Tape:
     def record(self, released, query, exact, sensitivity):
         """Append one release."""
         self.records.append(Record(released, query, exact, sensitivity))
+
+    def last_release_made(self, plan):
+        """End the fit here, where only its answers were asked for."""
+        if self._answers_only:
+            raise AllAnswered(plan)
 
 
 def active_tape():

@@ -12,6 +12,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 VENV := .venv
 PEERS := .venv-peers
 TORCH := .venv-torch
+SPARK := .venv-spark
 RELEASE := .venv-release
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
@@ -24,7 +25,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test coverage test-slow test-peers test-torch postgres lint format docs examples bench attack image release-check clean
+.PHONY: help demo test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -47,6 +48,11 @@ test-peers: $(PEERS)/.installed ## Run the fast tests beside diffprivlib, with t
 
 test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases, with torch
 	$(TORCH)/bin/$(PYTEST) -m "not slow" tests/torch tests/test_public_api.py
+
+test-spark: $(SPARK)/.installed ## Run the tests on a local Spark, which needs Java 17 or newer
+	@java -version 2> /dev/null || { echo "Spark needs Java 17 or newer:" \
+		"on Debian and Ubuntu apt-get install openjdk-17-jre-headless" >&2; exit 1; }
+	$(SPARK)/bin/python -m pytest -x tests/spark
 
 postgres: ## Make sure that there is a PostgreSQL server for the tests of shared budgets
 	@.ci/find-postgres
@@ -105,6 +111,11 @@ $(TORCH)/.installed: setup.cfg pyproject.toml
 		|| $(TORCH)/bin/python -m pip install --quiet --retries 0 --timeout 10 torch --index-url $(TORCH_INDEX) \
 		|| echo "No torch at $(TORCH_INDEX): taking the one of the package index."
 	$(TORCH)/bin/python -m pip install --quiet --editable ".[accounting,images,plot,test,torch]"
+	touch $@
+
+$(SPARK)/.installed: setup.cfg pyproject.toml
+	$(call make_environment,$(SPARK))
+	$(SPARK)/bin/python -m pip install --quiet --editable ".[test,spark]"
 	touch $@
 
 $(RELEASE)/.installed: pyproject.toml

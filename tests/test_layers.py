@@ -52,6 +52,7 @@ HEAVY = {
     "ot",
     "pandas",
     "psycopg",
+    "pyspark",
     "sqlite3",
     "torch",
 }

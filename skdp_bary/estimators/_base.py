@@ -120,8 +120,8 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, dataframe, Arrow stream, Dask collection, chunks or Parquet path, of shape \
-(n_rows, n_features)
+        X : array-like, dataframe, Arrow stream, Dask collection, Spark frame, chunks or Parquet \
+path, of shape (n_rows, n_features)
             Private rows. Streams are lazy frames, relations, datasets and all that has
             ``__arrow_c_stream__``. Chunks come from an iterator, or from a list (also of delayed
             chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)`` or

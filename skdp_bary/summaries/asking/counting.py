@@ -9,6 +9,8 @@ from ..._optional import import_optional
 from ..._threads import n_threads, share_out, wants_processes
 from ..moments.bounds import Count
 from ..rows.dask import DaskSource, merge_on_workers
+from ..rows.spark import SparkSource
+from .packed import from_bytes, to_bytes
 from .query import Sketch
 
 _LEAST_EFFORT = 1 << 17  # of a piece: counting it takes ten times as long as starting a thread
@@ -19,13 +21,15 @@ _EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 def collect(query, rows):
     """Return the sketch of `query` over all rows.
 
-    Rows are counted in threads, one a core, or where they are, by Dask workers. Inside
+    Rows are counted in threads, one a core, or where they are, by Dask or Spark workers. Inside
     ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
     Only sketches travel; they hold integers, which add up to the same in any order.
     """
     source = rows.source
     if isinstance(source, DaskSource):
         return _collect_dask(query, source)
+    if isinstance(source, SparkSource):
+        return _collect_spark(query, source)
     if wants_processes() and source.n_parts > 1:
         return _collect_processes(query, source)
     workers = n_threads() if query.in_threads else 1
@@ -99,11 +103,15 @@ def _collect_dask(query, source):
 
 def _count_partition(query, reader, *part):
     """Return the packed integers of one partition (runs on a worker)."""
+    return _count_tables(query, reader, [part]).packed()
+
+
+def _count_tables(query, reader, parts):
     sketch = Sketch(query)
     # a slice is worth the integers that counting it goes through
     least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
-    chunks = reader.chunks(least_rows, *part)
-    return sketch.update_all(chunk for chunk in chunks if len(chunk.X)).packed()
+    chunks = chain.from_iterable(reader.chunks(least_rows, *part) for part in parts)
+    return sketch.update_all(chunk for chunk in chunks if len(chunk.X))
 
 
 def _merge_packed(query, parts):
@@ -112,3 +120,18 @@ def _merge_packed(query, parts):
     for packed in parts:
         total.add_packed(packed)
     return total.packed()
+
+
+def _collect_spark(query, source):
+    def count(reader, parts):
+        return to_bytes(_count_tables(query, reader, parts).packed())
+
+    def merge(answers):
+        total = Sketch(query)
+        for answer in answers:
+            total.add_packed(from_bytes(answer, query.zeros()))
+        return to_bytes(total.packed())
+
+    found = source.answers(count, merge)
+    total = Sketch(query)
+    return total if found is None else total.add_packed(from_bytes(found, query.zeros()))

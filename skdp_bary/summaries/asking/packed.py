@@ -1,6 +1,7 @@
 """States of sketches on their way between machines: as few bytes as their integers need."""
 
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 
@@ -50,6 +51,41 @@ def unpack_into(state, packed):
             theirs.add_to(mine)
         else:
             mine += theirs
+
+
+def to_bytes(packed):
+    """Return a packed state as bytes that hold arrays and nothing that could be run."""
+    arrays = {}
+    for i, part in enumerate(packed):
+        if isinstance(part, PackedIntegers):
+            arrays |= {f"{i}.shape": np.array(part.shape, dtype=np.int64), f"{i}.0": part.values}
+            arrays |= {} if part.places is None else {f"{i}.1": part.places}
+        else:
+            arrays |= {f"{i}.{j}": array for j, array in enumerate(part.arrays())}
+    stream = BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def from_bytes(data, zeros):
+    """Return the packed state of which `data` was made.
+
+    Parameters
+    ----------
+    data : bytes
+    zeros : tuple
+        The state of no rows: parts that are no arrays are added to it.
+    """
+    with np.load(BytesIO(data), allow_pickle=False) as arrays:
+        return tuple(_part(arrays, i, part) for i, part in enumerate(zeros))
+
+
+def _part(arrays, i, part):
+    if isinstance(part, np.ndarray):
+        shape = tuple(arrays[f"{i}.shape"].tolist())
+        return PackedIntegers(shape, arrays[f"{i}.0"], arrays.get(f"{i}.1"))
+    part.add_arrays(*(arrays[name] for name in arrays.files if name.startswith(f"{i}.")))
+    return part
 
 
 def _pack(array):

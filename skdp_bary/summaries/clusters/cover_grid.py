@@ -32,6 +32,14 @@ class KeyTable:
         """Number of keys that are held."""
         return sum(len(keys) for keys, _ in self._parts)
 
+    def arrays(self):
+        """Return what a journey to another machine takes: keys and masses."""
+        return _added_up(self._parts) if self._parts else self.sorted()
+
+    def add_arrays(self, keys, masses):
+        """Add what another table sent."""
+        self.add(keys, masses)
+
     def add(self, keys, masses):
         """Add masses to keys; both are arrays of int64."""
         self._parts.append((keys, masses))

@@ -9,8 +9,10 @@ from .chunks import ChunkSource
 from .dask import DaskSource
 from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
 from .sampling import draw_batch
+from .spark import SparkSource
 
 SOURCES = (
+    SparkSource,
     DaskSource,
     ArrowSource,
     ChunkSource,
@@ -47,7 +49,8 @@ def open_rows(
 
     Parameters
     ----------
-    X : array-like, dataframe, Arrow stream, Dask array or dataframe, Parquet path, or chunks
+    X : array-like, dataframe, Arrow stream, Dask array or dataframe, Spark frame, Parquet path, \
+or chunks
         Streams come from all that has ``__arrow_c_stream__``, from lazy frames and from datasets.
         Chunks come from an iterator, or from a list or a function that can be read again. A chunk
         is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
@@ -81,7 +84,7 @@ class Rows:
 
     Parameters
     ----------
-    source : ArraySource, ChunkSource, ArrowSource or DaskSource
+    source : ArraySource, ChunkSource, ArrowSource, DaskSource or SparkSource
     classes : ndarray or None
         Public labels; None when labels do not matter.
     """
@@ -133,7 +136,7 @@ class Rows:
         if not hasattr(self.source, "keep_persons"):
             raise ValueError(
                 "subsample draws one batch of persons for all steps of a fit and needs X as one "
-                "array or dataframe, not as chunks or a Dask collection."
+                "array or dataframe, not as chunks or rows on a cluster."
             )
         if sampling == "without_replacement" and not self.source.persons_have_one_class:
             raise ValueError(

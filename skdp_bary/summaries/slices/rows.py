@@ -23,9 +23,22 @@ class RowPile:
         self._width = width
         self._parts = []
 
+    @property
+    def size(self):
+        """Number of integers that are held."""
+        return sum(part.size for part in self._parts)
+
     def append(self, rows):
         """Put rows behind those that are there."""
         self._parts.append(rows)
+
+    def arrays(self):
+        """Return what a journey to another machine takes: all rows."""
+        return (np.concatenate([np.zeros((0, self._width), dtype=np.int16), *self._parts]),)
+
+    def add_arrays(self, rows):
+        """Put the rows that another pile sent behind those that are there."""
+        self.append(rows)
 
     def __iadd__(self, other):
         self._parts += other._parts

@@ -5,7 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.asking.packed import pack, unpack_into
+from skdp_bary.summaries.asking.packed import from_bytes, pack, to_bytes, unpack_into
+from skdp_bary.summaries.clusters.cover_grid import KeyTable
+from skdp_bary.summaries.slices.rows import RowPile
 
 LARGEST = np.iinfo(np.int64)
 
@@ -27,11 +29,31 @@ LARGEST = np.iinfo(np.int64)
 )
 def test_the_integers_come_back(values):
     array = np.array(values, dtype=np.int64)
-    packed = pickle.loads(pickle.dumps(pack((array,))))
-    for _ in range(2):  # a merge that runs twice finds them as they were
-        total = np.zeros_like(array)
-        unpack_into((total,), packed)
-        np.testing.assert_array_equal(total, array)
+    zeros = (np.zeros_like(array),)
+    for packed in (
+        pickle.loads(pickle.dumps(pack((array,)))),
+        from_bytes(to_bytes(pack((array,))), zeros),
+    ):
+        for _ in range(2):  # a merge that runs twice finds them as they were
+            total = np.zeros_like(array)
+            unpack_into((total,), packed)
+            np.testing.assert_array_equal(total, array)
+
+
+def test_parts_that_are_no_arrays_travel_as_arrays():
+    table, pile = KeyTable(), RowPile(2)
+    for keys, masses in (
+        (np.array([5, 1 << 40]), np.array([2, 3])),
+        (np.array([5]), np.array([1])),
+    ):
+        table.add(keys, masses)
+        pile.append(np.stack([masses, -masses], axis=1).astype(np.int16))
+    for _ in range(2):
+        found, piled = from_bytes(to_bytes(pack((table, pile))), (KeyTable(), RowPile(2)))
+        assert [part.tolist() for part in found.sorted()] == [[5, 1 << 40], [3, 3]]
+        assert piled.table().tolist() == [[2, -2], [3, -3], [1, -1]]
+    empty = from_bytes(to_bytes(pack((KeyTable(), RowPile(2)))), (KeyTable(), RowPile(2)))
+    assert [len(empty[0].sorted()[0]), empty[1].table().shape] == [0, (0, 2)]
 
 
 def test_sums_add_up():

@@ -1,0 +1,91 @@
+"""Answers of partitions on their way through Spark: a tree adds them up, and each counts once.
+
+Spark runs a task again where it failed, lost its executor or was slow, and uses the output of one
+run. That this was so is checked: an answer carries the number of its partition, and wherever
+answers are added up, those numbers are different.
+"""
+
+import re
+
+from ..._optional import import_optional
+
+SCHEMA = "number long, answer binary"
+_FAN_BITS = 4  # of numbers: sixteen answers are added up by one task
+_LEVELS = 2  # of such tasks; four thousand answers of a million partitions are left for the last
+_KINDS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError)}
+_OURS = re.compile(f"^({'|'.join(_KINDS)}): (.*)$", re.MULTILINE)
+
+
+def of_partition(answer):
+    """Return what ``mapInArrow`` calls to have ``answer(batches)``, bytes, of every partition."""
+
+    def task(batches):
+        from pyspark import TaskContext
+
+        yield from _arrow(TaskContext.get().partitionId(), answer(batches)).to_batches()
+
+    return task
+
+
+def of_group(answer):
+    """Return what ``applyInArrow`` calls to have ``answer([table])``, bytes, of every group."""
+
+    def task(key, table):
+        return _arrow(key[0].as_py(), answer([table]))
+
+    return task
+
+
+def merged(answers, merge):
+    """Return the sum of all answers, as bytes; None where there is no partition.
+
+    Parameters
+    ----------
+    answers : pyspark.sql.DataFrame
+        Of numbers and answers.
+    merge : callable
+        Returns the sum of an iterable of answers.
+    """
+    functions = import_optional("pyspark.sql.functions", "spark", "rows in Spark")
+
+    def added(tables):
+        return merge(each_once(tables))
+
+    for _ in range(_LEVELS):
+        place = functions.shiftright("number", _FAN_BITS)
+        answers = answers.groupBy(place.alias("place")).applyInArrow(of_group(added), SCHEMA)
+    found = _computed(answers.repartition(1).mapInArrow(of_partition(added), SCHEMA))
+    return found[0] if found else None
+
+
+def each_once(tables):
+    """Yield the answers of tables, or batches, of numbers and answers; no number comes twice."""
+    seen = set()
+    for table in tables:
+        number, answer = (table.column(name).to_pylist() for name in ("number", "answer"))
+        for i in sorted(range(len(number)), key=number.__getitem__):
+            if number[i] in seen:
+                raise RuntimeError(
+                    "Spark handed on two answers of one partition, so its rows would count twice. "
+                    "Nothing was released."
+                )
+            seen.add(number[i])
+            yield answer[i]
+
+
+def _arrow(number, answer):
+    arrow = import_optional("pyarrow", "spark", "rows in Spark")
+    return arrow.table({"number": [number], "answer": [answer]})
+
+
+def _computed(answers):
+    """Return the answers of a frame; what is wrong with rows is raised as it is elsewhere."""
+    errors = import_optional("pyspark.errors", "spark", "rows in Spark")
+    try:
+        return answers.toArrow().column("answer").to_pylist()
+    except errors.PythonException as error:
+        ours = _OURS.findall(str(error))
+        if not ours:
+            raise
+        kind, words = ours[-1]
+        raise _KINDS[kind](words) from error

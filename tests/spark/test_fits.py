@@ -1,0 +1,117 @@
+"""Fits on Spark frames: the same release as in memory, and nothing but integers comes back."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp_bary import (
+    BudgetAccountant,
+    DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateTable,
+    PrivateWassersteinBarycenter,
+)
+from skdp_bary.schema import Category, Integer, Schema
+from skdp_bary.summaries.asking.packed import from_bytes
+from skdp_bary.summaries.rows.spark import SparkSource
+
+pytest.importorskip("pyspark")
+pa = pytest.importorskip("pyarrow")
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+N = 301
+rng = np.random.default_rng(5)
+Y = rng.integers(2, size=N)
+X = np.clip(rng.normal(0.3 + 0.4 * Y[:, None], 0.1, size=(N, 2)), 0, 1)
+WHO = Y * 1000 + rng.integers(40, size=N)
+SEEDED = {"bounds": (0, 1), "random_state": 4}
+COLUMNS = {"lon": X[:, 0], "lat": X[:, 1], "label": Y, "who": WHO}
+FITS = {
+    "persons": (PrivateEMDHeatmap(resolution=16, **SEEDED), {"groups": "who"}),
+    "labels found": (
+        PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
+        {"y": "label", "groups": "who"},
+    ),
+    "keys": (
+        PrivateKMeans(2, init="max_cover", epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
+        {},
+    ),
+    "rows": (
+        DPSlicedWasserstein(
+            n_projections=4, delta=1e-6, method="rows", neighbors="replace_one", **SEEDED
+        ),
+        {},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame(pa.table(COLUMNS)).coalesce(1).cache()
+
+
+def fitted(name, frame=None):
+    """Fit on arrays in memory, or on some columns of a frame."""
+    estimator, named = FITS[name]
+    if frame is None:
+        return clone(estimator).fit(X, **{part: COLUMNS[column] for part, column in named.items()})
+    model = clone(estimator).fit(frame.select("lon", "lat", *named.values()), **named)
+    assert model.feature_names_in_.tolist() == ["lon", "lat"]
+    delattr(model, "feature_names_in_")
+    return model
+
+
+def released(estimator):
+    """Return a hash of everything a fit has set."""
+    names = [name for name in vars(estimator) if name.endswith("_")]
+    assert names
+    return joblib.hash({name: vars(estimator)[name] for name in names})
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_same_release(frame, name):
+    assert released(fitted(name, frame)) == released(fitted(name))
+
+
+def test_a_table_of_any_values(spark):
+    """What a schema reads as numbers is read on the executors."""
+    schema = Schema({"age": Integer(18, 99, missing=True), "job": Category(["cook", "nurse"])})
+    table = PrivateTable(schema, n_components=2, max_iter=2, random_state=0)
+    given = pa.table({"age": [20, None, 44], "job": ["cook", "nurse", "cook"]})
+    found = clone(table).fit(spark.createDataFrame(given))
+    assert list(found.sample(2).columns) == ["age", "job"]
+    assert released(found) == released(clone(table).fit(given.to_pandas()))
+
+
+def test_what_is_wrong_with_rows_is_raised_before_a_charge(spark):
+    bad = spark.createDataFrame(pa.table({"a": [0.1, None], "b": [0.2, 0.3]})).coalesce(1)
+    budget = BudgetAccountant(1.0)
+    with pytest.raises(ValueError, match="^Input X contains NaN.$"):
+        PrivateMeasure(bounds=(0, 1), n_hint=2, accountant=budget).fit(bad)
+    assert budget.entries == ()
+
+
+def test_only_integers_come_back_and_no_budget_goes_out(frame, monkeypatch):
+    from pyspark import cloudpickle
+
+    sent, came = [], []
+    answers = SparkSource.answers
+
+    def spy(self, count, merge):
+        sent.append(cloudpickle.dumps((count, merge, self.reader)))
+        came.append(answers(self, count, merge))
+        return came[-1]
+
+    monkeypatch.setattr(SparkSource, "answers", spy)
+    budget = BudgetAccountant(3.0)
+    budget.spend(0.123, who="somebody")
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=N, depth=6, accountant=budget)
+    measure.fit(frame.select("lon", "lat"))
+    (counted,) = from_bytes(came[0], (np.zeros(64, dtype=np.int64),))
+    assert len(came) == len(sent) == 1 and counted.values.sum() == N
+    for word in (b"accountant", b"somebody", b"_noise", b"Generator", b"epsilon", b"_ledger"):
+        assert word not in sent[0]

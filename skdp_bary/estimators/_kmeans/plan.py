@@ -121,7 +121,8 @@ def _pure_plan(setting, known):
     if mean >= TUNED.mostly_mean:
         other = min(parts[0], (6.0 * d**2) ** (-1 / 3))  # least total error for d coordinates
         parts = (other, parts[1], other)
-    detail = _ramp(signal / (2.0 * k * math.sqrt(2.0 * d)), TUNED.pure_detail)
+    a_cluster = signal / (2.0 * k * math.sqrt(2.0 * d))
+    detail = _ramp(a_cluster, TUNED.pure_detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
     return make_plan(setting, recipe, parts, detail)
 
@@ -135,13 +136,23 @@ def _gaussian_plan(setting, known):
         return make_plan(setting, _mixed(little, much, TUNED.middle), parts)
     signal = known * setting.mu
     a_cluster = signal / setting.n_clusters
-    shares, rounds, bits = _mixed(little, much, _ramp(a_cluster, where))
+    w = _ramp(a_cluster, where) * (_affordable(known) if few else 1.0)
+    shares, rounds, bits = _mixed(little, much, w)
     needed = TUNED.gaussian_mean * setting.n_features / signal**2
     mean = float(np.clip(needed, shares[0], TUNED.most_mean))
     if mean > TUNED.costly_mean:
         parts = TUNED.costly_parts
-    recipe = _with_moments(shares, mean), rounds, bits
-    return make_plan(setting, recipe, parts, _ramp(a_cluster, TUNED.detail))
+    detail = _ramp(a_cluster, TUNED.detail) * _affordable(known)
+    recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
+    return make_plan(setting, recipe, parts, detail)
+
+
+def _affordable(known):
+    """Return how much of the detail that the signal bears its time allows, from 1 to 0.
+
+    With so many rows that time counts, fewer passes and cells cost as little.
+    """
+    return 1.0 - _ramp(known, TUNED.many_rows)
 
 
 def _with_moments(shares, mean):

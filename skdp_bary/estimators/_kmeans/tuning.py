@@ -62,8 +62,9 @@ class KMeansTuning:
     pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
     detail: tuple = (600.0, 2500.0)  # persons a cluster times mu: where the grid gets finer
     pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
+    many_rows: tuple = (30_000.0, 200_000.0)  # between which less and less of that: time
     detailed_bits: float = 3.0  # of the finest grid: detail against time
-    detailed_rounds: float = 3.0  # in the subspace, with Laplace noise
+    detailed_rounds: float = 3.0  # in the subspace: fit against noise
     detailed_kept: float = 4.0  # times as many cells
     detailed_filled: float = 8.0  # ... groups of them
     ambient_rounds: int = 2  # with all features: better radii against noisier rounds

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # so that editors complete names that are imported when they 
     from .inspection import check_private
     from .privacy.ledger.accountant import BudgetAccountant
     from .schema import Schema
+    from .summaries.rows.grouping import SortedPersons, SpilledPersons
     from .transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 
 _HOMES = {
@@ -41,6 +42,8 @@ _HOMES = {
     "RowByRow": "skdp_bary.transformers",
     "Schema": "skdp_bary.schema",
     "SchemaTransformer": "skdp_bary.transformers",
+    "SortedPersons": "skdp_bary.summaries.rows.grouping",
+    "SpilledPersons": "skdp_bary.summaries.rows.grouping",
     "check_private": "skdp_bary.inspection",
 }
 
@@ -61,6 +64,8 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "RowByRow",
     "Schema",
     "SchemaTransformer",
+    "SortedPersons",
+    "SpilledPersons",
     "check_private",
     "__version__",
 ]

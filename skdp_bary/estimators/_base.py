@@ -6,6 +6,7 @@ import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -131,7 +132,8 @@ path, of shape (n_rows, n_features)
             `groups` and `sample_weight` may be names of columns, which are then no features.
         groups : array-like of shape (n_rows,), optional
             Person ids: the rows of one person count as one person together. Without them every
-            row is a person.
+            row is a person. Of chunks and streams: the name of a column,
+            :class:`~skdp_bary.SortedPersons` or :class:`~skdp_bary.SpilledPersons`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
 
@@ -140,10 +142,10 @@ path, of shape (n_rows, n_features)
         self : object
             The fitted estimator.
         """
-        with fitted_alone(self):
+        with fitted_alone(self), ExitStack() as after:
             check_parameters(self)
             names = BaseEstimator()
-            rows = self._open(names, X, y, groups, sample_weight)
+            rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
             plan = self.privacy_plan(rows.n_features)
             accountant = self._budget()
             noise = noise_generator(self.random_state)

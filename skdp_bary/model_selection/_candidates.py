@@ -75,7 +75,7 @@ class Candidates:
     def open(self, names, X, y, groups, sample_weight):
         """Open the rows that every trial reads, and record the names of the features."""
         rows = self.payer._open(names, X, y, groups, sample_weight)
-        if not rows.rereadable:
+        if not rows.reopenable:
             raise ValueError(_ONE_SHOT)
         return rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -218,12 +219,12 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         -------
         self : object
         """
-        with fitted_alone(self):
+        with fitted_alone(self), ExitStack() as after:
             check_parameters(self)
             candidates = Candidates(self)
             given, (public, X) = X, candidates.parts.before(X)
             names = BaseEstimator()
-            rows = candidates.open(names, X, y, groups, sample_weight)
+            rows = after.enter_context(closing(candidates.open(names, X, y, groups, sample_weight)))
             plan = self.privacy_plan(rows.n_features)
             noise = noise_generator(self.random_state)
             accountant = candidates.payer._budget()

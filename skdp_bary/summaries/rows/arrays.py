@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_array
 
 from ..._values import as_numbers, refuse_sparse
 from .chunks import distinct_values
+from .grouping import name_of
 from .named import taken_out
 from .persons import (
     CHUNK_ROWS,
@@ -32,6 +33,7 @@ class ArraySource:
     @staticmethod
     def columns(X, **beside):
         """Take the columns that `beside` names out of the rows, which are a dataframe or table."""
+        beside |= {"groups": name_of(beside["groups"])}
         named = {part: name for part, name in beside.items() if isinstance(name, str)}
         if not named:
             return X, beside

@@ -8,6 +8,7 @@ from contextlib import closing, nullcontext
 
 from ..._optional import import_optional
 from .chunks import ChunkSource
+from .grouping import declared
 
 _BATCH_VALUES = 1 << 20  # of all columns: small ones cost calls, large ones memory
 _BATCH_ROWS = 1 << 17
@@ -38,7 +39,7 @@ class ArrowSource(ChunkSource):
     def columns(X, **beside):
         """Return the batches of rows, with the columns that `beside` names taken out."""
         for part, values in beside.items():
-            if values is not None and not isinstance(values, str):
+            if values is not None and getattr(declared(values), "ids", None) is None:
                 raise ValueError(
                     f"{part} must be the name of a column of X, which is read as a stream, got "
                     f"{type(values).__name__}. Values of one's own stand beside rows in memory "

@@ -8,6 +8,8 @@ from itertools import chain
 import numpy as np
 
 from ..._values import column_names, columns_like
+from ...geometry._bounds import in_order
+from .grouping import SpilledPersons, declared, plain_ids
 from .named import Taken
 from .persons import WEIGHT_UNITS, Chunk, check_floats, encode_labels, encode_weights, split_chunk
 from .recoding import mapped, recoded_chunk
@@ -16,9 +18,15 @@ _CHUNK_MESSAGES = {
     "y": "With chunked X, y must be None: give labels inside the chunks, as tuples (X, y).",
     "sample_weight": "With chunked X, sample_weight must be None: give it inside the chunks, as "
     "tuples (X, y, sample_weight).",
-    "groups": "groups needs all rows of a person at once, and chunks may split them; pass one "
-    "array, or one row per person.",
+    "groups": "With chunked X, groups must be the name of a column, SortedPersons(...) or "
+    "SpilledPersons(...): give ids inside the chunks, as tuples (X, y, sample_weight, groups).",
 }
+
+
+_NO_IDS = (
+    "groups={}(...) needs person ids: name their column, or give them inside the chunks, as tuples "
+    "(X, y, sample_weight, groups)."
+)
 
 
 def refuse_beside_chunks(**given):
@@ -49,13 +57,12 @@ class LabelsInChunks:
         if hasattr(self._chunks, "__next__"):
             raise ValueError("X can be read once only, so classes must name the labels of y.")
         chunks = self._chunks() if callable(self._chunks) else self._chunks
-        return np.unique(np.concatenate([distinct_values(split_chunk(c)[1]) for c in chunks]))
+        return np.unique(np.concatenate([distinct_values(split_chunk(c, 4)[1]) for c in chunks]))
 
 
 class ChunkSource:
     """Rows that come in chunks, from an iterator or from something that can be read again."""
 
-    grouped = False
     n_parts = 1
 
     @staticmethod
@@ -73,12 +80,16 @@ class ChunkSource:
     @staticmethod
     def columns(X, **beside):
         """Take the columns that `beside` names out of every chunk."""
+        rule = declared(beside["groups"])
+        if rule is not None:
+            beside |= {"groups": rule.ids}
         named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        beside |= {} if rule is None else {"groups": rule}
         if not named:
             return X, beside
         X = mapped(X, Taken(named))
-        beside |= dict.fromkeys(named)
-        return X, beside | ({"y": LabelsInChunks(X)} if "y" in named else {})
+        beside |= {"y": LabelsInChunks(X)} if "y" in named else {}
+        return X, beside | ({"sample_weight": None} if "sample_weight" in named else {})
 
     @staticmethod
     def distinct_labels(y):
@@ -92,20 +103,30 @@ class ChunkSource:
 
     def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None):
         y = None if isinstance(y, LabelsInChunks) else y
-        refuse_beside_chunks(y=y, groups=groups, sample_weight=sample_weight)
+        rule = declared(groups)
+        refuse_beside_chunks(
+            y=y, groups=groups if rule is None else None, sample_weight=sample_weight
+        )
         self._classes = classes
-        self.rereadable = not hasattr(chunks, "__next__")
+        self._is_spent = False  # read, where that can be done once
+        self.reopenable = not hasattr(chunks, "__next__")
         self._chunks = chunks
-        self._was_read = False
         self._n_rows = None  # of a whole reading
         first = getattr(chunks, "before_rows", None)
         if first is None:
             first = self._first()
-        X, _, weights = split_chunk(first)
+        X, _, weights, ids = split_chunk(first, 4)
         self._names = column_names(X)
         self.named = None if self._names is None else X[:0]
         self.n_features = check_floats(X).shape[1]
         self.weighted = weights is not None
+        self.grouped = ids is not None
+        if rule is not None and not self.grouped:
+            raise ValueError(_NO_IDS.format(type(rule).__name__))
+        rule = (rule or SpilledPersons()) if self.grouped else None
+        self._gathering = None if rule is None else rule.gathering()
+        self._mass_bounds = in_order(mass_bounds, self._names) if self.grouped else None
+        self.rereadable = self.reopenable or isinstance(rule, SpilledPersons)
 
     def _first(self):
         """Return the first chunk, which is put back where there is one reading only."""
@@ -115,35 +136,60 @@ class ChunkSource:
         first = next(iterator, None)
         if first is None:
             raise ValueError("X has no chunks: at least one row is required.")
-        if not self.rereadable:
+        if not self.reopenable:
             self._chunks = chain([first], iterator)
         elif hasattr(iterator, "close"):
             iterator.close()  # some engines give one result at a time
         return first
 
     def count_persons(self):
-        """Number of rows; chunks carry no person ids."""
+        """Number of persons, which are rows where chunks carry no ids."""
         if not self.rereadable:
             raise ValueError(
                 "An iterator of chunks can be read once; give n_hint, the public number of rows."
             )
-        return sum(len(split_chunk(item)[0]) for item in self._iterate())
+        if self.grouped:
+            return sum(int(piece[2].max()) + 1 for piece in self._gathering.pieces(self._checked))
+        return sum(len(split_chunk(item, 4)[0]) for item in self._iterate())
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        if self._classes is None or not self.grouped:
+            return True
+        if not self.rereadable:
+            raise ValueError("X can be read once only, and labels would have to be read before.")
+        pieces = self._gathering.pieces(self._checked)
+        return all(_have_one_class(persons, codes) for _, codes, persons, _ in pieces)
 
     def read(self, part):
         """Yield every chunk, checked."""
-        if self._was_read and not self.rereadable:
+        if self.grouped:
+            yield from self._gathering.chunks(self._checked, self._mass_bounds)
+            return
+        for X, codes, weights, _ in self._checked():
+            yield Chunk(X, codes, weights, units=WEIGHT_UNITS)
+
+    def close(self):
+        """Give back what the fit has put on disk."""
+        if self.grouped:
+            self._gathering.close()
+
+    def _checked(self):
+        """Yield rows, codes, integer weights and ids of every chunk."""
+        if self._is_spent and not self.reopenable:
             raise ValueError(
                 "This fit reads the rows more than once, and an iterator of chunks is spent after "
                 "one reading; pass a list of chunks or a function that returns a new iterator."
             )
-        self._was_read = True
+        self._is_spent = True
         n_rows = 0
         items = self._iterate()
         with closing(items) if hasattr(items, "close") else nullcontext():
             for item in items:
-                chunk = self._check(item)
-                n_rows += len(chunk.X)
-                yield chunk
+                checked = self._check(item)
+                n_rows += len(checked[0])
+                yield checked
         if self._n_rows not in (None, n_rows):
             raise ValueError(
                 "X gave another number of rows when it was read again: a fit needs the same rows "
@@ -161,13 +207,24 @@ class ChunkSource:
         return iter(chunks)
 
     def _check(self, item):
-        X, y, weights = split_chunk(item)
+        X, y, weights, ids = split_chunk(item, 4)
         X = check_floats(columns_like(X, self._names, "A chunk"))
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."
             )
-        if (weights is not None) != self.weighted:
-            raise ValueError("Either every chunk carries sample_weight or none does.")
+        for name, values, has in (
+            ("sample_weight", weights, self.weighted),
+            ("groups", ids, self.grouped),
+        ):
+            if (values is not None) != has:
+                raise ValueError(f"Either every chunk carries {name} or none does.")
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
-        return Chunk(X, codes, encode_weights(weights, len(X)), units=WEIGHT_UNITS)
+        ids = None if ids is None else plain_ids(ids, len(X))
+        return X, codes, encode_weights(weights, len(X)), ids
+
+
+def _have_one_class(persons, codes):
+    classes = np.empty(int(persons.max()) + 1, dtype=np.int64)
+    classes[persons] = codes
+    return bool((classes[persons] == codes).all())

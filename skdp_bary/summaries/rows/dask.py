@@ -8,6 +8,7 @@ from ..._optional import import_optional
 from ..._values import column_names, columns_like
 from .chunks import refuse_beside_chunks
 from .dask_persons import gathered
+from .grouping import name_of
 from .named import names_no_column
 from .partitions import BESIDE, Limits, PartReader
 from .persons import check_floats, column, split_chunk
@@ -58,6 +59,7 @@ class DaskSource:
         X : Dask collection or list of delayed chunks
         beside : dict
         """
+        beside |= {"groups": name_of(beside["groups"])}
         if isinstance(X, (str, os.PathLike)):
             X = _read_parquet(os.fspath(X))
         named = {part: name for part, name in beside.items() if isinstance(name, str)}

@@ -1,18 +1,14 @@
-"""All rows of a person in one partition: a shuffle by Dask, and keys that agree on every worker."""
+"""All rows of a person in one partition: a shuffle by Dask."""
 
-import hashlib
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 
 from ..._optional import import_optional
-from ..._values import is_missing
 from .partitions import PartReader
-from .persons import as_objects, column
+from .person_keys import numbered, person_keys
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
-_MISSING, _HASHED = 2, 1  # second words of keys; integers that fit have 0 there
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +20,7 @@ class GatheredReader(PartReader):
         X = frame[_feature_names(self.n_features)].to_numpy(dtype=np.float64)
         codes = None if self.classes is None else frame[_CODE].to_numpy()
         weights = frame[_WEIGHT].to_numpy() if self.weighted else None
-        return X, codes, weights, _persons(frame[_LOW].to_numpy(), frame[_HIGH].to_numpy())
+        return X, codes, weights, numbered(frame[_LOW].to_numpy(), frame[_HIGH].to_numpy())
 
 
 def gathered(reader, parts):
@@ -42,48 +38,6 @@ def gathered(reader, parts):
     )
     frame = frame.shuffle(on=[_LOW, _HIGH], npartitions=len(parts))
     return shuffled, [(part,) for part in frame.to_delayed()]
-
-
-def person_keys(groups, n_rows):
-    """Return two arrays of int64 that agree for equal person ids, whichever worker computes them.
-
-    Integers are their own keys. Strings, and integers beyond 64 bits, are hashed to 127 bits, so
-    those of two persons agree with a probability below ``n**2 / 2**127`` for n persons. All missing
-    ids are one person.
-    """
-    plain = isinstance(getattr(groups, "dtype", None), np.dtype)
-    values = column(groups if plain else as_objects(groups), "groups", n_rows)
-    low, high = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
-    if values.dtype.kind in "bi" or values.dtype in (np.uint8, np.uint16, np.uint32):
-        low[:] = values
-        return low, high
-    if values.dtype.kind not in "uUO":
-        raise ValueError(f"groups must hold integers or strings, got dtype {values.dtype}.")
-    known, places = {}, np.empty(n_rows, dtype=np.int64)
-    for row, value in enumerate(values.tolist()):
-        value = None if is_missing(value) else value
-        places[row] = known.setdefault(value, len(known))
-    keys = np.array([_key(value) for value in known], dtype=np.int64).reshape(-1, 2)
-    return keys[places, 0], keys[places, 1]
-
-
-def _key(value):
-    if value is None:
-        return 0, _MISSING
-    if isinstance(value, (Integral, np.bool_)):
-        value = int(value)
-        if -(1 << 63) <= value < 1 << 63:
-            return value, 0
-        text = f"integer {value}"
-    elif isinstance(value, str):
-        text = f"text {value}"
-    else:
-        raise ValueError(
-            f"groups on a cluster must hold integers or strings, got {type(value).__name__}."
-        )
-    words = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    low, high = np.frombuffer(words, dtype="<i8").tolist()
-    return low, high | _HASHED
 
 
 def _frame(reader, X, y, weights, ids, limits):
@@ -110,9 +64,3 @@ def _meta(reader):
     labels = None if reader.classes is None else np.asarray(reader.classes)[:0]
     weights = np.zeros(0) if reader.weighted else None
     return _frame(reader, empty, labels, weights, np.zeros(0, dtype=np.int64), None)
-
-
-def _persons(low, high):
-    """Return equal integers, counted from 0, exactly for equal keys."""
-    first, second = (np.unique(words, return_inverse=True)[1] for words in (low, high))
-    return np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]

@@ -37,7 +37,7 @@ def taken_out(X, named):
 
 def _values(X, part, name):
     if not hasattr(X, "column_names"):
-        return X[name]
+        return X[name] if hasattr(X, "iloc") else exact_values(X[name])
     column = X.column(name)
     kind = column.type
     if str(kind).startswith("dictionary<"):
@@ -67,10 +67,10 @@ class Taken:
         self._named = named
 
     def __call__(self, table):
-        """Return ``(X, y, sample_weight)`` of one chunk, which must be a table."""
+        """Return ``(X, y, sample_weight, groups)`` of one chunk, which must be a table."""
         if isinstance(table, tuple):
             raise ValueError(
                 f"{', '.join(self._named)} name columns, so chunks must be tables, not tuples."
             )
         X, beside = taken_out(table, self._named)
-        return X, beside.get("y"), beside.get("sample_weight")
+        return X, *(beside.get(part) for part in ("y", "sample_weight", "groups"))

@@ -94,8 +94,15 @@ class Rows:
         self.classes = classes
         self.n_features = source.n_features
         self.rereadable = source.rereadable
+        # by another fit, too: what was read once may be kept for this one
+        self.reopenable = getattr(source, "reopenable", source.rereadable)
         self.progress = SILENT  # told how much of them has been read
         self.names = None if source.named is None else column_names(source.named)
+
+    def close(self):
+        """Give back what reading has taken beside memory; to be called when the fit ends."""
+        if hasattr(self.source, "close"):
+            self.source.close()
 
     @property
     def person_units(self):

@@ -307,14 +307,15 @@ def _come_before(columns, first, second):
     return before
 
 
-def split_chunk(item):
-    """Return (X, y, sample_weight) of one chunk."""
+def split_chunk(item, most=3):
+    """Return (X, y, sample_weight) of one chunk, and with `most` of 4 the person ids."""
     parts = item if isinstance(item, tuple) else (item,)
-    if not 1 <= len(parts) <= 3:
+    if not 1 <= len(parts) <= most:
+        last = " or (X, y, sample_weight, groups)" if most > 3 else ""
         raise ValueError(
-            f"A chunk is X, (X, y) or (X, y, sample_weight), got a tuple of {len(parts)}."
+            f"A chunk is X, (X, y), (X, y, sample_weight){last}, got a tuple of {len(parts)}."
         )
-    return parts + (None,) * (3 - len(parts))
+    return parts + (None,) * (most - len(parts))
 
 
 def as_objects(values):

@@ -56,9 +56,9 @@ class MappedFunction:
 
 
 def recoded_chunk(item, recode):
-    """Return one chunk with its rows recoded."""
-    X, *beside = split_chunk(item)
-    return (recode(X), *beside) if isinstance(item, tuple) else recode(X)
+    """Return one chunk with its rows recoded; what stands beside them stays as it is."""
+    X, *beside = split_chunk(item, 4)
+    return (recode(X), *beside[: len(item) - 1]) if isinstance(item, tuple) else recode(X)
 
 
 def recoded_collection(X, recode):

@@ -155,7 +155,7 @@ def test_a_generator_is_read_no_further_than_needed():
         (lambda: iter([]), "X has no chunks"),
         ([X, X[:, :1]], "A chunk has 1 features, but the first one has 2"),
         ([(X, None, np.ones(6)), (X, None)], "Either every chunk carries sample_weight or none"),
-        ([(X, None, None, None)], "got a tuple of 4"),
+        ([(X, None, None, None, None)], "got a tuple of 5"),
         ([X, X * np.nan], "Input X contains NaN"),
         ([np.full_like(X, np.inf)], "Input X contains"),
         ([(X, None, np.ones(5))], "sample_weight must have one value a row"),

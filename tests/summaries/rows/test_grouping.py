@@ -1,0 +1,323 @@
+"""Persons in chunks: they have the shares that they have in memory, however they are found."""
+
+import os
+import stat
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp_bary import (
+    BudgetAccountant,
+    PrivateEMDHeatmap,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+    SortedPersons,
+    SpilledPersons,
+)
+from skdp_bary.inspection._replay import replay
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.summaries.rows import grouping, spill
+from skdp_bary.summaries.rows.opening import Rows, open_source
+from skdp_bary.summaries.rows.person_keys import person_keys
+from skdp_bary.summaries.rows.persons import PERSON_UNITS
+from skdp_bary.testing._replay_checks import check_sensitivity_of_persons
+
+KINDS = {"sorted": SortedPersons(), "spilled": SpilledPersons(n_parts=3)}
+CLASSES = np.arange(3)
+BOUNDS = (0.1, 0.9)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(spill, "_LEAST_ROWS", 7)
+
+
+def some_rows(rng, text=False):
+    n = int(rng.integers(1, 60))
+    ids = np.sort(rng.integers(-3, 9, size=n))
+    if text:
+        ids = np.sort(np.array([f"é{i}" for i in ids], dtype=object))
+    X = np.round(rng.random((n, 2)), int(rng.integers(1, 3)))
+    return X, rng.integers(3, size=n), rng.random(n), ids
+
+
+def in_chunks(rng, columns, parts, cuts=6):
+    edges = np.sort(rng.integers(0, len(columns[0]) + 1, size=cuts))
+    edges = [0, *edges.tolist(), len(columns[0])]
+    return [
+        tuple(
+            values[start:end] if use else None for values, use in zip(columns, parts, strict=True)
+        )
+        for start, end in zip(edges[:-1], edges[1:], strict=True)
+    ]
+
+
+def shares(source):
+    """Return all rows with their shares, in an order that does not depend on how they came."""
+    rows = []
+    for chunk in source.read(0):
+        codes = np.zeros(len(chunk.X)) if chunk.codes is None else chunk.codes
+        rows += np.column_stack([chunk.X, codes, chunk.starts, chunk.masses]).tolist()
+        assert chunk.units == PERSON_UNITS
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_are_those_in_memory(kind, seed):
+    rng = np.random.default_rng(seed)
+    for trial in range(8):
+        columns = some_rows(rng, text=trial % 2)
+        X, y, weights, ids = columns
+        use = (True, bool(trial & 2), bool(trial & 4), True)
+        settings = {"classes": CLASSES if use[1] else None, "mass_bounds": BOUNDS}
+        chunks = in_chunks(rng, columns, use)
+        if kind == "spilled":
+            chunks = [chunks[i] for i in rng.permutation(len(chunks))]
+        memory = open_source(
+            X, y, groups=ids, sample_weight=weights if use[2] else None, **settings
+        )
+        source = open_source(chunks, groups=KINDS[kind], **settings)
+        assert Rows(source).person_units == PERSON_UNITS
+        assert source.count_persons() == len(set(ids.tolist()))
+        assert source.persons_have_one_class == memory.persons_have_one_class
+        for _ in range(2):
+            assert shares(source) == shares(memory)
+        source.close()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[1, 2, 1], [5, 5, 4], ["a", "b", "a"], ["b", "B", "B"], [0, 1, -1]],
+)
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
+    X = np.full((3, 1), 0.5)
+    chunks = [(X[:cut], None, None, ids[:cut]), (X[cut:], None, None, ids[cut:])]
+    for given in (chunks, iter(chunks)):
+        budget = BudgetAccountant(1.0)
+        measure = PrivateMeasure(bounds=(0, 1), n_hint=3, accountant=budget)
+        with pytest.raises(ValueError, match="ascending order of their person ids"):
+            measure.fit(given, groups=SortedPersons())
+        assert not budget.entries
+    source = open_source(chunks, groups=SpilledPersons())
+    assert source.count_persons() == 2 + (len(set(ids)) == 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1, 2], ["a", "b"], "integers in all chunks, or text in all"),
+        ([1, 2], [3, None], "no missing ids"),
+        ([1, 2], [3.0, 4.0], "no missing ids, no floats"),
+        (["a", 1], [1, 2], "not both"),
+        ([1, 2], None, "Either every chunk carries groups or none does"),
+        (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),
+        ([1], [1, 2], "one value a row"),
+    ],
+)
+def test_ids_that_are_refused(first, second, message):
+    X = np.zeros((2, 1))
+    chunks = [(X, None, None, first), (X, None, None, second)]
+    with pytest.raises(ValueError, match=message):
+        list(open_source(chunks, groups=SortedPersons()).read(0))
+
+
+def test_what_declares_no_ids_is_refused():
+    X = np.zeros((2, 1))
+    with pytest.raises(ValueError, match="is for chunks that carry ids"):
+        PrivateMeasure(bounds=(0, 1)).fit(X, groups=SortedPersons())
+    with pytest.raises(ValueError, match="groups must be the name of a column, SortedPersons"):
+        PrivateMeasure(bounds=(0, 1)).fit([X, X], groups=np.arange(4))
+    with pytest.raises(ValueError, match="n_parts must be from 1"):
+        SpilledPersons(n_parts=0)
+    with pytest.raises(ValueError, match="folder must be a folder that exists"):
+        SpilledPersons(folder="/nowhere/at/all")
+
+
+def frames(table):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table)
+    return lambda: iter([frame[:5], frame[5:]])
+
+
+def lazily(table):
+    polars = pytest.importorskip("polars")
+    if not hasattr(polars.LazyFrame, "collect_batches"):
+        pytest.skip("polars is older")
+    return polars.LazyFrame(table).sort("who")
+
+
+def query(table):
+    arrow = pytest.importorskip("pyarrow")
+    return pytest.importorskip("duckdb").from_arrow(arrow.table(table)).order("who")
+
+
+def once(table):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table(table)
+    return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4))
+
+
+FITS = {
+    "measure": PrivateMeasure(n_hint=4, bounds=(0, 1)),
+    "heatmap": PrivateEMDHeatmap(resolution=4, n_hint=4, bounds={"v": (0, 0.8), "u": (0.1, 0.9)}),
+    "barycenter": PrivateWassersteinBarycenter(
+        2, n_init=1, neighbors="replace_one", method="coreset", bounds=(0, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("make", [frames, lazily, query, once], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("groups", ["who", SortedPersons("who"), SpilledPersons("who", n_parts=2)])
+def test_fits_ask_for_the_same_integers_as_in_memory(name, make, groups):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    who = np.sort(rng.integers(4, size=12))
+    table = {"u": rng.random(12), "who": who, "v": rng.random(12)}
+    beside = {}
+    if name == "barycenter":
+        table |= {"label": np.array(["p", "q"])[who % 2]}
+        beside = {"y": "label"}
+    estimator = clone(FITS[name]).set_params(random_state=0)
+    memory = {"X": pandas.DataFrame(table), "groups": "who"} | beside
+    stream = {"X": make(table), "groups": groups} | beside
+    report = replay(estimator, memory, stream)
+    if make is once and (beside or isinstance(groups, SortedPersons) and name == "heatmap"):
+        assert "read once only" in str(report) or "iterator of chunks is spent" in str(report)
+    else:
+        assert report.holds, str(report)
+        assert not any(any(step.l1) for step in report.steps)
+
+
+class Streamed(PrivateMeasure):
+    """Rows go through chunks whose persons are brought together."""
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        """Fit chunks of five rows."""
+        groups = np.arange(len(X)) if groups is None else np.asarray(groups)
+        order = np.argsort(groups, kind="stable")
+        columns = [X[order], None, sample_weight, groups[order]]
+        columns[2] = None if sample_weight is None else np.asarray(sample_weight)[order]
+        chunks = [
+            tuple(v if v is None else v[i : i + 5] for v in columns) for i in range(0, len(X), 5)
+        ]
+        return super().fit(chunks, groups=self.groups_are)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_person_moves_an_answer_further_than_promised(kind, monkeypatch):
+    monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
+    check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_persons_cut_in_two_are_found(kind, monkeypatch):
+    """A planted bug: the second half of a person counts as somebody else."""
+    monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
+    if kind == "sorted":
+        joined = grouping._begins
+        monkeypatch.setattr(grouping, "_begins", lambda ids, last: joined(ids, None))
+    else:
+        monkeypatch.setattr(
+            spill.Spill, "_part_of", lambda self, records: np.arange(len(records)) % 3
+        )
+    with pytest.raises(AssertionError, match="The guarantee fails for persons"):
+        check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """Files that were opened, whose folder must stay empty: they have no names."""
+    files = []
+    make = tempfile.TemporaryFile
+
+    def noted(**settings):
+        files.append(make(**settings))
+        assert settings["dir"] == tmp_path
+        assert not os.listdir(tmp_path)
+        assert stat.S_IMODE(os.fstat(files[-1].fileno()).st_mode) == 0o600
+        return files[-1]
+
+    monkeypatch.setattr(spill.tempfile, "TemporaryFile", noted)
+    return files
+
+
+def day(i=0, bad=None):
+    X = np.full((4, 1), 0.5)
+    X[0, 0] = np.nan if bad else 0.25
+    return X, None, None, [i, i, 7, 8]
+
+
+@pytest.mark.parametrize("stop", [None, KeyboardInterrupt, "bad row", "broken source"])
+def test_files_are_closed_when_a_fit_ends(opened, tmp_path, stop):
+    def chunks():
+        yield from (day(i) for i in range(4))
+        if stop is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        if stop == "broken source":
+            raise RuntimeError("the disk of the source is gone")
+        yield day(5, bad=stop == "bad row")
+
+    groups = SpilledPersons(folder=tmp_path, n_parts=2)
+    budget = BudgetAccountant(1.0)
+    measure = PrivateMeasure(bounds=(0, 1), accountant=budget)
+    if stop is None:
+        measure.fit(chunks, groups=groups)
+    else:
+        kind = stop if stop is KeyboardInterrupt else Exception
+        with pytest.raises(kind):
+            measure.fit(chunks, groups=groups)
+        assert not budget.entries
+    assert len(opened) == (2 if stop is None else 1)
+    assert all(file.closed for file in opened)
+    assert not os.listdir(tmp_path)
+
+
+def test_files_are_closed_when_a_search_ends(opened, tmp_path):
+    X = np.random.default_rng(0).random((8, 2))
+    chunks = [(X, None, None, [1, 1, 2, 2, 3, 3, 4, 4])]
+    search = PrivateSearchCV(
+        PrivateMeasure(bounds=(0, 1), n_hint=4), {"depth": [1, 2]}, epsilon=2.0
+    )
+    search.fit(chunks, groups=SpilledPersons(folder=tmp_path, n_parts=2))
+    assert len(opened) >= 4
+    assert all(file.closed for file in opened)
+    with pytest.raises(ValueError, match="reads the rows in every trial"):
+        clone(search).fit(iter(chunks), groups=SpilledPersons(folder=tmp_path, n_parts=2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
+    monkeypatch.setattr(spill, "_LEAST_ROWS", 1 << 12)
+
+    def peak(n_chunks):
+        def chunks():
+            for i in range(n_chunks):
+                yield np.full((4096, 8), 0.5), None, None, 2048 * i + np.arange(4096) // 2
+
+        source = open_source(chunks, groups=KINDS[kind] if kind == "sorted" else many)
+        tracemalloc.start()
+        n_rows = sum(len(chunk.X) for chunk in source.read(0))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        source.close()
+        assert n_rows == 4096 * n_chunks
+        return most
+
+    many = SpilledPersons(n_parts=16)
+    assert peak(16) < 1.5 * peak(4) if kind == "sorted" else peak(16) < 4096 * 16 * 8 * 8 / 2
+
+
+def test_texts_and_integers_have_keys_of_their_own():
+    texts = [f"p{i}" for i in (3, 1, 3, 2, 1)]
+    for values in (texts, np.array(texts), np.array(texts, dtype=object), [1, 2**70, 1, 3, None]):
+        low, high = person_keys(values, 5)
+        pairs = list(zip(low.tolist(), high.tolist(), strict=True))
+        listed = list(values)
+        same = [[a == b for a in listed] for b in listed]
+        assert [[a == b for a in pairs] for b in pairs] == same

@@ -17,8 +17,14 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye_array, hstack, vstack
 
 from benchmarks.recording import Results
-from skdp_bary.transport._tree.l1 import l1_objective, minimize_l1
-from skdp_bary.transport._tree.nodes import Tree, cell_codes, select_top, spread_leaves
+from skdp_bary.transport._tree.l1 import minimize_l1
+from skdp_bary.transport._tree.nodes import (
+    Tree,
+    cell_codes,
+    child_codes,
+    spread_leaves,
+    top_cells,
+)
 from skdp_bary.transport._tree.posterior import infer_masses
 
 RESULTS = Results("tree_speed")
@@ -66,6 +72,52 @@ def paper_selection(rng, codes, depth, w):
         for k, share in enumerate(shares)
     ]
     return select_top(pyramid, w, top=top)
+
+
+def select_top(pyramid, w, *, branching=4, top=0):
+    """Select the cells to keep of a complete noisy pyramid, from coarse to fine.
+
+    Parameters
+    ----------
+    pyramid : sequence of ndarray
+        Noisy masses of all cells of the levels `top`, `top` + 1, ...: flat, in the order of the
+        codes (for a raster, see `raster_to_codes` of the package).
+    w : int
+        In each level the `w` largest of the children of the cells kept one level above are kept.
+    branching, top : int
+        As in `Tree`.
+
+    Returns
+    -------
+    tree : Tree
+        The cells kept are chosen; their siblings are left out.
+    values : tuple of ndarray
+        The noisy masses of the cells of `tree`.
+
+    References
+    ----------
+    Ghazi et al., "Differentially Private Heatmaps", AAAI 2023, Algorithm 2.
+    """
+    codes = np.arange(len(pyramid[0]))
+    chosen, values = [], []
+    for level, noisy in enumerate(pyramid):
+        if level:
+            codes = child_codes(codes[chosen[-1]], branching)
+        values.append(np.asarray(noisy, dtype=float)[codes])
+        chosen.append(top_cells(values[-1], w))
+    return Tree(tuple(chosen), (branching,) * (len(chosen) - 1), top), tuple(values)
+
+
+def l1_objective(tree, values, masses):
+    """Return what `minimize_l1` minimizes, at given masses of the cells of `tree`."""
+    values, masses = tree.check(values, "values"), tree.check(masses, "masses")
+    last = 2.0 ** -(tree.top + tree.depth)
+    total = 0.0
+    for k, mask in enumerate(tree.chosen):
+        weight = 2.0 ** -(tree.top + k)
+        total += weight * np.abs(values[k] - masses[k])[mask].sum()
+        total += (2 * weight - last) * masses[k][~mask].sum()
+    return float(total)
 
 
 def level_sums(tree):

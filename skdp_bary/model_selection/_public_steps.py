@@ -16,7 +16,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 from ..transformers._row_by_row import is_private
-from . import _sizes as sizes
+from . import _growth as growth
 from ._step_parameters import unknown_parameters
 from ._step_rules import RULES, Fault, alone_fault, sklearn_name
 
@@ -47,7 +47,7 @@ class Form:
     words: bool = False
     texts: bool = False
     missing: bool = False
-    largest: float = sizes.LARGEST
+    largest: float = growth.LARGEST
     schema: Schema | None = None
 
 
@@ -122,10 +122,10 @@ def form_after(step, form):
     if type(step) is SchemaTransformer:
         return _declared(step.schema)
     if type(step) is DomainScaler:
-        largest = sizes.largest_behind(step, sizes.scaled, form.largest)
+        largest = growth.largest_behind(step, growth.scaled, form.largest)
         return Form("numbers", step.clip and step.target == "box", largest=largest)
     if type(step) is JLTransformer:
-        largest = sizes.largest_behind(step, sizes.projected, form.largest)
+        largest = growth.largest_behind(step, growth.projected, form.largest)
         return Form("numbers", largest=largest)
     if type(step) is RowByRow:
         return Form("numbers")
@@ -162,7 +162,7 @@ def public_fault(step, form):
     fault = rule.fault(step) or _form_fault(rule, form)
     if fault is None and rule.numeric:
         behind = rule.largest(step, form.largest)
-        fault = _OVERFLOW if sizes.may_overflow(form.largest, behind) else None
+        fault = _OVERFLOW if growth.may_overflow(form.largest, behind) else None
     return fault or (rule.missing_fault(step) if form.missing else None)
 
 
@@ -200,7 +200,7 @@ def _weights_fault(step, form):
     """What is wrong with the weights of a union: they may make numbers too large."""
     sizes_before = [part.largest for part in _branch_forms(_branches(step, form))]
     before = max(sizes_before, default=0.0)
-    return _OVERFLOW if before <= sizes.LARGEST < before * _weight(step) else None
+    return _OVERFLOW if before <= growth.LARGEST < before * _weight(step) else None
 
 
 def _weight(step):

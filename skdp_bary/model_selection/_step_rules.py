@@ -11,7 +11,7 @@ from numbers import Real
 import numpy as np
 from scipy import special
 
-from . import _sizes as sizes
+from . import _growth as growth
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Rule:
 
     def largest(self, step, before):
         """Return the largest size of a number behind a step, infinity beyond floats."""
-        return sizes.largest_behind(step, self.grows, before)
+        return growth.largest_behind(step, self.grows, before)
 
     @property
     def negative_fault(self):
@@ -323,22 +323,22 @@ _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
 
 RULES = {
-    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=sizes.roots),
-    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=sizes.ones),
-    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=sizes.counts),
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=growth.roots),
+    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=growth.ones),
+    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=growth.counts),
     "FunctionTransformer": Rule(_identity, _ANY, _identical),
     "GaussianRandomProjection": Rule(_together, _ANY, _dense),
-    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=sizes.counts),
+    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=growth.counts),
     "Normalizer": Rule(_together, _ANY, _same),
-    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=sizes.ones),
-    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=sizes.codes),
-    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=sizes.sketched),
-    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=sizes.powers),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=growth.ones),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=growth.codes),
+    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=growth.sketched),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=growth.powers),
     "RBFSampler": Rule(_together, _ANY, _dense),
     "SimpleImputer": Rule(
-        _imputer, _LISTED, _filled, missing_fault=_other_marks, grows=sizes.with_fill
+        _imputer, _LISTED, _filled, missing_fault=_other_marks, grows=growth.with_fill
     ),
     "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
-    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=sizes.sums),
-    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=sizes.splines),
+    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=growth.sums),
+    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=growth.splines),
 }

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
 
 from ...summaries.networks.row_features import RowFeatures
+from .._denoise.softmax import softmax
 from .tuning import TUNED
 
 
@@ -96,12 +97,6 @@ class RowClassifier:
         score : float
         """
         return float(accuracy_score(y, self.predict(X)))
-
-
-def softmax(scores):
-    """Return the probabilities that scores stand for."""
-    masses = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return masses / masses.sum(axis=1, keepdims=True)
 
 
 def new_head(n_features, n_hidden, n_classes, rng):

@@ -16,7 +16,8 @@ from ...summaries.networks.head_gradients import (
     HeadPoint,
     PredictedClasses,
 )
-from .head import Head, cosine, softmax
+from .._denoise.softmax import softmax
+from .head import Head, cosine
 from .methods import Adapted, AdapterMethod
 from .tuning import TUNED
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._denoise.softmax import softmax
 from .classes import class_counts
 from .tuning import TUNED
 
@@ -166,7 +167,7 @@ class Problem:
     def probabilities(self, parameters):
         """Return weights, distributions over classes, and over the bins of every column."""
         weights, labels, bins = parameters
-        return _softmax(weights)[0], _softmax(labels), self._by_column(bins)
+        return softmax(weights)[0], softmax(labels), self._by_column(bins)
 
     def gradients(self, parameters, level):
         """Return the gradients by the parameters, and the mean squared misfit of the pairs."""
@@ -220,8 +221,3 @@ class Problem:
             return values
         sums = np.add.reduceat(values, self._target.starts, axis=1)
         return np.repeat(sums, self._target.n_bins, axis=1)
-
-
-def _softmax(logs):
-    found = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return found / found.sum(axis=1, keepdims=True)

@@ -5,7 +5,7 @@ Orders run from one (the Kullback-Leibler divergence) to infinity (the pure epsi
 
 import math
 
-from .._checks import check_integer, check_real
+from .._checks import check_real
 
 _MARGIN = 2.0**-40  # above the rounding error of every formula here (tests compare with 60 digits)
 
@@ -19,38 +19,31 @@ def pure_renyi(epsilon, order):
     """Return the largest Renyi divergence of `order` of any pure `epsilon` mechanism.
 
     Randomized response attains it, and every other pure mechanism is post-processing of randomized
-    response (Kairouz, Oh and Viswanath, 2015).
+    response (Kairouz, Oh and Viswanath, 2015). Its moment is the mean of ``exp((a - 1) epsilon)``
+    and ``exp(-a epsilon)`` with weights in the ratio ``sinh(a epsilon) : sinh((a - 1) epsilon)``.
+    Their first orders cancel for small epsilon, hence the second form of the same expression.
     """
     epsilon = check_real(epsilon, "epsilon", low=0.0)
     order = check_order(order)
-    return _two_exponentials(epsilon, epsilon, order)
-
-
-def discrete_laplace_renyi(epsilon, sensitivity, order):
-    """Return the Renyi divergence of `order` of discrete Laplace noise on an integer release.
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure loss: L1 sensitivity / scale. Larger scales only lower the curve.
-    sensitivity : int
-        L1 sensitivity in lattice units, at least one. The curve of a shift is convex in the shift,
-        so one moved coordinate is the worst case. Sensitivity one is randomized response.
-    order : float
-        From one to infinity.
-    """
-    epsilon = check_real(epsilon, "epsilon", low=0.0)
-    sensitivity = check_integer(sensitivity, "sensitivity", low=1)
-    return _two_exponentials(epsilon, epsilon / sensitivity, check_order(order))
-
-
-def laplace_renyi(epsilon, order):
-    """Return the Renyi divergence of `order` of continuous Laplace noise (Mironov, 2017).
-
-    It is the limit of :func:`discrete_laplace_renyi` for a fine lattice, which lies above it.
-    """
-    epsilon = check_real(epsilon, "epsilon", low=0.0)
-    return _two_exponentials(epsilon, 0.0, check_order(order))
+    if epsilon == 0.0 or order == math.inf:
+        return epsilon
+    double = 2.0 * order - 1.0
+    if double * epsilon > 1.0:
+        log_weight = (
+            _log_sinhc((order - 1.0) * epsilon)
+            - _log_sinhc(double / 2.0 * epsilon)
+            - _log_cosh(epsilon / 2.0)
+        )
+        weight = math.exp(log_weight) / double * -math.expm1(-double * epsilon)
+        curve = epsilon + log1p_ratio(-weight, order)
+    else:
+        first = _log_sinhc(order * epsilon) + _log_sinhc((order - 1.0) * epsilon / 2.0)
+        second = _log_sinhc((order - 1.0) * epsilon) + _log_sinhc(order * epsilon / 2.0)
+        scale = _log_sinhc(double / 2.0 * epsilon) + _log_cosh(epsilon / 2.0)
+        gap = math.expm1(double * epsilon / 2.0 + first - second)
+        slope = order * epsilon / double * math.exp(second - order * epsilon / 2.0 - scale) * gap
+        curve = log1p_ratio(slope, order)
+    return min(curve * (1.0 + _MARGIN), epsilon)
 
 
 def gaussian_renyi(mu, order):
@@ -58,34 +51,6 @@ def gaussian_renyi(mu, order):
     mu = check_real(mu, "mu", low=0.0)
     order = check_order(order)
     return mu * mu * order / 2.0 * (1.0 + _MARGIN) if mu > 0.0 else 0.0
-
-
-def _two_exponentials(epsilon, step, order):
-    """Return the curve of discrete Laplace noise of scale ``1 / step``, rounded up.
-
-    Summing the geometric series gives the moment as the mean of ``exp((a - 1) epsilon)`` and
-    ``exp(-a epsilon)`` with weights in the ratio ``sinh(a step) : sinh((a - 1) step)``. Their first
-    orders cancel for small epsilon, hence the second form of the same expression.
-    """
-    if epsilon == 0.0 or order == math.inf:
-        return epsilon
-    double = 2.0 * order - 1.0
-    if double * epsilon > 1.0:
-        log_weight = (
-            _log_sinhc((order - 1.0) * step)
-            - _log_sinhc(double / 2.0 * step)
-            - _log_cosh(step / 2.0)
-        )
-        weight = math.exp(log_weight) / double * -math.expm1(-double * epsilon)
-        curve = epsilon + log1p_ratio(-weight, order)
-    else:
-        first = _log_sinhc(order * step) + _log_sinhc((order - 1.0) * epsilon / 2.0)
-        second = _log_sinhc((order - 1.0) * step) + _log_sinhc(order * epsilon / 2.0)
-        scale = _log_sinhc(double / 2.0 * step) + _log_cosh(step / 2.0)
-        gap = math.expm1(double * epsilon / 2.0 + first - second)
-        slope = order * epsilon / double * math.exp(second - order * epsilon / 2.0 - scale) * gap
-        curve = log1p_ratio(slope, order)
-    return min(curve * (1.0 + _MARGIN), epsilon)
 
 
 def log1p_ratio(slope, order):

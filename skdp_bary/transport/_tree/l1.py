@@ -62,18 +62,6 @@ def minimize_l1(tree, values):
     return _minimize_by_segments(tree, clipped)
 
 
-def l1_objective(tree, values, masses):
-    """Return what `minimize_l1` minimizes, at given masses of the cells of `tree`."""
-    values, masses = tree.check(values, "values"), tree.check(masses, "masses")
-    last = 2.0 ** -(tree.top + tree.depth)
-    total = 0.0
-    for k, mask in enumerate(tree.chosen):
-        weight = 2.0 ** -(tree.top + k)
-        total += weight * np.abs(values[k] - masses[k])[mask].sum()
-        total += (2 * weight - last) * masses[k][~mask].sum()
-    return float(total)
-
-
 def _targets(tree, values):
     """Positive parts of the measurements of the chosen cells, level by level."""
     values = tree.check(values, "values")

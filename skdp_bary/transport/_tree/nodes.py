@@ -176,40 +176,6 @@ def top_cells(values, w):
     return chosen
 
 
-def select_top(pyramid, w, *, branching=4, top=0):
-    """Select the cells to keep of a complete noisy pyramid, from coarse to fine.
-
-    Parameters
-    ----------
-    pyramid : sequence of ndarray
-        Noisy masses of all cells of the levels `top`, `top` + 1, ...: flat, in the order of the
-        codes (for a raster, see `raster_to_codes`).
-    w : int
-        In each level the `w` largest of the children of the cells kept one level above are kept.
-    branching, top : int
-        As in `Tree`.
-
-    Returns
-    -------
-    tree : Tree
-        The cells kept are chosen; their siblings are left out.
-    values : tuple of ndarray
-        The noisy masses of the cells of `tree`.
-
-    References
-    ----------
-    Ghazi et al., "Differentially Private Heatmaps", AAAI 2023, Algorithm 2.
-    """
-    codes = np.arange(len(pyramid[0]))
-    chosen, values = [], []
-    for level, noisy in enumerate(pyramid):
-        if level:
-            codes = child_codes(codes[chosen[-1]], branching)
-        values.append(np.asarray(noisy, dtype=float)[codes])
-        chosen.append(top_cells(values[-1], w))
-    return Tree(tuple(chosen), (branching,) * (len(chosen) - 1), top), tuple(values)
-
-
 def raster_to_codes(raster):
     """Flatten a raster of side 2**i in the order of the codes of a quadtree (Morton order)."""
     return _shuffle_bits(np.asarray(raster), interleave=True)

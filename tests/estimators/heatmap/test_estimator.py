@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from benchmarks.transport.trees import select_top
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.estimators._heatmap.density import blur
@@ -21,7 +22,6 @@ from skdp_bary.metrics import earth_mover_distance, similarity
 from skdp_bary.privacy._checks import exact
 from skdp_bary.summaries.rows.persons import PERSON_UNITS
 from skdp_bary.transport._tree.l1 import minimize_l1
-from skdp_bary.transport._tree.nodes import select_top
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -5,9 +5,10 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
+from benchmarks.transport.trees import l1_objective, select_top
 from skdp_bary.transport._tree import l1 as _tree_l1
-from skdp_bary.transport._tree.l1 import l1_objective, minimize_l1
-from skdp_bary.transport._tree.nodes import Tree, select_top
+from skdp_bary.transport._tree.l1 import minimize_l1
+from skdp_bary.transport._tree.nodes import Tree
 
 
 def random_tree(rng, max_depth=4):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.transport.trees import select_top
 from skdp_bary.transport._tree.nodes import (
     Tree,
     cell_codes,
@@ -10,7 +11,6 @@ from skdp_bary.transport._tree.nodes import (
     child_codes,
     codes_to_raster,
     raster_to_codes,
-    select_top,
     spread_leaves,
     top_cells,
 )

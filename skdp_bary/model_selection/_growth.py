@@ -1,4 +1,4 @@
-"""How large the numbers can be that a step makes of numbers of a known size.
+"""How numbers grow in a step: how large those can be that it makes of numbers of a known size.
 
 Every function takes a step and the largest absolute value before it, and returns what no number
 behind it, nor on the way, exceeds: infinity where it may be beyond all floats.

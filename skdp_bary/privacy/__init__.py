@@ -7,13 +7,17 @@ if TYPE_CHECKING:  # imported when they are used, so that the command line start
     from .accounting.projection_curves import bernstein_bound, clt_bound
     from .accounting.projection_profile import calibrate_sigma
     from .ledger.chain import Receipt
+    from .ledger.policy import SpendingPolicy
     from .ledger.quote import Quote
     from .ledger.spending import BudgetPart
+    from .ledger.under_policy import BudgetUnderPolicy
 
 _HOMES = {
     "BudgetPart": "ledger.spending",
+    "BudgetUnderPolicy": "ledger.under_policy",
     "Quote": "ledger.quote",
     "Receipt": "ledger.chain",
+    "SpendingPolicy": "ledger.policy",
     "bernstein_bound": "accounting.projection_curves",
     "calibrate_sigma": "accounting.projection_profile",
     "clt_bound": "accounting.projection_curves",
@@ -21,8 +25,10 @@ _HOMES = {
 
 __all__ = [
     "BudgetPart",
+    "BudgetUnderPolicy",
     "Quote",
     "Receipt",
+    "SpendingPolicy",
     "bernstein_bound",
     "calibrate_sigma",
     "clt_bound",

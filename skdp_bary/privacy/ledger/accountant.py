@@ -14,10 +14,12 @@ from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
 from .spending import BudgetPart, SharedBudget, check_text
 from .table import html_table, text_table
+from .under_policy import BudgetUnderPolicy
 
 if TYPE_CHECKING:
     from ..._types import Neighbors
     from ...privacy.ledger.chain import Receipt
+    from ...privacy.ledger.policy import SpendingPolicy
 
 
 class BudgetAccountant(SharedBudget):
@@ -223,7 +225,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         delta = self.delta if delta is None else delta
         raised = make_filter(self.composition, epsilon, delta, self._filter.order)
         entry = self._entry(who, epsilon, delta, note, kind=RAISE)
-        self._ledger.append(entry, Cost(), lambda tally: self._admit_raise(tally, raised))
+        self._ledger.append(entry, Cost(), lambda tally, _: self._admit_raise(tally, raised))
         self._filter = raised
 
     def receipt(self) -> Receipt:
@@ -339,6 +341,30 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         if not check_text(name, "name"):
             raise ValueError("name must not be empty: the whole data is no part.")
         return BudgetPart(self._filter, self._neighbors, self._ledger, name)
+
+    def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
+        """Return this budget as it is spent under a policy, such as "so much a year".
+
+        The policy refuses what it does not allow, beside the ceiling. All entries since its first
+        day count, whoever made them; totals and receipts stay those of the ledger, and no new
+        period gives anything back to the ceiling. Whoever spends from the budget itself is not
+        bound by it; ``policy.audit(budget.entries)`` finds that.
+
+        Parameters
+        ----------
+        policy : SpendingPolicy
+        spender : str, default=""
+            Who spends, one of ``policy.spenders`` where there are any; stands before the name in
+            every entry.
+
+        Returns
+        -------
+        BudgetUnderPolicy
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining`` and
+            ``part``, and can be given to an estimator as its ``accountant``.
+        """
+        shared = (self._filter, self._neighbors, self._ledger, "")
+        return BudgetUnderPolicy(*shared, policy, spender)
 
     def summary(self) -> Any:
         """Return the entries and what is left as a plain table."""

@@ -64,11 +64,11 @@ class MemoryLedger:
         self._owner = _PROCESS.token
 
     def append(self, entry, cost, admit):
-        """Add `entry` unless ``admit(tally)`` raises."""
+        """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""
         with LOCK:
             self.refuse_copy()
             sums = self._summed()
-            admit(sums.tally(entry.part))
+            admit(sums.tally(entry.part), self._entries)
             self._log.append((entry, cost, next_link(sums.head[1], entry, cost)))
 
     def tally(self, part):
@@ -79,7 +79,10 @@ class MemoryLedger:
     def entries(self):
         """Return the entries, oldest first."""
         with LOCK:
-            return tuple(entry for entry, _, _ in self._log)
+            return self._entries()
+
+    def _entries(self):
+        return tuple(entry for entry, _, _ in self._log)
 
     def receipt(self):
         """Return the receipt of the latest entry."""

@@ -178,13 +178,14 @@ class PostgresLedger:
             raise LedgerError(f"The ledger {ledger.path!r} exists already. Nothing was changed.")
 
     def append(self, entry, cost, admit):
-        """Add `entry` unless ``admit(tally)`` raises."""
+        """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""
         lock = f"({_LOCK}, hashtext(%s))"
         with self._session(f"SELECT pg_advisory_lock{lock}", (self._id,)) as db:
             db.isolation_level, db.read_only = self._psycopg.IsolationLevel.SERIALIZABLE, False
             with db.transaction():
                 number, link, raised = self._head(db)
-                admit(self._read_tally(db, entry.part, raised))
+                tally = self._read_tally(db, entry.part, raised)
+                admit(tally, lambda: self._entries(db))
                 fields = (*astuple(entry), cost.loss, cost.delta, next_link(link, entry, cost))
                 db.execute(_APPEND, (self._id, number + 1, *fields))
             db.execute(f"SELECT pg_advisory_unlock{lock}", (self._id,))
@@ -197,11 +198,7 @@ class PostgresLedger:
     def entries(self):
         """Return the entries, oldest first."""
         with self._reading() as (db, _):
-            rows = db.execute(
-                f"SELECT {_COLUMNS} FROM skdp_bary.entries WHERE budget = %s ORDER BY number",
-                (self._id,),
-            )
-            return tuple(Entry(*row) for row in rows.fetchall())
+            return self._entries(db)
 
     def receipt(self):
         """Return the receipt of the latest entry."""
@@ -294,6 +291,13 @@ class PostgresLedger:
         _, number, link, epsilon, delta = row
         raised = None if epsilon is None else (epsilon, delta)
         return (0, self.first_link(), raised) if number is None else (number, link, raised)
+
+    def _entries(self, db):
+        rows = db.execute(
+            f"SELECT {_COLUMNS} FROM skdp_bary.entries WHERE budget = %s ORDER BY number",
+            (self._id,),
+        )
+        return tuple(Entry(*row) for row in rows.fetchall())
 
     def _read_tally(self, db, part, raised):
         rows = db.execute(_TALLY, {"id": self._id, "part": part}).fetchall()

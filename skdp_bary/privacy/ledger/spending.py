@@ -84,6 +84,7 @@ class SharedBudget:
         self._ledger.refuse_copy()
         cost = self._filter.price_plan(plan)
         self._admit(self._ledger.tally(self._part), "A plan", plan.epsilon, plan.delta, cost)
+        self._obey(self._ledger.entries, self._entry("", plan.epsilon, plan.delta, ""))
 
     def spend(self, epsilon: float, delta: float = 0.0, *, who: str = "", note: str = "") -> None:
         """Charge an (epsilon, delta) private release made outside this package.
@@ -169,9 +170,15 @@ class SharedBudget:
     def _append(self, who, epsilon, delta, cost, note):
         entry = self._entry(who, epsilon, delta, note)
         asker = who or "A spend"
-        self._ledger.append(
-            entry, cost, lambda tally: self._admit(tally, asker, epsilon, delta, cost)
-        )
+
+        def admit(tally, entries):
+            self._admit(tally, asker, epsilon, delta, cost)
+            self._obey(entries, entry)
+
+        self._ledger.append(entry, cost, admit)
+
+    def _obey(self, entries, entry):
+        """Raise where a policy forbids an entry; here there is none."""
 
     def _entry(self, who, epsilon, delta, note, kind=SPEND):
         return Entry(
@@ -214,6 +221,12 @@ class SharedBudget:
                 f"The plan speaks about neighbors={plan.relation!r}, this budget about "
                 f"neighbors={self._neighbors!r}. Nothing was charged."
             )
+        if self._part and self._neighbors == REPLACE_ANY:
+            raise RelationError(
+                "Under neighbors='replace_any' a fit takes the number of persons as public, and "
+                f"the size of part {self._part!r} is not. Charge the fit to the whole data. "
+                "Nothing was charged."
+            )
 
     def _exposure(self):
         return self._spent(self._ledger.tally(self._part))
@@ -241,15 +254,6 @@ class BudgetPart(SharedBudget):
     ledger, filter_, neighbors, part
         Those of the accountant, and the name of the part.
     """
-
-    def _check_plan(self, plan):
-        super()._check_plan(plan)
-        if self._neighbors == REPLACE_ANY:
-            raise RelationError(
-                "Under neighbors='replace_any' a fit takes the number of persons as public, and "
-                f"the size of part {self._part!r} is not. Charge the fit to the whole data. "
-                "Nothing was charged."
-            )
 
     def __repr__(self):
         return f"BudgetPart({self._part!r})"

@@ -69,13 +69,13 @@ class SqliteLedger:
             raise self._error(f"it was created for another budget: {differing}")
 
     def append(self, entry, cost, admit):
-        """Add `entry` unless ``admit(tally)`` raises."""
+        """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""
         with self._held(writing=True) as side:
             with self._transaction(writing=True) as db:
                 self._check_mark(side, db)
                 sums = self._caught_up(db)
                 self._refuse_backup(db)
-                admit(sums.tally(entry.part))
+                admit(sums.tally(entry.part), lambda: _entries(db))
                 number, link = sums.head[0] + 1, next_link(sums.head[1], entry, cost)
                 insert(db, number, entry, cost, link)
             sums.add_entry(entry, cost, link)  # once it is on disk, and before anybody else asks
@@ -89,8 +89,7 @@ class SqliteLedger:
         """Return the entries, oldest first."""
         with self._session() as db:
             self._caught_up(db)
-            rows = db.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number")
-            return tuple(Entry(*row) for row in rows)
+            return _entries(db)
 
     def receipt(self):
         """Return the receipt of the latest entry."""
@@ -369,3 +368,8 @@ def _not_written(path, error):
     return LedgerError(
         f"The backup {os.fspath(path)!r} cannot be written: {reason}. The ledger is as it was."
     )
+
+
+def _entries(db):
+    rows = db.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number")
+    return tuple(Entry(*row) for row in rows)

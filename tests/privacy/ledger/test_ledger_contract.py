@@ -10,6 +10,7 @@ import pytest
 from skdp_bary.exceptions import BudgetError, LedgerError
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 from skdp_bary.privacy.ledger.chain import Receipt
+from skdp_bary.privacy.ledger.policy import SpendingPolicy
 
 
 @pytest.fixture(params=["memory", "file", "server"])
@@ -50,13 +51,15 @@ def test_parts_share_the_ceiling(place):
         accountant.part("south").spend(0.01)
 
 
-def test_threads_with_budget_for_one_charge_make_one(place):
-    accountant = opened(place)
+@pytest.mark.parametrize("policy", [None, SpendingPolicy(1.0)])
+def test_threads_with_budget_for_one_charge_make_one(place, policy):
+    accountant = opened(place, epsilon=1.0 if policy is None else 9.0)
+    spender = accountant if policy is None else accountant.under(policy)
     outcomes = []
 
     def race():
         try:
-            accountant.spend(0.7)
+            spender.spend(0.7)
             outcomes.append("charged")
         except BudgetError:
             outcomes.append("refused")

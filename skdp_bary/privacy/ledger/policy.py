@@ -1,0 +1,245 @@
+"""A policy of spending: how much of a budget in a month or a year, what is carried over, by whom.
+
+A policy only refuses. It never changes what a ledger holds, so totals, ceilings and receipts are
+those of the ledger, whatever the calendar says: nothing that was spent comes back.
+
+**What it guarantees.** Write L for the limit of a period and m for ``carry_over``. With r(k) for
+what may be spent in period k and s(k) for what is spent, ``s(k) <= r(k)``, ``r(first) = L`` and
+``r(k + 1) = min(r(k) - s(k), m L) + L``. The first term of the minimum gives, by induction,
+``s(a) + ... + s(b) <= r(a) + (b - a) L``, and ``r(a) <= (m + 1) L`` by the second: so n periods in
+a row spend at most ``(n + m) L``, and the n first ones at most ``n L``. These sums bound what
+releases lose together that were chosen adaptively, as in a privacy filter whose ceiling they are.
+The calendar is public, and so are times and amounts of entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Literal
+
+from ...exceptions import BudgetError
+from .._checks import check_integer, check_option
+from .entry import RESTORE, SPEND
+from .filters import Cost, SumFilter, Tally, exposure, make_filter
+
+if TYPE_CHECKING:
+    from .entry import Entry
+
+PERIODS = ("day", "month", "quarter", "year")
+UNITS = SumFilter(1.0, 0.0)  # units do not depend on the ceiling
+_MOST_CARRIED = 1000
+
+
+@dataclass(frozen=True)
+class SpendingPolicy:
+    """How much of a budget may be spent in a period, by whom, and what may be carried over.
+
+    A policy is given to :meth:`BudgetAccountant.under`. It refuses what does not fit, beside the
+    ceiling of the ledger, and changes nothing else: "epsilon a year" is a promise about every year,
+    and the promise about all years together is the ceiling. It binds those who spend under it;
+    :meth:`audit` finds entries of others that went beyond.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Most that may be spent in a period; epsilons and deltas of entries add up, whatever the
+        composition of the ledger. Of disjoint parts the dearest counts.
+    period : {"day", "month", "quarter", "year"}, default="year"
+        Of the calendar, in UTC.
+    carry_over : int, default=0
+        Of how many periods what was not spent may be spent later. Any n periods in a row then spend
+        at most ``n + carry_over`` times the limit, and the n first ones at most n times.
+    spenders : tuple of str, default=()
+        Names that may spend; empty: everybody.
+    since : str, default=""
+        First day that counts, as "2026-01-01". What was spent before it counts for the ledger only.
+
+    Examples
+    --------
+    >>> from skdp_bary import BudgetAccountant
+    >>> from skdp_bary.privacy import SpendingPolicy
+    >>> budget = BudgetAccountant(epsilon=5.0)
+    >>> yearly = budget.under(SpendingPolicy(epsilon=1.0, spenders=("map",)), spender="map")
+    >>> yearly.spend(0.75, who="January")
+    >>> yearly.remaining(), budget.remaining()
+    ((0.25, 0.0), (4.25, 0.0))
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    period: Literal["day", "month", "quarter", "year"] = "year"
+    carry_over: int = 0
+    spenders: tuple[str, ...] = ()
+    since: str = ""
+
+    def __post_init__(self):
+        make_filter("sum", self.epsilon, self.delta)
+        check_option(self.period, "period", PERIODS)
+        check_integer(self.carry_over, "carry_over", low=0, high=_MOST_CARRIED)
+        names = self.spenders
+        if not isinstance(names, tuple) or not all(isinstance(n, str) and n for n in names):
+            raise TypeError(f"spenders must be a tuple of names, got {names!r}.")
+        if self.since and (len(self.since) != 10 or _day(self.since) is None):
+            raise ValueError(f"since must be a day such as '2026-01-01', got {self.since!r}.")
+
+    def most(self, n_periods: int) -> tuple[float, float]:
+        """Return the most (epsilon, delta) that the first periods together may spend.
+
+        Parameters
+        ----------
+        n_periods : int
+
+        Returns
+        -------
+        epsilon, delta : float
+        """
+        n_periods = check_integer(n_periods, "n_periods", low=1)
+        limit = limit_of(self)
+        total = Cost(n_periods * limit.loss, n_periods * limit.delta)
+        return SumFilter(self.epsilon, self.delta).total(total)
+
+    def audit(self, entries: tuple[Entry, ...]) -> tuple[str, ...]:
+        """Return in words which entries of a ledger did not keep to this policy.
+
+        Parameters
+        ----------
+        entries : tuple of Entry
+            All of them, oldest first, as in ``BudgetAccountant.entries``.
+
+        Returns
+        -------
+        findings : tuple of str
+            Empty where all did.
+        """
+        book, findings = Book(self), []
+        for number, entry in enumerate(entries, start=1):
+            where = f"entry {number} of {entry.time}, {entry.who!r}"
+            if entry.kind == RESTORE:
+                findings.append(f"{where}: a backup was restored; later charges are not here")
+            if not _counts(self, entry):
+                continue
+            if book.is_before(entry.time):
+                findings.append(f"{where}: the clock had been set back")
+            book.turn_to(entry.time)
+            if not may_spend(self, entry.who.partition(": ")[0]):
+                findings.append(f"{where}: spent by somebody whom the policy does not name")
+            if not price(entry).fits(book.room(entry.part, entry.relation)):
+                findings.append(f"{where}: more than was left of the {self.period}")
+            book.add(entry)
+        return tuple(findings)
+
+
+def limit_of(policy):
+    """Return the most that a period may spend, in units of a ledger."""
+    return SumFilter(policy.epsilon, policy.delta).ceiling
+
+
+def may_spend(policy, spender):
+    """Whether a policy lets somebody spend."""
+    return not policy.spenders or spender in policy.spenders
+
+
+def left_under(policy, entries, moment, part, relation):
+    """Return what a policy leaves at a moment for a part of the data, in units of a ledger.
+
+    Parameters
+    ----------
+    policy : SpendingPolicy
+    entries : iterable of Entry
+    moment : str
+        As the time of an entry.
+    part, relation : str
+    """
+    book = Book(policy)
+    for entry in entries:
+        if _counts(policy, entry):
+            book.turn_to(entry.time)
+            book.add(entry)
+    if moment[:10] < policy.since:
+        raise BudgetError(
+            f"The policy begins on {policy.since}, and the clock says {moment}. Nothing was "
+            "charged."
+        )
+    if book.is_before(moment):
+        raise BudgetError(
+            f"The clock says {moment}, and the ledger has entries of a later {policy.period}: set "
+            "the clock right. Nothing was charged."
+        )
+    book.turn_to(moment)
+    return book.room(part, relation)
+
+
+class Book:
+    """What a policy counts: the present period, what it may spend, and what it has spent.
+
+    Parameters
+    ----------
+    policy : SpendingPolicy
+    """
+
+    def __init__(self, policy):
+        self._policy, self._limit = policy, limit_of(policy)
+        self._period, self._allowed, self._sums = None, self._limit, {}
+        self._relation = None
+
+    def is_before(self, moment):
+        """Whether a moment is in a period before the present one."""
+        return self._period is not None and self._number(moment) < self._period
+
+    def turn_to(self, moment):
+        """Go on to the period of a moment; stay where that is past."""
+        number = self._number(moment)
+        if self._period is None:
+            self._period = number
+        for _ in range(self._period, number):
+            self._allowed = self._carried()
+            self._sums = {}
+        self._period = max(self._period, number)
+
+    def add(self, entry):
+        """Count an entry, whether it was allowed or not."""
+        self._relation = entry.relation
+        self._sums[entry.part] = self._sums.get(entry.part, Cost()) + price(entry)
+
+    def room(self, part, relation):
+        """Return what is left for one more entry on a part; less than zero becomes zero."""
+        return self._spent(part, relation).below(self._allowed)
+
+    def _carried(self):
+        spent = self._spent("", self._relation) if self._sums else Cost()
+        months, limit = self._policy.carry_over, self._limit
+        return Cost(
+            min(self._allowed.loss - spent.loss, months * limit.loss) + limit.loss,
+            min(self._allowed.delta - spent.delta, months * limit.delta) + limit.delta,
+        )
+
+    def _spent(self, part, relation):
+        others = [cost for name, cost in self._sums.items() if name not in ("", part)]
+        own = self._sums.get(part, Cost()) if part else Cost()
+        losses, deltas = (tuple(getattr(c, n) for c in others) for n in ("loss", "delta"))
+        return exposure(Tally(part, self._sums.get("", Cost()), own, losses, deltas), relation)
+
+    def _number(self, moment):
+        """Return the number of the period of a moment; of two in a row they differ by one."""
+        day = _day(moment[:10])
+        if self._policy.period == "day":
+            return day.toordinal()
+        months = {"month": 1, "quarter": 3, "year": 12}[self._policy.period]
+        return (12 * day.year + day.month - 1) // months
+
+
+def price(entry):
+    """Return what an entry adds up to, in units of a ledger."""
+    return UNITS.price(entry.epsilon, entry.delta)
+
+
+def _counts(policy, entry):
+    return entry.kind == SPEND and entry.time[:10] >= policy.since
+
+
+def _day(text):
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,226 @@
+"""Policies of spending: so much a period, which refuse and never give anything back."""
+
+import copy
+import pickle
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary.exceptions import BudgetError, RelationError
+from skdp_bary.privacy import SpendingPolicy
+from skdp_bary.privacy.ledger import spending
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Set what the clock says, as ``clock("2026-03-01")``."""
+
+    class Clock(datetime):
+        moment = datetime(2026, 1, 15, tzinfo=UTC)
+
+        @classmethod
+        def now(cls, zone):
+            return cls.moment
+
+    def turn(day):
+        Clock.moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
+
+    monkeypatch.setattr(spending, "datetime", Clock)
+    return turn
+
+
+YEARLY = SpendingPolicy(1.0)
+
+
+def test_a_new_year_gives_nothing_back_to_the_ceiling(clock):
+    budget = BudgetAccountant(2.5)
+    yearly = budget.under(YEARLY)
+    yearly.spend(0.75)
+    with pytest.raises(BudgetError, match="leaves only epsilon=0.25, delta=0.0 of this year"):
+        yearly.spend(0.5)
+    clock("2027-01-01")
+    yearly.spend(1.0)
+    assert yearly.total() == budget.total() == (1.75, 0.0)
+    assert yearly.remaining() == (0.0, 0.0) and budget.remaining() == (0.75, 0.0)
+    clock("2028-06-01")
+    assert yearly.remaining() == (0.75, 0.0)
+    with pytest.raises(BudgetError, match="left of the ceiling epsilon=2.5"):
+        yearly.spend(0.8)
+    assert len(budget.entries) == budget.verify() == 2
+
+
+@pytest.mark.parametrize("period", ["day", "month", "quarter", "year"])
+def test_where_periods_end(clock, period):
+    last, first = {
+        "day": ("2026-02-28", "2026-03-01"),
+        "month": ("2026-04-30", "2026-05-01"),
+        "quarter": ("2026-06-30", "2026-07-01"),
+        "year": ("2026-12-31", "2027-01-01"),
+    }[period]
+    view = BudgetAccountant(9.0).under(SpendingPolicy(1.0, period=period))
+    clock(last)
+    view.spend(1.0)
+    assert view.remaining() == (0.0, 0.0)
+    clock(first)
+    assert view.remaining() == (1.0, 0.0)
+
+
+def test_what_is_carried_over(clock):
+    view = BudgetAccountant(9.0).under(SpendingPolicy(1.0, period="month", carry_over=1))
+    left = []
+    for month, amount in enumerate([0.25, 1.5, 0.25, 0.0, 2.0, 1.0, 0.0], start=1):
+        clock(f"2026-{month:02}-02")
+        left.append(view.remaining()[0])
+        if amount:
+            view.spend(amount)
+    assert left == [1.0, 1.75, 1.25, 2.0, 2.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("carry_over", [0, 1, 3])
+def test_periods_in_a_row_spend_no_more_than_is_proved(clock, carry_over):
+    """And spend all of it, somewhere."""
+    rng = np.random.default_rng(carry_over)
+    policy = SpendingPolicy(1.0, 1e-6, period="month", carry_over=carry_over)
+    budget = BudgetAccountant(1e3, 0.1)
+    view = budget.under(policy)
+    spent = np.zeros(24)
+    for month in range(24):
+        clock(f"{2026 + month // 12}-{month % 12 + 1:02}-11")
+        for amount in rng.choice([0.25, 0.5, 1.0, 2.0], size=rng.integers(4)):
+            try:
+                view.spend(amount, 1e-7)
+            except BudgetError:
+                continue
+            spent[month] += amount
+    sums = np.concatenate([[0.0], np.cumsum(spent)])
+    first = int(np.flatnonzero(spent)[0])
+    ratios = []
+    for start in range(first, 24):
+        for end in range(start + 1, 25):
+            allowed = end - start + (carry_over if start > first else 0)
+            ratios.append((sums[end] - sums[start]) / allowed)
+    assert max(ratios) == 1.0
+    assert policy.audit(budget.entries) == ()
+
+
+def test_most_over_years_is_told():
+    assert SpendingPolicy(0.1, 1e-7, carry_over=2).most(3) == (0.3, 3e-7)
+
+
+def test_who_may_spend():
+    policy = SpendingPolicy(1.0, spenders=("map", "survey"))
+    budget = BudgetAccountant(5.0)
+    budget.under(policy, spender="map").spend(0.25, who="January")
+    budget.under(policy, spender="survey").spend(0.5)
+    assert [entry.who for entry in budget.entries] == ["map: January", "survey"]
+    for other in ("", "intern"):
+        with pytest.raises(BudgetError, match="lets map, survey spend, got spender="):
+            budget.under(policy, spender=other)
+    with pytest.raises(ValueError, match="must not hold ': '"):
+        budget.under(YEARLY, spender="map: x")
+
+
+def test_a_clock_that_goes_back_is_refused(clock):
+    view = BudgetAccountant(5.0).under(YEARLY)
+    view.spend(0.5)
+    clock("2025-12-31")
+    with pytest.raises(BudgetError, match="set the clock right. Nothing was charged"):
+        view.spend(0.1)
+
+
+def test_since_when_entries_count(clock):
+    budget = BudgetAccountant(5.0)
+    budget.spend(2.0)
+    view = budget.under(SpendingPolicy(1.0, since="2026-06-01"))
+    with pytest.raises(BudgetError, match="begins on 2026-06-01"):
+        view.spend(0.1)
+    clock("2026-06-01")
+    view.spend(1.0)
+    assert budget.total() == (3.0, 0.0)
+
+
+def test_parts_do_not_add_up(clock):
+    budget = BudgetAccountant(5.0)
+    view = budget.under(YEARLY)
+    view.part("north").spend(0.75)
+    view.part("south").spend(0.5)
+    assert view.remaining() == view.part("north").remaining() == (0.25, 0.0)
+    assert view.part("south").remaining() == (0.5, 0.0)
+    view.spend(0.25)
+    with pytest.raises(BudgetError):
+        view.part("north").spend(0.01)
+    clock("2027-01-01")
+    assert view.remaining() == (1.0, 0.0)
+    with pytest.raises(ValueError, match="a part has no parts"):
+        view.part("north").part("west")
+    under_any = BudgetAccountant(1.0, neighbors="replace_any").under(YEARLY).part("north")
+    with pytest.raises(RelationError, match="the size of part 'north' is not"):
+        under_any.check(PrivateMeasure(0.1, neighbors="replace_any").privacy_plan(1))
+
+
+class TestFits:
+    X = np.random.default_rng(0).random((50, 1))
+
+    def measure(self, epsilon, accountant):
+        return PrivateMeasure(epsilon, bounds=(0, 1), n_hint=50, accountant=accountant)
+
+    def test_they_are_charged_and_refused(self):
+        budget = BudgetAccountant(5.0)
+        view = budget.under(YEARLY, spender="job")
+        self.measure(0.75, view).fit(self.X)
+        assert [entry.who for entry in budget.entries] == ["job: PrivateMeasure"]
+        late = self.measure(0.5, view)
+        with pytest.warns(UserWarning, match="was refused"), pytest.raises(BudgetError):
+            late.fit(self.X)
+        assert not hasattr(late, "privacy_") and len(budget.entries) == 1
+
+    def test_quotes(self):
+        view = BudgetAccountant(5.0).under(YEARLY)
+        quote = view.quote(self.measure(0.75, None), 1)
+        assert (quote.fits, quote.now, quote.after) == (True, (1.0, 0.0), (0.25, 0.0))
+        view.spend(0.5)
+        quote = view.quote(self.measure(0.75, None), 1)
+        assert (quote.fits, quote.now, quote.after) == (False, (0.5, 0.0), None)
+        assert quote.advice.startswith("The policy leaves epsilon=0.5, delta=0.0 of this year.")
+
+    def test_copies_spend_from_the_same_budget(self):
+        budget = BudgetAccountant(5.0)
+        view = budget.under(YEARLY)
+        copy.deepcopy(view).spend(1.0)
+        assert view.remaining() == pickle.loads(pickle.dumps(view)).remaining() == (0.0, 0.0)
+
+
+def test_an_auditor_finds_what_did_not_keep_to_it(clock):
+    policy = SpendingPolicy(1.0, spenders=("map",))
+    budget = BudgetAccountant(9.0)
+    budget.under(policy, spender="map").spend(0.5, who="May")
+    assert policy.audit(budget.entries) == ()
+    budget.spend(0.25, who="somebody")
+    budget.spend(0.5, who="map")
+    clock("2025-01-01")
+    budget.spend(0.1, who="map: May")
+    findings = policy.audit(budget.entries)
+    words = ["policy does not name", "more than was left of the year", "set back", "more than was"]
+    assert [w in f for w, f in zip(words, findings, strict=True)] == [True] * 4
+    clock("2027-01-01")  # what was too much counts against the next year
+    assert budget.under(policy, spender="map").remaining() == (0.65, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        ({"epsilon": 0.0}, ValueError, "epsilon"),
+        ({"epsilon": 1.0, "delta": 1.0}, ValueError, "delta"),
+        ({"epsilon": 1.0, "period": "decade"}, ValueError, "period"),
+        ({"epsilon": 1.0, "carry_over": -1}, ValueError, "carry_over"),
+        ({"epsilon": 1.0, "spenders": "map"}, TypeError, "tuple of names, got 'map'"),
+        ({"epsilon": 1.0, "since": "2026-13-01"}, ValueError, "since must be a day"),
+    ],
+)
+def test_what_is_no_policy(bad, error, words):
+    with pytest.raises(error, match=words):
+        SpendingPolicy(**bad)
+    with pytest.raises(TypeError, match="policy must be a SpendingPolicy"):
+        BudgetAccountant(1.0).under(0.5)

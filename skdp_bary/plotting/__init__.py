@@ -3,6 +3,7 @@
 from ._barycenter import BarycenterDisplay
 from ._budget import BudgetDisplay
 from ._clusters import ClusterDisplay
+from ._contrast import ContrastDisplay
 from ._heatmap import HeatmapDisplay
 from ._measure import MeasureDisplay
 from ._slices import SlicesDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "BarycenterDisplay",
     "BudgetDisplay",
     "ClusterDisplay",
+    "ContrastDisplay",
     "HeatmapDisplay",
     "MeasureDisplay",
     "PrivacyUtilityDisplay",

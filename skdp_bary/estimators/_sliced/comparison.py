@@ -137,23 +137,16 @@ def compare_means(gap, law, n_draws, rng):
     drawn = np.sqrt(np.maximum(grid**2 + 2.0 * grid * across + chance, 0.0)) + noise
     low, middle, high = (np.quantile(drawn, q, axis=1) for q in (_OUTER[0], 0.5, _OUTER[1]))
     grid = grid[:, 0]
-    interval = (_least(grid, high, gap.value), _greatest(grid, low, gap.value))
+    interval = (_crossing(grid, high, gap.value), _crossing(grid, low, gap.value))
     return SampleComparison(
         statistic=gap.value,
         pvalue=(1 + int((null >= gap.value).sum())) / (1 + n_draws),
-        distance=min(max(_least(grid, middle, gap.value), interval[0]), interval[1]),
+        distance=min(max(_crossing(grid, middle, gap.value), interval[0]), interval[1]),
         interval=interval,
         null=null,
     )
 
 
-def _least(grid, curve, value):
-    """Return the least distance at which a rising curve reaches a value; the last one if none."""
-    place = int(np.argmax(curve >= value)) if (curve >= value).any() else len(grid) - 1
-    return float(grid[place])
-
-
-def _greatest(grid, curve, value):
-    """Return the greatest distance at which a rising curve is at most a value; 0 if none."""
-    below = np.flatnonzero(curve <= value)
-    return float(grid[below[-1]]) if len(below) else 0.0
+def _crossing(grid, curve, value):
+    """Return where a curve, which rises but for chance, reaches a value; an end if nowhere."""
+    return float(np.interp(value, np.maximum.accumulate(curve), grid))

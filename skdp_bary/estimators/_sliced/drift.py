@@ -18,7 +18,7 @@ from ...summaries.moments.moments import Moments, symmetric
 from ...summaries.slices.waves import WavesOf
 from .._base import BasePrivateEstimator
 from .tuning import TUNED
-from .wave_test import WaveMoments, compare_waves
+from .wave_test import WaveMoments, compare_waves, contrast
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
@@ -95,7 +95,8 @@ class PrivateDriftSketch(BasePrivateEstimator):
     Released
         moments_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        test: a function of releases and of the public rows it is given, which it does not protect.
+        test, contrast: functions of releases and of the public rows they are given, which they do
+        not protect.
 
     Examples
     --------
@@ -164,12 +165,49 @@ class PrivateDriftSketch(BasePrivateEstimator):
         """
         check_is_fitted(self)
         n_resamples = check_integer(n_resamples, "n_resamples", low=1)
+        theirs, scales = self._compared(other, public_rows)
+        rng = public_generator(random_state)
+        return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+
+    def contrast(
+        self,
+        X: ArrayLike,
+        other: PrivateDriftSketch | None = None,
+        *,
+        public_rows: ArrayLike | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Say where two samples differ: how their densities, smoothed by waves, differ at points.
+
+        It is post-processing, and free. What is finer than the waves is not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            Public points.
+        other, public_rows :
+            As for :meth:`test`.
+
+        Returns
+        -------
+        differences : ndarray of shape (n_points,)
+            Above zero where this sample has more, in units in which the density of one point is 1
+            at that point.
+        errors : ndarray of shape (n_points,)
+            Standard deviation of each of them where the samples have one law: that of noise and
+            chance.
+        """
+        check_is_fitted(self)
+        theirs, scales = self._compared(other, public_rows)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        waves = _question(self.domain_, 1, False).features(points)
+        return contrast(self.moments_, theirs, scales, waves)
+
+    def _compared(self, other, public_rows):
+        """Return the moments that these are compared with, and the scales of the waves."""
         if (other is None) == (public_rows is None):
             raise ValueError("Give either another sketch or public_rows.")
         theirs = self._moments_of_public(public_rows) if other is None else self._moments_of(other)
-        rng = public_generator(random_state)
-        scales = np.array(_waves(self.n_features_in_)[1])
-        return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+        return theirs, np.array(_waves(self.n_features_in_)[1])
 
     def _restored(self, moments, n_features):
         """Take over what a fit with these parameters released; `bounds` must be given."""

@@ -78,6 +78,26 @@ def compare_waves(ours, theirs, scales, n_draws, rng):
     )
 
 
+def contrast(ours, theirs, scales, waves):
+    """Return by how much the smoothed densities of two samples differ at some points.
+
+    Parameters
+    ----------
+    ours, theirs : WaveMoments
+    scales : ndarray of shape (n_waves,)
+    waves : ndarray of shape (n_points, 2 * n_waves)
+        Cosines and sines of the points.
+
+    Returns
+    -------
+    values, errors : ndarray of shape (n_points,)
+        Differences, and their standard deviations where the samples have one law.
+    """
+    law = _law_of_gap(ours, theirs, scales)
+    squares = np.einsum("ij,ij->i", waves @ law, waves)
+    return waves @ (ours.mean - theirs.mean), np.sqrt(np.maximum(squares, 0.0))
+
+
 def _smallest(observed, simulated):
     """Return the p-value of the smallest of several p-values, by the same draws."""
     ordered = np.sort(simulated, axis=0)

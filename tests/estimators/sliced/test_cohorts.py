@@ -111,6 +111,15 @@ def test_intervals_hold_the_distance():
     assert held >= 88
 
 
+def test_intervals_of_many_persons_are_narrow_and_not_empty():
+    law = MeanLaw(
+        (NoisyNumber(1e5), NoisyNumber(1e5)), (1e5, 1e5), NoisyNumber(0.5), NoisyNumber(0.2), 1e9
+    )
+    result = compare_means(NoisyNumber(0.05, 1e-4), law, 999, np.random.default_rng(0))
+    low, high = result.interval
+    assert low < result.distance < high and high - low < 0.01 and abs(result.distance - 0.05) < 0.01
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_level_is_kept(epsilon):

@@ -1,0 +1,61 @@
+"""Where two sketches differ: more here, less there, and nothing where samples are of one law."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateDriftSketch
+from skdp_bary.plotting import ContrastDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def sketch(shift, width, seed=0):
+    rows = np.random.default_rng(seed).normal(0.0, 0.25, size=(2000, width))
+    rows[:, 0] += shift
+    settings = {"epsilon": 2.0, "bounds": (-1, 1), "random_state": seed}
+    return PrivateDriftSketch(**settings).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def maps():
+    here, there, again = sketch(0.3, 3), sketch(-0.3, 3, seed=1), sketch(0.3, 3, seed=2)
+    return [ContrastDisplay.from_sketches(here, other, n_points=17) for other in (there, again)]
+
+
+def test_a_map_shows_more_and_less(maps):
+    apart, _ = maps
+    ratios = apart.differences / apart.errors
+    assert ratios.shape == (17, 17)
+    assert ratios[12, 8] > 5 and ratios[4, 8] < -5  # at 0.5 and at -0.5 of the first feature
+    assert np.allclose(apart.drawn_.get_array().reshape(17, 17), apart.differences.T)
+    assert (apart.axes_.get_xlabel(), apart.axes_.get_ylabel()) == ("feature 0", "feature 1")
+
+
+def test_one_law_shows_what_noise_and_chance_show(maps):
+    ratios = maps[1].differences / maps[1].errors
+    assert np.abs(ratios).max() < 5 and 0.3 < ratios.std() < 2
+
+
+def test_a_curve_of_one_feature_beside_public_rows():
+    rows = np.random.default_rng(3).normal(0.0, 0.25, size=(2000, 1))
+    display = ContrastDisplay.from_sketches(sketch(0.3, 1), public_rows=rows, n_points=9)
+    below, _, above = display.differences[[3, 4, 6]]
+    assert below < 0 < above
+    assert display.axes_.get_ylabel() == "difference of smoothed densities"
+    assert np.allclose(display.drawn_.get_ydata(), display.differences)
+
+
+@pytest.mark.parametrize("features", [(0, 3), (1, 1), (), ("x",)])
+def test_features_are_places(features):
+    with pytest.raises(ValueError, match="one or two different places below 3"):
+        ContrastDisplay.from_sketches(sketch(0.0, 3), sketch(0.1, 3), features=features)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")

@@ -10,7 +10,7 @@ from ..geometry._slices import SliceLattice
 from ..geometry._unit_slices import unit_slices
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
 from ..summaries.asking.by_class import ByClass
-from ..summaries.asking.mapped import Mapped
+from ..summaries.asking.mapped import InWidths, Mapped
 from ..summaries.asking.row_mapped import RowMapped
 from ..summaries.clusters.cell_grams import CellGrams
 from ..summaries.clusters.cell_spreads import CellSpreads
@@ -335,6 +335,12 @@ def _mapped_worlds():
 
     maps = RowFeatures(None, None, None, None, np.zeros(1), np.ones(1), 4.0, 1)
     yield World("line", lambda u, r, w: Mapped(_column(1.5), of(u)), line)
+
+    def in_widths(u, r, w):
+        near = DistanceHistogram(apart.center, (0.25, 0.5, 1.0), u)
+        return InWidths(Box(-np.ones(1), 3.0 * np.ones(1)), near)
+
+    yield World("line", in_widths, line)
     yield World("line", lambda u, r, w: RowMapped(np.sinh, of(u)), line)
     yield World("line", lambda u, r, w: FeaturesOf(maps, _column(1.0), of(u)), line)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...geometry._domains import Box
 from ...privacy._checks import check_integer
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.sampler import public_generator
+from ...summaries.asking.mapped import in_widths
 from .._base import BasePrivateEstimator
 from .._denoise.shrinkage import positive_part
 from .._face.classes import class_shares, named_or_found_classes, number_of_classes
@@ -46,6 +48,8 @@ _NEEDS_DELTA = (
 )
 _MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
 _NOISY = 0.1
+_WIDE = 20  # features, from which rows may be tables with columns for values of categories
+_ROUNDING = 1.0 + 1e-9  # within which widths are equal
 _UNEQUAL = 4.0  # times the width of the narrowest side of a box, from which it is said
 
 
@@ -89,7 +93,9 @@ class PrivateGenerator(BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and samples are inside.
-        None buys a box with a fifth of the budget.
+        Features of a box of unequal widths are counted in these widths, except for images and where
+        `class_spread` is given, which has the units of the rows. None buys a box with a fifth of
+        the budget.
 
     n_hint : int or None, default=None
         Public guess of the number of persons; sets the number of cells only. None buys a noisy
@@ -277,12 +283,15 @@ class PrivateGenerator(BasePrivateEstimator):
         moved = (
             _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
         )
+        table = ""
+        if self.image_shape is None and n_features >= _WIDE:
+            table = " For tables, with columns that stand for categories, PrivateTable is better."
         text = (
             f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
             "radius of the domain. "
         )
         if moved <= _NOISY:
-            return text + f"Up to {_NOISY} classes are mostly signal."
+            return text + f"Up to {_NOISY} classes are mostly signal.{table}"
         remedies = [
             (
                 f"JLTransformer(n_components={width}) before it, with its output_bounds_",
@@ -292,7 +301,7 @@ class PrivateGenerator(BasePrivateEstimator):
         ]
         more = rounded_up(self.n_hint * moved / _NOISY)
         found = cheapest(remedies, lambda reached: reached <= _NOISY, more)
-        return text + f"Above {_NOISY} classes can be mostly noise. {found}"
+        return text + f"Above {_NOISY} classes can be mostly noise. {found}{table}"
 
     @property
     def covariances_(self) -> np.ndarray:
@@ -341,12 +350,28 @@ class PrivateGenerator(BasePrivateEstimator):
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
         self._prior(facts.n_classes)  # refused before anything is charged
-        _warn_of_widths(facts.domain)
+        if not self._counts_in_widths(facts.domain):
+            _warn_of_widths(facts.domain)
         return facts
 
     def _questions(self, facts):
         setting = self._setting(facts.n_features, facts.n_classes, facts.size)
-        return (yield from questions(setting, facts))
+        box = facts.domain
+        if not self._counts_in_widths(box):
+            return (yield from questions(setting, facts))
+        unit = Box(np.zeros(facts.n_features), np.ones(facts.n_features))
+        scaled = questions(setting, replace(facts, domain=unit))
+        mixture, prior = yield from in_widths(box, scaled)
+        return mixture.stretched(box), prior
+
+    def _counts_in_widths(self, domain):
+        """Return whether features are scaled: pixels have one scale, a given spread has its own."""
+        if self.image_shape is not None or self.class_spread is not None:
+            return False
+        if not isinstance(domain, Box):
+            return False
+        widths = domain.high - domain.low
+        return bool(widths.max() > _ROUNDING * widths.min())
 
     def _finish(self, facts, result):
         self._mixture, prior = result
@@ -373,8 +398,8 @@ def _warn_of_widths(domain):
     if widths.max() >= _UNEQUAL * widths.min():
         warnings.warn(
             f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and lengths are "
-            "measured in all features together: noise fit for the widest drowns the others. Scale "
-            "the rows with DomainScaler; for tables take PrivateTable.",
+            "measured in all features together: noise fit for the widest drowns the others. "
+            "Features are scaled without class_spread; for tables take PrivateTable.",
             PrivacyWarning,
             stacklevel=4,
         )

@@ -1,6 +1,6 @@
 """From the released matrices of the cells to means and covariances, noise taken out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -51,6 +51,19 @@ class Mixture:
         covariance = self.pooled * scales * scales[:, None]
         covariance += self.axes.T @ self.moves[code, cell] @ self.axes
         return self._capped(covariance, code, cell) if self.are_images else covariance
+
+    def stretched(self, box):
+        """Return the mixture of a unit box with every feature in units of the width of a box."""
+        width = box.high - box.low
+        return replace(
+            self,
+            domain=box,
+            means=box.clip(box.low + self.means.reshape(-1, len(width)) * width).reshape(
+                self.means.shape
+            ),
+            pooled=self.pooled * np.outer(width, width),
+            axes=self.axes * width,
+        )
 
     def draw(self, codes, rng):
         """Draw a row for every code of a class."""

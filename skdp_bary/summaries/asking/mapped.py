@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...geometry._domains import Box
 from ...geometry._linear_maps import MatrixMap
 from .query import Query
 
@@ -78,3 +79,37 @@ class Mapped(MappedRows):
     def image(self, chunk):
         """Return the chunk with the products of its rows."""
         return replace(chunk, X=MatrixMap(self.components).apply(chunk.X))
+
+
+@dataclass(frozen=True, eq=False)
+class InWidths(MappedRows):
+    """Asks a query about rows whose features are counted in the widths of a box.
+
+    Parameters
+    ----------
+    box : Box
+        Public; it becomes the unit box, and rows outside are clipped.
+    query : Query
+        About rows of the unit box.
+    """
+
+    box: Box
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with scaled rows; every number of them depends on itself alone."""
+        X = self.box.clip(chunk.X)
+        X -= self.box.low
+        X /= self.box.high - self.box.low
+        return replace(chunk, X=X)
+
+
+def in_widths(box, questions):
+    """Hold a conversation about rows in the widths of a box, and return what it returns."""
+    released = None
+    while True:
+        try:
+            name, query = questions.send(released)
+        except StopIteration as done:
+            return done.value
+        released = yield name, InWidths(box, query)

@@ -13,6 +13,7 @@ from skdp_bary.estimators._generator.questions import class_moments, clipping_le
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay, replay_after
+from skdp_bary.summaries.asking.mapped import InWidths
 from skdp_bary.summaries.moments.frames import Frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -365,6 +366,7 @@ def test_advice_says_when_classes_are_too_small():
     assert "mostly signal" in advice(n_hint=30_000)
     assert "class of 15000 persons" in advice(n_hint=30_000)
     assert "can be mostly noise" in advice(n_hint=30_000, classes=range(300))
+    assert "PrivateTable" in advice() and "PrivateTable" not in make().privacy_advice(4)
 
 
 def test_advice_is_right_about_the_means():
@@ -385,11 +387,47 @@ def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
         assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()
 
 
-@pytest.mark.parametrize(("high", "warned"), [([1.0, 4.0], True), ([1.0, 3.0], False)])
-def test_boxes_of_unequal_widths_are_told(high, warned):
+def test_features_of_an_unequal_box_are_counted_in_its_widths(data):
+    """As if they were scaled by hand; a box of equal widths is left as it is."""
+    X, y = data
+    low, width = np.array([0.0, -3.0, 10.0, 5.0]), np.array([1.0, 2000.0, 1e-3, 7.0])
+    settings = {"n_components": 2, "epsilon": 3.0, "random_state": 0}
+    by_hand = make(**settings).fit(X, y)
+    fit = make(bounds=(low, low + width), **settings).fit(low + width * X, y)
+    np.testing.assert_allclose(fit.means_, low + width * by_hand.means_, rtol=1e-5)
+    expected = by_hand.covariances_ * np.outer(width, width)
+    np.testing.assert_allclose(fit.covariances_ / expected, 1.0, rtol=1e-3)
+    rows, own = (each.sample(500, random_state=1)[0] for each in (fit, by_hand))
+    np.testing.assert_allclose((rows - low) / width, own, atol=1e-3)
+    equal = record_fit(make(**settings), {"X": X, "y": y}).records
+    assert not any(isinstance(r.query, InWidths) for r in equal)
+
+
+def test_scaling_by_the_rows_is_found_by_replay(monkeypatch):
+    """A planted bug takes widths from the rows instead of the public box."""
+    X, y = two_classes(300)
+    box = np.array([0.0, 0.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    candidate = make(bounds=box, neighbors="replace_any", n_components=1, random_state=0)
+    near, far = X / 2.0, X / 2.0
+    far[0] = 4.0
+    pair = {"X": near, "y": y}, {"X": far, "y": y}
+    assert replay(candidate, *pair).holds
+
+    def image(self, chunk):
+        return replace(chunk, X=chunk.X / chunk.X.max(axis=0))
+
+    monkeypatch.setattr(InWidths, "image", image)
+    assert not replay(candidate, *pair).holds
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [({}, False), ({"class_spread": 1.0}, True), ({"image_shape": (1, 2)}, True)],
+)
+def test_unequal_widths_that_are_not_scaled_are_told(settings, warned):
     X = np.random.default_rng(0).random((60, 2))
-    generator = PrivateGenerator(1, bounds=([0.0, 0.0], high), n_hint=60)
+    generator = PrivateGenerator(1, bounds=([0.0, 0.0], [1.0, 4.0]), n_hint=60, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         generator.fit(X)
-    assert any("DomainScaler" in str(w.message) for w in caught) == warned
+    assert any("The widths of bounds" in str(w.message) for w in caught) == warned

@@ -204,11 +204,33 @@ def _numbers_of_arrow(X, place, what):
         column = column.cast(column.type.value_type)
     word = str(column.type).split("(")[0]
     if word in _ARROW_DECIMALS:
-        return _numbers(as_array_of_objects(column.to_pylist()), what)
+        return _floats_of_decimals(column)
     if word not in _ARROW_NUMBERS:
         dates = f"; {_NO_DATES}" if word.startswith(_ARROW_DATES) else ""
         raise ValueError(f"{what} must hold real numbers, got the Arrow type {column.type}{dates}.")
     return np.asarray(column.cast("int8") if word == "bool" else column)
+
+
+def _floats_of_decimals(column):
+    """Return the float nearest to every decimal.
+
+    Where the declared type leaves both exact as floats, it is the quotient of the digits and a
+    power of ten; where it does not, Python rounds one value after another.
+    """
+    kind = column.type
+    if not (str(kind).startswith("decimal128") and kind.precision <= 15 and 0 <= kind.scale <= 22):
+        values = column.to_pylist()
+        return np.fromiter((_rounded(value) for value in values), np.float64, len(values))
+    parts = [np.empty(0)]
+    for part in getattr(column, "chunks", [column]):
+        words = np.frombuffer(
+            part.buffers()[1] or b"", np.int64
+        )  # two a value, the lower one first
+        digits = words[2 * part.offset : 2 * (part.offset + len(part)) : 2]
+        floats = digits / 10.0**kind.scale
+        floats[np.asarray(part.is_null())] = np.nan
+        parts.append(floats)
+    return np.concatenate(parts)
 
 
 def _is_plain(dtype):

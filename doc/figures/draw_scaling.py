@@ -90,6 +90,31 @@ def tabulate_speed(kept):
     write_table("scaling_speed", [*header, "load"], lines)
 
 
+def tabulate_streams(streams):
+    """Write what persons in streams cost beside a pandas frame."""
+    words = {
+        "pandas_frame": "pandas frame in memory",
+        "dataset_spilled": "pyarrow dataset, persons on disk",
+        "lazy_spilled": "polars lazy frame, persons on disk",
+        "duckdb_sorted": "DuckDB ``order by``, SortedPersons",
+    }
+    most = max(row["rows"] for row in streams)
+    rows = {row["way"]: row for row in streams if row["rows"] == most}
+    base = rows["pandas_frame"]
+    lines = [
+        [
+            words[way],
+            f"{row['seconds']:.1f}",
+            f"{row['seconds'] / base['seconds']:.2f}",
+            f"{row['bytes'] / 1e6:.0f}",
+            f"{row['bytes'] / base['bytes']:.2f}",
+        ]
+        for way, row in rows.items()
+    ]
+    header = ["way", "seconds", "of its time", "peak MB", "of its memory"]
+    write_table("scaling_streams", header, lines)
+
+
 def main():
     """Write all tables for which there are results."""
     if scaling := read("scaling"):
@@ -98,6 +123,8 @@ def main():
         tabulate_plan(scaling)
     if speed := read("dask_speed"):
         tabulate_speed(speed)
+    if streams := read("streams"):
+        tabulate_streams(streams)
 
 
 if __name__ == "__main__":

@@ -125,8 +125,9 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
 path, of shape (n_rows, n_features)
             Private rows. Streams are lazy frames, relations, datasets and all that has
             ``__arrow_c_stream__``. Chunks come from an iterator, or from a list (also of delayed
-            chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)`` or
-            ``(X, y, sample_weight)``. Rows on a cluster are read by its workers.
+            chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)``,
+            ``(X, y, sample_weight)`` or ``(X, y, sample_weight, groups)``. Rows on a cluster are
+            read by its workers.
         y : array-like of shape (n_rows,), optional
             Labels, where the estimator uses them; ignored otherwise. Where columns have names `y`,
             `groups` and `sample_weight` may be names of columns, which are then no features.

@@ -122,6 +122,9 @@ class Batches:
     """
 
     def __init__(self, schema, read):
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"X has several columns of one name: {twice}.")
         self.before_rows = schema.empty_table()
         self._read = read
         values = _BATCH_VALUES // max(len(schema), 1)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from skdp_bary import PrivateMeasure
+from skdp_bary._values import as_numbers
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema._table_cells import TableCells
 from skdp_bary.summaries.rows.arrays import ArraySource
@@ -162,6 +163,27 @@ def test_wide_types_are_read_as_in_memory(values, kind):
     for given in (table, Capsule(table, 2)):
         chunks = list(open_rows(given).source.read(0))
         assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
+
+
+@pytest.mark.parametrize("precision", [1, 9, 15, 16, 38])
+def test_decimals_are_the_nearest_floats(precision):
+    rng = np.random.default_rng(precision)
+    scale = int(rng.integers(precision + 1))
+    digits = ["".join(map(str, rng.integers(10, size=precision))) for _ in range(60)]
+    values = [
+        Decimal(f"{sign}{d}").scaleb(-scale) for d, sign in zip(digits, "+-" * 30, strict=True)
+    ]
+    table = table_of([*values, None, Decimal(0)], arrow.decimal128(precision, scale))
+    assert as_numbers(table.schema.empty_table()).shape == (0, 1)
+    for given in (table.slice(3), arrow.concat_tables([table.slice(3, 20), table.slice(23)])):
+        numbers = as_numbers(given)[:, 0]
+        assert np.isnan(numbers[-2])
+        assert np.delete(numbers, -2).tolist() == [float(v) for v in [*values[3:], Decimal(0)]]
+
+
+def test_names_that_stand_twice_are_refused():
+    with pytest.raises(ValueError, match="several columns of one name: .'a'."):
+        open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))
 
 
 REFUSED = {

@@ -86,6 +86,8 @@ image: $(VENV)/.installed ## Draw the picture of the README again
 release-check: $(RELEASE)/.installed ## Build sdist and wheel into dist/, and try the wheel alone
 	rm -rf build dist
 	$(RELEASE)/bin/python -m build --quiet --outdir dist .
+	$(RELEASE)/bin/python -m twine check --strict dist/*
+	$(RELEASE)/bin/python .ci/check-sdist dist/*.tar.gz
 	$(call try_wheel,$(abspath dist),$(CURDIR))
 
 clean: ## Remove what was built; the environments stay
@@ -120,7 +122,7 @@ $(SPARK)/.installed: setup.cfg pyproject.toml
 
 $(RELEASE)/.installed: pyproject.toml
 	$(call make_environment,$(RELEASE))
-	$(RELEASE)/bin/python -m pip install --quiet "build>=1.2"
+	$(RELEASE)/bin/python -m pip install --quiet "build>=1.2" "twine>=6"
 	touch $@
 
 # In a fresh folder with an environment that holds the wheel and what the wheel asks for.

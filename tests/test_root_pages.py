@@ -1,5 +1,6 @@
 """Pages at the root of the sources: links lead somewhere, versions agree, targets exist."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -24,6 +25,24 @@ _CALL = re.compile(r"(?:^step \d+ |``make |run: make |entry: make --\S+ )([a-z-]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
     assert [link for link in _LINK.findall(page.read_text()) if not (ROOT / link).exists()] == []
+
+
+def _index_page(home):
+    spec = importlib.util.spec_from_file_location("setup_script", ROOT / "setup.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script.index_page((ROOT / "README.rst").read_text(), home, "0.2.0")
+
+
+def test_the_page_of_an_index_has_full_addresses_or_none():
+    page = _index_page("https://example.org/them/skdp_bary")
+    links = re.findall(r"<([^>`\s]+)>`__", page)
+    assert len(links) == len(_LINK.findall((ROOT / "README.rst").read_text())) > 20
+    assert all(link.startswith("https://example.org/them/skdp_bary/blob/v0.2.0/") for link in links)
+    assert ".. figure:: https://example.org/them/skdp_bary/raw/v0.2.0/doc/images/city.png\n" in page
+    bare = _index_page("")
+    assert "<doc/" not in bare and "`_" not in bare and "figure::" not in bare
+    assert "from the command line" in bare and ">>> budget.remaining()" in bare
 
 
 def test_the_citation_is_of_this_version():

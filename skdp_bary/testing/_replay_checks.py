@@ -156,3 +156,22 @@ def _containers(arguments):
         import pandas
 
         yield "a dataframe", arguments | {"X": pandas.DataFrame(X)}
+    if find_spec("pyarrow") is not None:
+        columns = {f"x{i}": values for i, values in enumerate(X.T)}
+        labels = {"y": arguments["y"]} if "y" in arguments else {}
+        names = {"y": "y"} if labels else {}
+        yield "an Arrow stream", {"X": _ArrowStream(columns | labels)} | names
+
+
+class _ArrowStream:
+    """Columns that come as a stream of batches, anew whenever one is asked for."""
+
+    def __init__(self, columns):
+        self._columns = columns
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        import pyarrow
+
+        table = pyarrow.table(self._columns)
+        batches = table.to_batches(max_chunksize=9)
+        return pyarrow.RecordBatchReader.from_batches(table.schema, batches).__arrow_c_stream__()

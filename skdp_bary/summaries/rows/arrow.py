@@ -47,6 +47,9 @@ class ArrowSource(ChunkSource):
                 )
         return ChunkSource.columns(batches_of(X), **beside)
 
+    def __init__(self, X, *arguments, **named):
+        super().__init__(batches_of(X) if ArrowSource.takes(X) else X, *arguments, **named)
+
 
 def _is_lazy(X):
     return type(X).__name__ == "LazyFrame" and hasattr(type(X), "collect_schema")

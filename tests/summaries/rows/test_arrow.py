@@ -181,6 +181,53 @@ def test_decimals_are_the_nearest_floats(precision):
         assert np.delete(numbers, -2).tolist() == [float(v) for v in [*values[3:], Decimal(0)]]
 
 
+def random_table(rng, n):
+    coded = arrow.array(rng.integers(3, size=n)).dictionary_encode()
+    cents = [Decimal(int(c)).scaleb(-2) for c in rng.integers(-(10**6), 10**6, size=n)]
+    columns = {
+        "half": rng.normal(size=n).astype(np.float16),
+        "single": rng.normal(size=n).astype(np.float32),
+        "double": rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, size=n),
+        "large": rng.integers(2**63, 2**64, size=n, dtype=np.uint64),
+        "small": rng.integers(-128, 128, size=n).astype(np.int8),
+        "flag": rng.random(n) < 0.5,
+        "coded": coded,
+        "cents": arrow.array(cents, arrow.decimal128(12, 2)),
+        "money": arrow.array(cents, arrow.decimal128(38, 6)),
+        "label": arrow.array(rng.choice(["x", "y", "z"], size=n)).dictionary_encode(),
+        "weight": rng.random(n),
+    }
+    return arrow.table(columns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_row_moves_another(seed):
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, 9)
+    rows = [table.slice(i, 1) for i in range(9)]
+    names = {"y": "label", "sample_weight": "weight"}
+    apart = [read_all(opened(Capsule(row), **names)) for row in rows]
+    expected = [np.concatenate(parts).tobytes() for parts in zip(*apart, strict=True)]
+    for given in (
+        Capsule(table),
+        Capsule(table, 2),
+        reader(table),
+        table,
+        rows,
+        lambda: iter(rows),
+    ):
+        assert [part.tobytes() for part in read_all(opened(given, **names))] == expected
+    other = random_table(rng, 9)  # a stream of the same types, in which other rows come first
+    found = read_all(opened(Capsule(arrow.concat_tables([other, table]), 4), **names))
+    assert [part[9:].tobytes() for part in found] == expected
+
+
+def test_an_older_polars_is_told_apart(monkeypatch):
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)
+    with pytest.raises(ValueError, match="polars 1.34 or later. Give rows in memory"):
+        open_rows(pl.LazyFrame({"a": [1.0]}))
+
+
 def test_names_that_stand_twice_are_refused():
     with pytest.raises(ValueError, match="several columns of one name: .'a'."):
         open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))

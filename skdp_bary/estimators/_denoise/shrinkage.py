@@ -7,6 +7,8 @@ import numpy as np
 
 from .tuning import MEANS
 
+_REACH, _POINTS = 8.0, 1025  # standard deviations of a likelihood, and where it is looked at
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyMeans:
@@ -64,6 +66,16 @@ def read_means(released):
 def drawn_to_zero(moves, noise, prior):
     """Return posterior means under a normal prior about zero; noise and prior are variances."""
     return moves * (prior / (prior + noise + 1e-300))
+
+
+def mean_within(value, sd, low, high):
+    """Return the posterior mean of a noisy number under an even prior between two ends."""
+    start, stop = max(low, value - _REACH * sd), min(high, value + _REACH * sd)
+    if start >= stop:
+        return float(min(max(value, low), high))
+    points = np.linspace(start, stop, _POINTS)
+    weights = np.exp(-0.5 * ((points - value) / sd) ** 2)
+    return float(points @ weights / weights.sum())
 
 
 def shrink_together(moves, noise, reach=np.inf):

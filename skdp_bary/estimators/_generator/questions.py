@@ -12,7 +12,13 @@ from ...summaries.clusters.cell_grams import CellGrams
 from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, digits_of
 from ...summaries.moments.frames import Axes
 from ...summaries.moments.moments import Moments, symmetric
-from .._denoise.shrinkage import NoisyMeans, positive_part, shrink_steps, unlengthened
+from .._denoise.shrinkage import (
+    NoisyMeans,
+    mean_within,
+    positive_part,
+    shrink_steps,
+    unlengthened,
+)
 from .._denoise.weighted_kmeans import weighted_kmeans
 from .images import image_basis, largest_variances, smooth_covariance
 from .mixture import read_mixture
@@ -95,17 +101,22 @@ def class_moments(setting, facts):
 def clipping_lengths(setting, domain, found, sizes):
     """Return root mean square distances of rows from the means of their classes, or the given one.
 
-    They are drawn together by their noise. In few dimensions distances differ more, and rows are
-    clipped further out.
+    They are drawn together by their noise, and stay below the distance from the center of the
+    domain, which is known better: where noise hides them, half of its square is a better guess than
+    none. In few dimensions distances differ more, and rows are clipped further out.
     """
     wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))
     if setting.class_spread is not None:
         return np.full(len(sizes), wider * float(setting.class_spread))
     squares, noise = mean_squares(found, sizes)
-    pooled = float(sizes / sizes.sum() @ squares)
-    squares = pooled + shrink_steps((squares - pooled)[:, None], noise, sizes)[:, 0]
-    largest = domain.radius
-    return wider * np.sqrt(np.clip(squares, (TUNED.least_reach * largest) ** 2, largest**2))
+    shares, largest = sizes / sizes.sum(), domain.radius**2
+    pooled = float(shares @ squares)
+    moves = shrink_steps((squares - pooled)[:, None], noise, sizes)[:, 0]
+    least = TUNED.least_reach**2 * largest
+    about = min(max(sum(read.spread[0] for read in found) / sizes.sum(), least), largest)
+    pooled = mean_within(pooled, math.sqrt(float(shares**2 @ noise)), least, about)
+    low = max(least, TUNED.least_square * pooled)
+    return wider * np.sqrt(np.clip(pooled + moves, low, largest))
 
 
 def mean_squares(found, sizes):

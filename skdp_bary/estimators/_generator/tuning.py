@@ -30,6 +30,7 @@ class GeneratorTuning:
 
     # where rows are clipped: clipped rows against noise
     least_reach: float = 0.1  # of the root mean square distance over the radius of the domain
+    least_square: float = 0.25  # of that distance in a class over the one in all, squared
     scatter_reach: float = 1.05  # of the pooled scatter, over that distance of all rows
     gram_reach: float = 0.95  # of the grams, over that distance in a class
     cell_reach: float = 1.5  # of the rounds, over the spread along the leading axes

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import truncnorm
 
 from skdp_bary.estimators._denoise.shrinkage import (
     NoisyMeans,
+    mean_within,
     shrink_rows,
     shrink_steps,
     shrink_together,
@@ -84,3 +86,11 @@ def test_rows_together_are_shrunk_by_the_share_of_noise():
     signal = (rows**2).mean() - 0.25
     expected = rows * signal / (signal + 0.25)
     np.testing.assert_allclose(shrink_together(rows, 0.25), expected)
+
+
+@pytest.mark.parametrize("place", [-3.0, -0.5, 0.0, 0.4, 1.0, 2.5])
+def test_a_number_between_two_ends_has_the_mean_of_its_posterior(place):
+    assert mean_within(place, 0.01, 0.0, 1.0) == pytest.approx(min(max(place, 0.0), 1.0), abs=0.01)
+    assert mean_within(place, 1e4, 0.0, 1.0) == pytest.approx(0.5, abs=0.01)
+    expected = truncnorm.mean(-place / 0.7, (1.0 - place) / 0.7, place, 0.7)
+    assert mean_within(place, 0.7, 0.0, 1.0) == pytest.approx(expected, abs=1e-3)

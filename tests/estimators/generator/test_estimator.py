@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from skdp_bary import PrivateGenerator
 from skdp_bary.estimators._generator import questions
@@ -173,6 +174,23 @@ def test_size_of_the_data_settles_the_number_of_cells(data):
     fit = make(n_hint=None, epsilon=0.5).fit(*data)
     assert fit.n_components_ == 1
     assert [step.name for step in fit.privacy_.steps] == ["count", "means", "scatter", "grams"]
+
+
+def test_few_images_are_not_clipped_to_a_point():
+    """Noise hides how far rows are from the means of their classes, and lengths were near none."""
+    X, y = load_digits(return_X_y=True)
+    fit = PrivateGenerator(
+        image_shape=(8, 8),
+        bounds=(0, 16),
+        epsilon=1.0,
+        delta=1e-5,
+        neighbors="replace_one",
+        classes=range(10),
+        random_state=1,
+    ).fit(X[:1347], y[:1347])
+    own = [np.trace(np.cov(X[y == label].T)) for label in range(10)]
+    found = np.trace(fit.covariances_[:, 0], axis1=1, axis2=2)
+    assert 0.25 * np.mean(own) < found.mean() < 2.5 * np.mean(own)
 
 
 def test_images_are_smooth_and_dark_pixels_stay_dark():

@@ -115,12 +115,36 @@ def tabulate_streams(streams):
     write_table("scaling_streams", header, lines)
 
 
+def tabulate_spark(kept):
+    """Write what fits on Spark move."""
+    lines = [
+        [
+            name,
+            f"{int(n_rows):.0e}".replace("e+", "e"),
+            plan["readings"],
+            f"{plan['messages_a_reading']:,}",
+            f"{plan['bytes_a_task']:,}",
+            f"{plan['most_mb_in_a_task']:.1f}",
+            f"{plan['gb_moved']:.2f}",
+            f"{plan['gb_read_by_the_last_task']:.2f}",
+            f"{plan['driver_mb']:.1f}",
+        ]
+        for name, found in kept.items()
+        for n_rows, plan in found.items()
+    ]
+    header = ["estimator", "rows", "readings", "messages a reading", "bytes a task", "MB in a task"]
+    header += ["GB of answers", "GB read last", "MB on the driver"]
+    write_table("scaling_spark", header, lines)
+
+
 def main():
     """Write all tables for which there are results."""
     if scaling := read("scaling"):
         tabulate_model(scaling)
         tabulate_runs(scaling)
         tabulate_plan(scaling)
+    if spark := read("spark_plan"):
+        tabulate_spark(spark)
     if speed := read("dask_speed"):
         tabulate_speed(speed)
     if streams := read("streams"):

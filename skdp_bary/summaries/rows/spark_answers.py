@@ -10,8 +10,8 @@ import re
 from ..._optional import import_optional
 
 SCHEMA = "number long, answer binary"
-_FAN_BITS = 4  # of numbers: sixteen answers are added up by one task
-_LEVELS = 2  # of such tasks; four thousand answers of a million partitions are left for the last
+FAN_IN = 16  # answers that are added up by one task
+LEVELS = 2  # of such tasks; four thousand answers of a million partitions are left for the last
 _KINDS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError)}
 _OURS = re.compile(f"^({'|'.join(_KINDS)}): (.*)$", re.MULTILINE)
 
@@ -51,8 +51,8 @@ def merged(answers, merge):
     def added(tables):
         return merge(each_once(tables))
 
-    for _ in range(_LEVELS):
-        place = functions.shiftright("number", _FAN_BITS)
+    for _ in range(LEVELS):
+        place = functions.shiftright("number", FAN_IN.bit_length() - 1)
         answers = answers.groupBy(place.alias("place")).applyInArrow(of_group(added), SCHEMA)
     found = _computed(answers.repartition(1).mapInArrow(of_partition(added), SCHEMA))
     return found[0] if found else None

@@ -91,7 +91,17 @@ def generator(n):
     return X.nbytes, lambda: model.fit(X, y)
 
 
+def small_kmeans(n):
+    """Return the work of twenty fits of few rows, as a grid search makes many of."""
+    from skdp_bary import PrivateKMeans
+
+    X = np.clip(0.1 * np.random.default_rng(0).standard_normal((n, 2)) + 0.5, 0.0, 1.0)
+    model = PrivateKMeans(5, bounds=(0, 1), random_state=0).fit(X)  # imports
+    return X.nbytes, lambda: [model.fit(X) for _ in range(20)]
+
+
 CASES = {
+    "small_kmeans": (small_kmeans, (100,)),
     "persons": (persons(text=False), (10**5, 10**6)),
     "persons_text": (persons(text=True), (10**5, 10**6)),
     "generator": (generator, (10_000, 60_000)),

@@ -6,6 +6,7 @@ refused all the same, so everything that carries a guarantee checks its own numb
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -59,7 +60,13 @@ def exact(value):
 
     Budgets add up as people add them: ``exact(0.1) * 3 == exact(0.3)``.
     """
-    return Fraction(repr(float(value)))
+    return _read(float(value))
+
+
+@lru_cache(maxsize=1 << 10)
+def _read(value):
+    """Return the fraction that a float is printed as; a plan asks for the same few very often."""
+    return Fraction(repr(value))
 
 
 def float_below(value, digits=12):

@@ -1,9 +1,8 @@
 """How much noise private k-means has, by public facts."""
 
 import math
+from copy import copy
 from dataclasses import dataclass
-
-from sklearn.base import clone
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
@@ -73,9 +72,9 @@ def noise_level(estimator, n_features, n_rows):
     relation = estimator.privacy_plan(n_features).relation
     levels = []
     for d in (0.0, delta):
-        candidate = clone(estimator).set_params(delta=d, accountant=None, neighbors=relation)
+        candidate = _changed(estimator, delta=d, accountant=None, neighbors=relation)
         if d == 0.0 and isinstance(estimator.init, str):
-            candidate.set_params(init="grid")  # the way with Laplace noise
+            candidate.init = "grid"  # the way with Laplace noise
         last = candidate.privacy_plan(n_features).steps[-1].mechanism
         levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
     current = levels[1] if estimator.delta > 0 else levels[0]
@@ -92,21 +91,31 @@ def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
     """Yield what could be changed, from the cheapest on, and the level that it reaches."""
     if estimator.delta == 0:
         yield f"delta={proposed_delta(0.0):g}", gaussian
-    bare = clone(estimator).set_params(accountant=None, neighbors=relation)
+    bare = _changed(estimator, accountant=None, neighbors=relation)
     for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
-        fewer = clone(bare).set_params(max_iter=rounds)
+        fewer = _changed(bare, max_iter=rounds)
         yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
     if not isinstance(bare.init, str):
         return  # public centers are of so many features and clusters
-    projected = clone(bare).set_params(bounds=(-1, 1))
+    projected = _changed(bare, bounds=(-1, 1))
     for width in projections(n_features):
         yield (
             f"JLTransformer(n_components={width}) before it, with its output_bounds_",
             _level(projected, width, n_rows),
         )
     if most >= 1:
-        reached = _level(clone(bare).set_params(n_clusters=most), n_features, n_rows)
+        reached = _level(_changed(bare, n_clusters=most), n_features, n_rows)
         yield f"n_clusters={most}", reached
+
+
+def _changed(estimator, **params):
+    """Return a copy with other parameters that can be asked for its plan.
+
+    Clones look at the signature of the class, which takes longer than a small fit.
+    """
+    candidate = copy(estimator)
+    vars(candidate).update(params)
+    return candidate
 
 
 def _rounds(estimator, n_features):

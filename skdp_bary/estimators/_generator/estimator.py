@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ from .._face.remedies import cheapest, projections, rounded_up
 from .._face.settings import setting_of
 from .plan import GeneratorSetting, shares
 from .questions import questions
+from .warps import check_warps, warped
 
 if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState
@@ -231,6 +233,7 @@ class PrivateGenerator(BasePrivateEstimator):
         random_state: RandomState | None = None,
         *,
         as_frame: bool = False,
+        warps: Mapping[str, float] | None = None,
     ) -> tuple[Any, np.ndarray]:
         """Draw synthetic rows and their labels.
 
@@ -245,6 +248,11 @@ class PrivateGenerator(BasePrivateEstimator):
         random_state : None, int or RandomState, default=None
         as_frame : bool, default=False
             Return `X` as a pandas DataFrame with the names of the features, where there are some.
+        warps : dict or None, default=None
+            For images: every row is warped at random, by up to "turn" degrees, a "shear" and a
+            "scale" (logarithm) of both axes, and a "shift" as a part of the sides, 0 where not
+            named. This is a public prior, that images moved so far keep their class: it adds what
+            you know, and nothing about the private rows.
 
         Returns
         -------
@@ -253,6 +261,7 @@ class PrivateGenerator(BasePrivateEstimator):
         """
         check_is_fitted(self)
         n_samples = check_integer(n_samples, "n_samples", low=1)
+        reach = check_warps(warps, self.image_shape)
         rng = public_generator(random_state)
         probabilities = self.weights_.sum(axis=1)
         if y is not None:
@@ -261,7 +270,14 @@ class PrivateGenerator(BasePrivateEstimator):
                 raise ValueError(f"y must be one of {self.classes_.tolist()!r}, got {y!r}.")
         codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
         X = self._mixture.draw(codes, rng)
+        if reach is not None:
+            X = self._warped(X, reach, rng)
         return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
+
+    def _warped(self, X, reach, rng):
+        low, width = self.domain_.low, self.domain_.high - self.domain_.low
+        images = warped((X - low) / width, self.image_shape, reach, rng)
+        return self.domain_.clip(low + width * images)
 
     def privacy_advice(self, n_features: int) -> str:
         """Return how large the noise of a class is, by public facts, for the quote of a budget.

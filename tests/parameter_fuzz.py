@@ -120,7 +120,7 @@ EXTREME = {
 _METHODS = {
     "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot", "paper", "dense", "laplace",
                                                 "topk"),
-    "PrivateMeasure": ("haar", "counts", "pmm"),
+    "PrivateMeasure": ("pyramid", "haar", "counts", "pmm"),
     "PrivateWassersteinBarycenter": ("auto", "coreset", "subspace", "pmm", "perturbation",
                                      "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),

@@ -19,6 +19,7 @@ from ..transport._measures import DiscreteMeasure
 from ..transport._tree.haar import prune
 from ._base import BasePrivateEstimator
 from ._denoise.counted_trees import CountsMethod
+from ._denoise.pyramid import Pyramid, pyramid_shares
 from ._denoise.trees import HaarMethod, by_level, cell_support
 from ._denoise.tuning import TREES
 from ._face.frames import as_dataframe
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
+PYRAMID = "pyramid"
 METHODS = {
     "haar": HaarMethod(),
     "least_squares": CountsMethod(exponent=0.0, least_squares=True),
@@ -61,11 +63,14 @@ class PrivateMeasure(BasePrivateEstimator):
         Number of times the domain is halved. "auto" follows from the size, public or bought, and
         the budget.
 
-    method : {"haar", "least_squares", "pmm"}, default="haar"
+    method : {"haar", "pyramid", "least_squares", "pmm"}, default="haar"
         What is measured, and how masses are made of it:
 
         - "haar": the difference between the two halves of every cell, drawn towards the uniform
           distribution on the domain where it is mostly noise;
+        - "pyramid": the counts of two full levels, then of cells that are split where these show
+          mass, then of cells split again; masses are posterior means, for a prior of even, uneven
+          and sparse splits that the release itself teaches;
         - "least_squares": the counts of all cells with equal noise, fitted by weighted least
           squares and made non-negative;
         - "pmm": the counts with the noise schedule of He, Vershynin and Zhu (2023), scaled so
@@ -119,15 +124,17 @@ class PrivateMeasure(BasePrivateEstimator):
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
-        One person adds 1 to the total and 1 in absolute value to one number on every level.
+        One person adds 1 to the total and 1 in absolute value to one number on every level, or of
+        every partition of a pyramid, where replacing a person moves every partition by at most 2
+        in L1 and in squared L2.
         Replacing a person moves every level by at most 2 in L1; in squared L2 a Haar difference
         moves by 4 where the two paths part and by 2 on each level below, a count by 2 on every
         level. Bought bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and
         distances; the sum of clipped rows is on a lattice of steps of radius / 2**20 and moves by
         the radius, or twice that.
     Budget
-        All levels together, and what buys bounds and size, cost (epsilon, delta). Several fits on
-        one accountant add up.
+        All levels or partitions together, and what buys bounds and size, cost (epsilon, delta).
+        Several fits on one accountant add up.
     Released
         support_, weights_, cells_, total_, tree_, domain_, privacy_, n_features_in_,
         feature_names_in_
@@ -157,7 +164,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
-        "method": Option(tuple(METHODS)),
+        "method": Option((*METHODS, PYRAMID)),
     }
 
     def __init__(
@@ -167,7 +174,7 @@ class PrivateMeasure(BasePrivateEstimator):
         bounds: Bounds | None = None,
         depth: int | Literal["auto"] = "auto",
         *,
-        method: Literal["haar", "least_squares", "pmm"] = "haar",
+        method: Literal["haar", "pyramid", "least_squares", "pmm"] = "haar",
         n_hint: int | None = None,
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
@@ -275,9 +282,14 @@ class PrivateMeasure(BasePrivateEstimator):
             Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.").check(
                 self.depth, "depth"
             )
-        return {"tree": 1.0}
+        return pyramid_shares() if self.method == PYRAMID else {"tree": 1.0}
 
     def _questions(self, facts):
+        if self.method == PYRAMID:
+            depth = None if isinstance(self.depth, str) else int(self.depth)
+            pyramid = Pyramid(facts, depth)
+            ((cells, total),) = yield from pyramid.questions()
+            return pyramid.tree, cells, total
         method = METHODS[self.method]
         tree = CellTree(facts.domain, self._depth(facts))
         query = method.query(tree, facts.n_classes, facts.units, facts.total_public)

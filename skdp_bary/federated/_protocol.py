@@ -24,7 +24,8 @@ from .._parameters import (
     check_parameters,
 )
 from .._pickles import VersionedPickle
-from ..estimators._heatmap.fit import HeatmapCells, Measurement, fit_l1, fit_posterior
+from ..estimators._denoise.measurements import Measurement
+from ..estimators._heatmap.fit import HeatmapCells, fit_l1, fit_posterior
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
 from ..geometry._bounds import check_domain

@@ -94,6 +94,26 @@ class CellTree:
             index = (index << top) + (place >> (b - top))
         return index
 
+    def in_path_order(self, values: np.ndarray) -> np.ndarray:
+        """Return values over the leaves, on the last axis, in the order of paths from the root.
+
+        In that order the leaves inside a cell of any level stand together.
+        """
+        first = np.cumsum((0, *self.bits(self.depth)))
+        d, lead = self.domain.n_features, values.shape[:-1]
+        halvings = [int(first[level % d]) + level // d for level in range(self.depth)]
+        grid = values.reshape((-1,) + (2,) * self.depth)
+        return grid.transpose(0, *(1 + axis for axis in halvings)).reshape(lead + (-1,))
+
+    def index_of_paths(self, paths: np.ndarray, level: int) -> np.ndarray:
+        """Return the index at `level` of cells given by their paths, one bit a halving."""
+        index = np.zeros_like(paths)
+        for axis, bits in enumerate(self.bits(level)):
+            for halving in range(bits):
+                bit = paths >> (level - 1 - axis - halving * self.domain.n_features) & 1
+                index = (index << 1) | bit
+        return index
+
     def positions(self, index: np.ndarray, level: int) -> np.ndarray:
         """Return the place of cells along every axis of the domain: (len(index), n_features)."""
         places = np.zeros((len(index), self.domain.n_features), dtype=np.int64)

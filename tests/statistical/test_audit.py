@@ -20,6 +20,7 @@ SMALL = {
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),
         PrivateMeasure(bounds=(0, 1), depth=3, method="least_squares"),
         PrivateMeasure(epsilon=0.5, depth=1, n_hint=60),
+        PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pyramid"),
     ],
     "PrivateTable": [
         PrivateTable(Schema([Integer(-1, 1)] * 2), n_components=2, max_iter=1),

@@ -27,3 +27,30 @@ class MeansTuning:
 
 
 TREES, MEANS = TreeTuning(), MeansTuning()
+
+
+@dataclass(frozen=True)
+class PyramidTuning:
+    """Chosen on the sets seen of ``benchmarks/measure/pyramid.py``; public, like all shares."""
+
+    shares: tuple = (0.06, 0.24, 0.15, 0.55)  # of two full levels, of cells refined once, and twice
+    cells_a_person: float = (
+        0.25  # for each epsilon, that the signal would fill: detail against noise
+    )
+    levels: tuple = (1 / 3, 0.57)  # powers of that number of cells, for the two full levels
+    once: float = 3.0  # scales of the noise to come for which a cell is split the first time
+    crowd: float = 0.75  # ... and power of the number of cells that may hold an equal share each
+    twice: float = 1.5  # ... the second time
+    most_cells: int = 2**14  # detail against time
+    extra: int = 4  # halvings below cells that one person's noise would fill
+    deepest: int = 20  # halvings: detail against time and memory
+    prior: tuple = ((0.5, 0.08), (0.3, 0.8), (0.2, 12.0))  # sparse, any, and even splits
+    own: float = 4.0  # splits for which the prior counts against all splits that were seen
+    level: float = 20.0  # ... and all levels against one
+    step: float = (
+        0.35  # of the grid of masses, in scales of the least noise: precision against time
+    )
+    width: float = 5.0  # of windows, in standard deviations
+
+
+PYRAMID = PyramidTuning()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...summaries.trees.partition import Partition
-from .fit import covering_tree, fit_posterior, refine
+from ...transport._tree.refining import refine
+from .fit import covering_tree, fit_posterior
 from .methods import HeatmapMethod, measure
 from .tuning import TUNED
 
@@ -46,7 +47,10 @@ class AdaptiveMethod(HeatmapMethod):
         """Return cells as fine as the masses of a coarse look, for noise of a rate."""
         fit = fit_posterior(coarse, whole=setting.whole)
         tree = refine(
-            covering_tree(coarse), fit.posterior.mean, rate, self.threshold, setting.finest
+            covering_tree(coarse),
+            fit.posterior.mean,
+            self.threshold / rate,
+            (4,) * setting.finest,
         )
         levels, codes, _ = tree.leaves([np.zeros(n) for n in tree.sizes])
         return Partition(setting.depth, levels, codes)

@@ -1,4 +1,4 @@
-"""From noisy masses of quadtree cells to a heatmap: posterior, least absolute deviations, refining.
+"""From noisy masses of quadtree cells to a heatmap: posterior and least absolute deviations.
 
 Everything here is post-processing: it sees releases and public facts only.
 """
@@ -10,38 +10,8 @@ import numpy as np
 from ...transport._tree.l1 import minimize_l1
 from ...transport._tree.nodes import Tree, child_codes
 from ...transport._tree.posterior import infer_masses
+from ...transport._tree.refining import origins_below
 from .tuning import TUNED
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """Released masses of disjoint cells, with Laplace noise of one scale.
-
-    Attributes
-    ----------
-    level, code : ndarray of int
-        The cells: level in the quadtree, and Morton code at that level.
-    mass : ndarray
-        Noisy masses, in persons.
-    rate : float
-        The noise on a mass has density proportional to ``exp(-rate * abs(noise))``.
-    """
-
-    level: np.ndarray
-    code: np.ndarray
-    mass: np.ndarray
-    rate: float
-
-    def on_tree(self, tree):
-        """Return masses and rates for every cell of a tree, with rate 0 where nothing is known."""
-        values = [np.zeros(n) for n in tree.sizes]
-        rates = [np.zeros(n) for n in tree.sizes]
-        for k, codes in enumerate(tree.codes):
-            here = self.level == tree.top + k
-            place = np.searchsorted(codes, self.code[here])
-            values[k][place] = self.mass[here]
-            rates[k][place] = self.rate
-        return values, rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,49 +91,12 @@ def fit_l1(measurements):
     origin, grown = [np.arange(tree.sizes[0])], []
     for k in range(tree.depth):
         grown.append(origin[k] >= 0)
-        origin.append(_origins_below(tree, k, origin[k], grown[k]))
+        origin.append(origins_below(tree, k, origin[k], grown[k], 4))
     grown.append(origin[-1] >= 0)
     padded = [np.where(o >= 0, v[o], 0.0) for o, v in zip(origin, values, strict=True)]
     masses = minimize_l1(Tree(tuple(grown), tree.branching), padded)
     kept = [m[o >= 0] for m, o in zip(masses, origin, strict=True)]
     return HeatmapFit(*tree.leaves(kept))
-
-
-def refine(tree, masses, rate, threshold, max_level):
-    """Return the tree in which every leaf is split, again and again, while its parts show.
-
-    A leaf is split while its mass times `rate` is at least `threshold` and it is above
-    `max_level`; each of its four parts counts with a quarter of its mass.
-    """
-    chosen, origin, mass = [], np.arange(tree.sizes[0]), masses[0]
-    for k in range(max_level):
-        inner = np.zeros(len(origin), dtype=bool)
-        if k < tree.depth:
-            inner = np.where(origin >= 0, tree.chosen[k][origin], False)
-        split = inner | (mass * rate >= threshold)
-        chosen.append(split)
-        origin = _origins_below(tree, k, origin, split)
-        mass = np.repeat(mass[split] / 4.0, 4)
-        if k < tree.depth:
-            mass = np.where(origin >= 0, masses[k + 1][origin], mass)
-        if not origin.size:
-            break
-    chosen.append(np.zeros(len(origin), dtype=bool))
-    return Tree(tuple(chosen), (4,) * (len(chosen) - 1))
-
-
-def _origins_below(tree, k, origin, split):
-    """Places in `tree` of the children of the split cells, -1 for cells that it does not list.
-
-    `origin` holds the places of the cells of level k.
-    """
-    parents = origin[split]
-    if k >= tree.depth:
-        return np.full(4 * len(parents), -1)
-    rank = np.cumsum(tree.chosen[k]) - 1
-    known = (parents >= 0) & tree.chosen[k][parents]
-    first = np.where(known, 4 * rank[parents], -1)
-    return np.where(known[:, None], first[:, None] + np.arange(4), -1).ravel()
 
 
 def _summed_values(tree, rounds):

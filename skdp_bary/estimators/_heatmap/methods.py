@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...summaries.trees.partition import PartitionCounts, QuadGrid
-from .fit import HeatmapFit, Measurement, fit_l1, fit_posterior
+from .._denoise.measurements import Measurement
+from .fit import HeatmapFit, fit_l1, fit_posterior
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,9 @@ class Split:
         `above` is the log of what is known of the parents except from below, `log_sums` that of
         its total together with what is known from below.
         """
-        joint = _append(self.terms + above - self.parents.spread(log_sums), -np.inf)
+        joint = self.terms + above - self.parents.spread(log_sums)
+        self.parts = self.parents.sum(np.exp(joint))[:, self.chosen]
+        joint = _append(joint, -np.inf)
         above = self.parent_log + above
         numbers, scales = self.parents.normalize(above)
         lost = (scales - log_sums)[:, self.chosen] + self.scales[:, self.blocks].sum(axis=2)

@@ -36,7 +36,9 @@ _MAX_PASSES = 20
 _ROUNDING = 1e-9  # of probabilities added up over all cells of a level
 
 
-def infer_masses(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=9.0):
+def infer_masses(
+    tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=9.0, gaussian=False
+):
     """Posterior distribution of the mass of every cell listed in a tree.
 
     Parameters
@@ -47,12 +49,15 @@ def infer_masses(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=
         Independent rounds of measurement. `values` and `rates` hold one array (or one number)
         per level, None for a level that was not measured; a rate of 0 marks a cell that was not.
         Together they must determine the masses of the first level.
-    prior : sequence of (weight, concentration)
-        The mixture of the splits: weights and Dirichlet parameters per child.
+    prior : sequence of (weight, concentration), or one such sequence a step
+        The mixture of the splits: weights and Dirichlet parameters per child, for all steps from
+        level to level or for each of them.
     step : float, default=None
         Grid of the masses; None for ``max(0.35 / rate, 0.2)`` with the largest rate.
     width : float, default=9.0
         Half-width of the windows in standard deviations of the least-squares estimate.
+    gaussian : bool, default=False
+        Whether errors are Gaussian, with standard deviation 1 / rate, instead of Laplace.
 
     Returns
     -------
@@ -69,17 +74,18 @@ def infer_masses(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=
     A window has about ``2 * width * sd / step`` points: for cells measured thousands of times
     less accurately than the best one, choose a larger step.
     """
-    prior = _check_prior(prior)
+    priors = _check_priors(prior, tree.depth)
     rounds = [_check_round(tree, *measurement) for measurement in measurements]
     step = _check_step(step, rounds)
     if not 0 < width < np.inf:
         raise ValueError(f"`width` must be positive and finite, got {width!r}.")
-    estimates, deviations = _least_squares(tree, rounds)
+    estimates, deviations = _least_squares(tree, rounds, 1.0 if gaussian else 2.0)
     centers = project_nonnegative(tree, estimates)
     reaches = [width * sd for sd in deviations]
     for _ in range(_MAX_PASSES):
         grids = _make_grids(tree, estimates, centers, reaches, step)
-        posterior = _propagate(tree, rounds, grids, centers, step, prior)
+        own = _log_likelihoods(grids, rounds, step, gaussian)
+        posterior = _propagate(tree, own, grids, centers, step, priors)
         mean = posterior.mean
         if _is_near(mean, estimates, centers, reaches) and _adds_up(tree, mean, step):
             return posterior
@@ -104,6 +110,9 @@ class TreePosterior:
         Probabilities on these windows, cell after cell.
     log_evidence : float
         Log marginal density of the measurements, for a flat prior on each mass of the first level.
+    parts : tuple of ndarray of shape (n_parts, n_chosen)
+        For each step from level to level, the probability that a chosen cell was split by each
+        part of the prior.
     """
 
     tree: Tree
@@ -111,6 +120,7 @@ class TreePosterior:
     grids: tuple
     probabilities: tuple
     log_evidence: float
+    parts: tuple = ()
 
     @cached_property
     def mean(self):
@@ -207,6 +217,15 @@ def _adds_up(tree, masses, tolerance):
     return all((np.abs(total - x[mask]) <= tolerance).all() for total, x, mask in levels)
 
 
+def _check_priors(prior, depth):
+    """One prior a step."""
+    if depth and np.ndim(prior) == 3:
+        if len(prior) != depth:
+            raise ValueError(f"`prior` needs one mixture for each of {depth} steps.")
+        return [_check_prior(pairs) for pairs in prior]
+    return [_check_prior(prior)] * depth
+
+
 def _check_prior(prior):
     pairs = np.array(prior, dtype=float)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not ((pairs > 0) & (pairs < np.inf)).all():
@@ -261,11 +280,11 @@ def _make_grids(tree, estimates, centers, reaches, step):
     return [Grid(a.astype(np.int64), z.astype(np.int64)) for a, z in zip(lo, hi, strict=True)]
 
 
-def _least_squares(tree, rounds):
-    """Least-squares masses and their standard deviations; a Laplace error has variance 2/rate²."""
+def _least_squares(tree, rounds, spread):
+    """Least-squares masses and their standard deviations; an error has variance spread/rate²."""
     values, variances = [], []
     for k in range(tree.depth + 1):
-        precisions = [rates[k] ** 2 / 2 for _, rates in rounds]
+        precisions = [rates[k] ** 2 / spread for _, rates in rounds]
         precision = sum(precisions)
         weighted = sum(p * v[k] for p, (v, _) in zip(precisions, rounds, strict=True))
         measured = precision > 0
@@ -293,13 +312,15 @@ def _cut_to_sums(tree, lo, hi):
         hi[k + 1] = np.minimum(high, hi[k][mask, None] - siblings_low).ravel()
 
 
-def _propagate(tree, rounds, grids, centers, step, prior):
-    """One pass up and one pass down with logs of messages; exact for masses on the grids."""
-    own = _log_likelihoods(grids, rounds, step)
+def _propagate(tree, own, grids, centers, step, priors):
+    """One pass up and one pass down with logs of messages; exact for masses on the grids.
+
+    `own` are the logs of the likelihoods of the cells' own measurements.
+    """
     below, splits = list(own), [None] * tree.depth
     for k in reversed(range(tree.depth)):
         chosen, b = np.flatnonzero(tree.chosen[k]), tree.branching[k]
-        splits[k] = Split(chosen, b, grids[k], grids[k + 1], prior, below[k + 1])
+        splits[k] = Split(chosen, b, grids[k], grids[k + 1], priors[k], below[k + 1])
         below[k] = own[k] + splits[k].convolve(centers[k] / step, own[k])
     above, probabilities = np.zeros(len(grids[0].units)), []
     for k, grid in enumerate(grids):
@@ -309,18 +330,20 @@ def _propagate(tree, rounds, grids, centers, step, prior):
             log_evidence = float((log_sums + np.log(step)).sum())
         if k < tree.depth:
             above = splits[k].correlate(above + own[k], log_sums)
-    return TreePosterior(tree, step, tuple(grids), tuple(probabilities), log_evidence)
+    parts = tuple(split.parts for split in splits)
+    return TreePosterior(tree, step, tuple(grids), tuple(probabilities), log_evidence, parts)
 
 
-def _log_likelihoods(grids, rounds, step):
+def _log_likelihoods(grids, rounds, step, gaussian):
     """Log density of each cell's own measurements, on its window."""
     logs = []
     for k, grid in enumerate(grids):
         log = np.zeros(len(grid.units))
         for values, rates in rounds:
             if rates[k].any():
-                measured = np.where(rates[k] > 0, rates[k], 2.0)  # log 1 where it is not
-                log -= grid.spread(rates[k]) * np.abs(step * grid.units - grid.spread(values[k]))
-                log += grid.spread(np.log(measured / 2))
+                off = grid.spread(rates[k]) * np.abs(step * grid.units - grid.spread(values[k]))
+                log -= off**2 / 2 if gaussian else off
+                highest = rates[k] / (np.sqrt(2 * np.pi) if gaussian else 2.0)
+                log += grid.spread(np.log(np.where(rates[k] > 0, highest, 1.0)))
         logs.append(log)
     return logs

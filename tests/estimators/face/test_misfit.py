@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter
+from skdp_bary.estimators._denoise.measurements import Measurement
 from skdp_bary.estimators._face.misfit import _noisy_total
-from skdp_bary.estimators._heatmap.fit import Measurement
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.estimators._denoise.measurements import Measurement
 from skdp_bary.estimators._heatmap.density import _step, log_density
 from skdp_bary.estimators._heatmap.fit import (
-    Measurement,
     covering_tree,
     fit_l1,
     fit_posterior,
-    refine,
 )
-from skdp_bary.summaries.trees.partition import Partition
 from skdp_bary.transport._tree.l1 import minimize_l1
 from skdp_bary.transport._tree.nodes import Tree
 
@@ -35,26 +33,6 @@ def test_covering_tree_lists_measured_cells_and_their_siblings():
         [8, 9, 10, 11],
         [40, 41, 42, 43],
     ]
-
-
-def test_refine_splits_while_the_mass_shows():
-    tree = Tree.complete(1)
-    masses = (np.array([124.0]), np.array([0.0, 3.9, 20.0, 100.0]))
-    refined = refine(tree, masses, 0.5, 2.0, 6)
-    levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
-    Partition(6, levels, codes)
-    # 0 and 3.9 stay; 20, 5 are split and 1.25 not; 100, 25, 6.25 are split and 1.56 not
-    assert dict(zip(*np.unique(levels, return_counts=True), strict=True)) == {1: 2, 3: 16, 4: 64}
-    assert refine(tree, masses, 0.5, 2.0, 2).depth == 2
-
-
-def test_refine_keeps_what_was_split_before():
-    tree = Tree((np.ones(1, bool), np.array([1, 0, 0, 0], bool), np.zeros(4, bool)), (4, 4))
-    masses = (np.array([1.0]), np.array([0.0, 0.0, 1.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))
-    refined = refine(tree, masses, 1.0, 3.0, 3)
-    levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
-    leaves = {k: codes[levels == k].tolist() for k in (1, 2, 3)}
-    assert leaves == {1: [1, 2, 3], 2: [0, 2, 3], 3: [4, 5, 6, 7]}
 
 
 @pytest.mark.parametrize("whole", [True, False])

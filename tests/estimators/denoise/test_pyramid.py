@@ -1,0 +1,177 @@
+"""What a pyramid of counts asks, and what it makes of the answers."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateMeasure
+from skdp_bary.estimators._base import Facts
+from skdp_bary.estimators._denoise import pyramid as pyramid_module
+from skdp_bary.estimators._denoise.pyramid import Pyramid, pyramid_shares
+from skdp_bary.estimators._denoise.tuning import PYRAMID
+from skdp_bary.geometry import Ball, Box
+from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.privacy.accounting.plans import Step
+from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.asking.release import release
+from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.summaries.trees.path_counts import PathCounts
+from skdp_bary.testing import parametrize_with_privacy_checks
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def facts_of(n=500, d=2, epsilon=1.0, relation="add_remove", gaussian=False, n_classes=1):
+    kind = RoundedGaussian if gaussian else DiscreteLaplace
+    power = 0.5 if gaussian else 1.0
+    mechanisms = {step: kind(epsilon * share**power) for step, share in pyramid_shares().items()}
+    return Facts(
+        relation=relation,
+        n_features=d,
+        n_classes=n_classes,
+        classes=None,
+        units=1,
+        total_public=relation == "replace_one",
+        mass_public=relation != "add_remove",
+        domain=Box([0.0] * d, [1.0] * d),
+        size=n,
+        mechanisms=mechanisms,
+    )
+
+
+def hold(pyramid, X, codes=None, seed=0):
+    """Hold the conversation of a pyramid; return its questions and the result."""
+    noise, asked = noise_generator(seed), []
+    questions, released = pyramid.questions(), None
+    while True:
+        try:
+            name, query = questions.send(released)
+        except StopIteration as done:
+            return asked, done.value
+        asked.append(query)
+        step = Step(name, pyramid.facts.mechanisms[name])
+        sketch = Sketch(query).update(Chunk(X, codes, None))
+        released = release(sketch, step, pyramid.facts.relation, noise)
+
+
+def small_measure(**parameters):
+    parameters = {"bounds": ([0.0, 0.0], [1.0, 1.0]), "depth": 4, "n_hint": 60} | parameters
+    return PrivateMeasure(method="pyramid", **parameters)
+
+
+def rows(n=500, d=2, seed=0):
+    return np.clip(np.random.default_rng(seed).normal(0.3, 0.1, (n, d)), 0, 1)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("d", [1, 3])
+def test_masses_are_those_of_a_partition(d, gaussian, relation):
+    pyramid = Pyramid(facts_of(d=d, relation=relation, gaussian=gaussian), depth=7)
+    asked, ((cells, total),) = hold(pyramid, rows(d=d))
+    assert len(asked) == 3
+    assert np.exp2(-cells.level.astype(float)).sum() == pytest.approx(1.0)
+    assert (cells.mass > 0).all()
+    assert (np.diff(cells.level) >= 0).all()
+    assert cells.mass.sum() == pytest.approx(500, abs=60)
+    assert total == 500 if relation == "replace_one" else total == pytest.approx(500, abs=60)
+
+
+def test_every_class_has_splits_of_its_own():
+    codes = np.repeat([0, 1], 500)
+    X = np.vstack([rows(500, 1), 1.0 - rows(500, 1)])
+    _, found = hold(Pyramid(facts_of(n=500, d=1, epsilon=4.0, n_classes=2), depth=6), X, codes)
+    means = []
+    for cells, _ in found:
+        middle = (cells.index + 0.5) / np.exp2(cells.level.astype(float))
+        means.append(cells.mass @ middle / cells.mass.sum())
+    assert means == pytest.approx([0.3, 0.7], abs=0.03)
+
+
+def test_later_cells_follow_from_releases_alone():
+    """Other rows with the same releases before are asked about the same cells."""
+    pyramid = Pyramid(facts_of(), depth=6)
+    tape = {}
+    for X in (rows(), rows(300, seed=5)):
+        noise, questions, released = noise_generator(0), pyramid.questions(), None
+        for step in pyramid_shares():
+            name, query = questions.send(released)
+            edges = [edge.tolist() for block in query.partitions for edge in block]
+            if name in tape:
+                assert edges == tape[name][0]
+                released = tape[name][1]
+                continue
+            sketch = Sketch(query).update(Chunk(X, None, None))
+            drawn = Step(step, pyramid.facts.mechanisms[step])
+            released = release(sketch, drawn, "add_remove", noise)
+            tape[name] = edges, released
+
+
+def test_there_are_never_more_cells_than_allowed():
+    tuning = dataclasses.replace(PYRAMID, most_cells=300)
+    _, ((cells, _),) = hold(Pyramid(facts_of(n=1000, epsilon=9.0), 12, tuning), rows(1000))
+    assert 200 < len(cells.mass) <= 300
+
+
+def test_what_was_paid_for_is_delivered_whatever_the_noise(monkeypatch):
+    def refuse(*arguments, **parameters):
+        raise FloatingPointError
+
+    monkeypatch.setattr(pyramid_module, "infer_masses", refuse)
+    _, ((cells, _),) = hold(Pyramid(facts_of(), depth=6), rows())
+    assert (cells.mass > 0).all()
+    assert cells.mass.sum() == pytest.approx(500, abs=60)
+
+
+@pytest.mark.parametrize("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)], ids=repr)
+def test_domains_that_are_no_box(domain):
+    X = rows(d=domain.n_features)
+    model = PrivateMeasure(
+        bounds=domain, depth=6, n_hint=500, method="pyramid", neighbors="replace_any"
+    ).fit(X)
+    assert domain.contains(model.support_).all()
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert model.total_ == 500.0
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_a_narrow_cluster_is_found():
+    X = np.clip(np.random.default_rng(0).normal(0.3, 0.002, (1000, 2)), 0, 1)
+    model = PrivateMeasure(bounds=(0, 1), n_hint=1000, method="pyramid", random_state=0).fit(X)
+    far = np.abs(model.support_ - 0.3).max(axis=1)
+    assert model.weights_[far < 0.02].sum() > 0.9
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"delta": 1e-6},
+        {"neighbors": "replace_one"},
+        {"neighbors": "replace_any", "delta": 1e-6},
+    ],
+    ids=repr,
+)
+def test_one_person_uses_all_of_the_allowed_loss(parameters):
+    X = rows(60)
+    neighbor = np.vstack([X[:-1], [[0.99, 0.99]]]) if "neighbors" in parameters else X[:-1]
+    report = replay_sensitivity(small_measure(**parameters), X, neighbor)
+    assert report.holds
+    assert len(report.steps) == 3
+    assert report.tightness == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_sensitivity_that_is_too_small_is_found(monkeypatch):
+    monkeypatch.setattr(PathCounts, "_moves", lambda query: [query._joins()])
+    X = rows(60)
+    neighbor = np.vstack([X[:-1], [[0.99, 0.99]]])
+    assert not replay_sensitivity(small_measure(neighbors="replace_one"), X, neighbor).holds
+
+
+@pytest.mark.slow
+@parametrize_with_privacy_checks([small_measure(), small_measure(delta=1e-6, depth=3)])
+def test_privacy(estimator, check):
+    check(estimator)

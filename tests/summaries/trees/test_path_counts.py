@@ -1,0 +1,102 @@
+"""How far one person moves counts on partitions of a tree of cells."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from skdp_bary.geometry import Box
+from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.privacy._neighbors import RELATIONS
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.summaries.trees.path_counts import PathCounts
+
+TREE = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 4)
+ROOT, HALVES, UNEVEN = ([0, 16], [0, 8, 16], [0, 1, 2, 4, 8, 12, 16])
+PARTITIONS = {
+    "one": ((HALVES, HALVES),),
+    "two": ((HALVES, HALVES), (UNEVEN, HALVES)),
+    "with the totals": ((ROOT, ROOT), (UNEVEN, ROOT)),
+}
+
+
+class Forgetful(PathCounts):
+    """A planted bug: who moves is said to leave one cell and to enter none."""
+
+    def _moves(self):
+        return [([1] * len(self.partitions),) * 2]
+
+
+def query_of(partitions, total_public=False, kind=PathCounts):
+    edges = tuple(tuple(np.array(e) for e in block) for block in partitions)
+    return kind(TREE, 2, 2, total_public, partitions=edges)
+
+
+def answer(query, person):
+    cell, code, mass = person
+    X = TREE.centroids(4, np.array([cell]))
+    chunk = Chunk(X, np.array([code]), np.array([mass]))
+    return Sketch(query).update(chunk).exact_blocks()
+
+
+def largest_and_stated(query, relation):
+    """Weighted changes, over random weights, of all neighbors; and what the query states."""
+    masses = [query.units] if query.total_public else range(query.units + 1)
+    persons = list(itertools.product((0, 3, 15), range(2), masses))
+    weights = np.random.default_rng(0).uniform(0.1, 1.0, size=(9, len(query.partitions)))
+    sensitivity = query.sensitivity(relation)
+    cases = np.array(sensitivity.l1), np.array(sensitivity.l2_squared)
+    largest = np.zeros((2, len(weights)))
+    for first, second in itertools.combinations(persons, 2):
+        moves = first[2] and second[2]
+        if relation == "add_remove" and moves:
+            continue
+        if relation == "replace_one" and moves and first[1] != second[1]:
+            continue
+        changes = [a - b for a, b in zip(answer(query, first), answer(query, second), strict=True)]
+        moved = [abs(c).sum() for c in changes], [(c**2).sum() for c in changes]
+        largest = np.maximum(largest, [weights @ each for each in moved])
+    return largest, np.array([(weights @ case.T).max(axis=1) for case in cases])
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("total_public", [False, True])
+def test_no_neighbor_moves_more_than_stated_and_some_do(relation, name, total_public):
+    if total_public and relation != "replace_one":
+        pytest.skip("sizes of classes are private")
+    query = query_of(PARTITIONS[name], total_public)
+    largest, stated = largest_and_stated(query, relation)
+    np.testing.assert_allclose(largest, stated)
+
+
+def test_a_planted_bug_is_found():
+    query = query_of(PARTITIONS["two"], True, Forgetful)
+    largest, stated = largest_and_stated(query, "replace_one")
+    assert (largest > stated).all()
+
+
+@pytest.mark.parametrize("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16]])
+def test_edges_that_are_no_partition_are_refused(edges):
+    with pytest.raises(ValueError, match="edges must increase from 0 to 16"):
+        query_of(((edges, HALVES),))
+
+
+def test_every_class_needs_edges():
+    with pytest.raises(ValueError, match="edges for every class"):
+        query_of(((HALVES,),))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_runs_are_cells(d):
+    tree = CellTree(Box([0.0] * d, [1.0] * d), 5)
+    X = np.random.default_rng(d).random((200, d))
+    paths = np.array([0, 5, 6, 7])  # of level 3
+    edges = np.array([0, 4, 20, 24, 28, 32])
+    query = PathCounts(tree, partitions=((edges,),))
+    (block,) = Sketch(query).update(Chunk(X, None, None)).exact_blocks()
+    above = tree.ancestor(tree.leaf_index(X), 3)
+    counts = np.bincount(above, minlength=8)[tree.index_of_paths(paths, 3)]
+    assert block[[0, 2, 3, 4]].tolist() == counts.tolist()
+    assert block.sum() == 200

@@ -69,14 +69,8 @@ def aimed_rows(query):
 def _(query: ClusterQuery):
     frame = query.frame
     back = np.eye(frame.width) if frame.axes is None else frame.axes.kept
-    found = []
-    for part, (center, radius) in enumerate(zip(query.used_centers, query.used_radii, strict=True)):
-        residuals = _INSIDE * radius * _sign_directions(frame.width)
-        rows = frame.center + (center + residuals) @ back
-        inside = frame.domain.contains(rows)
-        own = query.nearest(frame.integer_rows(rows))[0] == part
-        found += [(row, part) for row in rows[inside & own]]
-    return found
+    directions = _INSIDE * _sign_directions(frame.width)
+    return _around_centers(query, directions, lambda points: points @ back)
 
 
 @aimed_rows.register
@@ -105,14 +99,7 @@ def _(query: CellGrams):
     first, second = np.zeros((2, frame.width))
     first[0] = 1.0
     second[: min(frame.width, 2)] = (cosine, np.sqrt(1.0 - cosine**2))[: frame.width]
-    directions = np.stack([first, second, -first, -second])
-    found = []
-    for part, (center, radius) in enumerate(zip(query.used_centers, query.used_radii, strict=True)):
-        rows = frame.center + center + radius * directions
-        inside = frame.domain.contains(rows)
-        own = query.nearest(frame.integer_rows(rows))[0] == part
-        found += [(row, part) for row in rows[inside & own]]
-    return found
+    return _around_centers(query, np.stack([first, second, -first, -second]))
 
 
 @aimed_rows.register
@@ -146,6 +133,17 @@ def _(query):
 @aimed_rows.register
 def _(query: FeaturesOf):
     return _probed(query, len(query.features.center))
+
+
+def _around_centers(query, directions, lift=np.asarray):
+    """Return rows in these directions at the clipping radius, where they stay in their own part."""
+    frame, found = query.frame, []
+    for part, (center, radius) in enumerate(zip(query.used_centers, query.used_radii, strict=True)):
+        rows = frame.center + lift(center + radius * directions)
+        inside = frame.domain.contains(rows)
+        own = query.nearest(frame.integer_rows(rows))[0] == part
+        found += [(row, part) for row in rows[inside & own]]
+    return found
 
 
 def _probed(query, n_features):

@@ -75,6 +75,19 @@ def first_link(ledger, terms):
     return _hash([ledger, terms])
 
 
+class Chained:
+    """What all ledgers say of the start of their chain, from `_id` and `terms`."""
+
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
+
+
 def next_link(previous, entry, cost):
     """Return the link of an entry, given the one before it."""
     return _link(previous, astuple(entry), cost.loss, cost.delta)

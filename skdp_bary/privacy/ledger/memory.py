@@ -7,7 +7,7 @@ import warnings
 from dataclasses import astuple
 
 from ...exceptions import LedgerError, PrivacyWarning, ReadOnlyLedgerError
-from .chain import Receipt, first_link, next_link
+from .chain import Chained, Receipt, next_link
 from .lock import LOCK
 from .running_sums import RunningSums
 
@@ -46,7 +46,7 @@ def _goes_to_a_worker():
     return False
 
 
-class MemoryLedger:
+class MemoryLedger(Chained):
     """Entries of one process; a pickled or forked copy can be read but not spent from.
 
     The list of entries is the ledger, and an entry gets there in one step, with its cost and its
@@ -88,15 +88,6 @@ class MemoryLedger:
         """Return the receipt of the latest entry."""
         with LOCK:
             return Receipt(self._id, *self._summed().head)
-
-    @property
-    def identity(self):
-        """What tells this ledger from all others, wherever it is kept."""
-        return self._id
-
-    def first_link(self):
-        """Return the link before the first entry."""
-        return first_link(self._id, self.terms)
 
     def records(self):
         """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""

@@ -11,7 +11,7 @@ from dataclasses import astuple
 from ..._optional import import_optional
 from ...exceptions import LedgerError, ReadOnlyLedgerError
 from .address import read_address
-from .chain import Receipt, first_link, next_link
+from .chain import Chained, Receipt, next_link
 from .entry import FIELDS, Entry, differing_terms
 from .filters import Cost, Tally
 from .watchdog import Watchdog
@@ -137,7 +137,7 @@ def _kept_for(address):
     return _ALL_KEPT.setdefault(key, _Kept())
 
 
-class PostgresLedger:
+class PostgresLedger(Chained):
     """Entries of one named budget on a server; pickles to its address.
 
     A charge holds an advisory lock of the budget, so that charges wait for one another instead of
@@ -204,15 +204,6 @@ class PostgresLedger:
         """Return the receipt of the latest entry."""
         with self._reading() as (_, head):
             return Receipt(self._id, *head[:2])
-
-    @property
-    def identity(self):
-        """What tells this ledger from all others, wherever it is kept."""
-        return self._id
-
-    def first_link(self):
-        """Return the link before the first entry."""
-        return first_link(self._id, self.terms)
 
     def records(self):
         """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""

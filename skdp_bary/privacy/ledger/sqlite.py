@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ...exceptions import LedgerError, ReadOnlyLedgerError
-from .chain import Receipt, first_link, next_link, take_in
+from .chain import Chained, Receipt, first_link, next_link, take_in
 from .entry import Entry, differing_terms
 from .filters import Cost
 from .lock import LOCK
@@ -38,7 +38,7 @@ _BUSY_SECONDS = 10.0
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the second for damaged texts
 
 
-class SqliteLedger:
+class SqliteLedger(Chained):
     """Entries in the file `path`, created on first use; pickles to the path.
 
     Every call takes the lock of the side file, opens a connection of its own and closes it, so
@@ -95,15 +95,6 @@ class SqliteLedger:
         """Return the receipt of the latest entry."""
         with self._session() as db:
             return Receipt(self._id, *self._caught_up(db).head)
-
-    @property
-    def identity(self):
-        """What tells this ledger from all others, wherever it is kept."""
-        return self._id
-
-    def first_link(self):
-        """Return the link before the first entry."""
-        return first_link(self._id, self.terms)
 
     def records(self):
         """Return the rows of all entries, oldest first, and the sums by part, see ``take_in``."""

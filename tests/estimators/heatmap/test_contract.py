@@ -8,14 +8,12 @@ from skdp_bary.estimators._heatmap.estimator import HEATMAP_METHODS
 from skdp_bary.testing import check_empirical_loss, parametrize_with_privacy_checks
 
 SQUARE = ([0.0, 0.0], [1.0, 1.0])
+# beside the settings in test_privacy_common.py
 PRIVATE = [
-    PrivateEMDHeatmap(bounds=SQUARE, resolution=16),
     PrivateEMDHeatmap(bounds=([-1.0, 0.0], [3.0, 2.0]), resolution=16, n_hint=3000),
     PrivateEMDHeatmap(bounds=SQUARE, method="one_shot", resolution=16, n_hint=60),
-    PrivateEMDHeatmap(bounds=SQUARE, method="one_shot", resolution=16),
     PrivateEMDHeatmap(bounds=SQUARE, method="paper", resolution=8),
     PrivateEMDHeatmap(bounds=SQUARE, method="paper", resolution=8, reconstruction="posterior"),
-    PrivateEMDHeatmap(bounds=SQUARE, method="dense", resolution=8),
     PrivateEMDHeatmap(bounds=SQUARE, method="laplace", resolution=8),
     PrivateEMDHeatmap(bounds=SQUARE, method="topk", resolution=8, top_share=0.25),
 ]

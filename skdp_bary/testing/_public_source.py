@@ -8,7 +8,7 @@ import numpy as np
 from ..estimators import PrivateDomainAdapter
 from ..estimators._adapter import head
 from ..summaries.networks.row_features import N_DRAWS
-from ..summaries.rows.opening import open_source
+from ..summaries.rows.opening import open_rows
 
 _SOURCE_ROWS = 80
 # The guarantee is the same whatever was learned from the source, and checks fit many times.
@@ -33,7 +33,7 @@ class AdapterOnPublicSource(PrivateDomainAdapter):
         -------
         self : object
         """
-        n_features = open_source(X).n_features
+        n_features = open_rows(X, groups=groups, sample_weight=sample_weight).n_features
         rng = np.random.default_rng(n_features)
         rows = rng.uniform(-1.5, 1.5, size=(_SOURCE_ROWS, n_features))
         labels = np.where(rows[:, 0] > 0.0, "right", "left")

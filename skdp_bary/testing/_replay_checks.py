@@ -160,18 +160,25 @@ def _containers(arguments):
         columns = {f"x{i}": values for i, values in enumerate(X.T)}
         labels = {"y": arguments["y"]} if "y" in arguments else {}
         names = {"y": "y"} if labels else {}
-        yield "an Arrow stream", {"X": _ArrowStream(columns | labels)} | names
+        yield "an Arrow stream", {"X": ArrowStream(columns | labels)} | names
 
 
-class _ArrowStream:
-    """Columns that come as a stream of batches, anew whenever one is asked for."""
+class ArrowStream:
+    """Columns that come as a stream of batches, anew whenever one is asked for.
 
-    def __init__(self, columns):
-        self._columns = columns
+    Parameters
+    ----------
+    columns : dict
+    n_rows : int, default=9
+        Of a batch.
+    """
+
+    def __init__(self, columns, n_rows=9):
+        self._columns, self._n_rows = columns, n_rows
 
     def __arrow_c_stream__(self, requested_schema=None):
         import pyarrow
 
         table = pyarrow.table(self._columns)
-        batches = table.to_batches(max_chunksize=9)
+        batches = table.to_batches(max_chunksize=self._n_rows)
         return pyarrow.RecordBatchReader.from_batches(table.schema, batches).__arrow_c_stream__()

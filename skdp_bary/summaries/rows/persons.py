@@ -149,6 +149,7 @@ def encode_persons(groups, n_rows):
     those of others, and sorting needs a total order that ids of several kinds do not have. All
     missing ids are one person.
     """
+    groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuSUmM":
         return number_values(column(groups, "groups", n_rows))
@@ -158,6 +159,16 @@ def encode_persons(groups, n_rows):
             "run together."
         )
     return number_objects(column(as_objects(groups), "groups", n_rows))
+
+
+def _plain_integers(values):
+    """Return a column of polars, Arrow or pandas' own types as an array where it holds integers."""
+    dtype = getattr(values, "dtype", None)
+    is_column = hasattr(values, "to_pylist") or not isinstance(dtype, np.dtype | None)
+    if not is_column or column_names(values) is not None:
+        return values
+    found = exact_values(values)
+    return found if found.dtype.kind in "iu" else values
 
 
 def encode_weights(sample_weight, n_rows):

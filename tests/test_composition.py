@@ -143,7 +143,7 @@ def test_scaler_projection_and_clusters():
     pipeline = chain(accountant).set_params(privatekmeans__epsilon=8.0)
     report = check_private(pipeline, strict=True)
     assert [step.verdict for step in report.steps] == ["public", "public", "private"]
-    assert [step.mend for step in report.steps] == ["", "", ""]
+    assert [step.advice for step in report.steps] == ["", "", ""]
     centers = RNG.uniform(0, 100, size=(3, 8))
     labels = np.arange(N) % 3
     rows = centers[labels] + RNG.normal(size=(N, 8))

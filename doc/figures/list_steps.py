@@ -33,20 +33,20 @@ def main():
 
 
 def listed():
-    """Return (step, verdict, mend) of every step, at its defaults and behind a public schema."""
+    """Return (step, verdict, advice) of every step, at its defaults and behind a public schema."""
     return [
         judged(name, cls) for name, cls in all_estimators("transformer") if name not in COMPOSED
     ]
 
 
 def judged(name, cls):
-    """Return the name of a step, its verdict and what mends it."""
+    """Return the name of a step, its verdict and what to do instead."""
     schema = SchemaTransformer(Text() if name in TEXTS else Number(0, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = check_private(make_pipeline(schema, _made(cls), PrivateMeasure(bounds=(0, 1))))
     found = report.steps[1]
-    return [name, found.verdict, found.mend]
+    return [name, found.verdict, found.advice]
 
 
 def _made(cls):

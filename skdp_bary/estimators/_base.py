@@ -330,8 +330,8 @@ path, of shape (n_rows, n_features)
             )
         if "scale" in self._prelude_shares():
             warnings.warn(
-                "bounds=None: a share of the budget buys the range of the data. Give public bounds "
-                "to spend all of it on the answer.",
+                "bounds=None: a share of the budget is spent on the range of the data. Give "
+                "public bounds to spend all of it on the answer.",
                 PrivacyWarning,
                 stacklevel=3,
             )

@@ -56,12 +56,12 @@ class PrivateMeasure(BasePrivateEstimator):
         value (much smaller than one over the number of persons) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None buys a box with a
+        Public domain of the rows; rows outside are moved to its border. None finds a box with a
         fifth of the budget.
 
     depth : "auto" or int, default="auto"
-        Number of times the domain is halved. "auto" follows from the size, public or bought, and
-        the budget.
+        Number of times the domain is halved. "auto" follows from the size, public or estimated,
+        and the budget.
 
     method : {"haar", "pyramid", "least_squares", "pmm"}, default="haar"
         What is measured, and how masses are made of it:
@@ -77,7 +77,7 @@ class PrivateMeasure(BasePrivateEstimator):
           that it spends what it says, and one pass of proportional consistency.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the depth only. None buys a noisy count with a
+        Public guess of the number of persons; sets the depth only. None takes a noisy count with a
         twentieth of the budget under "add_remove", and reads the number under the other relations,
         which make it public.
 
@@ -108,7 +108,7 @@ class PrivateMeasure(BasePrivateEstimator):
     tree_ : CellTree
         The tree that was measured.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -129,11 +129,11 @@ class PrivateMeasure(BasePrivateEstimator):
         in L1 and in squared L2.
         Replacing a person moves every level by at most 2 in L1; in squared L2 a Haar difference
         moves by 4 where the two paths part and by 2 on each level below, a count by 2 on every
-        level. Bought bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and
+        level. Estimated bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and
         distances; the sum of clipped rows is on a lattice of steps of radius / 2**20 and moves by
         the radius, or twice that.
     Budget
-        All levels or partitions together, and what buys bounds and size, cost (epsilon, delta).
+        All levels or partitions together, and what finds bounds and size, cost (epsilon, delta).
         Several fits on one accountant add up.
     Released
         support_, weights_, cells_, total_, tree_, domain_, privacy_, n_features_in_,

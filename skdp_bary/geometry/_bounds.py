@@ -125,7 +125,7 @@ def in_words(bounds: Any, names: list[str] | None = None) -> str:
         Names of the features, in their order.
     """
     if bounds is None:
-        return "bought from the rows"
+        return "estimated from the rows, with noise"
     if isinstance(bounds, Mapping):
         bounds, names = box_of(bounds), list(bounds)
     width = width_of(bounds, 1)

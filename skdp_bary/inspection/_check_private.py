@@ -87,10 +87,10 @@ def _judge(name, estimator, form):
         return _verdict(name, estimator, PUBLIC, reason), None
     if fault.reason:
         verdict = LEAKS if fault.learns else UNKNOWN
-        return _verdict(name, estimator, verdict, fault.reason, fault.mend), None
+        return _verdict(name, estimator, verdict, fault.reason, fault.advice), None
     if sklearn_name(estimator) is not None:
         return _verdict(
-            name, estimator, LEAKS, "it learns from the rows without noise", _mend(estimator)
+            name, estimator, LEAKS, "it learns from the rows without noise", _advice(estimator)
         ), None
     return _verdict(
         name, estimator, UNKNOWN, "it is not known to this package",
@@ -124,9 +124,9 @@ _APART = (
 def _diffprivlib_verdict(name, estimator):
     budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
     reason = "its guarantee is diffprivlib's, which nothing here checks"
-    mend = "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
+    advice = "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
     verdict = PRIVATE if budget is not None else UNKNOWN
-    return _verdict(name, estimator, verdict, reason, mend), budget
+    return _verdict(name, estimator, verdict, reason, advice), budget
 
 
 def _search_verdict(name, search):
@@ -137,21 +137,21 @@ def _search_verdict(name, search):
     )  # fmt: skip
 
 
-def _with_shared_budget(steps, advice):
+def _with_shared_budget(steps, bounds):
     """Return the verdicts; private steps whose costs are not added up are said to leak.
 
-    `advice` about bounds, by path, is added to steps that have nothing worse to mend.
+    Advice about bounds, by path, is added to steps that have nothing worse to hear.
     """
     apart = _not_added_up([budget for verdict, budget in steps if _spends(verdict)])
     for verdict, _ in steps:
         if apart and _spends(verdict):
-            reason, mend = apart
+            reason, advice = apart
             yield StepVerdict(
-                verdict.name, verdict.estimator, LEAKS, f"{verdict.reason}; {reason}", mend
+                verdict.name, verdict.estimator, LEAKS, f"{verdict.reason}; {reason}", advice
             )
-        elif verdict.name in advice and verdict.verdict in (PRIVATE, PUBLIC):
-            mends = [text for text in (verdict.mend, advice[verdict.name]) if text]
-            yield replace(verdict, mend="; ".join(mends))
+        elif verdict.name in bounds and verdict.verdict in (PRIVATE, PUBLIC):
+            both = [text for text in (verdict.advice, bounds[verdict.name]) if text]
+            yield replace(verdict, advice="; ".join(both))
         else:
             yield verdict
 
@@ -161,39 +161,38 @@ def _spends(verdict):
 
 
 def _not_added_up(budgets):
-    """Return why the budgets of private steps do not add up and what mends it, or None."""
+    """Return why the budgets of private steps do not add up and what to do, or None."""
     if len(budgets) < 2:
         return None
     ledgers = {id(getattr(budget, "_ledger", None)) for budget in budgets}
     if len(ledgers) > 1 or budgets[0] is None:
         return (
-            "the private steps do not share one budget, so what they cost together is nowhere "
-            "written",
+            "the private steps do not share one budget, so nothing adds up what they cost together",
             "give all private steps the same BudgetAccountant",
         )
     parts = {getattr(budget, "_part", "") for budget in budgets} - {""}
     if len(parts) > 1:
         return (
             f"the private steps see the same rows and are charged to different parts, "
-            f"{', '.join(map(repr, sorted(parts)))}, of which the budget counts the dearest only",
+            f"{', '.join(map(repr, sorted(parts)))}, of which the budget counts only the largest",
             "give all private steps the same part, or the whole budget",
         )
     return None
 
 
-def _verdict(name, estimator, verdict, reason, mend=""):
+def _verdict(name, estimator, verdict, reason, advice=""):
     cls = type(estimator).__name__
-    return StepVerdict(name or cls.lower(), cls, verdict, reason, mend)
+    return StepVerdict(name or cls.lower(), cls, verdict, reason, advice)
 
 
-def _mend(estimator):
-    return _MENDS.get(
+def _advice(estimator):
+    return _ADVICE.get(
         type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
     )
 
 
 _SCALE = "scale by public bounds with DomainScaler"
-_PROJECT = "project with JLTransformer, or use an estimator that buys its own subspace"
+_PROJECT = "project with JLTransformer, or use an estimator that finds its own subspace"
 _CLUSTER = "use PrivateKMeans"
 _CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"
 _FILL = (
@@ -201,7 +200,7 @@ _FILL = (
     "keep_empty_features=True) behind SchemaTransformer"
 )
 _LABELS = "give the public labels to the private step, in its parameter classes"
-_STEPS_OF_MEND = {
+_STEPS_BY_ADVICE = {
     _SCALE: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
     "QuantileTransformer",
     _PROJECT: "PCA IncrementalPCA TruncatedSVD SparsePCA MiniBatchSparsePCA FactorAnalysis FastICA "
@@ -220,4 +219,4 @@ _STEPS_OF_MEND = {
     ),
     "use RBFSampler with gamma as a number, in RowByRow": "Nystroem",
 }
-_MENDS = {name: mend for mend, names in _STEPS_OF_MEND.items() for name in names.split()}
+_ADVICE = {name: advice for advice, names in _STEPS_BY_ADVICE.items() for name in names.split()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -12,7 +13,7 @@ PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
 _WORDS = {PRIVATE: "paid", PUBLIC: "free", LEAKS: "LEAKS", UNKNOWN: "unknown"}
 _COLORS = {PRIVATE: "seagreen", PUBLIC: "seagreen", LEAKS: "firebrick", UNKNOWN: "darkorange"}
-_COLUMNS = ("step", "class", "verdict", "reason", "mend")
+_COLUMNS = ("step", "class", "verdict", "reason", "advice")
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,23 @@ class StepVerdict:
         rows. "leaks": it learns from the rows without noise, or its noise or budget is undone.
         "unknown": nothing is known about it.
     reason : str
-    mend : str
-        What to do instead; empty where there is nothing to mend.
+    advice : str
+        What to do instead; empty where nothing is wrong.
     """
 
     name: str
     estimator: str
     verdict: str
     reason: str
-    mend: str = ""
+    advice: str = ""
+
+    @property
+    def mend(self) -> str:
+        """The former name of `advice`."""
+        warnings.warn(
+            "mend is called advice since 0.2 and ends in 0.3.", FutureWarning, stacklevel=2
+        )
+        return self.advice
 
 
 @dataclass(frozen=True)
@@ -87,15 +96,15 @@ class PrivacyReport:
             lines.append(
                 f"{_MARKS[step.verdict]:>5}  {step.name} ({step.estimator}): {step.reason}"
             )
-            if step.mend:
-                lines.append(f"       mend: {step.mend}")
+            if step.advice:
+                lines.append(f"       do: {step.advice}")
         return "\n".join(lines)
 
 
 def _html_cells(step):
     """Cells of one row; colors say nothing that the words do not."""
     color = _COLORS[step.verdict]
-    texts = (step.name, step.estimator, step.verdict, step.reason, step.mend)
+    texts = (step.name, step.estimator, step.verdict, step.reason, step.advice)
     cells = [f'<td style="text-align:left">{escape(text)}</td>' for text in texts]
     cells[2] = f'<td style="text-align:left;color:{color}"><b>{escape(step.verdict)}</b></td>'
     return "".join(cells)

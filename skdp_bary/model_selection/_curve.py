@@ -65,7 +65,7 @@ def privacy_utility_curve(
 ) -> PrivacyUtilityCurve:
     """Score an estimator at several epsilons, on the rows themselves.
 
-    The owner of the rows sees what a budget buys. Every fit has a budget of its own; nothing is
+    The owner of the rows sees what a budget gives. Every fit has a budget of its own; nothing is
     charged to a shared one, because nothing of this may be published.
 
     Parameters

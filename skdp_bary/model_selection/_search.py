@@ -103,7 +103,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         of them, each distance clipped to twice the radius of the domain. The noise may make it
         positive. More points always score better, so do not search over their number: a fit
         warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
-        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial buys. With
+        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial releases. With
         ``scoring="accuracy"``: the number of rows that are told right.
     best_score_stderr_ : float or None
         Standard deviation of the noise of every score of points, or of right answers; public.
@@ -124,7 +124,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
     Sensitivity
         That of the estimator; a person moves the sum of clipped losses by at most the largest
         loss, and the number of right answers by at most 1, whoever replaces whom. Where trials are
-        scored by a distance, that of the PrivateMeasure that is bought; the distance between the
+        scored by a distance, that of the PrivateMeasure that is released; the distance between the
         two releases is post-processing.
     Budget
         All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the

@@ -77,7 +77,7 @@ def search_parts(estimator, scoring=None):
             raise ValueError(
                 "All steps of the pipeline before the last one must learn nothing from the rows, "
                 f"and treat each alone, which is not known of {path!r} ({type(step).__name__}): "
-                f"{fault.mend or 'see check_private'}."
+                f"{fault.advice or 'see check_private'}."
             )
     name, last = estimator.steps[-1]
     return SearchParts(_check_private(last, scoring), name, public)

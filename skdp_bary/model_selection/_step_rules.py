@@ -20,14 +20,14 @@ class Fault:
 
     Parameters
     ----------
-    reason, mend : str
+    reason, advice : str
         What is wrong, and what to do about it.
     learns : bool
         Whether it learns from the rows.
     """
 
     reason: str
-    mend: str
+    advice: str
     learns: bool = False
 
 
@@ -88,20 +88,22 @@ def sklearn_name(step):
     return cls.__name__ if cls.__module__.split(".")[0] == "sklearn" else None
 
 
-def _learns(mend):
-    return Fault("it learns from the rows without noise", mend, learns=True)
+def _learns(advice):
+    return Fault("it learns from the rows without noise", advice, learns=True)
 
 
-def _names_values(mend):
-    return Fault("its errors or warnings name values of rows, before anything is charged", mend)
+def _names_values(advice):
+    return Fault("its errors or warnings name values of rows, before anything is charged", advice)
 
 
 def _calls(name):
     return Fault("it calls a function of yours", f"leave {name} at its default")
 
 
-def _rounds_together(mend):
-    return Fault("it learns nothing, but the last bits of a row depend on the rows beside it", mend)
+def _rounds_together(advice):
+    return Fault(
+        "it learns nothing, but the last bits of a row depend on the rows beside it", advice
+    )
 
 
 def alone_fault(step):

@@ -1,4 +1,4 @@
-"""PrivacyUtilityDisplay: what epsilon buys, for whoever may see the rows."""
+"""PrivacyUtilityDisplay: what epsilon gives, for whoever may see the rows."""
 
 from __future__ import annotations
 

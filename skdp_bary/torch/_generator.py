@@ -121,7 +121,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
 
     class_prior : array-like of shape (n_classes,) or None, default=None
         Public frequencies by which `sample` draws classes. None takes the numbers of persons that
-        the release was made for: public or bought sizes, or ``n_min``.
+        the release was made for: public or estimated sizes, or ``n_min``.
 
     n_projections, n_quantiles, directions, n_min, epsilon, delta, bounds, n_hint, neighbors, \
 accountant
@@ -151,7 +151,7 @@ accountant
     classes_ : ndarray of shape (n_classes,)
         Public labels.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -169,7 +169,7 @@ accountant
     Sensitivity
         That of DPSlicedWasserstein with ``method="sketch"``. Training is post-processing.
     Budget
-        All classes together, and what buys bounds and sizes, cost (epsilon, delta), once. Epochs,
+        All classes together, and what finds bounds and sizes, cost (epsilon, delta), once. Epochs,
         samples, saved states and continued training cost nothing.
     Released
         network_, losses_, directions_, quantiles_, noise_std_, releases_, classes_, domain_,

@@ -78,7 +78,7 @@ def test_a_quote_says_bounds_by_name():
 @pytest.mark.parametrize(
     ("bounds", "names", "words"),
     [
-        (None, None, "bought from the rows"),
+        (None, None, "estimated from the rows, with noise"),
         ((0, 1), None, "every feature from 0 to 1"),
         (AUSTIN, ["lon", "lat"], "lon from -97.95 to -97.55, lat from 30.1 to 30.5"),
         (AUSTIN, ["lon"], "feature 0 from -97.95 to -97.55, feature 1 from 30.1 to 30.5"),

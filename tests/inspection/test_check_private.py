@@ -58,7 +58,7 @@ def measure(**settings):
 def test_steps_that_learn_from_rows_leak(step):
     report = check_private(make_pipeline(step, measure()))
     assert [found.verdict for found in report.steps] == ["leaks", "private"]
-    assert report.steps[0].mend
+    assert report.steps[0].advice
     assert not report.ok
     with pytest.raises(LeakError, match="LEAKS"):
         check_private(make_pipeline(step, measure()), strict=True)
@@ -107,14 +107,14 @@ def test_products_of_whole_matrices_are_not_called_public(step):
     """The last bits of a row depend on the rows beside it there; not so in JLTransformer."""
     (found, _) = check_private(make_pipeline(step, measure())).steps
     assert found.verdict == "unknown"
-    assert "JLTransformer" in found.mend
+    assert "JLTransformer" in found.advice
 
 
 def test_behind_a_private_step_rows_pass_alone():
     budget = BudgetAccountant(epsilon=2.0)
     first = PrivateKMeans(2, bounds=(0, 1), accountant=budget)
     (_, found) = check_private(make_pipeline(first, measure(accountant=budget))).steps
-    assert found.verdict == "unknown" and "RowByRow" in found.mend
+    assert found.verdict == "unknown" and "RowByRow" in found.advice
     alone = RowByRow(first)
     report = check_private(make_pipeline(alone, measure(accountant=budget)), strict=True)
     assert [step.verdict for step in report.steps] == ["private", "private"]
@@ -251,7 +251,7 @@ def test_the_best_of_a_search_costs_the_search():
     X = np.random.default_rng(0).random((100, 2))
     search = PrivateSearchCV(inner, {"n_init": [1]}, mean_trials=2, accountant=accountant).fit(X)
     (found,) = check_private(search.best_estimator_).steps
-    assert found.verdict == "private" and found.mend == ""
+    assert found.verdict == "private" and found.advice == ""
     assert "epsilon=1, delta=0 for the whole search, best of a random number" in found.reason
     assert found.reason == check_private(search).steps[0].reason
     union = FeatureUnion([("a", search.best_estimator_), ("b", measure(accountant=accountant))])
@@ -326,21 +326,21 @@ def test_bounds_that_differ_from_those_handed_on_are_named(before, bounds, advis
         report = check_private(pipeline, strict=True)
         found = report.steps[-1]
         assert found.verdict == "private"
-        assert (found.mend == "") if advised is None else (advised in found.mend)
+        assert (found.advice == "") if advised is None else (advised in found.advice)
 
 
 def test_bounds_handed_on_are_those_of_the_fit():
     X = np.zeros((5, 4))
     jl = JLTransformer(2, bounds=(0, 1)).fit(X)
     good = make_pipeline(jl, PrivateMeasure(bounds=jl.output_bounds_))
-    assert "hands on" not in check_private(good).steps[-1].mend
+    assert "hands on" not in check_private(good).steps[-1].advice
     bad = make_pipeline(jl, PrivateMeasure(bounds=(0, 1)))
-    assert "Ball" in check_private(bad).steps[-1].mend
+    assert "Ball" in check_private(bad).steps[-1].advice
 
 
 def test_public_steps_are_told_their_bounds_too():
     pipeline = make_pipeline(DomainScaler((0, 9)), JLTransformer(2, bounds=(0, 9)), measure())
-    assert "(0, 1)" in check_private(pipeline).steps[1].mend
+    assert "(0, 1)" in check_private(pipeline).steps[1].advice
 
 
 def test_the_report_is_a_table_in_notebooks():
@@ -356,7 +356,7 @@ def test_the_report_is_a_table_in_notebooks():
 def test_the_report_reads_as_a_list():
     text = str(check_private(make_pipeline(preprocessing.MinMaxScaler(), measure())))
     assert "LEAKS  minmaxscaler (MinMaxScaler)" in text
-    assert "mend: scale by public bounds with DomainScaler" in text
+    assert "do: scale by public bounds with DomainScaler" in text
 
 
 def test_the_diagram_of_a_report_marks_every_step():
@@ -365,3 +365,9 @@ def test_the_diagram_of_a_report_marks_every_step():
     for mark in ("free: what it learns", "LEAKS: it learns from", "paid: epsilon=1, delta=0"):
         assert mark in drawn
     assert "sk-container" not in check_private(measure())._repr_html_()
+
+
+def test_the_former_name_of_advice_still_answers():
+    step = check_private(make_pipeline(PCA(), PrivateKMeans(bounds=(0, 1)))).steps[0]
+    with pytest.warns(FutureWarning, match="called advice"):
+        assert step.mend == step.advice != ""

@@ -16,12 +16,12 @@ def test_the_table_of_steps_is_fresh():
     spec.loader.exec_module(script)
     with script.TABLE.open(encoding="utf-8") as file:
         (head, *_), *rows = csv.reader(file)
-    written = {name: [verdict, mend] for name, verdict, mend in rows}
-    said = {name: [verdict, mend] for name, verdict, mend in script.listed()}
+    written = {name: [verdict, advice] for name, verdict, advice in rows}
+    said = {name: [verdict, advice] for name, verdict, advice in script.listed()}
     if head.endswith(".".join(sklearn.__version__.split(".")[:2])):
         assert said == written, "run doc/figures/list_steps.py"
     for name in said.keys() & written.keys():
         assert said[name][0] == written[name][0]
     assert len(said.keys() & written.keys()) > 70
     assert {"public", "leaks", "unknown"} == {verdict for verdict, _ in written.values()}
-    assert all(mend or verdict == "public" for verdict, mend in written.values())
+    assert all(advice or verdict == "public" for verdict, advice in written.values())

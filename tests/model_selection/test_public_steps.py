@@ -63,7 +63,7 @@ def fault(*steps):
         assert found, "the search and the check disagree"
     else:
         assert not found, "the search and the check disagree"
-    return "; ".join(f"{step.reason}: {step.mend}" for step in found)
+    return "; ".join(f"{step.reason}: {step.advice}" for step in found)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
 
 
 @pytest.mark.parametrize(
-    ("steps", "mend"),
+    ("steps", "advice"),
     [
         # a dense product
         ((NUMBERS, random_projection.SparseRandomProjection(2, density=1)), "density below 1"),
@@ -179,8 +179,8 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
         ((TABLE, ColumnTransformer([("a", ONE_HOT, [0])])), "sparse_threshold=0"),
     ],
 )
-def test_parameters_that_let_rows_meet_are_named(steps, mend):
-    assert mend in fault(*steps)
+def test_parameters_that_let_rows_meet_are_named(steps, advice):
+    assert advice in fault(*steps)
 
 
 def test_every_step_that_can_be_public_is_tried():

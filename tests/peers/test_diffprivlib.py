@@ -85,7 +85,7 @@ def test_private_clusters_behind_a_private_projection(rows, budget, shared):
         PrivateKMeans(2, epsilon=2.0, bounds=(-1.0, 1.0), n_hint=600, accountant=budget),
     )
     together = check_private(make_pipeline(pipeline[0], project, pipeline[-1]))
-    assert together.steps[-1].verdict == "unknown" and "RowByRow" in together.steps[-1].mend
+    assert together.steps[-1].verdict == "unknown" and "RowByRow" in together.steps[-1].advice
     report = check_private(pipeline, strict=True)
     assert [step.verdict for step in report.steps] == ["public", "private", "private"]
     found = pipeline.fit(X).predict(X)

@@ -115,11 +115,11 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain that rows are clipped to before anything else. None: they are used as they
-        are; nothing has to be bought, because what is released is clipped by norms that come from
-        the source.
+        are; none are needed, because what is released is clipped by norms that come from the
+        source.
 
     n_hint : int or None, default=None
-        Public number of private persons, by which sums are divided. None buys a noisy count under
+        Public number of private persons, by which sums are divided. None takes a noisy count under
         "add_remove", and reads the number under the other relations, which make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -172,7 +172,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         joins, 2 C when it is replaced. A count of predicted classes changes by one, or by the root
         of two. Moments, means and quantiles are of clipped features, as for the other estimators.
     Budget
-        All steps, and the count where it is bought, cost (epsilon, delta) together.
+        All steps, and the count where it is estimated, cost (epsilon, delta) together.
     Released
         model_, source_model_, source_score_, target_frequencies_, classes_, domain_, privacy_,
         n_features_in_, feature_names_in_

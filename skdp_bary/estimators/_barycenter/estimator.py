@@ -143,10 +143,10 @@ default="auto"
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and no atom of a private
-        measure is outside. None buys a box with a fifth of the budget.
+        measure is outside. None finds a box with a fifth of the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets resolutions only. None buys a noisy count with
+        Public guess of the number of persons; sets resolutions only. None takes a noisy count with
         a twentieth of the budget under "add_remove", and reads the number under the other
         relations, which make it public.
 
@@ -183,7 +183,7 @@ default="auto"
         Mean transport cost from the private measures to the atoms; computed on the releases, not
         on the rows.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -211,7 +211,7 @@ default="auto"
         one person adds 1 to each in one cell; replaced, the person moves the sums of one cell by up
         to 2, or of two cells by 1 each.
     Budget
-        All distributions together, and what buys bounds and size, cost (epsilon, delta). With
+        All distributions together, and what finds bounds and size, cost (epsilon, delta). With
         ``subsample`` that is the cost of the whole fit on its random batch, amplified.
     Released
         support_, weights_, class_weights_, classes_, potentials_, private_measures_,

@@ -121,7 +121,7 @@ def _lines(guarantee):
 
 def _budget(accountant):
     if accountant is None:
-        return "of its own: what several fits cost together is nowhere added up"
+        return "of its own: nothing adds up what several fits cost together"
     try:
         ceiling = f" of epsilon={accountant.epsilon}, delta={accountant.delta}"
     except AttributeError:

@@ -96,11 +96,11 @@ class PrivateGenerator(BasePrivateEstimator):
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and samples are inside.
         Features of a box of unequal widths are counted in these widths, except for images and where
-        `class_spread` is given, which has the units of the rows. None buys a box with a fifth of
+        `class_spread` is given, which has the units of the rows. None finds a box with a fifth of
         the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the number of cells only. None buys a noisy
+        Public guess of the number of persons; sets the number of cells only. None takes a noisy
         count with a twentieth of the budget under "add_remove", and reads the number under the
         other relations, which make it public.
 
@@ -131,7 +131,7 @@ class PrivateGenerator(BasePrivateEstimator):
     n_components_ : int
         Number of cells of a class; public.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -153,7 +153,7 @@ class PrivateGenerator(BasePrivateEstimator):
         whichever cell it goes to; a mean by r and 2 r; the pooled second moment by ``r**2`` and
         ``sqrt(2) r**2``. Who changes the class under "replace_any" leaves one and joins another.
     Budget
-        All steps, and what buys bounds and size, cost (epsilon, delta) together.
+        All steps, and what finds bounds and size, cost (epsilon, delta) together.
     Released
         means_, covariances_, weights_, classes_, n_components_, domain_, privacy_, n_features_in_,
         feature_names_in_

@@ -14,7 +14,7 @@ class GeneratorSetting:
     ----------
     n_features, n_classes : int
     size : int or None
-        Public or bought number of persons; None, before it is known, announces many cells.
+        Public or estimated number of persons; None, before it is known, announces many cells.
     mu : float
         Gaussian parameter of the budget.
     n_components : "auto" or int

@@ -134,7 +134,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     Sensitivity
         The cells of one step are disjoint, and a person has a mass of at most 1, so joining
         changes the masses of a step by at most 1 in L1 and replacing a person by at most 2. The
-        step of "one_shot" has two such sets of cells. A bought count moves by 1.
+        step of "one_shot" has two such sets of cells. An estimated count moves by 1.
     Budget
         The steps of a fit share epsilon. Several fits on one accountant add up.
     Released

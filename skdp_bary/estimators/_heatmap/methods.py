@@ -23,7 +23,7 @@ class HeatmapSetting:
     epsilon : float
         Budget of all steps of the method together.
     size : int or None
-        Public or bought number of persons.
+        Public or estimated number of persons.
     n_kept : int
     top_share : float
     whole : bool

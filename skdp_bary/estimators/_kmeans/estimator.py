@@ -79,7 +79,7 @@ class PrivateKMeans(
         the fit. 0 with at most three features: one pass over the rows.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets resolutions and shares only. None buys a noisy
+        Public guess of the number of persons; sets resolutions and shares only. None takes a noisy
         count under "add_remove", and reads the number under the other relations, which make it
         public.
 
@@ -92,7 +92,7 @@ class PrivateKMeans(
         of persons) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None buys a box, or a ball
+        Public domain of the rows; rows outside are moved to its border. None finds a box, or a ball
         with more than three features, with a fifth of the budget.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -127,7 +127,7 @@ class PrivateKMeans(
         Standard deviation of the mass of one point of `coarse_`, as a share of all mass, and the
         estimated mean squared distance of a row from its point.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -148,7 +148,7 @@ class PrivateKMeans(
         to the sum there; replacing it may change two cells, or turn the vector around. With
         ``init="max_cover"`` a row counts for the points within reach until one of them is picked.
     Budget
-        All steps, and what buys bounds and size, cost (epsilon, delta) together.
+        All steps, and what finds bounds and size, cost (epsilon, delta) together.
     Released
         cluster_centers_, cluster_weights_, center_stderr_, n_iter_, coarse_, coarse_noise_,
         domain_, privacy_, n_features_in_, feature_names_in_

@@ -73,7 +73,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         Public lower bound of the number of persons of each cohort, where these numbers are
         private. Noise is made for so many persons. A cohort with fewer is filled up with rows at
         the center of the domain, so too high a number gives wrong answers and the same guarantee.
-        None buys it: a noisy number, with an eighth of the budget, less 3.5 standard deviations.
+        None finds it: a noisy number, with an eighth of the budget, less 3.5 standard deviations.
         Where sizes are no secret, ``neighbors="replace_one"`` or a close bound is worth more.
 
     n_resamples : int, default=1999
@@ -88,7 +88,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         the best for single numbers.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None buys a box with a
+        Public domain of the rows; rows outside are moved to its border. None finds a box with a
         fifth of the budget.
 
     n_hint : int or None, default=None
@@ -118,7 +118,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     statistic_ : float
         Released distance of the cohorts, noise included.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int

@@ -45,7 +45,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Sketches can only be
-        compared that have the same. None buys a box with a fifth of the budget, another in every
+        compared that have the same. None finds a box with a fifth of the budget, another in every
         fit.
 
     n_hint : int or None, default=None
@@ -70,7 +70,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
     moments_ : WaveMoments
         Released number of persons, means and second moments, with their noise.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int

@@ -92,7 +92,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Noise is proportional to
-        its radius. None buys a box with a fifth of the budget.
+        its radius. None finds a box with a fifth of the budget.
 
     n_hint : int or None, default=None
         Public guess of the number of persons; sets the number of quantiles only.
@@ -124,7 +124,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels of the distributions.
     domain_ : Box, Ball or Mask
-        Public or bought domain.
+        Public or estimated domain.
     privacy_ : Plan
         What was released and charged.
     n_features_in_ : int
@@ -148,7 +148,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         rounding a class. Where the number of persons is private, n is ``n_min``, and who changes
         the class moves two distributions. A row among "rows" moves by 2 R and the rounding.
     Budget
-        All distributions together, and what buys bounds and sizes, cost (epsilon, delta).
+        All distributions together, and what finds bounds and sizes, cost (epsilon, delta).
     Released
         directions_, quantiles_, noise_std_, releases_, classes_, domain_, privacy_, n_features_in_,
         feature_names_in_

@@ -71,7 +71,7 @@ class SlicedMethod(ABC):
         """Raise ValueError where public facts about the rows do not allow this method.
 
         Called before anything is charged, with the facts that were given. Sizes must be known:
-        public, given or bought.
+        public, given or estimated.
         """
         require_sizes(setting, facts)
 

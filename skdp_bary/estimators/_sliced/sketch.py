@@ -84,7 +84,7 @@ class SlicedSketch(SlicedRelease):
     query : ProjectedQuantiles
         The public question that was asked.
     persons : float
-        Number of persons the noise was made for: a public or a bought number.
+        Number of persons the noise was made for: a public or an estimated number.
     """
 
     quantiles: np.ndarray

@@ -200,13 +200,13 @@ class SharedBudget:
         asked = self._in_words(epsilon, delta, cost)
         available = self._in_words(*self._filter.room(left), left)
         where = f" for part {self._part!r}" if self._part else ""
-        mend = ""
+        advice = ""
         if delta > 0.0 and not self._filter.delta:
-            mend = " This budget has delta=0: make one with delta > 0 for releases that need it."
+            advice = " This budget has delta=0: make one with delta > 0 for releases that need it."
         raise BudgetError(
             f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
             f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."
-            f"{mend}"
+            f"{advice}"
         )
 
     def _in_words(self, epsilon, delta, cost):

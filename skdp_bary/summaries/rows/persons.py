@@ -194,7 +194,7 @@ def coarser_units(units, size):
     units : int
         The finest, in which the rows are; 1 where rows have no masses.
     size : int
-        Public or bought number of persons.
+        Public or estimated number of persons.
     """
     while units >= _COARSEST and size * units > _MOST_UNITS:
         units >>= _COARSER

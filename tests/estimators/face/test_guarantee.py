@@ -85,7 +85,7 @@ def test_a_fit_keeps_the_promise_it_was_made_with():
     measure = PrivateMeasure(bounds=(0, 1), depth=3).fit(X)
     measure.set_params(epsilon=0.1)
     assert captions(measure) == ["epsilon=1.0, delta=0.0, add_remove; DiscreteLaplace"]
-    assert "nowhere added up" in table(measure)["Budget"]
+    assert "nothing adds up" in table(measure)["Budget"]
 
 
 def test_seeded_fits_are_not_called_private():

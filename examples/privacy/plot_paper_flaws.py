@@ -114,7 +114,7 @@ for epsilon in (1, 5, 10):
 # probability of the *same* grid points on both data sets; but the grids of n and of n + 1 rows
 # share hardly a point but the center. Whoever sees two picks of the finest grid reads the number of
 # rows off their distance. (The centers that the paper publishes in the end have noise on them; it
-# is the proof that needs the number to be public. A public guess mends it.)
+# is the proof that needs the number to be public. A public guess repairs it.)
 
 ALPHA, DIMENSION = 0.99, 2
 side = {n: ALPHA / n / math.sqrt(DIMENSION) for n in (1000, 1001)}

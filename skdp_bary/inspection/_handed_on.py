@@ -13,7 +13,7 @@ def bounds_advice(name, estimator):
     """Return advice by path about steps whose bounds are not those that the step before hands on.
 
     Such bounds leak nothing: rows are clipped to whatever a step was given. But a wider domain
-    makes the noise larger, a narrower one clips rows, and None buys what is known already.
+    makes the noise larger, a narrower one clips rows, and None pays for what is known already.
     """
     if not isinstance(estimator, Pipeline):
         return {}

@@ -225,7 +225,7 @@ def test_the_ledger_says_what_a_person_was():
 
 
 def test_names_of_columns_are_for_frames_that_know_them():
-    with pytest.raises(ValueError, match=r"groups='user' names a column.*frame\['user'\]"):
+    with pytest.raises(ValueError, match="groups='user' names a column, and X has no columns"):
         measure().fit(X, groups="user")
 
 

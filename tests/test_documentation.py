@@ -18,6 +18,7 @@ EXAMPLES = sorted((DOC.parent / "examples").glob("*/plot_*.py"))
     [
         "draw_results",
         "draw_kmeans_evidence",
+        "draw_measure_evidence",
         "draw_speed",
         "draw_adaptation",
         "draw_attack",

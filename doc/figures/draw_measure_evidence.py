@@ -1,0 +1,36 @@
+"""Make the table of private measures beside published releases of cells.
+
+``python doc/figures/draw_measure_evidence.py``
+"""
+
+import math
+
+from evidence import read, write_table
+
+OURS = ("pyramid", "haar")
+
+
+def ratios(rows, method, metric):
+    """Return geometric mean and largest ratio to the best peer of every setting."""
+    logs = []
+    for row in rows:
+        peers = [own[metric] for name, own in row["errors"].items() if name not in OURS]
+        logs.append(math.log(row["errors"][method][metric] / min(peers)))
+    return math.exp(sum(logs) / len(logs)), math.exp(max(logs))
+
+
+def main():
+    """Write the ratios of every method, by half of the sets and number of features."""
+    rows, lines = read("measure_regimes")["rows"], []
+    for half in ("seen", "aside"):
+        for d in sorted({row["d"] for row in rows}):
+            here = [row for row in rows if (row["half"], row["d"]) == (half, d)]
+            for method in here[0]["errors"] if here else ():
+                numbers = (x for metric in (0, 1) for x in ratios(here, method, metric))
+                lines.append([half, d, method, *(f"{x:.2f}" for x in numbers)])
+    header = ["sets", "features", "release", "W1", "largest", "range error", "largest range error"]
+    write_table("measure_regimes", header, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -262,7 +262,7 @@ def test_groups_are_routed_through_pipelines_searches_and_columns():
     """One array of person ids: folds keep persons together, and noise protects persons."""
     with config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(DomainScaler((0, 1)), routed(kmeans(epsilon=50.0)))
-        assert persons_of(pipeline.fit(X, groups=PEOPLE)[-1]) == pytest.approx(60, abs=5)
+        assert persons_of(pipeline.fit(X, groups=PEOPLE)[-1]) == pytest.approx(60, abs=12)
         results = cross_validate(
             pipeline,
             X,
@@ -272,17 +272,17 @@ def test_groups_are_routed_through_pipelines_searches_and_columns():
             error_score="raise",
         )
         for fitted in results["estimator"]:
-            assert persons_of(fitted[-1]) == pytest.approx(40, abs=5)
+            assert persons_of(fitted[-1]) == pytest.approx(40, abs=12)
         grid = {"privatekmeans__n_clusters": [1, 2]}
         search = GridSearchCV(pipeline, grid, cv=GroupKFold(2), error_score="raise")
         best = search.fit(X, groups=PEOPLE).best_estimator_
-        assert persons_of(best[-1]) == pytest.approx(60, abs=5)
+        assert persons_of(best[-1]) == pytest.approx(60, abs=12)
         union = FeatureUnion([("k", routed(kmeans(epsilon=50.0))), ("s", DomainScaler((0, 1)))])
         union.fit(X, groups=PEOPLE)
-        assert persons_of(union["k"]) == pytest.approx(60, abs=5)
+        assert persons_of(union["k"]) == pytest.approx(60, abs=12)
         columns = ColumnTransformer([("k", routed(kmeans(epsilon=50.0)), [0, 1])])
         columns.fit(X, groups=PEOPLE)
-        assert persons_of(columns.named_transformers_["k"]) == pytest.approx(60, abs=5)
+        assert persons_of(columns.named_transformers_["k"]) == pytest.approx(60, abs=12)
 
 
 def test_without_routing_groups_reach_the_folds_alone():

@@ -57,9 +57,9 @@ class PrivateKMeans(
     """Private k-means clustering, with the interface of scikit-learn's KMeans.
 
     The rows are asked a few questions whose noisy answers are enough to find good centers: counts
-    on a coarse grid, then clipped means of the clusters. With more than three features the grid
-    lies in a released subspace. Only noisy answers are used, and everything computed from them is
-    free.
+    on a coarse grid, then on finer cells where rows were found. With more than three features the
+    grid lies in a released subspace, and clipped means of the clusters follow. Only noisy answers
+    are used, and everything computed from them is free.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ class PrivateKMeans(
 
     max_iter : "auto" or int, default="auto"
         Number of private rounds of Lloyd's algorithm, which share the budget. It is fixed before
-        the fit. 0 with at most three features: one pass over the rows.
+        the fit. With at most three features "auto" means none: four looks at ever finer cells; 0
+        means one pass over the rows.
 
     n_hint : int or None, default=None
         Public guess of the number of persons; sets resolutions and shares only. None takes a noisy
@@ -119,7 +120,7 @@ class PrivateKMeans(
         Standard deviation that the noise of the last round gives each coordinate of a center,
         before it is reduced by shrinkage.
     n_iter_ : int
-        Number of private rounds; public.
+        Number of private rounds, or of looks; public.
     coarse_ : DiscreteMeasure
         A few weighted points that stand for the rows, from an earlier release; what
         ``choose_n_clusters`` computes on.

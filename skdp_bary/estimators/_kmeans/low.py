@@ -14,6 +14,7 @@ from ...transport._tree.nodes import Tree
 from .._denoise.shrinkage import read_means
 from .._denoise.trees import halving_orders
 from .._denoise.weighted_kmeans import lloyd, nearest
+from .looks import ask_looks, look_shares
 from .methods import (
     KMeansMethod,
     PrivateClusters,
@@ -27,18 +28,25 @@ from .tuning import TUNED
 
 
 class LowMethod(KMeansMethod):
-    """Noisy counts of cells on up to four levels, k-means on them, then noisy means.
+    """Noisy counts of cells, and k-means on them.
 
-    1. *counts*: masses of the cells of nested grids, all at once; consistent and not negative
-       after weighted least squares. Weighted k-means on the cells gives centers.
-    2. *round_1*, *round_2*: clipped means of the rows about these centers, shrunk by their noise.
+    1. *look_1* to *look_4*: masses of ever finer cells where the looks before found rows;
+       consistent and not negative after weighted least squares. Weighted k-means on the cells
+       gives centers.
+
+    With a number of rounds as `max_iter`:
+
+    1. *counts*: masses of the cells of nested grids, on up to four levels, all at once.
+    2. *round_1*, ...: clipped means of the rows about these centers, shrunk by their noise.
     """
 
-    rounds = TUNED.low_rounds
+    rounds = 0  # for "auto"
 
     def shares(self, setting):
-        """Return one step for the counts and one for each round."""
-        rounds = setting.rounds(self.rounds)
+        """Return the looks, or one step for the counts and one for each round."""
+        if setting.max_iter == "auto":
+            return look_shares()
+        rounds = setting.max_iter
         if rounds == 0:
             return {"counts": 1.0}
         share = (1.0 - TUNED.counts_share) / rounds
@@ -62,10 +70,13 @@ class LowMethod(KMeansMethod):
             centers = facts.domain.clip(asked + means.shrunk())
             if i == 0 and rounds > 1:
                 points, centers = self.revised(points, asked, centers, masses)
-        return PrivateClusters(centers, rescaled(masses, total), np.sqrt(noise), rounds, coarse)
+        n_iter = rounds if rounds or setting.max_iter == 0 else len(look_shares())
+        return PrivateClusters(centers, rescaled(masses, total), np.sqrt(noise), n_iter, coarse)
 
     def coarse(self, setting, facts, frame):
         """Ask for counts, and return the WeightedPoints of their cells and the mass of all rows."""
+        if setting.max_iter == "auto":
+            return (yield from ask_looks(setting, facts))
         query = _level_counts(facts)
         cells = _consistent_cells(facts, query, (yield "counts", query))
         return cells, float(cells.masses.sum())
@@ -121,20 +132,32 @@ def search(setting, domain, coarse):
     """
     if not len(coarse.points):
         return np.tile(domain.center, (setting.n_clusters, 1))
-    pooled = _pool(coarse, domain)
+    pooled = _pool(coarse)
     centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
     if pooled is not coarse:
         centers = lloyd(coarse.points, coarse.masses, centers, rounds=TUNED.fine_rounds)
     return domain.clip(centers)
 
 
-def _pool(coarse, domain):
+def _central_box(coarse):
+    """Return the corners of a box of all mass but little, along every axis."""
+    ends = []
+    for values in coarse.points.T:
+        order = np.argsort(values)
+        below = np.cumsum(coarse.masses[order]) / coarse.masses.sum()
+        first, last = np.searchsorted(below, (TUNED.beside, 1.0 - TUNED.beside))
+        ends.append(values[order][[first, min(last, len(order) - 1)]])
+    return np.array(ends).T
+
+
+def _pool(coarse):
     """Return the cells added up over a grid of at most about as many cells as are searched."""
     if len(coarse.points) <= TUNED.search_cells:
         return coarse
     d = coarse.points.shape[1]
     side = int(TUNED.search_cells ** (1.0 / d)) * 2
-    places = (coarse.points - domain.low) / (domain.high - domain.low) * side
+    low, high = _central_box(coarse)
+    places = (coarse.points - low) / np.maximum(high - low, 1e-300) * side
     flat = np.ravel_multi_index(tuple(np.clip(places.astype(int), 0, side - 1).T), (side,) * d)
     _, group = np.unique(flat, return_inverse=True)
     masses = np.bincount(group, weights=coarse.masses)

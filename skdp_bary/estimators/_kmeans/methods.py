@@ -52,7 +52,7 @@ class PrivateClusters:
     stderr : ndarray of shape (n_clusters,)
         Root mean square error of a center that is due to the noise.
     n_iter : int
-        Number of private rounds of Lloyd's algorithm; public.
+        Number of private rounds of Lloyd's algorithm, or of looks; public.
     coarse : WeightedPoints
         A few weighted points that stand for the rows, made of an earlier release.
     """

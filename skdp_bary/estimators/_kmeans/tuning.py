@@ -31,9 +31,26 @@ class KMeansTuning:
     is guaranteed: they divide the budget, and say where rows are clipped and how long is searched.
     """
 
-    # up to three features
+    # up to three features: looks
+    look_shares: tuple = (0.10, 0.15, 0.25, 0.50)  # the first looks find, the last one measures
+    look_scales: tuple = (
+        4.0,
+        4.0,
+        4.0,
+        1.0,
+    )  # of the noise, that a cell should hold: size or noise
+    look_depth: tuple = (20, 14, 9)  # halvings of an axis in 1 to 3 features, at most
+    first_halvings: tuple = (10, 7, 5)  # ... in the first look: memory and noise
+    most_halvings: tuple = (8, 5, 3)  # ... from one look to the next
+    most_cells: float = 2.0**14  # of a look, about: detail against time
+    cells_a_cluster: float = 64.0  # ... and beside these
+    cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
+    false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
+    false_alive: float = 0.2  # ... that keep what they hold
+    alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
+
+    # up to three features: levels and rounds, where max_iter is given
     counts_share: float = 0.7  # of the budget: good starts against precise centers
-    low_rounds: int = 2  # better radii against noisier rounds
     deepest: tuple = (14, 9, 6)  # halvings of an axis in 1 to 3 features: detail against memory
     most_levels: int = 4  # of the hierarchy: sums of few noisy cells against noisier cells
     level_ratio: float = 1.5  # of the shares of two levels: large clusters against small ones
@@ -43,6 +60,7 @@ class KMeansTuning:
     tried_cells: int = 64  # for a lost center: cost against time
     relocated_rounds: int = 2  # of Lloyd's algorithm on the cells, after that: fit against overfit
     search_cells: int = 4000  # on which starts are compared: detail against time
+    beside: float = 0.002  # of the mass may lie beside the grid of these cells, on each side
     fine_rounds: int = 2  # on all cells after that: detail against time
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid

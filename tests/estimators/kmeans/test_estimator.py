@@ -213,6 +213,14 @@ def test_plans_get_finer_with_the_signal_while_rows_are_few(n_features, delta):
     assert (many.bits, many.kept, many.groups) <= (12, 8, 2) and many.low_rounds <= 5
 
 
+def test_bounds_ten_times_too_wide_cost_little():
+    X, _ = blobs(n_clusters=4)
+    best = -KMeans(4, n_init=3, random_state=0).fit(X).score(X) / len(X)
+    settings = {"bounds": (-10, 10), "n_hint": len(X)}
+    fits = [PrivateKMeans(4, random_state=seed, **settings).fit(X) for seed in range(5)]
+    assert np.median([mean_cost(X, f.cluster_centers_) for f in fits]) < 1.2 * best
+
+
 def test_much_signal_leaves_no_plateau():
     rng = np.random.default_rng(0)
     X = np.clip(0.15 * rng.standard_normal((1500, 12)) * 2.0 * 0.7 ** np.arange(12), -1, 1)
@@ -380,7 +388,7 @@ def test_what_chance_decides_is_drawn_once(monkeypatch, n_features):
         return centers
 
     monkeypatch.setattr(_kmeans_methods, "weighted_kmeans", search)
-    kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X))
+    kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), max_iter=3)
     records = record_fit(kmeans, {"X": X}).records
     assert len(found) == 1
     first = next(r.query for r in records if r.released.name in ("round_1", "low_1"))

@@ -1,0 +1,70 @@
+"""Noisy counts of cells that were cut in several looks: least squares, and masses that add up.
+
+Lists go from the first look to the last. ``parents[i]`` says of every cell of look ``i + 1`` which
+cell of look ``i`` it is a part of; parts of a cell stand together, and every cell has at least one.
+"""
+
+import numpy as np
+
+
+def least_squares(parents, values, variances):
+    """Return the best estimate of every cell's mass from all looks, and its variance.
+
+    Exact for independent noise: one pass from the last look to the first, one back.
+    """
+    values, variances, sums = list(values), list(variances), [None] * len(parents)
+    for i in reversed(range(len(parents))):
+        n_cells = len(values[i])
+        below = np.bincount(parents[i], values[i + 1], n_cells)
+        noise = np.bincount(parents[i], variances[i + 1], n_cells)
+        sums[i] = below, noise
+        own = variances[i] / (variances[i] + noise)
+        values[i] = values[i] + own * (below - values[i])
+        variances[i] = own * noise
+    for i, parent in enumerate(parents):
+        below, noise = sums[i]
+        share = variances[i + 1] / noise[parent]
+        values[i + 1] = values[i + 1] + share * (values[i] - below)[parent]
+        left = variances[i + 1] * (1.0 - share)
+        variances[i + 1] = left + share**2 * variances[i][parent]
+    return values, variances
+
+
+def nonnegative(parents, estimates, alive=None):
+    """Return masses of at least zero that add up, the nearest ones from the first look down.
+
+    Parameters
+    ----------
+    parents : list of ndarray
+    estimates : list of ndarray
+    alive : list of ndarray of bool, default=None
+        Other cells get no mass where a part of the same cell is alive.
+    """
+    top = np.zeros(len(estimates[0]), dtype=np.int64)
+    masses = [np.maximum(estimates[0].sum(keepdims=True), 0.0)]
+    for i, parent in enumerate([top, *parents]):
+        kept = np.ones(len(parent), dtype=bool) if alive is None else alive[i]
+        none = np.bincount(parent, kept, len(masses[-1])) == 0
+        kept = np.flatnonzero(kept | none[parent])
+        found = np.zeros(len(parent))
+        found[kept] = _divided(estimates[i][kept], parent[kept], masses[-1])
+        masses.append(found)
+    return masses[1:]
+
+
+def _divided(values, group, totals):
+    """Project the values of every group onto the non-negative vectors of the group's total."""
+    order = np.lexsort((-values, group))
+    ordered, group = values[order], group[order]
+    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    sizes = np.diff(np.r_[starts, len(group)])
+    first = np.repeat(np.arange(len(starts)), sizes)
+    sums = np.cumsum(ordered)
+    sums -= np.r_[0.0, sums[starts[1:] - 1]][first]
+    rank = np.arange(len(group)) - starts[first] + 1
+    excess = sums - totals[group]
+    support = np.maximum(np.add.reduceat(ordered * rank > excess, starts, dtype=np.int64), 1)
+    shift = excess[starts + support - 1] / support
+    found = np.empty(len(values))
+    found[order] = np.where(totals[group] > 0, np.maximum(ordered - shift[first], 0.0), 0.0)
+    return found

@@ -1,0 +1,107 @@
+"""Counts on cells that get smaller, look by look, where the looks before found rows."""
+
+import math
+
+import numpy as np
+
+from ...geometry._nested_cells import NestedCells
+from ...privacy.noise.mechanisms import RoundedGaussian
+from ...summaries.trees.nested_counts import NestedCounts
+from .._denoise.nested import least_squares, nonnegative
+from .methods import WeightedPoints
+from .tuning import TUNED
+
+
+def look_shares():
+    """Return the steps, in order, and their shares."""
+    return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
+
+
+def ask_looks(setting, facts):
+    """Ask for counts on ever finer cells; return WeightedPoints and the mass of all rows.
+
+    The first look counts the cells of a grid. Before each further look, cells that hold more than
+    the noise of all looks so far are cut, the more often the more they hold; all others are asked
+    again as they are. So the number of cells follows the noisy masses, and wide bounds cost little.
+    """
+    cells = _first_cells(facts)
+    parents, values, variances = [], [], []
+    for i in range(len(TUNED.look_shares)):
+        if i:
+            masses, spread = _masses(parents, values, variances)
+            cells = cells.cut(_cuts(setting, facts, i, masses, spread))
+            parents.append(cells.parents)
+        released = yield _name(i), NestedCounts(cells, facts.units)
+        values.append(released.values[0] / facts.units)
+        sd = max(released.noise_sd[0] / facts.units, 1e-9)
+        variances.append(np.full(len(cells), sd**2))
+    return _points(cells, parents, values, variances, sd)
+
+
+def _name(i):
+    return f"look_{i + 1}"
+
+
+def _first_cells(facts):
+    """Return a grid with about one cell for so many persons as stand out of the noise."""
+    d = facts.n_features
+    signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
+    level = round(math.log2(max(signal / TUNED.look_scales[0], 2.0)) / d)
+    most = TUNED.first_halvings[d - 1]
+    depth = TUNED.look_depth[d - 1]
+    return NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
+
+
+def _sd(facts, i):
+    """Return the standard deviation of the noise of a count in a look, in persons."""
+    mechanism = facts.mechanisms[_name(i)]
+    changed = 1.0 if facts.relation == "add_remove" else 2.0
+    if isinstance(mechanism, RoundedGaussian):
+        return math.sqrt(changed) / mechanism.mu
+    return math.sqrt(2.0) * changed / mechanism.epsilon
+
+
+def _masses(parents, values, variances):
+    """Return the masses of the cells of the last look, and the variances of their estimates."""
+    estimates, spread = least_squares(parents, values, variances)
+    return nonnegative(parents, estimates)[-1], spread[-1]
+
+
+def _cuts(setting, facts, i, masses, spread):
+    """Return how often to halve the axes of each cell before look `i`."""
+    d = facts.n_features
+    scale = TUNED.look_scales[i] * _sd(facts, i) / math.sqrt(2.0)
+    most = TUNED.most_cells + TUNED.cells_a_cluster * setting.n_clusters
+    scale = max(scale, masses.sum() / most)
+    cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
+    cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])
+    sds = TUNED.cut_sds
+    if i == 1:  # parts of a far cell of nothing but noise hide that it is empty
+        sds = max(sds, _sure_sds(len(masses), TUNED.false_cut))
+    return np.where(masses > sds * np.sqrt(spread), cuts, 0)
+
+
+def _sure_sds(n_cells, wrong):
+    """Return above how many standard deviations of Laplace noise so many empty cells are thought.
+
+    Parameters
+    ----------
+    n_cells : int
+    wrong : float
+        Empty cells that are expected above that.
+    """
+    return math.log(max(n_cells / (2.0 * wrong), 1.0)) / math.sqrt(2.0)
+
+
+def _points(cells, parents, values, variances, sd):
+    """Return the cells of the last look as WeightedPoints, and the mass of all."""
+    estimates, spread = least_squares(parents, values, variances)
+    alive = [z > TUNED.alive_sds * np.sqrt(v) for z, v in zip(estimates, spread, strict=True)]
+    alive[0] &= estimates[0] > _sure_sds(len(alive[0]), TUNED.false_alive) * np.sqrt(spread[0])
+    alive[-1][:] = True  # whose own noise is large, and adds up to what the others say
+    masses = nonnegative(parents, estimates, alive)[-1]
+    held = np.flatnonzero(masses > 0)
+    within = (cells.widths[held] ** 2).sum(axis=1) / 12.0
+    within = float(masses[held] @ within) / max(float(masses.sum()), 1e-300)
+    points = WeightedPoints(cells.middles[held], masses[held], sd, within)
+    return points, float(masses.sum())

@@ -1,0 +1,40 @@
+"""Cells that are cut again and again: where rows lie, and that nothing overlaps."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry._nested_cells import NestedCells
+
+
+def nested(domain, depth=6, seed=0):
+    rng = np.random.default_rng(seed)
+    cells = NestedCells.grid(domain, depth, 2)
+    for _ in range(2):
+        cells = cells.cut(rng.integers(0, 3, len(cells)))
+    return cells
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_rows_lie_in_their_cells_and_those_in_coarser_ones(n_features):
+    domain = Box(np.full(n_features, -1.0), np.linspace(1.0, 3.0, n_features))
+    cells = nested(domain)
+    rows = np.random.default_rng(1).uniform(-1.5, 3.5, (2000, n_features))
+    found = cells.locate(rows)
+    low = domain.low + cells.places[found] * cells.widths[found]
+    inside = domain.clip(rows)
+    assert (inside >= low - 1e-12).all()
+    assert (inside <= low + cells.widths[found] + 1e-12).all()
+    np.testing.assert_array_equal(cells.parents[found], cells.coarser.locate(rows))
+    np.testing.assert_array_equal(cells.locate(rows[:1]), found[:1])
+    assert np.isclose(cells.widths.prod(axis=1).sum(), (domain.high - domain.low).prod())
+
+
+def test_nothing_is_cut_below_the_depth():
+    cells = nested(Box(np.zeros(2), np.ones(2)), depth=3)
+    assert cells.levels.max() == 3
+
+
+def test_middles_lie_in_the_domain():
+    ball = Ball(np.zeros(2), 1.0)
+    np.testing.assert_allclose(ball.clip(nested(ball).middles), nested(ball).middles)

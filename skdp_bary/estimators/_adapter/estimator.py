@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -32,6 +32,7 @@ from .means import ClassMeans
 from .methods import Adapted, AdapterSetting, MeanShift
 from .source import check_views_signature, read_source
 from .training import SelfTraining
+from .trials import check_pairs, mean_gain
 from .tuning import TUNED
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ METHODS = {
     "moments": MomentsMethod(),
     "sketch": SketchMethod(),
 }
-_NONE = "none"
+_NONE, _AUTO = "none", "auto"
 _WITHOUT_VIEWS = MeanShift()
 _FEATURE_MAP = "an estimator with transform or predict_proba"
 
@@ -75,7 +76,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         public function of their row, in place of a random generator. It is called after `row_map`.
         ``method="self_training"`` needs it.
 
-    method : {"self_training", "class_means", "moments", "sketch", "none"}, default="self_training"
+    method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
+default="self_training"
         What is asked of the private rows:
 
         - "self_training": predictions for views of a row have to agree with the prediction for the
@@ -85,7 +87,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         - "moments": mean and covariance of the leading features, and the optimal transport map
           between Gaussians;
         - "sketch": noisy quantiles of slices, which the source features are moved to;
-        - "none": nothing. The private rows are not read and nothing is charged.
+        - "none": nothing. The private rows are not read and nothing is charged;
+        - "auto": "self_training" if it helps on the public pairs that are given to ``fit``, else
+          "none".
 
     hidden : int, default=100
         Hidden units of the classifier.
@@ -211,7 +215,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         "estimator": Having(_FEATURE_MAP, ("transform", "predict_proba")) | Function() | None,
         "row_map": Function() | None,
         "views": Function() | None,
-        "method": Option((*METHODS, _NONE)),
+        "method": Option((*METHODS, _NONE, _AUTO)),
         "hidden": Integer(1, 1 << 16),
         "align": Number(0.0, 1e6),
         "max_iter": Integer(1, MOST_STEPS) | None,
@@ -225,7 +229,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         row_map: Callable[..., Any] | None = None,
         views: Callable[..., Any] | None = None,
         method: Literal[
-            "self_training", "class_means", "moments", "sketch", "none"
+            "self_training", "class_means", "moments", "sketch", "none", "auto"
         ] = "self_training",
         hidden: int = 100,
         align: float = 1.0,
@@ -265,6 +269,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        public_pairs: Sequence[tuple] | None = None,
     ) -> Self:
         """Train on the public source and adapt to the private target.
 
@@ -281,6 +286,10 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             Person ids of the private rows. Without them every row is a person.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the private rows in [0, 1].
+        public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
+            For ``method="auto"``: **public** data that differ as source and target may do, with as
+            many rows. Each is adapted and scored; where accuracy does not grow in the mean, the
+            source model is kept, with a warning, and nothing is charged.
 
         Returns
         -------
@@ -289,6 +298,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         """
         with fitted_alone(self):
             self._check_parameters()
+            pairs = check_pairs(self.method, public_pairs)
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
             if source.score < TUNED.good_source:
                 warnings.warn(
@@ -298,7 +308,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
                     UserWarning,
                     stacklevel=2,
                 )
-            if self.method == _NONE:
+            if self.method == _NONE or (pairs and self._is_no_gain(pairs)):
                 return self._without_target(source)
             self._source, self._source_names = source, column_names(X_source)
             try:
@@ -352,10 +362,24 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         if self.views is not None:
             check_views_signature(self.views)
 
+    def _is_no_gain(self, pairs):
+        """Return whether adaptation does not help on public pairs, and say so."""
+        gain = mean_gain(self, pairs)
+        if gain > 0.0:
+            return False
+        warnings.warn(
+            f"On {len(pairs)} public pairs adaptation changes the accuracy by {100 * gain:+.1f} "
+            "points: the source model is kept. Private rows were not read, nothing was charged.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return True
+
     def _method(self):
-        if self.method == "self_training" and self.views is None:
+        name = "self_training" if self.method == _AUTO else self.method
+        if name == "self_training" and self.views is None:
             return _WITHOUT_VIEWS
-        return METHODS[self.method]
+        return METHODS[name]
 
     def _prelude_shares(self):
         # the norms that features are clipped to come from the source

@@ -79,6 +79,13 @@ FITS = {
         X,
         {},
     ),
+    "sliced, rows": (
+        DPSlicedWasserstein(
+            n_projections=2, delta=1e-6, method="rows", neighbors="replace_one", **SEEDED
+        ),
+        X,
+        {},
+    ),
 }
 
 

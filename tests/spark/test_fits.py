@@ -20,6 +20,7 @@ from skdp_bary.summaries.rows.spark import SparkSource
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
+pandas = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -31,7 +32,12 @@ WHO = Y * 1000 + rng.integers(40, size=N)
 SEEDED = {"bounds": (0, 1), "random_state": 4}
 COLUMNS = {"lon": X[:, 0], "lat": X[:, 1], "label": Y, "who": WHO}
 FITS = {
-    "persons": (PrivateEMDHeatmap(resolution=16, **SEEDED), {"groups": "who"}),
+    "persons": (
+        PrivateEMDHeatmap(
+            bounds={"lat": (0, 1), "lon": (0, 0.9)}, resolution=16, n_hint=N, random_state=4
+        ),
+        {"groups": "who"},
+    ),
     "labels found": (
         PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
         {"y": "label", "groups": "who"},
@@ -58,11 +64,10 @@ def fitted(name, frame=None):
     """Fit on arrays in memory, or on some columns of a frame."""
     estimator, named = FITS[name]
     if frame is None:
-        return clone(estimator).fit(X, **{part: COLUMNS[column] for part, column in named.items()})
-    model = clone(estimator).fit(frame.select("lon", "lat", *named.values()), **named)
-    assert model.feature_names_in_.tolist() == ["lon", "lat"]
-    delattr(model, "feature_names_in_")
-    return model
+        rows = pandas.DataFrame(X, columns=["lon", "lat"])
+        given = {part: COLUMNS[column] for part, column in named.items()}
+        return clone(estimator).fit(rows, **given)
+    return clone(estimator).fit(frame.select("lon", "lat", *named.values()), **named)
 
 
 def released(estimator):

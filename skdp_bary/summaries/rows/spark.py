@@ -55,6 +55,11 @@ class SparkTable:
     features: list
     recode: object = None
 
+    @property
+    def columns(self):
+        """Names of the features, as frames have them."""
+        return self.features
+
     def kind(self, name):
         """Return the type of a column, in a word of Spark."""
         return self.frame.schema[name].dataType.typeName()

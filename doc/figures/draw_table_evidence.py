@@ -13,6 +13,7 @@ METHODS = {
     "aim": "AIM",
     "aim_full": "AIM, 16 rounds a column",
     "mst": "MST",
+    "privbayes": "PrivBayes, delta = 0",
 }
 MEASURES = ("tvd1", "tvd2", "tvd3", "w1", "sw1", "gb", "lr")
 HEADS = ("TVD 1", "TVD 2", "TVD 3", "W1", "sliced W1", "AUC boosting", "AUC logistic")

@@ -295,10 +295,10 @@ class TestPrivacyConditions:
         )
         assert report.holds and report.steps[0].l1 == (PERSON_UNITS,)
 
-    def test_a_person_split_over_chunks_is_refused(self):
-        """Dask brings persons together, see test_on_a_cluster; chunks alone cannot."""
+    def test_ids_beside_chunks_are_refused(self):
+        """Which ids belong to which chunk is for the chunks to say."""
         X, groups = blobs(100), np.arange(100) % 7
-        with pytest.raises(ValueError, match="groups needs all rows of a person"):
+        with pytest.raises(ValueError, match="give ids inside the chunks"):
             heatmap().fit([X[:50], X[50:]], groups=groups)
 
     @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class KMeansTuning:
         1.0,
     )  # of the noise, that a cell should hold: size or noise
     look_depth: tuple = (20, 14, 9)  # halvings of an axis in 1 to 3 features, at most
-    first_halvings: tuple = (10, 7, 5)  # ... in the first look: memory and noise
+    first_halvings: tuple = (4, 7, 5)  # ... in the first look: memory and noise
     most_halvings: tuple = (8, 5, 3)  # ... from one look to the next
     most_cells: float = 2.0**14  # of a look, about: detail against time
     cells_a_cluster: float = 64.0  # ... and beside these

@@ -13,8 +13,6 @@ import pandas as pd
 
 from skdp_bary.schema import Boolean, Category, Integer, Number, Ordinal, Schema
 
-DATA = Path("../../shared/data")
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -187,6 +185,6 @@ TABLES = {
 }
 
 
-def load(name, folder=DATA):
+def load(name, folder):
     """Return a table by name."""
     return TABLES[name](Path(folder))

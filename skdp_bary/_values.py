@@ -115,12 +115,28 @@ def column_values(X, place):
     return np.asarray(X)[:, place]
 
 
+def unquoted(read, *arguments):
+    """Return what `read` returns; errors of engines quote values of rows, so they are not shown."""
+    try:
+        return read(*arguments)
+    except Exception as error:
+        kind = type(error).__name__
+    raise ValueError(  # outside of the handler: the error that quotes is no context of this one
+        f"X could not be read: its source raised {kind}, whose text may quote rows and is not "
+        "shown. Read X without a fit to see it."
+    )
+
+
 def exact_values(values):
     """Return an array of a pandas, polars or Arrow column in which every value is as it was given.
 
     Where one value is missing, these libraries make floats of all integers, and those beyond 2**53
-    become others: such a column is returned as objects.
+    become others: such a column is returned as objects. Text that is not UTF-8 is refused.
     """
+    return unquoted(_as_given, values)
+
+
+def _as_given(values):
     if str(getattr(values, "type", "")).startswith("dictionary<"):  # of Arrow
         values = values.cast(values.type.value_type)
     told = getattr(values, "to_pylist", None) or (

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .._optional import import_optional
+from .._values import unquoted
 from ..summaries.rows.csv import CsvFile
 from ..summaries.rows.parquet import ParquetFile
 
@@ -175,7 +176,7 @@ def _is_number(name):
 def _labels(texts):
     """Return labels as an array of str."""
     encoded = texts.dictionary_encode()
-    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    names = np.array(unquoted(encoded.dictionary.to_pylist), dtype=object)
     return names[encoded.indices.to_numpy()]
 
 

@@ -7,6 +7,7 @@ are. Values pass one by one, so it does not matter how they are cut into batches
 from contextlib import closing, nullcontext
 
 from ..._optional import import_optional
+from ..._values import unquoted
 from .chunks import ChunkSource
 from .grouping import declared
 
@@ -88,7 +89,7 @@ def _of_lazy_frame(X):
             "A LazyFrame is read in batches by polars 1.34 or later. Give rows in memory instead, "
             "X.collect(), or a function that returns an iterator of frames."
         )
-    schema = _guarded(lambda: X.clear().collect().to_arrow().schema)
+    schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
     return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
 
 
@@ -98,7 +99,7 @@ def _dataset_reader(X, rows):
 
 def _stream(X):
     arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
-    return _guarded(arrow.RecordBatchReader.from_stream, X)
+    return unquoted(arrow.RecordBatchReader.from_stream, X)
 
 
 def _schema_of(X):
@@ -135,10 +136,10 @@ class Batches:
 
     def __iter__(self):
         arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
-        stream = _guarded(self._read, self._n_rows)
+        stream = unquoted(self._read, self._n_rows)
         with closing(stream) if hasattr(stream, "close") else nullcontext():
             held, n_held = [], 0
-            while (batch := _guarded(next, stream, None)) is not None:
+            while (batch := unquoted(next, stream, None)) is not None:
                 held.append(_as_table(arrow, batch))
                 n_held += len(held[-1])
                 if n_held >= self._n_rows:
@@ -157,14 +158,3 @@ def _as_table(arrow, batch):
     if isinstance(batch, arrow.RecordBatch):
         return arrow.Table.from_batches([batch])
     return batch.to_arrow()  # polars has frames of its own
-
-
-def _guarded(read, *arguments):
-    """Return what `read` returns; errors of engines quote values of rows, so they are not shown."""
-    try:
-        return read(*arguments)
-    except Exception as error:
-        raise ValueError(
-            f"X could not be read: its source raised {type(error).__name__}, whose text may quote "
-            "rows and is not shown. Read X without a fit to see it."
-        ) from None

@@ -208,7 +208,7 @@ class ChunkSource:
 
     def _check(self, item):
         X, y, weights, ids = split_chunk(item, 4)
-        X = check_floats(columns_like(X, self._names, "A chunk"))
+        X = _owned(check_floats(columns_like(X, self._names, "A chunk")))
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."
@@ -220,8 +220,13 @@ class ChunkSource:
             if (values is not None) != has:
                 raise ValueError(f"Either every chunk carries {name} or none does.")
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
-        ids = None if ids is None else plain_ids(ids, len(X))
+        ids = None if ids is None else _owned(plain_ids(ids, len(X)))
         return X, codes, encode_weights(weights, len(X)), ids
+
+
+def _owned(values):
+    """Return values that stay, where a source writes its next chunk into the same memory."""
+    return np.array(values)
 
 
 def _have_one_class(persons, codes):

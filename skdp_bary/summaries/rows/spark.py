@@ -9,7 +9,7 @@ from ..._optional import import_optional
 from ..._values import as_floats
 from ...exceptions import PrivacyWarning
 from .partitions import PartReader
-from .spark_answers import SCHEMA, merged, of_group, of_partition
+from .spark_answers import SCHEMA, computed, merged, of_group, of_partition
 
 _TABLE_VALUES = 1 << 20  # of features, at least, before a table is counted
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal", "boolean")
@@ -121,7 +121,7 @@ class SparkSource:
     def distinct_labels(y):
         """Return the different labels in order, found on the executors."""
         table = SparkTable(y.frame, [y.name])
-        found = table.select(table.features).distinct().toArrow().column(0)
+        found = computed(table.select(table.features).distinct()).column(0)
         return np.unique(np.asarray(found.to_pylist()))
 
     @staticmethod
@@ -253,6 +253,8 @@ def _tables(batches, n_features):
 
 def _numbers_of_ids(ids):
     """Return equal integers for equal ids of one group of rows; -1 for those that are missing."""
+    if str(ids.type).startswith("dictionary<"):  # which may hold one value twice
+        ids = ids.cast(ids.type.value_type)
     codes = ids.combine_chunks().dictionary_encode().indices
     return codes.fill_null(-1).to_numpy().astype(np.int64)
 

@@ -13,7 +13,8 @@ SCHEMA = "number long, answer binary"
 FAN_IN = 16  # answers that are added up by one task
 LEVELS = 2  # of such tasks; four thousand answers of a million partitions are left for the last
 _KINDS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError)}
-_OURS = re.compile(f"^({'|'.join(_KINDS)}): (.*)$", re.MULTILINE)
+_MARK = "skdp_bary says: "  # of errors that quote no value
+_OURS = re.compile(f"^({'|'.join(_KINDS)}): {_MARK}(.*)$", re.MULTILINE)
 
 
 def of_partition(answer):
@@ -22,7 +23,7 @@ def of_partition(answer):
     def task(batches):
         from pyspark import TaskContext
 
-        yield from _arrow(TaskContext.get().partitionId(), answer(batches)).to_batches()
+        yield from _arrow(TaskContext.get().partitionId(), _marked(answer, batches)).to_batches()
 
     return task
 
@@ -31,7 +32,7 @@ def of_group(answer):
     """Return what ``applyInArrow`` calls to have ``answer([table])``, bytes, of every group."""
 
     def task(key, table):
-        return _arrow(key[0].as_py(), answer([table]))
+        return _arrow(key[0].as_py(), _marked(answer, [table]))
 
     return task
 
@@ -54,7 +55,8 @@ def merged(answers, merge):
     for _ in range(LEVELS):
         place = functions.shiftright("number", FAN_IN.bit_length() - 1)
         answers = answers.groupBy(place.alias("place")).applyInArrow(of_group(added), SCHEMA)
-    found = _computed(answers.repartition(1).mapInArrow(of_partition(added), SCHEMA))
+    answers = answers.repartition(1).mapInArrow(of_partition(added), SCHEMA)
+    found = computed(answers).column("answer").to_pylist()
     return found[0] if found else None
 
 
@@ -78,14 +80,30 @@ def _arrow(number, answer):
     return arrow.table({"number": [number], "answer": [answer]})
 
 
-def _computed(answers):
-    """Return the answers of a frame; what is wrong with rows is raised as it is elsewhere."""
-    errors = import_optional("pyspark.errors", "spark", "rows in Spark")
+def _marked(answer, tables):
+    """Return an answer; errors that the package itself raises on a worker can be told from others.
+
+    Those of engines and of other people's functions quote values of rows.
+    """
     try:
-        return answers.toArrow().column("answer").to_pylist()
-    except errors.PythonException as error:
-        ours = _OURS.findall(str(error))
-        if not ours:
+        return answer(tables)
+    except Exception as error:
+        if type(error) not in _KINDS.values():
             raise
-        kind, words = ours[-1]
-        raise _KINDS[kind](words) from error
+        problem = type(error)(f"{_MARK}{error}")
+    raise problem
+
+
+def computed(frame):
+    """Return a frame as an Arrow table; what is wrong with rows is raised as it is elsewhere."""
+    try:
+        return frame.toArrow()
+    except Exception as error:
+        ours, kind = _OURS.findall(str(error)), type(error).__name__
+    if ours:
+        found, words = ours[-1]
+        raise _KINDS[found](words)
+    raise RuntimeError(
+        f"Spark raised {kind} where it computed the rows, whose text may quote them and is not "
+        "shown. Compute the frame without a fit to see it. Nothing was released."
+    )

@@ -62,7 +62,7 @@ def test_a_connection_dropped_before_the_commit_charges_nothing(postgres_server)
     accountant = BudgetAccountant(1.0, ledger=address)
     ledger = accountant._ledger
 
-    def drop(tally):
+    def drop(*_):
         with psycopg.connect(postgres_server.address, autocommit=True) as db:
             db.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

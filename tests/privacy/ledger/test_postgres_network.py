@@ -108,7 +108,7 @@ def test_it_breaks_off_in_the_middle_of_a_charge(postgres_server, impatient):
     budget = BudgetAccountant(1.0, ledger=f"{address}#{name}")
     entry, cost = budget._entry("me", 0.5, 0.0, ""), budget._filter.price(0.5, 0.0)
 
-    def swallow(tally):
+    def swallow(*_):
         hole.swallows = True
 
     (error,) = in_time(lambda: budget._ledger.append(entry, cost, swallow))

@@ -390,3 +390,14 @@ def test_what_becomes_an_array_is_read_as_one():
     source = open_rows(Tensor(X)).source
     assert isinstance(source, ArraySource)
     assert next(source.read(0)).X.tobytes() == X.tobytes()
+
+
+@pytest.mark.parametrize("part", ["y", "groups"])
+def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
+    arrow = pytest.importorskip("pyarrow")
+    words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
+    words = arrow.Array.from_buffers(arrow.string(), 2, words.buffers())
+    table = arrow.table({"x": [0.1, 0.2], "who": words})
+    with pytest.raises(ValueError, match="text may quote rows and is not shown") as caught:
+        PrivateMeasure(bounds=(0, 1), n_hint=5).fit(table, **{part: "who"})
+    assert caught.value.__context__ is None

@@ -321,3 +321,27 @@ def test_texts_and_integers_have_keys_of_their_own():
         listed = list(values)
         same = [[a == b for a in listed] for b in listed]
         assert [[a == b for a in pairs] for b in pairs] == same
+
+
+@pytest.mark.parametrize("rule", KINDS.values(), ids=KINDS)
+def test_a_source_may_write_its_next_chunk_into_the_same_memory(rule):
+    def one_buffer():
+        rows, ids = np.empty((2, 1)), np.empty(2, dtype=np.int64)
+        for numbers, values in (([0, 1], [0.1, 0.2]), ([2, 3], [0.3, 0.4])):
+            ids[:], rows[:, 0] = numbers, values
+            yield rows, None, None, ids
+
+    source = open_source(one_buffer, groups=rule)
+    read = [chunk.X.copy() for chunk in source.read(0)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(read).ravel()), [0.1, 0.2, 0.3, 0.4])
+
+
+def test_chunks_without_persons_outlive_the_next_one():
+    def one_buffer():
+        rows = np.empty((1, 1))
+        for value in (0.1, 0.2):
+            rows[:] = value
+            yield rows
+
+    read = list(open_source(one_buffer).read(0))
+    assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]

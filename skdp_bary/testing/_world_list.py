@@ -6,6 +6,7 @@ import numpy as np
 
 from ..geometry._cell_tree import CellTree
 from ..geometry._domains import Box
+from ..geometry._nested_cells import NestedCells
 from ..geometry._slices import SliceLattice
 from ..geometry._unit_slices import unit_slices
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
@@ -40,7 +41,9 @@ from ..summaries.tables.columns import ColumnHistograms
 from ..summaries.tables.pairs import PairDistances, PairTables
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
 from ..summaries.trees.level_counts import LevelCounts
+from ..summaries.trees.nested_counts import NestedCounts
 from ..summaries.trees.partition import Partition, PartitionCounts, QuadGrid
+from ..summaries.trees.path_counts import PathCounts
 from ._small_worlds import Slack, World
 
 _LINE = Box([-1.0], [1.0])
@@ -136,6 +139,9 @@ def _tree_worlds():
         for levels in ((0, 2, 3), (1, 3)):
             make = tree(LevelCounts, levels=levels)
             yield World(f"{name}, levels {levels}", make, places, n_classes)
+        runs = ((np.array([0, 8]),) * n_classes, (np.array([0, 2, 4, 8]),) * n_classes)
+        make = tree(PathCounts, block_weights=None, partitions=runs)
+        yield World(f"{name}, runs", make, places, n_classes)
 
 
 def _frame(units):
@@ -313,6 +319,9 @@ def _plane_worlds():
     cells = tuple(Partition.complete(2, level) for level in (1, 2))
     places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.3, 0.1], [5.0, 0.0]])
     yield World("square", lambda u, r, w: PartitionCounts(grid, cells, u), places)
+    nested = NestedCells.grid(_SQUARE, 2, 1)
+    inside = places[:-1]
+    yield World("nested cells", lambda u, r, w: NestedCounts(nested, u), inside)
 
 
 def _cover_worlds():

@@ -102,4 +102,5 @@ class ParquetFile:
         try:
             return read()
         except (self._arrow.ArrowException, OSError):
-            raise ValueError(f"{self.path} is no Parquet file, or is damaged.") from None
+            pass  # its text quotes the file, so it is no context of the error either
+        raise ValueError(f"{self.path} is no Parquet file, or is damaged.")

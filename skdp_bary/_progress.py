@@ -1,12 +1,14 @@
 """How far a fit is, for whoever waits for it.
 
-What is said is public: steps of the plan, their mechanisms, and shares of the rows, never numbers
-of them. That a line comes late tells how long a step took, as the fit itself does.
+What is said is public: steps of the plan, their mechanisms, and quarters of the rows, as many lines
+however many rows there are. That a line comes late tells how long a step took, as the fit itself
+does.
 """
 
 import sys
 
 _WIDTH = 24  # of the bar
+_LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
 
 
 class Progress:
@@ -24,18 +26,21 @@ class Progress:
         self._who = who
         self._verbose = verbose
         self._drawn = ""  # what stands in the line of the bar
+        self._told = 0  # lines about the rows of this step
 
     def step(self, number, total, step):
         """Say which step of a plan comes next; numbers begin at 0."""
+        self._told = 0
         if self._verbose == 1:
             self._draw(number / total, f"{number + 1}/{total} {step.name}")
         elif self._verbose:
             self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
 
     def read(self, share):
-        """Say which share of the rows has been read for the present step."""
-        if self._verbose == 2:
-            self._line(f"read {share:.0%} of the rows")
+        """Say which quarters of the rows have been read for the present step; each is said once."""
+        while self._verbose == 2 and self._told < int(_LINES * share):
+            self._told += 1
+            self._line(f"read {self._told / _LINES:.0%} of the rows")
 
     def finish(self):
         """Say that all is released, and what is left is to compute on it."""

@@ -3,12 +3,14 @@
 import inspect
 import traceback
 
+import joblib
 import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
+from skdp_bary.summaries.asking import counting
 from skdp_bary.summaries.asking import desk as desk_module
-from skdp_bary.summaries.rows.persons import CHUNK_ROWS
+from skdp_bary.summaries.rows import arrays
 from skdp_bary.testing._discovery import private_estimators
 
 X = np.random.default_rng(0).random((60, 2))
@@ -39,12 +41,19 @@ def test_nothing_a_bar_or_lines(capsys):
         measure(verbose=3).fit(X)
 
 
-def test_rows_are_shares_and_never_numbers(capsys):
-    rows = np.zeros((CHUNK_ROWS + 7, 1))
-    measure(n_hint=9, verbose=2).fit(rows)
-    said = capsys.readouterr().err
-    assert "read 50% of the rows" in said and "read 100% of the rows" in said
-    assert str(len(rows)) not in said
+def test_rows_are_quarters_and_never_numbers(monkeypatch, capsys):
+    """A line a part would tell how many parts there are, at a border whether a row is there."""
+    said = []
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 7)
+    for n_rows in (7, 8, 3 * 7, 60):
+        measure(n_hint=9, depth=3, verbose=2).fit(X[:n_rows])
+        said.append(capsys.readouterr().err)
+    with joblib.parallel_config("loky", n_jobs=2), monkeypatch.context() as patched:
+        patched.setattr(counting, "Parallel", lambda: list)
+        patched.setattr(counting, "delayed", lambda f: f)
+        measure(n_hint=9, depth=3, verbose=2).fit(X)
+    assert set(said) == {capsys.readouterr().err}
+    assert said[0].count("of the rows") == 4 and "read 100% of the rows" in said[0]
 
 
 @pytest.mark.parametrize(

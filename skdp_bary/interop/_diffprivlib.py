@@ -19,7 +19,6 @@ from ..privacy._checks import check_integer, exact, float_below
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ..privacy.ledger.accountant import check_accountant
 from ..privacy.ledger.entry import SPEND
-from ..privacy.ledger.spending import BudgetPart
 
 if TYPE_CHECKING:
     from ..privacy.ledger.spending import SharedBudget
@@ -212,7 +211,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
 
 
 def _check_sizes_public(budget):
-    if isinstance(budget, BudgetPart) and budget.neighbors == REPLACE_ANY:
+    if budget._part and budget.neighbors == REPLACE_ANY:
         raise RelationError(
             "Under neighbors='replace_any' the models of diffprivlib take the number of rows as "
             f"public, and the size of a part is not, got {budget!r}. Give the whole budget."

@@ -55,6 +55,13 @@ class Candidates:
         )
 
     @property
+    def speech(self):
+        """What the estimator says of a fit, by parameter: candidates say nothing, or lines would
+        count the trials."""
+        params = self.payer.get_params(deep=False)
+        return {"verbose": params["verbose"]} if "verbose" in params else {}
+
+    @property
     def relation(self):
         """The neighboring relation of all fits and scores."""
         return self.payer._relation()
@@ -96,6 +103,7 @@ class Candidates:
             )
         candidate = clone(self.payer).set_params(**own)
         return candidate.set_params(
+            **dict.fromkeys(self.speech, 0),
             epsilon=epsilon,
             delta=self.trial.fit_delta,
             neighbors=self.relation,
@@ -130,9 +138,10 @@ def best_of(law, attempt, noise):
     """Make a secret number of attempts and return the first of those with the largest score.
 
     Return None where one failed. Nothing is heard of a trial: warnings would count trials, and an
-    error that knows another one, or a frame of a trial, would tell which was lost.
+    error that knows another one, or a frame of a trial, would tell which was lost. So would an
+    interrupt, which is raised anew.
     """
-    best = None
+    best, stopped = None, False
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for _ in range(law.draw(noise)):
@@ -140,8 +149,13 @@ def best_of(law, attempt, noise):
                 made = attempt()
             except Exception:
                 return None
+            except KeyboardInterrupt:
+                stopped = True
+                break
             if best is None or made[0] > best[0]:
                 best = made
+    if stopped:
+        raise KeyboardInterrupt("The search was charged, and stays charged. It was not fitted.")
     if best is None:
         raise RuntimeError(
             "The number of trials came out as zero, which has probability "

@@ -247,7 +247,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
             self._seeded = noise.seeded
             self.best_score_stderr_ = candidates.score_stderr(rows.n_features, rows.names)
-            fitted.set_params(accountant=self.accountant)
+            fitted.set_params(accountant=self.accountant, **candidates.speech)
             self.best_estimator_ = candidates.parts.whole(public, fitted)
             self.n_features_in_ = (names if public is None else public).n_features_in_
         return self

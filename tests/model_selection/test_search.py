@@ -253,6 +253,27 @@ def test_nothing_is_heard_of_trials_that_lost(monkeypatch):
     assert names <= {"test_nothing_is_heard_of_trials_that_lost", "fit"}
 
 
+def test_lines_of_trials_are_not_printed(capsys):
+    """They would count the trials, and tell which candidates were tried."""
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=50, verbose=2)
+    search = PrivateSearchCV(measure, {"method": ["haar", "pyramid"]}, mean_trials=4)
+    search.fit(corners(50))
+    assert capsys.readouterr().err == ""
+    assert search.best_estimator_.verbose == 2
+
+
+def test_an_interrupt_tells_no_trial(monkeypatch):
+    def interrupt(*given, **named):
+        raise KeyboardInterrupt("in the trial of 42")
+
+    monkeypatch.setattr(PrivateWassersteinBarycenter, "fit", interrupt)
+    search = PrivateSearchCV(barycenter(), {"n_init": [1, 2]}, mean_trials=4)
+    with pytest.raises(KeyboardInterrupt, match="The search was charged") as stopped:
+        search.fit(corners(50))
+    assert "42" not in "".join(traceback.format_exception(stopped.value))
+    assert stopped.value.__context__ is None
+
+
 def test_an_iterator_of_chunks_is_refused():
     search = PrivateSearchCV(barycenter(), GRID)
     with pytest.raises(ValueError, match="several|every trial"):

@@ -21,6 +21,7 @@ from skdp_bary import (
     check_private,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, RelationError
+from skdp_bary.privacy import SpendingPolicy
 
 diffprivlib = pytest.importorskip(
     "diffprivlib", reason='diffprivlib is not installed: "make test-peers" runs this file'
@@ -69,6 +70,8 @@ def test_a_part_of_private_size_is_refused():
     budget = BudgetAccountant(epsilon=3.0, neighbors="replace_any")
     with pytest.raises(RelationError, match="the size of a part is not"):
         DiffprivlibAccountant(budget.part("north"))
+    with pytest.raises(RelationError, match="the size of a part is not"):
+        DiffprivlibAccountant(budget.under(SpendingPolicy(1.0)).part("north"))
     DiffprivlibAccountant(budget)
     DiffprivlibAccountant(BudgetAccountant(1.0, neighbors="replace_one").part("north"))
 

@@ -31,15 +31,17 @@ def collect(query, rows):
     if isinstance(source, SparkSource):
         return _collect_spark(query, source)
     if wants_processes() and source.n_parts > 1:
-        return _collect_processes(query, source)
+        return _collect_processes(query, source, rows.progress)
     workers = n_threads() if query.in_threads else 1
     return _collect_threads(query, source, workers, rows.progress)
 
 
-def _collect_processes(query, source):
+def _collect_processes(query, source, progress):
     workers = min(effective_n_jobs(None), source.n_parts)
     shares = [range(start, source.n_parts, workers) for start in range(workers)]
-    return _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
+    found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
+    progress.read(1.0)
+    return found
 
 
 def _collect_threads(query, source, workers, progress):

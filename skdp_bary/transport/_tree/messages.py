@@ -4,7 +4,8 @@ All messages are logs. A transform by FFT has rounding errors of about 1e-16 of 
 and where measurements disagree the masses that matter are far out in the tail of a convolution.
 There the factors are tilted first: those of the children are multiplied by exp(theta * mass), with
 one theta for all children of a cell, which multiplies their convolution by the same; what is known
-from above is divided by it.
+from above is divided by it. All are tilted to where the prior expects the mass of their cell, those
+that still disagree once more, to where it may be.
 """
 
 import numpy as np
@@ -16,8 +17,9 @@ from .terms import HOPELESS, Terms, read_windows
 _CHUNK = 2**16  # numbers transformed together: few calls, yet they stay in the cache
 _EXACT_UNITS = 64  # below this the weights W come from their recurrence
 _FAR = 3.0  # standard deviations from a bulk: there even a skewed tail is above rounding
-_LOST = 15.0  # log of how much larger than their result the numbers transformed may be
+_LOST = 20.0  # log of how much larger than their result the numbers transformed may be
 _MAX_TILT_STEPS = 100
+_FIRST_TILT = 0.3  # of Newton's method at most: the rates of noise are about that a unit
 _MAX_TARGETS = 40  # of one convolution: masses about which its factors are tilted
 
 
@@ -87,16 +89,16 @@ class Split:
     prior : sequence of (weight, concentration)
     below : ndarray
         Log likelihood of what was measured in and below each child, on the children's grids.
+    targets : ndarray
+        About where the masses of the cells of the upper level will be, in units.
     """
 
-    def __init__(self, chosen, branching, parents, children, prior, below):
+    def __init__(self, chosen, branching, parents, children, prior, below, targets):
         self.chosen, self.parents, self.children = chosen, parents, children
         self.blocks = np.arange(branching * len(chosen)).reshape(-1, branching)
         self.base = children.lo[self.blocks].sum(axis=1)
-        self.parent_log = np.stack(
-            [np.log(w) - _look_up(parents.units, branching * a) for w, a in prior]
-        )
-        self.child_log = np.stack([_look_up(children.units, a) for _, a in prior])
+        self.targets = np.rint(targets[chosen]).astype(np.int64) - self.base
+        self._weigh(prior, targets[chosen], branching)
         factors = self.child_log + below
         numbers, self.scales = children.normalize(factors)
         self.factors, self.numbers = _append(factors, -np.inf), _append(numbers, 0.0)
@@ -106,6 +108,23 @@ class Split:
         squares = children.sum(np.multiply(moment, place, out=moment))
         self.variances = np.maximum(squares - self.means**2, 0.0)
         self.batches = list(self._batches())
+
+    def _weigh(self, prior, masses, branching):
+        """Weights of the parts of the prior, tilted to negative binomials of the masses expected.
+
+        Untilted the weights of even splits grow so steeply that convolutions lie far from the mass
+        of the parent, and nearly all of them would have to be taken again.
+        """
+        concentrations = branching * np.array([a for _, a in prior])
+        theta = np.zeros((len(prior), len(self.parents.lo)))
+        theta[:, self.chosen] = -np.log1p(concentrations[:, None] / (masses + 1.0))
+        self.parent_log = np.stack(
+            [np.log(w) - _look_up(self.parents.units, branching * a) for w, a in prior]
+        )
+        self.parent_log -= self.parents.spread(theta) * self.parents.units
+        self.child_log = np.stack([_look_up(self.children.units, a) for _, a in prior])
+        theta = np.repeat(theta[:, self.chosen], branching, axis=1)
+        self.child_log += self.children.spread(theta) * self.children.units
 
     def _batches(self):
         """Split cells by length of transform: their ranks and the length.
@@ -123,22 +142,20 @@ class Split:
             for start in range(0, len(rows), n):
                 yield rows[start : start + n], int(length)
 
-    def convolve(self, targets, own):
+    def convolve(self, own):
         """Log likelihood of what is below each chosen cell, on the grids of the parents.
 
-        `targets` is about where the masses of the parents will be, in units. Where what is below
-        leaves wide room, a convolution is taken again with its factors tilted to other masses.
-        `own` is the log likelihood of the parents' own measurements.
+        Where what is below leaves wide room, a convolution is taken again with its factors tilted
+        to other masses. `own` is the log likelihood of the parents' own measurements.
         """
-        targets = np.rint(targets[self.chosen]).astype(np.int64) - self.base
+        targets = self.targets
         gaps = targets - self.means[:, self.blocks].sum(axis=2)
         far = np.abs(gaps) > 1 + _FAR * np.sqrt(self.variances[:, self.blocks].sum(axis=2))
         message = np.zeros(len(self.parents.units))
         self.terms = np.full((len(self.parent_log), len(message)), -np.inf)
         for rows, length in self.batches:
             part, rank = np.nonzero(far[:, rows])
-            target = np.where(np.arange(length) == targets[rows[rank], None], 0.0, -np.inf)
-            theta, numbers, scales = self._tilt_children(rows, part, rank, target)
+            theta, numbers, scales = self._tilt_children(rows, part, rank, targets[rows[rank]])
             product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=2)
             cells = self.chosen[rows]
             sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
@@ -169,7 +186,7 @@ class Split:
             if not part.size:
                 break
             target += first[rank] - starts[rank]
-            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target, length)
+            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target)
             product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=1)
             n = sizes[rank]
             read = _ranges(np.arange(len(rank)) * length + first[rank], n)
@@ -245,7 +262,7 @@ class Split:
             if not part.size:
                 break
             target = np.where(is_open, joint, -np.inf).argmax(axis=1)
-            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target, length)
+            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target)
             here = is_open & _near(numbers, target, length)
             outside, outer = _tilt(np.where(here, known, -np.inf), -theta)
             correlated = _correlate(numbers[None], outside[None], length)
@@ -269,23 +286,21 @@ class Split:
         sizes = self.children.sizes[self.blocks[rows]]
         return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
 
-    def _tilt_to(self, part, cells, target, length):
+    def _tilt_to(self, part, cells, target):
         """Factors of children tilted so that their sum is about `target`, one for each of `part`.
 
         Returns theta, the numbers (axes: as `part`, child, place) and the logs of their scales.
         """
         index = self.children.windows(cells, int(self.children.sizes[cells].max()))
         logs = self.factors[part[:, None, None], index]
-        there = np.where(np.arange(length) == target[:, None], 0.0, -np.inf)
-        theta = _balance_tilts(logs, there)
+        theta = _balance_tilts(logs, target)
         return theta, *_tilt(logs, theta)
 
-    def _tilt_children(self, rows, part, rank, opposite):
-        """Factors of the children of some chosen cells, those that are far from `opposite` tilted.
+    def _tilt_children(self, rows, part, rank, target):
+        """Factors of the children of some chosen cells, those that are far from `target` tilted.
 
-        `part` and `rank` say which: part of the prior, and place in `rows`; the logs of what is
-        opposite of them are in `opposite`. Returns theta (axes: part of the prior, cell), the
-        numbers (and child, place), and the logs of their scales.
+        `part` and `rank` say which: part of the prior, and place in `rows`. Returns theta (axes:
+        part of the prior, cell), the numbers (and child, place), and the logs of their scales.
         """
         cells = self.blocks[rows]
         index = self.children.windows(cells, int(self.children.sizes[cells].max()))
@@ -293,7 +308,7 @@ class Split:
         theta = np.zeros((len(numbers), len(rows)))
         if part.size:
             logs = self.factors[part[:, None, None], index[rank]]
-            theta[part, rank] = _balance_tilts(logs, opposite)
+            theta[part, rank] = _balance_tilts(logs, target)
             numbers[part, rank], scales[part, rank] = _tilt(logs, theta[part, rank])
         return theta, numbers, scales
 
@@ -310,25 +325,28 @@ def _tilt(logs, theta):
     return np.exp(logs - scales[..., None]), scales
 
 
-def _balance_tilts(children, opposite):
-    """Theta at which the sum of the children has the mean of `opposite` tilted by -theta.
+def _balance_tilts(children, target):
+    """Theta at which the sum of the children has its mean at `target`, or about as near as spread.
 
-    There the product of what both transform to is smallest, hence the rounding. Newton's method
-    inside a bracket, until the means agree about as well as they are spread.
+    There their product is largest against its rounding. Newton's method inside a bracket.
     """
-    theta = np.zeros(len(children))
+    theta, left = np.zeros(len(children)), np.arange(len(children))
     low, high = np.full(len(children), -np.inf), np.full(len(children), np.inf)
     for _ in range(_MAX_TILT_STEPS):
-        means, variances = _moments(_tilt(children, theta)[0])
-        mean, variance = _moments(_tilt(opposite, -theta)[0])
-        gap, spread = mean - means.sum(axis=1), variance + variances.sum(axis=1)
-        if (np.abs(gap) <= 1 + np.sqrt(spread)).all():
+        means, variances = _moments(_tilt(children, theta[left])[0])
+        gap, spread = target[left] - means.sum(axis=1), variances.sum(axis=1)
+        far = np.abs(gap) > 1 + np.sqrt(spread)
+        if not far.any():
             break
-        low, high = np.where(gap > 0, theta, low), np.where(gap > 0, high, theta)
-        reach = 0.01 + np.abs(theta)  # at most doubles a tilt
-        newton = theta + np.clip(gap / np.maximum(spread, 1e-12), -reach, reach)
-        middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, newton)
-        theta = np.where((newton > low) & (newton < high), newton, middle)
+        if not far.all():
+            children, left, gap, spread = children[far], left[far], gap[far], spread[far]
+        here = theta[left]
+        low[left], high[left] = np.where(gap > 0, (here, high[left]), (low[left], here))
+        reach = _FIRST_TILT + np.abs(here)  # at most doubles a tilt
+        newton = here + np.clip(gap / np.maximum(spread, 1e-12), -reach, reach)
+        middle = (low[left] + high[left]) / 2
+        middle = np.where(np.isfinite(middle), middle, newton)
+        theta[left] = np.where((newton > low[left]) & (newton < high[left]), newton, middle)
     return theta
 
 

@@ -268,8 +268,12 @@ def _check_step(step, rounds):
 
 
 def _make_grids(tree, estimates, centers, reaches, step):
-    """Windows around two guesses of the masses; `centers` are non-negative and add up."""
-    margin = 2 + tree.depth  # a rounding of `centers` to whole units stays inside all windows
+    """Windows around two guesses of the masses; `centers` are non-negative and add up.
+
+    Sums over nested cells are totally unimodular: `centers` have a rounding to whole units that
+    adds up and moves no cell by a unit. So a margin of one leaves masses in all windows.
+    """
+    margin = 1
     lo, hi = [], []
     for e, x, reach in zip(estimates, centers, reaches, strict=True):
         lo.append(np.maximum(np.floor((np.minimum(e, x) - reach) / step) - margin, 0))
@@ -320,8 +324,9 @@ def _propagate(tree, own, grids, centers, step, priors):
     below, splits = list(own), [None] * tree.depth
     for k in reversed(range(tree.depth)):
         chosen, b = np.flatnonzero(tree.chosen[k]), tree.branching[k]
-        splits[k] = Split(chosen, b, grids[k], grids[k + 1], priors[k], below[k + 1])
-        below[k] = own[k] + splits[k].convolve(centers[k] / step, own[k])
+        targets = centers[k] / step
+        splits[k] = Split(chosen, b, grids[k], grids[k + 1], priors[k], below[k + 1], targets)
+        below[k] = own[k] + splits[k].convolve(own[k])
     above, probabilities = np.zeros(len(grids[0].units)), []
     for k, grid in enumerate(grids):
         p, log_sums = grid.normalize(above + below[k])

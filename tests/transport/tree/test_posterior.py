@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import kstest
 
+from skdp_bary.transport._tree import messages as messages_module
 from skdp_bary.transport._tree import posterior as posterior_module
 from skdp_bary.transport._tree.messages import log_polya_weights
 from skdp_bary.transport._tree.nodes import Tree
@@ -350,6 +351,26 @@ def test_a_mean_between_its_estimate_and_its_center_moves_no_window(monkeypatch)
     assert len(passes) == 1
     wide = infer_masses(tree, [(values, rates)], step=0.5, width=40)
     np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-2)
+
+
+def test_a_prior_of_even_splits_needs_no_search_for_tilts(monkeypatch):
+    """Its weights are tilted to the expected masses from the start."""
+    asked = []
+    balance = messages_module._balance_tilts
+    monkeypatch.setattr(
+        messages_module,
+        "_balance_tilts",
+        lambda children, target: asked.extend(target) or balance(children, target),
+    )
+    rng = np.random.default_rng(0)
+    tree = Tree.complete(4, branching=4)
+    leaves = rng.poisson(30.0, 256).astype(float)
+    values = [leaves.reshape(4**k, -1).sum(axis=1) for k in range(5)]
+    values = [v + rng.laplace(size=v.shape) for v in values]
+    prior = ((0.5, 0.1), (0.5, 50.0))
+    posterior = infer_masses(tree, [(values, [1.0] * 5)], prior=prior, width=5.0)
+    assert len(asked) < 20  # for 85 splits, each by two parts of the prior
+    assert np.abs(posterior.mean[-1] - leaves).mean() < 1.0
 
 
 def test_impossible_measurements_are_refused():

@@ -2,27 +2,19 @@
 
 import copy
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 
-from ..estimators import DPSlicedWasserstein
 from ..estimators._sliced.sketch import SlicedSketch
-from ..exceptions import RelationError
 from ..geometry import Ball
 from ..geometry._projections import haar_frame, tight_frame
 from ..geometry._slices import SliceLattice
-from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
-from ..privacy.accounting.batched_plan import batched_plan
-from ..privacy.ledger.entry import note_of
-from ..privacy.noise.sampler import noise_generator
-from ..summaries.asking.batches import BatchReleases
 from ..summaries.asking.row_mapped import RowMapped
 from ..summaries.slices.quantiles import ProjectedQuantiles
-from ._encoding import RowForward, encoded_chunks
+from ._encoding import RowForward
 from ._losses import SlicedQuantileLoss
 from ._networks import ResidualMap
 from ._training import Training, seeded_network
@@ -55,6 +47,11 @@ class Source:
     radius: float
     seed: int
 
+    @property
+    def ball(self):
+        """Public domain of the features."""
+        return Ball(np.zeros(self.n_latent), self.radius)
+
     def scaled(self, cost):
         """Return a mean squared distance of slices as one of features, in units of the ball."""
         return cost * (self.n_latent / self.radius**2)
@@ -73,166 +70,125 @@ class Adapted:
     ----------
     network : torch.nn.Module
     losses : list of float
-    plan : Plan
     noise_std : float
         Standard deviation of the noise on every released number.
-    sketch : DPSlicedWasserstein or None
-        The one release, where there is only one.
     """
 
     network: nn.Module
     losses: list
-    plan: object
     noise_std: float
-    sketch: object = None
 
 
-class Adaptation(ABC):
-    """One way to adapt. It asks queries and never sees a private row."""
+@dataclass(frozen=True, eq=False)
+class AdaptationSetting:
+    """Public facts that adaptation may use.
 
-    @abstractmethod
-    def plan(self, estimator, n_latent, n_persons):
-        """Return the plan of a fit."""
+    Attributes
+    ----------
+    source : Source
+    weight, learning_rate : float
+    n_epochs, steps_per_epoch, batch_size : int
+    callback : callable or None
+    n_projections, n_quantiles : int or None
+    public : numpy.random.Generator
+        From which the directions of every batch are drawn.
+    """
 
-    @abstractmethod
-    def adapt(self, estimator, source, X_target, public):
-        """Charge, release and train; return what came of it.
+    source: Source
+    weight: float
+    learning_rate: float
+    n_epochs: int
+    steps_per_epoch: int
+    batch_size: int
+    callback: object
+    n_projections: int | None
+    n_quantiles: int | None
+    public: object
 
-        Parameters
-        ----------
-        estimator : SlicedNetworkAdapter
-        source : Source
-        X_target : object
-            Private rows, to be handed on.
-        public : numpy.random.Generator
-        """
+    def training(self, network):
+        """Return the training of a network, by the public randomness of adaptation."""
+        return Training(network, self.learning_rate, self.source.seed)
 
+    def picked(self, rng):
+        """Return the numbers of the public rows of a step."""
+        n_rows = len(self.source.X)
+        return torch.randint(n_rows, (min(self.batch_size, n_rows),), generator=rng)
 
-class SketchAdaptation(Adaptation):
-    """One release of the slices of the source's features of all private rows."""
-
-    def plan(self, estimator, n_latent, n_persons):
-        """Return the plan of the one release."""
-        return _sliced(estimator, n_latent, 1.0).privacy_plan(n_latent)
-
-    def adapt(self, estimator, source, X_target, public):
-        """Move public features to the released slices and train the head on them."""
-        features, head = source.network
-        sliced = _sliced(estimator, source.n_latent, source.radius)
-        sliced.fit(encoded_chunks(features, X_target))
-        with torch.no_grad():
-            latent = torch.cat([features(rows) for rows in source.X.split(4096)])
-        move = seeded_network(lambda: ResidualMap(source.n_latent), source.seed)
-        head = copy.deepcopy(head)
-        training = Training(nn.ModuleList([move, head]), estimator.learning_rate, source.seed)
-        distance = SlicedQuantileLoss(sliced)
-        count = min(estimator.batch_size, len(latent))
-
-        def step(rng):
-            rows = torch.randint(len(latent), (count,), generator=rng)
-            moved = move(latent[rows])
-            loss = nn.functional.cross_entropy(head(moved), source.codes[rows])
-            return loss + estimator.weight * source.scaled(distance(source.clip(moved)))
-
-        training.run_after_release(
-            step,
-            estimator.n_epochs,
-            n_steps=math.ceil(len(latent) / count),
-            callback=estimator.callback,
-        )
-        network = nn.Sequential(copy.deepcopy(features), head).eval()
-        noise_std = float(sliced.noise_std_[0])
-        return Adapted(network, training.losses, sliced.privacy_, noise_std, sliced)
+    def loss(self, scores, rows, distance, latent):
+        """Return the loss of a step: of the classes, and of the distance to what was released."""
+        loss = nn.functional.cross_entropy(scores, self.source.codes[rows])
+        return loss + self.weight * self.source.scaled(distance(self.source.clip(latent)))
 
 
-class BatchAdaptation(Adaptation):
+def adapt_to_sketch(setting, sliced):
+    """Move public features to the released slices and train the head on them.
+
+    Post-processing of one release, whose questions are those of DPSlicedWasserstein.
+    """
+    source = setting.source
+    features, head = source.network
+    with torch.no_grad():
+        latent = torch.cat([features(rows) for rows in source.X.split(4096)])
+    move = seeded_network(lambda: ResidualMap(source.n_latent), source.seed)
+    head = copy.deepcopy(head)
+    training = setting.training(nn.ModuleList([move, head]))
+    distance = SlicedQuantileLoss(sliced)
+
+    def step(rng):
+        rows = setting.picked(rng)
+        moved = move(latent[rows])
+        return setting.loss(head(moved), rows, distance, moved)
+
+    n_steps = math.ceil(len(latent) / min(setting.batch_size, len(latent)))
+    with training.kept_when_interrupted(setting.n_epochs):
+        training.run(step, setting.n_epochs, n_steps=n_steps, callback=setting.callback)
+    network = nn.Sequential(copy.deepcopy(features), head).eval()
+    return Adapted(network, training.losses, float(sliced.noise_std_[0]))
+
+
+class BatchMethod:
     """One release a step, about a fresh random batch, at the features of that step."""
 
-    def plan(self, estimator, n_latent, n_persons):
-        """Return the plan of all steps together."""
-        if n_persons is None:
-            raise ValueError("n_persons is needed: sampling gains what it gains for that number.")
-        relation = estimator.neighbors
-        if relation is None:
-            shared = estimator.accountant
-            relation = ADD_REMOVE if shared is None else shared.neighbors
-        if check_neighbors(relation) != REPLACE_ONE:
-            raise RelationError(
-                f"neighbors must be {REPLACE_ONE!r} for method='batches', whose batches have a "
-                f"public size, drawn from a public number of rows, got {relation!r}."
-            )
-        return batched_plan(
-            relation,
-            estimator.epsilon,
-            estimator.delta,
-            n_batches=max(1, estimator.n_epochs * estimator.steps_per_epoch),
-            batch_size=estimator.batch_size,
-            n_persons=n_persons,
-        )
+    def shares(self, setting):
+        """Return the one step, which is asked about every batch."""
+        return {"batch": 1.0}
 
-    def adapt(self, estimator, source, X_target, public):
+    def questions(self, setting, facts):
         """Train features and head on public rows, and the features on every batch's release.
 
         Directions need no secrecy: the noise is for the worst case of those that are drawn.
         """
-        noise = noise_generator(estimator.random_state)
-        plan = self.plan(estimator, source.n_latent, len(X_target))
-        batches = BatchReleases(X_target, plan, noise)
-        estimator._warn_if_seeded()
-        if estimator.accountant is not None:
-            note = note_of("rows", noise.seeded)
-            who = type(estimator).__name__
-            estimator.accountant.charge(plan, who, note=note, rows=X_target)
+        source = setting.source
         network = copy.deepcopy(source.network)
-        training = Training(network, estimator.learning_rate, source.seed)
-        count = min(estimator.batch_size, len(source.X))
+        training = setting.training(network)
         noise_std = 0.0
 
         def step(rng):
             nonlocal noise_std
-            sketch = _batch_sketch(estimator, source, network[0], batches, public)
+            query = _batch_query(setting, facts)
+            released = yield "batch", RowMapped(RowForward(network[0]), query)
+            sketch = _batch_sketch(query, released, facts)
             noise_std = sketch.noise_std
-            rows = torch.randint(len(source.X), (count,), generator=rng)
+            rows = setting.picked(rng)
             latent = network[0](source.X[rows])
-            loss = nn.functional.cross_entropy(network[1](latent), source.codes[rows])
-            distance = SlicedQuantileLoss(sketch)(source.clip(latent))
-            return loss + estimator.weight * source.scaled(distance)
+            return setting.loss(network[1](latent), rows, SlicedQuantileLoss(sketch), latent)
 
-        training.run_after_release(
-            step,
-            estimator.n_epochs,
-            n_steps=estimator.steps_per_epoch,
-            callback=estimator.callback,
-        )
-        return Adapted(network, training.losses, plan, noise_std)
+        epochs, n_steps = setting.n_epochs, setting.steps_per_epoch
+        with training.kept_when_interrupted(epochs):
+            yield from training.asking(step, epochs, n_steps=n_steps, callback=setting.callback)
+        return Adapted(network, training.losses, noise_std)
 
 
-def _batch_sketch(estimator, source, features, batches, public):
-    """Return the released slices of the next batch at the present features."""
-    d = source.n_latent
-    k = d if estimator.n_projections is None else estimator.n_projections
-    directions = (tight_frame if k >= d else haar_frame)(d, k, public)
-    lattice = SliceLattice(Ball(np.zeros(d), source.radius), directions)
-    blocks = _BLOCKS if estimator.n_quantiles is None else estimator.n_quantiles
-    query = ProjectedQuantiles(lattice, n_quantiles=blocks)
-    released = batches.ask(RowMapped(RowForward(features), query))
-    persons = float(estimator.batch_size)
-    means = query.means(released.values[-1][0], persons)
-    noise_std = released.noise_sd[-1] * lattice.step / persons
-    return SlicedSketch(means, float(noise_std), query, persons)
+def _batch_query(setting, facts):
+    """Return what is asked about the features of the next batch, on directions drawn anew."""
+    d = facts.n_features
+    k = d if setting.n_projections is None else setting.n_projections
+    directions = (tight_frame if k >= d else haar_frame)(d, k, setting.public)
+    blocks = _BLOCKS if setting.n_quantiles is None else setting.n_quantiles
+    return ProjectedQuantiles(SliceLattice(facts.domain, directions), n_quantiles=blocks)
 
 
-def _sliced(estimator, n_latent, radius):
-    """Return the unfitted release of slices in a ball of features."""
-    return DPSlicedWasserstein(
-        estimator.n_projections,
-        n_quantiles=estimator.n_quantiles,
-        n_min=estimator.n_min,
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
-        bounds=Ball(np.zeros(n_latent), radius),
-        n_hint=estimator.n_hint,
-        neighbors=estimator.neighbors,
-        accountant=estimator.accountant,
-        random_state=estimator.random_state,
-    )
+def _batch_sketch(query, released, facts):
+    means = query.means(released.values[-1][0], float(facts.size))
+    noise_std = released.noise_sd[-1] * query.lattice.step / facts.size
+    return SlicedSketch(means, float(noise_std), query, float(facts.size))

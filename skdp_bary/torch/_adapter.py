@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -27,10 +28,18 @@ from .._parameters import (
 from .._pickles import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
-from ..exceptions import PrivacyWarning
+from ..estimators._base import Facts
+from ..estimators._face.settings import setting_of
+from ..exceptions import PrivacyWarning, RelationError
+from ..geometry import Ball
 from ..privacy._checks import check_integer
-from ..privacy.noise.sampler import public_generator
-from ._adaptation import BatchAdaptation, SketchAdaptation, Source
+from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
+from ..privacy.accounting.batched_plan import batched_plan
+from ..privacy.ledger.entry import note_of
+from ..privacy.noise.sampler import noise_generator, public_generator
+from ..summaries.asking.batches import BatchDesk
+from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch
+from ._encoding import encoded_chunks
 from ._networks import feature_network, head_network
 from ._training import Training, seeded_network
 
@@ -39,8 +48,8 @@ if TYPE_CHECKING:
     from ..privacy.accounting.plans import Plan
     from ..privacy.ledger.spending import SharedBudget
 
-METHODS = {"sketch": SketchAdaptation(), "batches": BatchAdaptation()}
-
+_SKETCH, _BATCHES = "sketch", "batches"
+_METHOD = BatchMethod()
 _QUANTILE, _MARGIN = 0.95, 1.25  # of the norms of public features: the ball that all are clipped to
 _PREDICTED_ROWS = 4096
 
@@ -184,7 +193,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_rules = {
-        "method": Option(tuple(METHODS)),
+        "method": Option((_SKETCH, _BATCHES)),
         "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 2) | None,
         "latent_sizes": Integers(Integer(1, MOST_FEATURES)),
         "network": Function() | None,
@@ -266,19 +275,19 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         self : object
         """
         with fitted_alone(self):
-            method = self._check()
+            check_parameters(self)
             X, y = check_X_y(X_source, y_source, dtype=np.float32)
             classes, codes = np.unique(y, return_inverse=True)
             public = public_generator(self.random_state)
             source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
-            adapted = method.adapt(self, source, X_target, public)
+            setting = setting_of(AdaptationSetting, self, source=source, public=public)
+            adapt = self._by_sketch if self.method == _SKETCH else self._by_batches
+            adapted, self.privacy_, self.sketch_ = adapt(setting, X_target)
             self.source_network_ = source.network
             self.radius_ = source.radius
             self.network_ = adapted.network
             self.noise_std_ = adapted.noise_std
-            self.sketch_ = adapted.sketch
             self.losses_ = adapted.losses
-            self.privacy_ = adapted.plan
             self.classes_ = classes
             self.n_features_in_ = X.shape[1]
         return self
@@ -296,8 +305,12 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         -------
         plan : Plan
         """
-        n_features, method = check_integer(n_features, "n_features", low=1), self._check()
-        return method.plan(self, self._features(n_features)[1], n_persons)
+        n_features = check_integer(n_features, "n_features", low=1)
+        check_parameters(self)
+        if self.method == _BATCHES:
+            return self._batched_plan(n_persons)
+        n_latent = self._features(n_features)[1]
+        return self._sliced(Ball(np.zeros(n_latent), 1.0)).privacy_plan(n_latent)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the labels that the adapted network gives to rows.
@@ -346,10 +359,54 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
             scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
         return torch.cat(scores).double().numpy()
 
-    def _check(self):
-        """Check the parameters and return the method."""
-        check_parameters(self)
-        return METHODS[self.method]
+    def _by_sketch(self, setting, X):
+        """Release the slices of all private rows, and adapt to them."""
+        sliced = self._sliced(setting.source.ball)
+        sliced.fit(encoded_chunks(setting.source.network[0], X))
+        return adapt_to_sketch(setting, sliced), sliced.privacy_, sliced
+
+    def _by_batches(self, setting, X):
+        """Adapt to the slices of batches, which are paid for before the first."""
+        plan = self._batched_plan(len(X))
+        noise = noise_generator(self.random_state)
+        desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X))
+        if noise.seeded:
+            self._warn_that_noise_is_seeded()
+        desk.pay()
+        facts = _facts_of_batches(plan, setting.source)
+        return desk.answer(_METHOD.questions(setting, facts)), plan, None
+
+    def _charge(self, plan, seeded, X):
+        if self.accountant is not None:
+            note = note_of("rows", seeded)
+            self.accountant.charge(plan, type(self).__name__, note=note, rows=X)
+
+    def _sliced(self, ball):
+        """Return the unfitted release of slices in a ball of features."""
+        names = ("n_quantiles", "n_min", "epsilon", "delta", "n_hint", "neighbors", "accountant")
+        shared = {name: getattr(self, name) for name in (*names, "random_state")}
+        return DPSlicedWasserstein(self.n_projections, bounds=ball, **shared)
+
+    def _batched_plan(self, n_persons):
+        if n_persons is None:
+            raise ValueError("n_persons is needed: sampling gains what it gains for that number.")
+        relation = self.neighbors
+        if relation is None:
+            relation = ADD_REMOVE if self.accountant is None else self.accountant.neighbors
+        if check_neighbors(relation) != REPLACE_ONE:
+            raise RelationError(
+                f"neighbors must be {REPLACE_ONE!r} for method='batches', whose batches have a "
+                f"public size, drawn from a public number of rows, got {relation!r}."
+            )
+        return batched_plan(
+            relation,
+            self.epsilon,
+            self.delta,
+            _METHOD.shares(None),
+            n_batches=max(1, self.n_epochs * self.steps_per_epoch),
+            batch_size=self.batch_size,
+            n_persons=n_persons,
+        )
 
     def _features(self, n_features):
         """Return a new feature extractor and the number of its outputs."""
@@ -379,11 +436,26 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
             radius = _MARGIN * float(latent.norm(dim=1).quantile(_QUANTILE))
         return Source(X, codes, network, n_latent, max(radius, 1e-6), seed + 1)
 
-    def _warn_if_seeded(self):
-        if self.random_state is not None:
-            warnings.warn(
-                "random_state is given, so the noise can be reproduced and the releases are "
-                "seeded, not private. Leave random_state=None for anything that is published.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
+    def _warn_that_noise_is_seeded(self):
+        warnings.warn(
+            "random_state is given, so the noise can be reproduced and the releases are seeded, "
+            "not private. Leave random_state=None for anything that is published.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+
+
+def _facts_of_batches(plan, source):
+    """Return what the conversation about batches of features knows."""
+    return Facts(
+        relation=plan.relation,
+        n_features=source.n_latent,
+        n_classes=1,
+        classes=None,
+        units=1,
+        total_public=True,
+        mass_public=True,
+        domain=source.ball,
+        size=plan.batch_size,
+        mechanisms={step.name: step.mechanism for step in plan.steps},
+    )

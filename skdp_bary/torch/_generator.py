@@ -325,14 +325,16 @@ accountant
         check_is_fitted(self)
         n_epochs = check_integer(n_epochs, "n_epochs", low=0)
         self._training.set_learning_rate(self.learning_rate)
-        self._training.run_after_release(
-            self._step_of(SlicedQuantileLoss(self).to(self.device)),
-            n_epochs,
-            n_steps=self.steps_per_epoch,
-            callback=self.callback,
-            patience=self.patience,
-            after_epoch=self._write_checkpoint,
-        )
+        step = self._step_of(SlicedQuantileLoss(self).to(self.device))
+        with self._training.kept_when_interrupted(n_epochs):
+            self._training.run(
+                step,
+                n_epochs,
+                n_steps=self.steps_per_epoch,
+                callback=self.callback,
+                patience=self.patience,
+                after_epoch=self._write_checkpoint,
+            )
         return self
 
     def sample(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,13 +86,28 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
 
-    def run(self, step, n_epochs, *, n_steps, callback=None, patience=None, after_epoch=None):
-        """Train for more epochs.
+    def run(self, step, n_epochs, **settings):
+        """Train for more epochs on what is public by now.
 
         Parameters
         ----------
         step : callable
             Takes a torch.Generator and returns the loss of a new batch.
+        n_epochs : int
+            Epochs of this call.
+        **settings
+            See `asking`.
+        """
+        for _ in self.asking(_without_questions(step), n_epochs, **settings):
+            pass
+
+    def asking(self, step, n_epochs, *, n_steps, callback=None, patience=None, after_epoch=None):
+        """Train for more epochs with questions in between: a generator of what the steps ask.
+
+        Parameters
+        ----------
+        step : callable
+            Takes a torch.Generator and returns a conversation that ends in the loss of a new batch.
         n_epochs, n_steps : int
             Epochs of this call, and steps of each.
         callback : callable or None
@@ -107,7 +123,8 @@ class Training:
         self.network.train()
         try:
             while len(self.losses) < last:
-                self.losses.append(self._epoch(step, rng, n_steps))
+                loss = yield from self._epoch(step, rng, n_steps)
+                self.losses.append(loss)
                 self.rng_state = rng.get_state()
                 if after_epoch is not None:
                     after_epoch()
@@ -120,24 +137,20 @@ class Training:
         finally:
             self.network.eval()
 
-    def run_after_release(
-        self, step, n_epochs, *, n_steps, callback=None, patience=None, after_epoch=None
-    ):
-        """Train for more epochs on what has been paid for, which an interrupt must not lose.
+    @contextmanager
+    def kept_when_interrupted(self, n_epochs):
+        """Let an interrupt from the keyboard end the training inside, and nothing else.
 
-        An interrupt from the keyboard ends the call, not the program. The parameters are those of
-        `run`.
+        What it learns from has been paid for, and an interrupt must not lose it.
+
+        Parameters
+        ----------
+        n_epochs : int
+            That will be trained inside.
         """
         last = len(self.losses) + n_epochs
         try:
-            self.run(
-                step,
-                n_epochs,
-                n_steps=n_steps,
-                callback=callback,
-                patience=patience,
-                after_epoch=after_epoch,
-            )
+            yield
         except KeyboardInterrupt:
             warnings.warn(
                 f"Training was interrupted after {len(self.losses)} of {last} epochs. What was "
@@ -150,7 +163,7 @@ class Training:
         total = 0.0
         for _ in range(n_steps):
             self.optimizer.zero_grad(set_to_none=True)
-            loss = step(rng)
+            loss = yield from step(rng)
             loss.backward()
             self.optimizer.step()
             total += float(loss.detach())
@@ -176,6 +189,16 @@ class Training:
         self.rng_state = state["rng"]
         self.losses = list(state["losses"])
         self.network.eval()
+
+
+def _without_questions(step):
+    """Return the conversation of a step that asks nothing."""
+
+    def conversation(rng):
+        yield from ()
+        return step(rng)
+
+    return conversation
 
 
 def seeded_network(make, seed):

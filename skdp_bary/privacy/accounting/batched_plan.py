@@ -73,8 +73,12 @@ class BatchedPlan(Plan):
         return self.n_batches * single * (1.0 + 2.0**-50)
 
 
-def batched_plan(relation, epsilon, delta, *, n_batches, batch_size, n_persons):
-    """Return the plan whose batches together cost what (epsilon, delta) allows."""
+def batched_plan(relation, epsilon, delta, shares, *, n_batches, batch_size, n_persons):
+    """Return the plan whose batches together cost what (epsilon, delta) allows.
+
+    `shares` has the one step that is asked about every batch.
+    """
+    (name,) = shares
     sigma = calibrate_sigma(
         epsilon,
         delta,
@@ -83,7 +87,7 @@ def batched_plan(relation, epsilon, delta, *, n_batches, batch_size, n_persons):
         sampling_rate=_share(batch_size, n_persons),
         n_steps=n_batches,
     )
-    steps = (Step("batch", RoundedGaussian(_SHRINK / sigma)),)
+    steps = (Step(name, RoundedGaussian(_SHRINK / sigma)),)
     return BatchedPlan(relation, epsilon, delta, steps, n_batches, batch_size, n_persons)
 
 

@@ -70,6 +70,9 @@ class Desk:
     def answer(self, questions):
         """Run a conversation to its end, and return what it returns.
 
+        An interrupt while a question is answered is raised in the conversation, which may keep what
+        it has by then.
+
         Parameters
         ----------
         questions : generator
@@ -77,14 +80,17 @@ class Desk:
         """
         if not isinstance(questions, Generator):
             raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
-        released = None
+        tell, told = questions.send, None
         with one_blas_thread(), closing(questions):
             while True:
                 try:
-                    question = questions.send(released)
+                    question = tell(told)
                 except StopIteration as done:
                     return done.value
-                released = self.ask(*_pair(question))
+                try:
+                    tell, told = questions.send, self.ask(*_pair(question))
+                except KeyboardInterrupt as stop:
+                    tell, told = questions.throw, stop
 
     def ask(self, name, query):
         """Return the release of the next step of the plan.
@@ -96,7 +102,7 @@ class Desk:
         """
         step = self._next_step(name)
         require_noise(query, step, self.plan.relation)
-        self._progress.step(self._n_asked, len(self.plan.steps), step)
+        self._progress.step(self._n_asked, self._n_questions(), step)
         sketch = collect(query, self._rows)
         if not self._is_paid:
             self.pay()
@@ -174,8 +180,11 @@ class Desk:
     def _tell_tape(self):
         tape = active_tape()
         whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
-        if tape is not None and whole_fit and self._n_asked == len(self.plan.steps):
+        if tape is not None and whole_fit and self._n_asked == self._n_questions():
             tape.last_release_made(self.plan)
+
+    def _n_questions(self):
+        return len(self.plan.steps)
 
     def _next_step(self, name):
         if self._n_asked == len(self.plan.steps):
@@ -183,12 +192,7 @@ class Desk:
                 f"The step {name!r} is not paid for: all steps {self._names()} of the plan have "
                 "been asked."
             )
-        step = self.plan.steps[self._n_asked]
-        if step.name != name:
-            raise PlanError(
-                f"The next step of the plan is {step.name!r}, but the question is for {name!r}."
-            )
-        return step
+        return required_step(self.plan.steps[self._n_asked], name)
 
     def _names(self):
         return [step.name for step in self.plan.steps]
@@ -219,6 +223,15 @@ class Rehearsal(Desk):
         self._n_asked += 1
         with use_tape(None):
             return release(Sketch(query), step, self.plan.relation, self._noise)
+
+
+def required_step(step, name):
+    """Return the next step of a plan, where a question is for it."""
+    if step.name != name:
+        raise PlanError(
+            f"The next step of the plan is {step.name!r}, but the question is for {name!r}."
+        )
+    return step
 
 
 def _pair(question):

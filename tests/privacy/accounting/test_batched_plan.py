@@ -26,7 +26,7 @@ PLANS = [
 
 def make(epsilon, delta, n_batches, batch_size, n_persons):
     settings = {"n_batches": n_batches, "batch_size": batch_size, "n_persons": n_persons}
-    return batched_plan("replace_one", epsilon, delta, **settings)
+    return batched_plan("replace_one", epsilon, delta, {"batch": 1.0}, **settings)
 
 
 def composed_epsilon(plan, step=1e-3):
@@ -89,7 +89,7 @@ def test_plans_that_cost_more_than_they_promise_are_refused():
 @pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
 def test_other_relations_are_refused(relation):
     with pytest.raises(RelationError, match="replace_one"):
-        batched_plan(relation, 1.0, 1e-5, n_batches=2, batch_size=3, n_persons=9)
+        batched_plan(relation, 1.0, 1e-5, {"batch": 1.0}, n_batches=2, batch_size=3, n_persons=9)
 
 
 @pytest.mark.parametrize("batch_size", [0, 10, 2.5])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from skdp_bary.exceptions import BudgetError
+from skdp_bary.exceptions import BudgetError, PlanError
 from skdp_bary.privacy.accounting.batched_plan import batched_plan
 from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking import desk as _desk
-from skdp_bary.summaries.asking.batches import BatchReleases
+from skdp_bary.summaries.asking.batches import BatchDesk
 from skdp_bary.summaries.slices.histogram import ClassSizes
 
 N, B = 30, 7
@@ -15,7 +15,12 @@ N, B = 30, 7
 
 def plan(n_batches):
     pytest.importorskip("dp_accounting")
-    return batched_plan("replace_one", 1.0, 1e-5, n_batches=n_batches, batch_size=B, n_persons=N)
+    numbers = {"n_batches": n_batches, "batch_size": B, "n_persons": N}
+    return batched_plan("replace_one", 1.0, 1e-5, {"batch": 1.0}, **numbers)
+
+
+def desk(rows, n_batches, charge=lambda: None):
+    return BatchDesk(rows, plan(n_batches), noise_generator(0), charge)
 
 
 @pytest.fixture
@@ -34,9 +39,9 @@ def seen(monkeypatch):
 
 def test_batches_are_fresh_and_without_replacement(seen):
     rows = np.arange(N, dtype=float)[:, None]
-    releases = BatchReleases(rows, plan(400), noise_generator(0))
+    batches = desk(rows, 400)
     for _ in range(400):
-        releases.ask(ClassSizes())
+        batches.ask("batch", ClassSizes())
     assert {len(batch) for batch in seen} == {B}
     assert all(len(set(batch.tolist())) == B for batch in seen)
     assert len({tuple(sorted(batch)) for batch in seen}) > 390
@@ -45,20 +50,33 @@ def test_batches_are_fresh_and_without_replacement(seen):
 
 
 def test_no_more_batches_than_were_paid_for():
-    releases = BatchReleases(np.zeros((N, 1)), plan(2), noise_generator(0))
+    batches = desk(np.zeros((N, 1)), 2)
     for _ in range(2):
-        releases.ask(ClassSizes())
+        batches.ask("batch", ClassSizes())
     with pytest.raises(BudgetError, match="All 2 batches"):
-        releases.ask(ClassSizes())
+        batches.ask("batch", ClassSizes())
+
+
+def test_all_batches_are_paid_for_before_the_first():
+    charges = []
+    batches = desk(np.zeros((N, 1)), 2, lambda: charges.append(1))
+    for _ in range(2):
+        batches.ask("batch", ClassSizes())
+        assert charges == [1]
+
+
+def test_questions_for_another_step_are_refused():
+    with pytest.raises(PlanError, match="the question is for 'other'"):
+        desk(np.zeros((N, 1)), 2).ask("other", ClassSizes())
 
 
 def test_the_number_of_rows_is_that_of_the_plan():
     with pytest.raises(ValueError, match="for 30 rows, and X has 31"):
-        BatchReleases(np.zeros((N + 1, 1)), plan(2), noise_generator(0))
+        desk(np.zeros((N + 1, 1)), 2)
 
 
 def test_rows_are_checked_before_anything_is_asked():
     rows = np.zeros((N, 1))
     rows[3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        BatchReleases(rows, plan(2), noise_generator(0))
+        desk(rows, 2)

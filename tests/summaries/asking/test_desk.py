@@ -206,3 +206,30 @@ def test_a_desk_does_not_travel():
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="holds private rows"):
             travel(desk())
+
+
+def test_an_interrupt_while_a_question_is_answered_reaches_the_conversation(monkeypatch):
+    answered = []
+
+    def interrupted(query, rows):
+        if answered:
+            raise KeyboardInterrupt
+        return collect(query, rows)
+
+    def asking():
+        for name in ("one", "two"):
+            yield name, Count()
+            answered.append(name)
+
+    def keeping():
+        try:
+            yield from asking()
+        except KeyboardInterrupt:
+            return answered
+
+    collect = _desk.collect
+    monkeypatch.setattr(_desk, "collect", interrupted)
+    assert desk().answer(keeping()) == ["one"]
+    answered.clear()
+    with pytest.raises(KeyboardInterrupt):
+        desk().answer(asking())

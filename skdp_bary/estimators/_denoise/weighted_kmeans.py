@@ -1,4 +1,4 @@
-"""Weighted k-means on released points, by scikit-learn's own KMeans."""
+"""Weighted k-means on released points, all starts at once or by scikit-learn's own KMeans."""
 
 import warnings
 
@@ -6,7 +6,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from .batched_lloyd import best_of_starts, descend
+
 _SEARCH_ROUNDS = 100
+_BATCHED = 1 << 16  # distances in a round of all starts: beyond, scikit-learn's searches are faster
 _BLOCK = 1 << 12  # points whose scores stay in cache
 
 
@@ -34,6 +37,8 @@ def weighted_kmeans(points, masses, n_clusters, n_init, rng):
         masses = np.ones(len(points))
     if len(points) <= n_clusters:
         return points[np.resize(np.arange(len(points)), n_clusters)].copy()
+    if len(points) * n_clusters * n_init <= _BATCHED:
+        return best_of_starts(points, masses, n_clusters, n_init, _SEARCH_ROUNDS, rng)
     search = KMeans(
         n_clusters,
         n_init=n_init,
@@ -47,6 +52,8 @@ def lloyd(points, masses, centers, rounds):
     """Return the centers after rounds of Lloyd's algorithm; as they are without enough points."""
     if len(points) < len(centers):
         return centers
+    if len(points) * len(centers) <= _BATCHED:
+        return descend(points, masses, centers, rounds)
     return _fit(KMeans(len(centers), init=centers, n_init=1, max_iter=rounds), points, masses)
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from .._checks import check_delta, check_epsilon, exact, float_below
 from .._neighbors import check_neighbors
@@ -106,9 +107,15 @@ def split_epsilon(epsilon, shares):
 
     `shares` maps step names to positive numbers; they are normalised by their sum.
     """
-    total = sum(exact(share) for share in shares.values())
-    budget = exact(check_epsilon(epsilon))
-    return {name: float_below(budget * exact(s) / total) for name, s in shares.items()}
+    amounts = _amounts(check_epsilon(epsilon), tuple(map(float, shares.values())))
+    return dict(zip(shares, amounts, strict=True))
+
+
+@lru_cache(maxsize=1 << 8)
+def _amounts(epsilon, shares):
+    """Return the parts of a split; a search over many small fits asks for the same few."""
+    total = sum(map(exact, shares))
+    return tuple(float_below(exact(epsilon) * exact(share) / total) for share in shares)
 
 
 def split_mu(epsilon, delta, shares):

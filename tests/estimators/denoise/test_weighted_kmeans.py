@@ -1,7 +1,10 @@
 """Weighted k-means on releases copes with whatever noise leaves."""
 
 import numpy as np
+import pytest
+from sklearn.cluster import KMeans
 
+from skdp_bary.estimators._denoise.batched_lloyd import best_of_starts, descend
 from skdp_bary.estimators._denoise.weighted_kmeans import lloyd, nearest, weighted_kmeans
 
 
@@ -28,3 +31,39 @@ def test_nearest_is_that_of_all_pairs():
     full = ((points[:, None] - centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(label, full.argmin(axis=1))
     np.testing.assert_allclose(squares, full.min(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_points", [40, 400])
+def test_all_starts_at_once_cost_no_more_than_those_of_scikit_learn(n_points):
+    ratios = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        places = 3.0 * rng.normal(size=(6, 2))
+        points = 50.0 + places[rng.integers(6, size=n_points)] + rng.normal(size=(n_points, 2))
+        masses = rng.exponential(size=n_points)
+        peer = KMeans(6, n_init=10, random_state=seed).fit(points, sample_weight=masses)
+        centers = best_of_starts(points, masses, 6, 10, 100, rng)
+        ratios.append(masses @ nearest(points, centers)[1] / peer.inertia_)
+    assert np.mean(ratios) < 1.01 and max(ratios) < 1.04
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 30])
+def test_rounds_from_given_centers_are_those_of_scikit_learn(rounds):
+    rng = np.random.default_rng(0)
+    points, masses = rng.random((60, 3)), rng.exponential(size=60)
+    given = points[:5]
+    peer = KMeans(5, init=given, n_init=1, max_iter=rounds).fit(points, sample_weight=masses)
+    np.testing.assert_allclose(descend(points, masses, given, rounds), peer.cluster_centers_)
+
+
+def test_a_center_that_nothing_is_near_moves_to_where_most_costs():
+    points = np.array([[0.0], [1.0], [5.0], [9.0]])
+    far = np.array([[0.4], [7.0], [1e3]])
+    centers = descend(points, np.ones(4), far, rounds=20)
+    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.5, 5.0, 9.0])
+
+
+def test_more_clusters_than_places():
+    points = np.repeat(np.array([[0.0, 1.0], [2.0, 3.0]]), 5, axis=0)
+    centers = weighted_kmeans(points, np.ones(10), 4, 3, np.random.default_rng(0))
+    assert np.isfinite(centers).all() and nearest(points, centers)[1].max() < 1e-12

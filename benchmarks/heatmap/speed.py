@@ -23,7 +23,9 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.summaries.asking.counting import collect
 from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
+from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
+from skdp_bary.summaries.trees.divisions import GridDivision
+from skdp_bary.summaries.trees.partition import Partition, QuadGrid
 
 RESULTS = Results("heatmap_speed")
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
@@ -53,7 +55,7 @@ def count_million():
     X, people = X[order], people[order]
     grid = QuadGrid(SQUARE, 16)
     partition = Partition.complete(16, 6)
-    query = PartitionCounts(grid, (partition,), 1 << 20)
+    query = DisjointCounts(GridDivision(grid, (partition,)), 1 << 20)
 
     def ours():
         rows = Rows(open_source(X, groups=people, mass_bounds=SQUARE))

@@ -61,13 +61,12 @@ def persons(text):
         from skdp_bary.geometry import Box
         from skdp_bary.summaries.asking.counting import collect
         from skdp_bary.summaries.rows.opening import Rows, open_source
-        from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
 
         rng, square = np.random.default_rng(0), Box([0.0, 0.0], [1.0, 1.0])
         X, ids = rng.random((n, 2)), rng.permutation(np.repeat(np.arange(n // 10), 10))
         if text:
             ids = np.array([f"person-{i:07d}" for i in ids], dtype=object)
-        query = PartitionCounts(QuadGrid(square, 16), (Partition.complete(16, 6),), 1 << 20)
+        query = cell_counts(square)
 
         def count(rows):
             source = open_source(X[:rows], groups=ids[:rows], mass_bounds=square)
@@ -77,6 +76,19 @@ def persons(text):
         return X.nbytes + ids.nbytes, lambda: count(n)
 
     return prepare
+
+
+def cell_counts(square):
+    """Return the query for the mass in 4096 cells, by the name that a version gives to it."""
+    from skdp_bary.summaries.trees import partition as kept
+
+    grid, cells = kept.QuadGrid(square, 16), (kept.Partition.complete(16, 6),)
+    if hasattr(kept, "PartitionCounts"):  # before divisions of all kinds had one query
+        return kept.PartitionCounts(grid, cells, 1 << 20)
+    from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
+    from skdp_bary.summaries.trees.divisions import GridDivision
+
+    return DisjointCounts(GridDivision(grid, cells), 1 << 20)
 
 
 def generator(n):

@@ -39,11 +39,11 @@ from ..summaries.slices.rows import ProjectedRows
 from ..summaries.slices.waves import WavesOf
 from ..summaries.tables.columns import ColumnHistograms
 from ..summaries.tables.pairs import PairDistances, PairTables
+from ..summaries.trees.disjoint_counts import DisjointCounts
+from ..summaries.trees.divisions import GridDivision, NestedDivision, RunDivision
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
 from ..summaries.trees.level_counts import LevelCounts
-from ..summaries.trees.nested_counts import NestedCounts
-from ..summaries.trees.partition import Partition, PartitionCounts, QuadGrid
-from ..summaries.trees.path_counts import PathCounts
+from ..summaries.trees.partition import Partition, QuadGrid
 from ._small_worlds import Slack, World
 
 _LINE = Box([-1.0], [1.0])
@@ -139,9 +139,6 @@ def _tree_worlds():
         for levels in ((0, 2, 3), (1, 3)):
             make = tree(LevelCounts, levels=levels)
             yield World(f"{name}, levels {levels}", make, places, n_classes)
-        runs = ((np.array([0, 8]),) * n_classes, (np.array([0, 2, 4, 8]),) * n_classes)
-        make = tree(PathCounts, block_weights=None, partitions=runs)
-        yield World(f"{name}, runs", make, places, n_classes)
 
 
 def _frame(units):
@@ -318,10 +315,19 @@ def _plane_worlds():
     grid = QuadGrid(_SQUARE, 2)
     cells = tuple(Partition.complete(2, level) for level in (1, 2))
     places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.3, 0.1], [5.0, 0.0]])
-    yield World("square", lambda u, r, w: PartitionCounts(grid, cells, u), places)
-    nested = NestedCells.grid(_SQUARE, 2, 1)
+    counted = GridDivision(grid, cells)
+    yield World("square", lambda u, r, w: DisjointCounts(counted, u), places)
+    nested = NestedDivision(NestedCells.grid(_SQUARE, 2, 1))
     inside = places[:-1]
-    yield World("nested cells", lambda u, r, w: NestedCounts(nested, u), inside)
+    yield World("nested cells", lambda u, r, w: DisjointCounts(nested, u), inside)
+    for n_classes in (1, 2):
+        ways = tuple((np.array(edges),) * n_classes for edges in ([0, 8], [0, 2, 4, 8]))
+        runs, public = RunDivision(CellTree(_SQUARE, 3), ways), _public(n_classes)
+
+        def make(u, r, w, runs=runs, public=public):
+            return DisjointCounts(runs, u, public(r, w))
+
+        yield World(f"runs, {n_classes} classes", make, inside, n_classes)
 
 
 def _cover_worlds():

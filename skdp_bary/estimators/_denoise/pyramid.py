@@ -17,7 +17,8 @@ from ...geometry._cell_tree import CellTree
 from ...geometry._domains import Box
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
-from ...summaries.trees.path_counts import PathCounts
+from ...summaries.trees.disjoint_counts import DisjointCounts
+from ...summaries.trees.divisions import RunDivision
 from ...transport._tree.consistency import make_consistent, project_nonnegative
 from ...transport._tree.haar import CellMasses
 from ...transport._tree.nodes import Tree
@@ -177,8 +178,8 @@ class Pyramid:
             for block in partitions
         )
         facts = self.facts
-        return PathCounts(
-            self.tree, facts.n_classes, facts.units, facts.total_public, weights, edges
+        return DisjointCounts(
+            RunDivision(self.tree, edges), facts.units, facts.total_public, weights
         )
 
     def _read(self, released, block, trees):

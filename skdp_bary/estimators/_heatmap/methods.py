@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...summaries.trees.partition import PartitionCounts, QuadGrid
+from ...summaries.trees.disjoint_counts import DisjointCounts
+from ...summaries.trees.divisions import GridDivision
+from ...summaries.trees.partition import QuadGrid
 from .._denoise.measurements import Measurement
 from .fit import HeatmapFit, fit_l1, fit_posterior
 
@@ -76,8 +78,8 @@ class HeatmapMethod(ABC):
 
 def measure(setting, facts, name, *partitions):
     """Ask for the masses of partitions in one step, and return a Measurement of each."""
-    query = PartitionCounts(QuadGrid(facts.domain, setting.depth), partitions, facts.units)
-    released = yield name, query
+    cells = GridDivision(QuadGrid(facts.domain, setting.depth), partitions)
+    released = yield name, DisjointCounts(cells, facts.units)
     return [
         Measurement(cells.levels, cells.codes, values / facts.units, facts.units / scale)
         for cells, values, scale in zip(partitions, released.values, released.scales, strict=True)

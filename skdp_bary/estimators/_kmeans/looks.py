@@ -6,7 +6,8 @@ import numpy as np
 
 from ...geometry._nested_cells import NestedCells
 from ...privacy.noise.mechanisms import RoundedGaussian
-from ...summaries.trees.nested_counts import NestedCounts
+from ...summaries.trees.disjoint_counts import DisjointCounts
+from ...summaries.trees.divisions import NestedDivision
 from .._denoise.nested import least_squares, nonnegative
 from .methods import WeightedPoints
 from .tuning import TUNED
@@ -31,7 +32,7 @@ def ask_looks(setting, facts):
             masses, spread = _masses(parents, values, variances)
             cells = cells.cut(_cuts(setting, facts, i, masses, spread))
             parents.append(cells.parents)
-        released = yield _name(i), NestedCounts(cells, facts.units)
+        released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
         values.append(released.values[0] / facts.units)
         sd = max(released.noise_sd[0] / facts.units, 1e-9)
         variances.append(np.full(len(cells), sd**2))

@@ -1,4 +1,4 @@
-"""Counts on cells of a quadtree that do not overlap, at the cost of the cells that are asked about.
+"""Cells of a quadtree that do not overlap, at the cost of the cells that are asked about.
 
 The cells of a grid of side ``2**depth`` are numbered in Morton order, in which a quadtree cell of
 any level is one interval of numbers. A row is located in a set of disjoint cells by one binary
@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...privacy._neighbors import ADD_REMOVE, check_neighbors
-from ...privacy.noise.mechanisms import Sensitivity
 from ...transport._tree.nodes import cell_codes, cell_positions
-from ..asking.query import Query
 
 MAX_GRID_DEPTH = 24
 
@@ -129,62 +126,6 @@ class Partition:
         starts, ends = self.intervals()
         place = np.searchsorted(starts, codes, side="right") - 1
         return np.where(codes < ends[place], place, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class PartitionCounts(Query):
-    """Mass in the cells of one or several partitions, one block each.
-
-    Rows outside the domain of the grid carry no mass.
-
-    Parameters
-    ----------
-    grid : QuadGrid
-    partitions : tuple of Partition
-    units : int, default=1
-        Largest mass of one person.
-
-    Notes
-    -----
-    The cells of a partition are disjoint, so one person adds a vector of non-negative integers
-    whose sum is at most ``units`` to each block: the change by joining is at most ``units`` in L1
-    and ``units**2`` in squared L2. Replacing a person changes a block by the difference of two
-    such vectors, at most ``2 * units`` in L1, and in squared L2 at most ``2 * units**2`` because
-    the product of two non-negative vectors is not negative.
-    """
-
-    grid: QuadGrid
-    partitions: tuple
-    units: int = 1
-
-    def __post_init__(self):
-        if not self.partitions or any(p.depth != self.grid.depth for p in self.partitions):
-            raise ValueError("partitions must be partitions of the grid, at least one.")
-
-    def zeros(self):
-        """Return one zero a cell and partition."""
-        return tuple(np.zeros(len(p), dtype=np.int64) for p in self.partitions)
-
-    def count(self, state, chunk):
-        """Add the masses of the rows inside the domain to their cells."""
-        inside = self.grid.domain.contains(chunk.X)
-        codes = self.grid.codes(chunk.X)
-        for counts, partition in zip(state, self.partitions, strict=True):
-            # place 0 is for rows that are in no cell
-            place = np.where(inside, partition.locate(codes) + 1, 0)
-            # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
-            sums = np.bincount(place, weights=chunk.masses, minlength=len(partition) + 1)
-            counts += sums[1:].astype(np.int64)
-
-    def blocks(self, state):
-        """Return the counts."""
-        return tuple(state)
-
-    def sensitivity(self, relation):
-        """Return how far one person moves the blocks."""
-        moved = 1 if check_neighbors(relation) == ADD_REMOVE else 2
-        u, n = self.units, len(self.partitions)
-        return Sensitivity(((moved * u,) * n,), ((moved * u * u,) * n,))
 
 
 def _frozen(array):

@@ -18,7 +18,7 @@ from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.path_counts import PathCounts
+from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
 from skdp_bary.testing import parametrize_with_privacy_checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -99,7 +99,7 @@ def test_later_cells_follow_from_releases_alone():
         noise, questions, released = noise_generator(0), pyramid.questions(), None
         for step in pyramid_shares():
             name, query = questions.send(released)
-            edges = [edge.tolist() for block in query.partitions for edge in block]
+            edges = [edge.tolist() for way in query.cells.ways for edge in way]
             if name in tape:
                 assert edges == tape[name][0]
                 released = tape[name][1]
@@ -165,7 +165,8 @@ def test_one_person_uses_all_of_the_allowed_loss(parameters):
 
 
 def test_a_sensitivity_that_is_too_small_is_found(monkeypatch):
-    monkeypatch.setattr(PathCounts, "_moves", lambda query: [query._joins()])
+    stated = DisjointCounts.sensitivity
+    monkeypatch.setattr(DisjointCounts, "sensitivity", lambda query, _: stated(query, "add_remove"))
     X = rows(60)
     neighbor = np.vstack([X[:-1], [[0.99, 0.99]]])
     assert not replay_sensitivity(small_measure(neighbors="replace_one"), X, neighbor).holds

@@ -231,7 +231,7 @@ class TestPrivacyConditions:
         reach = 1 if relation == "add_remove" else 2
         loss = Fraction(0)
         for record in records:
-            for partition in record.query.partitions:
+            for partition in record.query.cells.partitions:
                 starts, ends = partition.intervals()
                 assert (ends[:-1] <= starts[1:]).all()
             for scale in record.released.scales:
@@ -246,7 +246,7 @@ class TestPrivacyConditions:
             asked = [
                 record_fit(model, {"X": blobs(rows)}).records[0].query for rows in (300, n_rows)
             ]
-            levels = [[p.levels.tolist() for p in query.partitions] for query in asked]
+            levels = [[p.levels.tolist() for p in query.cells.partitions] for query in asked]
             assert levels[0] == levels[1]
 
     def test_without_a_hint_the_first_look_is_at_level_three(self):
@@ -268,10 +268,12 @@ class TestPrivacyConditions:
         model = heatmap(resolution=64)
         before = record_fit(model, {"X": blobs(300, seed=0)})
         after = record_fit(model, {"X": blobs(500, seed=9)}, script=before.records)
-        ours, theirs = (run.records[1].query.partitions[0] for run in (before, after))
+        ours, theirs = (run.records[1].query.cells.partitions[0] for run in (before, after))
         assert np.array_equal(ours.levels, theirs.levels)
         assert np.array_equal(ours.codes, theirs.codes)
-        other = record_fit(model, {"X": np.full((300, 2), 0.99)}).records[1].query.partitions[0]
+        other = (
+            record_fit(model, {"X": np.full((300, 2), 0.99)}).records[1].query.cells.partitions[0]
+        )
         assert len(other) != len(ours) or not np.array_equal(other.codes, ours.codes)
 
     @pytest.mark.parametrize("method", METHODS)

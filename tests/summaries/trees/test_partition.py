@@ -10,12 +10,18 @@ from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.rows.arrays import ArraySource
 from skdp_bary.summaries.rows.opening import open_source
 from skdp_bary.summaries.rows.persons import PERSON_UNITS, Chunk
-from skdp_bary.summaries.trees.partition import Partition, PartitionCounts, QuadGrid
+from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
+from skdp_bary.summaries.trees.divisions import GridDivision
+from skdp_bary.summaries.trees.partition import Partition, QuadGrid
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 RNG = np.random.default_rng(0)
 # one quarter whole, one split into four, two left out
 MIXED = Partition(3, np.array([1, 2, 2, 2, 2]), np.array([2, 4, 5, 6, 7]))
+
+
+def counts_of(grid, *partitions, units=1):
+    return DisjointCounts(GridDivision(grid, partitions), units)
 
 
 def answer(query, X, masses=None):
@@ -27,7 +33,7 @@ def test_counts_are_those_of_a_histogram():
     X = RNG.random((500, 2))
     masses = RNG.integers(0, 5, size=500)
     grid = QuadGrid(SQUARE, 3)
-    query = PartitionCounts(grid, (Partition.complete(3, 3), Partition.complete(3, 1)))
+    query = counts_of(grid, Partition.complete(3, 3), Partition.complete(3, 1))
     fine, coarse = answer(query, X, masses)
     expected, *_ = np.histogram2d(*X.T, bins=8, range=[[0, 1], [0, 1]], weights=masses)
     low, high = grid.corners(np.full(64, 3), np.arange(64))
@@ -39,7 +45,7 @@ def test_counts_are_those_of_a_histogram():
 
 def test_rows_in_cells_that_were_not_asked_about_are_left_out():
     X = np.array([[0.9, 0.1], [0.6, 0.1], [0.1, 0.1], [0.1, 0.9], [0.9, 0.9]])
-    (counts,) = answer(PartitionCounts(QuadGrid(SQUARE, 3), (MIXED,)), X)
+    (counts,) = answer(counts_of(QuadGrid(SQUARE, 3), MIXED), X)
     low, high = QuadGrid(SQUARE, 3).corners(MIXED.levels, MIXED.codes)
     expected = [((a <= X) & (b > X)).all(axis=1).sum() for a, b in zip(low, high, strict=True)]
     assert counts.tolist() == expected
@@ -57,21 +63,21 @@ def test_many_rows_are_located_as_few_are():
 
 @pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5], 0.5)])
 def test_rows_outside_carry_no_mass(domain):
-    query = PartitionCounts(QuadGrid(domain, 2), (Partition.complete(2, 2),))
+    query = counts_of(QuadGrid(domain, 2), Partition.complete(2, 2))
     outside = [[1.5, 0.5], [-1e-9, 0.5], [0.5, 1e300], [np.nextafter(1, 2), 1.0]]
     assert answer(query, outside)[0].sum() == 0
     assert answer(query, [[0.5, 0.5], [0.5, 0.999]])[0].sum() == 2
 
 
 def test_upper_borders_belong_to_the_last_cell():
-    query = PartitionCounts(QuadGrid(SQUARE, 2), (Partition.complete(2, 2),))
+    query = counts_of(QuadGrid(SQUARE, 2), Partition.complete(2, 2))
     assert answer(query, [[1.0, 1.0]])[0].tolist() == [0] * 15 + [1]
 
 
 @pytest.mark.parametrize("depth", [8, 16, 24])
 def test_the_state_is_as_long_as_the_cells_asked_about(depth):
     codes = np.array([0, 4**depth - 1])
-    query = PartitionCounts(QuadGrid(SQUARE, depth), (Partition(depth, [depth] * 2, codes),))
+    query = counts_of(QuadGrid(SQUARE, depth), Partition(depth, [depth] * 2, codes))
     assert [len(part) for part in query.zeros()] == [2]
     corner = 1.0 - 2.0 ** -(depth + 1)
     assert answer(query, [[0.0, 0.0], [corner, corner], [0.5, 0.5]])[0].tolist() == [1, 1]
@@ -107,7 +113,7 @@ def persons(query):
 @pytest.mark.parametrize("units", [1, PERSON_UNITS])
 def test_sensitivity_covers_every_change_and_is_reached(relation, units):
     grid = QuadGrid(SQUARE, 3)
-    query = PartitionCounts(grid, (Partition.complete(3, 1), MIXED), units)
+    query = counts_of(grid, Partition.complete(3, 1), MIXED, units=units)
     everyone = list(persons(query))
     nobody = everyone[0]
     others = [nobody] if relation == ADD_REMOVE else everyone

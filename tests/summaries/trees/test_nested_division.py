@@ -9,7 +9,8 @@ from skdp_bary.geometry import Box
 from skdp_bary.geometry._nested_cells import NestedCells
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.nested_counts import NestedCounts
+from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
+from skdp_bary.summaries.trees.divisions import NestedDivision
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 ROWS = np.random.default_rng(0).uniform(-1, 1, (40, 2))
@@ -23,7 +24,7 @@ def kmeans(**settings):
 def test_every_row_counts_once():
     cells = NestedCells.grid(Box(-np.ones(2), np.ones(2)), 5, 2)
     cells = cells.cut(np.arange(len(cells)) % 3)
-    query = NestedCounts(cells)
+    query = DisjointCounts(NestedDivision(cells))
     state = query.zeros()
     for part in (ROWS[:15], ROWS[15:]):
         query.count(state, Chunk(part, None, None))
@@ -40,25 +41,25 @@ def test_one_person_moves_the_looks_as_far_as_they_say(delta):
     assert report.holds and report.tightness == pytest.approx(1.0)
 
 
-class SkipsEmptyCells(NestedCounts):
+class SkipsEmptyCells(DisjointCounts):
     """No noise for cells without rows: the shape of the answer tells which are empty."""
 
     def blocks(self, state):
         return (state[0][state[0] > 0],)
 
 
-class CountsNeighbors(NestedCounts):
+class CountsNeighbors(DisjointCounts):
     """A row counts in the cell beside its own too."""
 
     def count(self, state, chunk):
         super().count(state, chunk)
-        beside = (self.cells.locate(chunk.X) + 1) % len(self.cells)
-        state[0][:] += np.bincount(beside, minlength=len(self.cells))
+        (places,) = self.cells.places(chunk.X, None)
+        state[0][:] += np.bincount((places + 1) % len(state[0]), minlength=len(state[0]))
 
 
 @pytest.mark.parametrize("planted", [SkipsEmptyCells, CountsNeighbors])
 def test_planted_bugs_are_caught(planted, monkeypatch):
-    monkeypatch.setattr(looks, "NestedCounts", planted)
+    monkeypatch.setattr(looks, "DisjointCounts", planted)
     try:
         holds = replay_sensitivity(kmeans(), ROWS, np.vstack([ROWS, FAR])).holds
     except (ValueError, IndexError):

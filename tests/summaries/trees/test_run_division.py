@@ -10,7 +10,8 @@ from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.privacy._neighbors import RELATIONS
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.path_counts import PathCounts
+from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
+from skdp_bary.summaries.trees.divisions import RunDivision
 
 TREE = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 4)
 ROOT, HALVES, UNEVEN = ([0, 16], [0, 8, 16], [0, 1, 2, 4, 8, 12, 16])
@@ -21,16 +22,16 @@ PARTITIONS = {
 }
 
 
-class Forgetful(PathCounts):
+class Forgetful(DisjointCounts):
     """A planted bug: who moves is said to leave one cell and to enter none."""
 
-    def _moves(self):
-        return [([1] * len(self.partitions),) * 2]
+    def sensitivity(self, relation):
+        return super().sensitivity("add_remove")
 
 
-def query_of(partitions, total_public=False, kind=PathCounts):
+def query_of(partitions, total_public=False, kind=DisjointCounts):
     edges = tuple(tuple(np.array(e) for e in block) for block in partitions)
-    return kind(TREE, 2, 2, total_public, partitions=edges)
+    return kind(RunDivision(TREE, edges), 2, total_public)
 
 
 def answer(query, person):
@@ -44,7 +45,7 @@ def largest_and_stated(query, relation):
     """Weighted changes, over random weights, of all neighbors; and what the query states."""
     masses = [query.units] if query.total_public else range(query.units + 1)
     persons = list(itertools.product((0, 3, 15), range(2), masses))
-    weights = np.random.default_rng(0).uniform(0.1, 1.0, size=(9, len(query.partitions)))
+    weights = np.random.default_rng(0).uniform(0.1, 1.0, size=(9, len(query.cells.sizes)))
     sensitivity = query.sensitivity(relation)
     cases = np.array(sensitivity.l1), np.array(sensitivity.l2_squared)
     largest = np.zeros((2, len(weights)))
@@ -85,7 +86,7 @@ def test_edges_that_are_no_partition_are_refused(edges):
 
 def test_every_class_needs_edges():
     with pytest.raises(ValueError, match="edges for every class"):
-        query_of(((HALVES,),))
+        query_of(((HALVES, HALVES), (HALVES,)))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -94,7 +95,7 @@ def test_runs_are_cells(d):
     X = np.random.default_rng(d).random((200, d))
     paths = np.array([0, 5, 6, 7])  # of level 3
     edges = np.array([0, 4, 20, 24, 28, 32])
-    query = PathCounts(tree, partitions=((edges,),))
+    query = DisjointCounts(RunDivision(tree, ((edges,),)))
     (block,) = Sketch(query).update(Chunk(X, None, None)).exact_blocks()
     above = tree.ancestor(tree.leaf_index(X), 3)
     counts = np.bincount(above, minlength=8)[tree.index_of_paths(paths, 3)]

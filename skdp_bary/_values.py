@@ -306,6 +306,16 @@ def refuse_sparse(X):
         )
 
 
+def refuse_other_shapes(X):
+    """Raise where an array has not two dimensions; scikit-learn's own words show all values."""
+    if X.ndim != 2:
+        word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
+        raise ValueError(
+            f"Expected 2D array, got {word} array instead: X must have two dimensions. Reshape "
+            "your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+        )
+
+
 def canonical_csr(X, name="X"):
     """Return sparse rows as CSR in float64: sorted, without duplicates, each row by itself.
 

@@ -31,6 +31,7 @@ from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy.noise.sampler import noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.rows.opening import open_rows
+from ..transformers._reading import read_rows
 from ._alone import fitted_alone
 from ._face.guarantee import Guarantee, GuaranteeRepr
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
@@ -245,7 +246,7 @@ path, of shape (n_rows, n_features)
     def _floats(self, X):
         """Return rows given to a method of a fitted estimator, checked, as floats."""
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return read_rows(self, X, reset=False)
 
     def _open(self, names, X, y, groups, sample_weight):
         """Open the rows and record the names of the features; nothing is kept of the rows."""

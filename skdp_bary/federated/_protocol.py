@@ -24,11 +24,13 @@ from .._parameters import (
     check_parameters,
 )
 from .._pickles import VersionedPickle
+from .._values import as_floats
 from ..estimators._denoise.measurements import Measurement
 from ..estimators._heatmap.fit import HeatmapCells, fit_l1, fit_posterior
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
 from ..geometry._bounds import check_domain
+from ..geometry._rowwise import as_table
 from ..privacy._checks import check_integer, exact
 from ..privacy.noise.sampler import noise_generator
 from ..summaries.rows.persons import check_floats, encode_weights, person_masses
@@ -248,7 +250,7 @@ class ShuffleClient:
 
     def _messages(self, X, sample_weight=None):
         plan, noise = self.plan, noise_generator(self.random_state)
-        counts = self._counts(np.reshape(np.asarray(X, dtype=float), (-1, 2)), sample_weight)
+        counts = self._counts(X, sample_weight)
         sampler = polya_sampler(Fraction(1, plan.n_guaranteed), plan.rate)
         counts += sampler.draw(counts.shape, noise) - sampler.draw(counts.shape, noise)
         keep = np.uint64(plan.modulus - 1)  # a power of two: the low bits of a word are uniform
@@ -262,9 +264,10 @@ class ShuffleClient:
 
     def _counts(self, X, sample_weight):
         """Units of the person in every cell of every partition."""
-        X, plan = check_floats(X), self.plan
-        if not len(X):
+        X, plan = as_floats(X), self.plan
+        if not X.size:
             return np.zeros(plan.n_cells, dtype=np.int64)
+        X = as_table(check_floats(X[None] if X.shape == (2,) else X), 2)  # one place is one row
         inside = plan.grid.domain.contains(X)
         weights = encode_weights(sample_weight, len(X))
         weights = inside.astype(np.int64) if weights is None else weights * inside

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Number, check_parameters
+from .._values import as_floats
 from ..estimators._heatmap.adaptive import AdaptiveMethod
 from ..estimators._heatmap.methods import HeatmapSetting
 from ..privacy._checks import check_integer, exact, float_below
@@ -174,7 +175,7 @@ def simulate_shuffle(
         Fitted to the messages of the last round.
     """
     warn_if_seeded(random_state)
-    X = np.asarray(X, dtype=float)
+    X = as_floats(X)
     persons = np.arange(len(X)) if groups is None else encode_persons(groups, len(X))
     order = np.argsort(persons, kind="stable")
     rows = np.split(X[order], np.flatnonzero(np.diff(persons[order])) + 1)

@@ -18,7 +18,8 @@ def as_table(X, n_features):
     """Return `X` as a float64 array of shape (n_rows, n_features), or raise."""
     X = as_floats(X)
     if X.ndim != 2 or X.shape[1] != n_features:
-        raise ValueError(f"X must have shape (n_rows, {n_features}), got {X.shape}.")
+        got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimensions"
+        raise ValueError(f"X must have shape (n_rows, {n_features}), got {got}.")
     return X
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..summaries.rows.persons import encode_labels
+from ..transformers._reading import finite_rows
 from ._axes import map_aspect, matplotlib_module, open_axes
 from ._measure import NOT_PRIVATE
 
@@ -149,7 +150,7 @@ class BarycenterDisplay:
         display : BarycenterDisplay
         """
         release = _read_release(estimator, outlines)
-        X = check_array(X, dtype=np.float64)
+        X = finite_rows(X)
         if X.shape[1] != 2:
             raise ValueError(f"X must have 2 features as the estimator has, got {X.shape[1]}.")
         classes = estimator.classes_

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..geometry._grid import cell_boxes
+from ..transformers._reading import finite_rows
 from ._axes import map_aspect, matplotlib_module, open_axes
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class MeasureDisplay:
         display : MeasureDisplay
         """
         release = _read_release(estimator)
-        X = check_array(X, dtype=np.float64)
+        X = finite_rows(X)
         if X.shape[1] != estimator.n_features_in_:
             raise ValueError(
                 f"X must have {estimator.n_features_in_} features as the estimator has, "

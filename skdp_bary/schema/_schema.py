@@ -268,7 +268,7 @@ def _width(X):
     names = column_names(X)
     shape = X.shape if names is None else (len(X), len(names))
     if len(shape) != 2:
-        raise ValueError(f"X must have two dimensions, got shape {shape}. Reshape your data.")
+        raise ValueError(f"X must have two dimensions, got {len(shape)}. Reshape your data.")
     for n, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
         if not n:
             raise ValueError(f"Found 0 {what} (shape={shape}) while a minimum of 1 is required.")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y
 from torch import nn
 
 from .._parameters import (
@@ -38,6 +38,7 @@ from ..privacy.accounting.batched_plan import batched_plan
 from ..privacy.ledger.entry import note_of
 from ..privacy.noise.sampler import noise_generator, public_generator
 from ..summaries.asking.batches import BatchDesk
+from ..transformers._reading import read_rows
 from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch
 from ._encoding import encoded_chunks
 from ._networks import feature_network, head_network
@@ -354,7 +355,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         return self._scores(self.network_, X)
 
     def _scores(self, network, X):
-        X = torch.from_numpy(validate_data(self, X, dtype=np.float32, reset=False).copy())
+        X = torch.from_numpy(read_rows(self, X, reset=False).astype(np.float32))
         with torch.no_grad():
             scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
         return torch.cat(scores).double().numpy()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import (
@@ -28,7 +28,7 @@ from ..geometry._bounds import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
-from ._reading import names_seen, read_rows
+from ._reading import finite_rows, names_seen, read_rows
 
 if TYPE_CHECKING:
     from .._types import RandomState, Rows
@@ -220,7 +220,7 @@ class JLTransformer(
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=np.float64)
+        X = finite_rows(X)
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} features, got {X.shape[1]}.")
         rows = self._map.invert(X)

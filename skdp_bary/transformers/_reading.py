@@ -5,27 +5,33 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._values import as_floats, canonical_csr, refuse_sparse
+from .._values import as_floats, canonical_csr, refuse_other_shapes, refuse_sparse
 
 
-def read_rows(transformer, X, *, reset, accept_sparse=False):
+def read_rows(estimator, X, *, reset, accept_sparse=False):
     """Return rows as a float64 array or canonical CSR, each a function of its row alone, or raise.
 
     Names and number of the features are recorded, or compared with those recorded.
     """
+    rows = finite_rows(X, accept_sparse=accept_sparse, estimator=estimator)
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    return rows
+
+
+def finite_rows(X, *, accept_sparse=False, estimator=None):
+    """Return rows of finite numbers as float64; no error names a value."""
     if not accept_sparse:
         refuse_sparse(X)
     rows = canonical_csr(X) if issparse(X) else as_floats(X)
+    refuse_other_shapes(rows)
     with np.errstate(all="ignore"):  # it adds up all numbers to see whether all are finite
-        rows = check_array(
+        return check_array(
             rows,
             accept_sparse=accept_sparse,
             dtype=np.float64,
-            estimator=transformer,
+            estimator=estimator,
             input_name="X",
         )
-    validate_data(transformer, X, skip_check_array=True, reset=reset)
-    return rows
 
 
 def names_seen(transformer):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Flag, Option, PublicDomain, check_parameters
@@ -17,7 +16,7 @@ from ..geometry._ball import Ball
 from ..geometry._bounds import check_domain
 from ..geometry._domains import Box
 from ..geometry._rowwise import saturated
-from ._reading import names_seen, read_rows
+from ._reading import finite_rows, names_seen, read_rows
 
 if TYPE_CHECKING:
     from .._types import Rows
@@ -151,7 +150,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=np.float64)
+        X = finite_rows(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} features, got {X.shape[1]}.")
         return X * self.scale_ + self.offset_

@@ -84,6 +84,24 @@ def test_messages_do_not_depend_on_the_rows_in_number_or_order_of_cells():
     assert ShuffleClient(PLAN).messages(places(1))[:, 1].max() < PLAN.modulus
 
 
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (np.ma.masked_array([[0.2, 0.4]], mask=[[True, False]]), "masked entries"),
+        (np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]"), "dates"),
+        (np.array([[0.4242j, 0.1]]), "Complex"),
+        ([["x4242", "0.1"]], "real numbers"),
+        (np.full((2, 3), 0.4242), "got 3 features"),  # were read as three rows
+        (np.full(4, 0.4242), "Reshape"),
+    ],
+)
+def test_rows_of_a_client_are_read_as_those_of_a_fit(rows, match):
+    with pytest.raises((ValueError, TypeError), match=match) as caught:
+        ShuffleClient(PLAN).messages(rows)
+    assert "4242" not in str(caught.value)
+    assert ShuffleClient(PLAN).messages([]).shape == ShuffleClient(PLAN).messages(places(1)).shape
+
+
 def test_single_shares_are_uniform():
     shares = np.array([m[:, 1] for m in send([places(1)] * 30)])
     assert np.abs(shares.mean() / PLAN.modulus - 0.5) < 0.02

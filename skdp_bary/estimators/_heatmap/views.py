@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ...privacy._checks import check_integer, check_real
 from ...privacy.noise.sampler import public_generator
+from ...transformers._reading import read_rows
 from ...transport._measures import DiscreteMeasure
 from ...transport._tree.nodes import cell_positions
 from .density import blur, log_density, rake, raster
@@ -250,7 +251,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _check_rows(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return read_rows(self, X, reset=False)
 
     def _log_density(self, X, bandwidth):
         inside = np.clip(X, self.domain_.low, self.domain_.high)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import PRIVACY_RULES
 from ...geometry._bounds import check_domain
@@ -16,6 +16,7 @@ from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.moments.moments import Moments, symmetric
 from ...summaries.slices.waves import WavesOf
+from ...transformers._reading import read_rows
 from .._base import BasePrivateEstimator
 from .tuning import TUNED
 from .wave_test import WaveMoments, compare_waves, contrast
@@ -198,7 +199,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         """
         check_is_fitted(self)
         theirs, scales = self._compared(other, public_rows)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = read_rows(self, X, reset=False)
         waves = _question(self.domain_, 1, False).features(points)
         return contrast(self.moments_, theirs, scales, waves)
 
@@ -237,7 +238,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         return other.moments_
 
     def _moments_of_public(self, rows: ArrayLike) -> WaveMoments:
-        X = validate_data(self, rows, dtype=np.float64, reset=False)
+        X = read_rows(self, rows, reset=False)
         waves = _question(self.domain_, 1, False).features(X)
         return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X))
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
+from ...transformers._reading import read_rows
 from ...transport._sliced import sliced_gradient
 from .sketch import SlicedSketch, mean_sketch
 from .two_sample import two_sample_test
@@ -220,7 +221,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ranks : ndarray of shape (n_rows, n_classes * n_directions)
         """
         sketches = [self.sketch(label) for label in self._labels()]
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_rows(self, X, reset=False)
         return np.hstack([sketch.ranks(X) for sketch in sketches])
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
@@ -332,7 +333,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return release
 
     def _public_rows(self, Y):
-        return validate_data(self, Y, dtype=np.float64, reset=False)
+        return read_rows(self, Y, reset=False)
 
     def _cost(self, Y, label):
         release = self._release(label)

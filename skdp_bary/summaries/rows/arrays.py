@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from ..._values import as_numbers, refuse_sparse
+from ..._values import as_numbers, refuse_other_shapes, refuse_sparse
 from .chunks import distinct_values
 from .grouping import name_of
 from .named import taken_out
@@ -51,7 +51,9 @@ class ArraySource:
         self.named = X[:0] if hasattr(X, "columns") else None
         if not hasattr(X, "iloc"):
             refuse_sparse(X)
-            X = check_array(as_numbers(X), dtype=None, ensure_all_finite=False)
+            X = as_numbers(X)
+            refuse_other_shapes(X)
+            X = check_array(X, dtype=None, ensure_all_finite=False)
         elif X.shape[0] == 0:
             raise ValueError("Found a dataframe with 0 sample(s): at least one row is required.")
         self._X = X

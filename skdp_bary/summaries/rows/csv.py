@@ -167,7 +167,8 @@ def _text_of(line, path):
     try:
         return line.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"The column names of {path} are not encoded in UTF-8.") from None
+        pass  # it holds the line, which may be somebody's, so it is no context of the error
+    raise ValueError(f"The column names of {path} are not encoded in UTF-8.")
 
 
 class _Parser:
@@ -188,7 +189,9 @@ class _Parser:
         try:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
-            raise self._reason(block) from None  # Arrow's own message quotes the line
+            table = None  # Arrow's own message quotes the line, so it is no context of the error
+        if table is None:
+            raise self._reason(block)
         if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _END):
             raise RuntimeError("Arrow and this package disagree about where lines end.")
         X = np.empty((table.num_rows, len(self._numbers)))

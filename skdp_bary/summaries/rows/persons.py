@@ -23,6 +23,7 @@ from ..._values import (
     column_values,
     exact_values,
     refuse_masked,
+    refuse_other_shapes,
 )
 from ...geometry._bounds import check_domain
 from .numbering import number_objects, number_values
@@ -111,8 +112,7 @@ def check_floats(X):
     The check is made here and not by scikit-learn because ``assume_finite`` must not disable it.
     """
     X = as_floats(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got an array of shape {X.shape}.")
+    refuse_other_shapes(X)
     with np.errstate(over="ignore", invalid="ignore"):
         total_is_finite = np.isfinite(X.sum())
     if not total_is_finite and not np.isfinite(X).all():
@@ -347,6 +347,9 @@ def column(values, name, n_rows):
     values = np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.shape != (n_rows,):
-        raise ValueError(f"{name} must have one value a row ({n_rows}), got shape {values.shape}.")
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one value a row, got {values.ndim} dimensions.")
+    if len(values) != n_rows:  # neither number is told: that of the rows may be private
+        word = "more" if len(values) > n_rows else "fewer"
+        raise ValueError(f"{name} must have one value a row, got {word} values than rows.")
     return values

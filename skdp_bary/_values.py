@@ -188,6 +188,11 @@ def as_numbers(X, name="X"):
     return _numbers(np.asarray(X), name)
 
 
+def becomes_a_new_array(X):
+    """Return whether :func:`as_numbers` shares no memory with `X`, as is so of Arrow tables."""
+    return column_names(X) is not None and not _is_plain_frame(X)
+
+
 def as_floats(X, name="X"):
     """Return values as float64, each rounded by itself, or raise; see :func:`as_numbers`."""
     with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
@@ -195,7 +200,7 @@ def as_floats(X, name="X"):
 
 
 def _numbers_of_frame(X, name):
-    if hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes):
+    if _is_plain_frame(X):
         return X.to_numpy(dtype=np.float64)
     names = column_names(X)
     if not names:
@@ -207,6 +212,11 @@ def _numbers_of_frame(X, name):
         for place, values in enumerate(columns):
             rows[:, place] = values
     return rows
+
+
+def _is_plain_frame(X):
+    """Return whether a frame of pandas gives its numbers at once, perhaps without a copy."""
+    return hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes)
 
 
 def _numbers_of_column(X, place, what):

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..._values import column_names, columns_like
+from ..._values import becomes_a_new_array, column_names, columns_like
 from ...geometry._bounds import in_order
 from .grouping import SpilledPersons, declared, plain_ids
 from .named import Taken
@@ -81,15 +81,13 @@ class ChunkSource:
     def columns(X, **beside):
         """Take the columns that `beside` names out of every chunk."""
         rule = declared(beside["groups"])
-        if rule is not None:
-            beside |= {"groups": rule.ids}
-        named = {part: name for part, name in beside.items() if isinstance(name, str)}
-        beside |= {} if rule is None else {"groups": rule}
+        names = beside | {"groups": None if rule is None else rule.ids}
+        named = {part: name for part, name in names.items() if isinstance(name, str)}
         if not named:
             return X, beside
         X = mapped(X, Taken(named))
-        beside |= {"y": LabelsInChunks(X)} if "y" in named else {}
-        return X, beside | ({"sample_weight": None} if "sample_weight" in named else {})
+        inside = {"y": LabelsInChunks(X), "groups": rule, "sample_weight": None}
+        return X, beside | {part: inside[part] for part in named}
 
     @staticmethod
     def distinct_labels(y):
@@ -208,7 +206,8 @@ class ChunkSource:
 
     def _check(self, item):
         X, y, weights, ids = split_chunk(item, 4)
-        X = _owned(check_floats(columns_like(X, self._names, "A chunk")))
+        X = columns_like(X, self._names, "A chunk")
+        X = check_floats(X) if becomes_a_new_array(X) else _owned(check_floats(X))
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."

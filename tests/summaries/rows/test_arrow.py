@@ -12,6 +12,7 @@ from skdp_bary import PrivateMeasure
 from skdp_bary._values import as_numbers
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema._table_cells import TableCells
+from skdp_bary.summaries.rows import chunks as _chunks
 from skdp_bary.summaries.rows.arrays import ArraySource
 from skdp_bary.summaries.rows.arrow import ArrowSource, Batches
 from skdp_bary.summaries.rows.chunks import ChunkSource
@@ -401,3 +402,43 @@ def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
     with pytest.raises(ValueError, match="text may quote rows and is not shown") as caught:
         PrivateMeasure(bounds=(0, 1), n_hint=5).fit(table, **{part: "who"})
     assert caught.value.__context__ is None
+
+
+def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
+    """They are put into a new array, which is kept as it is."""
+    arrow, made = pytest.importorskip("pyarrow"), []
+
+    def watched(X):
+        made.append(check_floats(X))
+        return made[-1]
+
+    check_floats = _chunks.check_floats
+    monkeypatch.setattr(_chunks, "check_floats", watched)
+    reader = arrow.table({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_reader()
+    (read,) = open_rows(reader).source.read(0)
+    assert read.X is made[-1]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "with __array__"])
+def test_other_chunks_may_be_written_over(kind):
+    class Shared:
+        shape, ndim = (2, 2), 2
+
+        def __init__(self, rows):
+            self._rows = rows
+
+        def __len__(self):
+            return 2
+
+        def __array__(self, dtype=None, copy=None):
+            return self._rows
+
+    def one_buffer():
+        rows = np.empty((2, 2))
+        for value in (0.1, 0.2):
+            rows[:] = value
+            yield pd.DataFrame(rows, columns=["a", "b"], copy=False) if by_name else Shared(rows)
+
+    by_name = kind == "pandas"
+    read = list(open_rows(one_buffer).source.read(0))
+    assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]

@@ -9,6 +9,7 @@ would be drawn anew.
 """
 
 import hashlib
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,8 +33,8 @@ class RowFeatures:
 
     A row is clipped to the domain, mapped, altered if a view is asked for, and its features are
     taken relative to a center, scaled, clipped to a ball and truncated to integers of norm at most
-    ``2**20``. Features that are not finite count as the center: an error would be an answer about
-    one row.
+    ``2**20``. Features that are not finite count as the center, and so do those of private rows for
+    which a map raises: an error, or a warning, would be an answer about one row.
 
     Parameters
     ----------
@@ -70,18 +71,37 @@ class RowFeatures:
     def integers(self, X, view=0):
         """Return the integer features of private rows; view 0 are the rows as they are."""
         own = self.row_map is None and self.extract is None and not view
-        size = max(len(X), 1) if own else self.block_rows
-        return self._integers(X, view, size)
+        if own:
+            return self._integers(X, view, max(len(X), 1), self._features)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._integers(X, view, self.block_rows, self._quiet_features)
 
     def public(self, X, view=0):
         """Return the scaled features of public rows, many at a time."""
-        return self.lattice.restore(self._integers(X, view, _PUBLIC_BLOCK))
+        return self.lattice.restore(self._integers(X, view, _PUBLIC_BLOCK, self._features))
 
-    def _integers(self, X, view, size):
+    def _features(self, X, view):
+        return raw_features(self, X, view)
+
+    def _quiet_features(self, X, view):
+        """Return the features of private rows: NaN where the maps fail on a row by itself."""
+        shape = (len(X), len(self.center))
+        try:
+            features = raw_features(self, X, view)
+        except Exception:
+            features = None
+        if features is not None and features.shape == shape:
+            return features
+        if len(X) == 1:
+            return np.full(shape, np.nan)
+        return np.concatenate([self._quiet_features(X[i : i + 1], view) for i in range(len(X))])
+
+    def _integers(self, X, view, size, features_of):
         found = np.empty((len(X), len(self.center)), dtype=np.int64)
         for start in range(0, len(X), size):
             rows = slice(start, start + size)
-            features = raw_features(self, X[rows], view)
+            features = features_of(X[rows], view)
             scaled = (features - self.center) / self.scale
             finite = np.isfinite(scaled).all(axis=1)
             found[rows] = self.lattice.quantise(np.where(finite[:, None], scaled, 0.0))

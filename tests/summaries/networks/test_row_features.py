@@ -1,5 +1,7 @@
 """Features of rows depend on one row alone, whatever somebody else's code does."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,28 @@ def test_features_that_are_no_numbers_count_as_the_center(bad):
     assert found[X[:, 0] < 0.0].any(axis=1).all()
 
 
+@pytest.mark.parametrize("block_rows", [1, 4])
+@pytest.mark.parametrize("name", ["row_map", "views", "extract"])
+def test_private_rows_that_a_map_fails_on_count_as_the_center(name, block_rows):
+    """An error or a warning would answer a question about one row, and may quote it."""
+
+    def failing(rows, *draws):
+        if (rows[:, 0] > 1.0).any():
+            warnings.warn(f"odd {rows}", UserWarning, stacklevel=1)
+            raise ValueError(f"cannot read {rows}")
+        return rows
+
+    maps = features(**{"views": jittered, name: failing}, block_rows=block_rows)
+    bad, view = X[:, 0] > 1.0, int(name == "views")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = maps.integers(X, view)
+    assert bad.any() and not found[bad].any()
+    np.testing.assert_array_equal(found[~bad], maps.integers(X[~bad], view))
+    with pytest.raises(ValueError, match="cannot read"), pytest.warns(UserWarning):
+        maps.public(X, view)
+
+
 def test_features_stay_in_the_ball():
     maps = features()
     far = maps.integers(np.array([[1e300, 0.0, 0.0], [50.0, -50.0, 50.0]]))
@@ -107,7 +131,8 @@ def test_maps_that_lose_rows_are_refused(name):
     maps = features(**{"views": jittered, name: lambda rows, *draws: rows[:0]})
     parameter = "estimator" if name == "extract" else name
     with pytest.raises(ValueError, match=f"{parameter} must return one row for every row"):
-        maps.integers(X, view=1)
+        maps.public(X, view=1)
+    assert not maps.integers(X, view=1).any()
 
 
 def test_a_query_about_features_is_the_query_about_them():

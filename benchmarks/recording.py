@@ -56,6 +56,14 @@ def run_alone(module, *arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
+def run_elsewhere(folder, file, *arguments):
+    """Run a benchmark's file with the package of a folder, and return the JSON that it prints."""
+    command = [sys.executable, file, *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
 def peak_bytes():
     """Return the peak memory of this process, on Linux.
 

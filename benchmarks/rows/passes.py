@@ -9,11 +9,8 @@ earlier version, for example unpacked by ``git archive VERSION skdp_bary``: the 
 import argparse
 import json
 import os
-import subprocess
-import sys
 import time
 import warnings
-from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -21,7 +18,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 TURNS = 3
 CLUSTERS = 16
 
@@ -83,14 +79,6 @@ def measure(work):
     return {name: min(found) for name, found in times.items()}
 
 
-def run(folder, work):
-    """Return what `measure` finds with the package of a folder, in a process of its own."""
-    command = [sys.executable, __file__, "--measure", work]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(out.stdout)
-
-
 def lines(work, now, before):
     """Yield lines of the table of speed."""
     sides = {"product": "one product with the rows", "peer": "KMeans(n_init=1) of scikit-learn"}
@@ -115,11 +103,13 @@ def main():
     if arguments.measure:
         print(json.dumps(measure(arguments.measure)))
         return
-    from benchmarks.recording import Results
+    from benchmarks.recording import ROOT, Results, run_elsewhere
 
     for work in WORK:
-        before = run(arguments.earlier, work) if arguments.earlier else None
-        now = run(ROOT, work)
+        before = None
+        if arguments.earlier:
+            before = run_elsewhere(arguments.earlier, __file__, "--measure", work)
+        now = run_elsewhere(ROOT, __file__, "--measure", work)
         print(work, {"before": before, "now": now}, flush=True)
         Results("passes").merge([{"work": work, "now": now, "before": before}], ("work",))
         Results("speed").merge(lines(work, now, before), ("work", "peer"))

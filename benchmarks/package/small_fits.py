@@ -1,0 +1,121 @@
+"""Processor time of fits of 100 rows, as a search over parameters makes many of them.
+
+Beside KMeans(n_init=10) of scikit-learn and POT's barycenter of the same rows, which know nothing
+of privacy: the best of several runs in which the sides take turns, on one thread.
+``python -m benchmarks.package.small_fits [--earlier FOLDER]``, where FOLDER holds the package of an
+earlier version: the "before".
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+
+ROWS, TURNS = 100, 40
+
+
+def rows(n_features):
+    """Return two clusters in the box from -1 to 1, and which row belongs to which."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=ROWS)
+    X = (label - 0.5)[:, None] + 0.1 * rng.standard_normal((ROWS, n_features))
+    return np.clip(X, -1, 1), label
+
+
+def kmeans(n_features):
+    """Return our fit and scikit-learn's."""
+    from sklearn.cluster import KMeans
+
+    from skdp_bary import PrivateKMeans
+
+    X, _ = rows(n_features)
+    own = PrivateKMeans(3, bounds=(-1, 1), n_hint=ROWS)
+    return lambda: own.fit(X), lambda: KMeans(3, n_init=10).fit(X)
+
+
+def barycenter(n_features):
+    """Return our fit and POT's iterations from as many starts."""
+    from ot.lp import free_support_barycenter
+
+    from skdp_bary import PrivateWassersteinBarycenter
+
+    X, y = rows(n_features)
+    own = PrivateWassersteinBarycenter(3, bounds=(-1, 1), n_hint=ROWS, classes=[0, 1])
+    parts = [X[y == c] for c in (0, 1)]
+    masses = [np.full(len(part), 1.0 / len(part)) for part in parts]
+
+    def peer():
+        for start in (0, 3):
+            free_support_barycenter(parts, masses, X[start : start + 3])
+
+    return lambda: own.fit(X, y), peer
+
+
+WORK = {
+    "k-means, 100 rows, 2 features": lambda: kmeans(2),
+    "k-means, 100 rows, 10 features": lambda: kmeans(10),
+    "barycenter, 100 rows, 2 features": lambda: barycenter(2),
+}
+PEERS = {
+    "k-means": "KMeans(n_init=10) of scikit-learn",
+    "barycenter": "POT's free support, 2 starts",
+}
+
+
+def measure(work):
+    """Return the median times of our fit and of the peer."""
+    warnings.simplefilter("ignore")
+    sides = WORK[work]()
+    times = [[], []]
+    for turn in range(TURNS + 2):
+        for side, found in zip(sides, times, strict=True):
+            begin = time.process_time()
+            side()
+            if turn >= 2:  # the first ones load code
+                found.append(time.process_time() - begin)
+    own, peer = map(np.median, times)
+    return {"own": own, "peer": peer}
+
+
+def line(work, now, before):
+    """Return the line of the table of speed."""
+    return {
+        "work": f"whole fit, {work}",
+        "peer": PEERS[work.split(",")[0]],
+        "ratio": round(now["peer"] / now["own"], 3),
+        "before": round(before["peer"] / before["own"], 3) if before else None,
+        "growth": None,
+        "from": "package/small_fits",
+    }
+
+
+def main():
+    """Measure and keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--earlier")
+    parser.add_argument("--measure")
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measure(arguments.measure)))
+        return
+    from benchmarks.recording import ROOT, Results, run_elsewhere  # not beside an earlier package
+
+    for work in WORK:
+        before = None
+        if arguments.earlier:
+            before = run_elsewhere(arguments.earlier, __file__, "--measure", work)
+        now = run_elsewhere(ROOT, __file__, "--measure", work)
+        print(work, {"before": before, "now": now}, flush=True)
+        kept = {"work": work, "now": now, "before": before}
+        Results("small_fits").merge([kept], ("work",))
+        Results("speed").merge([line(work, now, before)], ("work", "peer"))
+
+
+if __name__ == "__main__":
+    main()

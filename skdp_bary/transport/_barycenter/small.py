@@ -1,0 +1,73 @@
+"""The search for the atoms of a barycenter of few points: exact plans and means, in turns.
+
+Smoothed plans pay where there are many points. Here an exact plan takes less than setting them up,
+and more starts make up for the local minima that smoothing avoids.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._costs import pairwise_cost
+from .search import BarycenterEvent
+
+MORE_STARTS = 3  # than on smoothed plans: as good in the mean, over 120 problems of 4 to 200 points
+_LARGEST = 1500  # points times atoms, all measures together
+_ROUNDS = 60
+_GAIN = 1e-7  # relative; a round that gains less is the last
+
+
+def is_small(setting):
+    """Whether exact plans are the faster way to the barycenter of a Setting with own starts."""
+    n_points = sum(len(measure.support) for measure in setting.measures)
+    few = n_points * len(setting.target) <= _LARGEST
+    return few and setting.p == 2 and setting.init is None
+
+
+def best_descent(setting, clouds, iterates, callback):
+    """Return the Iterate of least cost over all starts.
+
+    Parameters
+    ----------
+    setting : Setting
+    clouds : list of OrderedPoints
+        The measures, in the frame of the setting.
+    iterates : list of Iterate
+    callback : callable or None
+    """
+    descents = [_descend(setting, clouds, iterate, callback) for iterate in iterates]
+    return min(descents, key=lambda iterate: iterate.cost)
+
+
+def _descend(setting, clouds, iterate, callback):
+    for iteration in range(1, _ROUNDS + 1):
+        cost, means = _pulled(setting, clouds, iterate.atoms)
+        if not cost < (1.0 - _GAIN) * iterate.cost:
+            break
+        away = float(setting.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
+        iterate = replace(
+            iterate,
+            atoms=means,
+            cost=cost,
+            movement=away / max(cost - away, np.finfo(float).tiny),
+            history=(*iterate.history, cost * setting.unit),
+        )
+        if callback is not None:
+            event = BarycenterEvent(
+                0, iterate.start, iteration, iterate.history[-1], iterate.movement
+            )
+            callback(event)
+    return iterate
+
+
+def _pulled(setting, clouds, atoms):
+    """Return the mean cost of exact plans to the atoms, and the means of what they receive."""
+    from ot import emd
+
+    cost, sums = 0.0, np.zeros_like(atoms)
+    for share, cloud in zip(setting.shares, clouds, strict=True):
+        costs = pairwise_cost(atoms, cloud.points, 2).T
+        plan = emd(cloud.weights, setting.target, costs)
+        cost += share * float((plan * costs).sum())
+        sums += share * (plan.T @ cloud.points)
+    return cost, sums / setting.target[:, None]

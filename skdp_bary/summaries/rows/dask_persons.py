@@ -7,6 +7,7 @@ import numpy as np
 from ..._optional import import_optional
 from .partitions import PartReader
 from .person_keys import numbered, person_keys
+from .person_pieces import divided
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
 
@@ -21,6 +22,14 @@ class GatheredReader(PartReader):
         codes = None if self.classes is None else frame[_CODE].to_numpy()
         weights = frame[_WEIGHT].to_numpy() if self.weighted else None
         return X, codes, weights, numbered(frame[_LOW].to_numpy(), frame[_HIGH].to_numpy())
+
+    def of_whole_persons(self, n_rows, frame):
+        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole."""
+        if len(frame) <= n_rows:
+            yield (frame,)
+            return
+        for rows in divided(frame[_LOW].to_numpy(), len(frame), -(-len(frame) // n_rows)):
+            yield (frame.iloc[rows],)
 
 
 def gathered(reader, parts):
@@ -45,13 +54,12 @@ def _frame(reader, X, y, weights, ids, limits):
     pandas = import_optional("pandas", "dask", "groups on a cluster")
     X, codes, weights, ids = reader.values(X, y, weights, ids)
     low, high = person_keys(ids, len(X))
-    rows = pandas.DataFrame(X, columns=_feature_names(X.shape[1]))
-    columns = {_LOW: low, _HIGH: high}
-    if codes is not None:
-        columns[_CODE] = codes
-    if weights is not None:
-        columns[_WEIGHT] = weights
-    return pandas.concat([rows, pandas.DataFrame(columns)], axis=1)
+    rows = pandas.DataFrame(X, columns=_feature_names(X.shape[1]), copy=False)
+    columns = {_LOW: low, _HIGH: high, _CODE: codes, _WEIGHT: weights}
+    for name, values in columns.items():
+        if values is not None:
+            rows[name] = values
+    return rows
 
 
 def _feature_names(n_features):

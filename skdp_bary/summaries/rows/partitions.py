@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._values import columns_like
+from .person_pieces import divided
 from .persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -19,6 +20,7 @@ from .persons import (
 
 BESIDE = "skdp_bary "  # what columns that are joined to the rows are called
 _SLICE_VALUES = 1 << 18  # counted at once: what is computed of them is a multiple of 2 MB
+_PIECE_VALUES = 1 << 17  # of whole persons at once, whose rows are sorted besides
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +57,54 @@ class PartReader:
         *part
             The partition and what is beside it.
         """
-        n_rows = max(least_rows, _SLICE_VALUES // max(self.n_features, 1), 1)
         if not self.grouped:
+            n_rows = max(least_rows, _SLICE_VALUES // max(self.n_features, 1), 1)
             for piece in _slices(n_rows, *part):
                 X, codes, masses, _ = self.read(*piece)
                 yield Chunk(X, codes, masses, units=WEIGHT_UNITS)
             return
-        X, codes, masses, persons = self.read(*part)
-        if not len(X):
-            return
-        starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
-        del persons
-        yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts(n_rows)
+        n_rows = max(least_rows, self._piece_rows())
+        for piece in self.of_whole_persons(n_rows, *part):
+            X, codes, masses, persons = self.read(*piece)
+            if len(X):
+                starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
+                del persons
+                yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts(n_rows)
 
     def n_persons(self, *part):
         """Return the number of persons of one partition."""
         if not self.grouped:
             return sum(len(chunk.X) for chunk in self.chunks(1, *part))
-        persons = self.read(*part)[-1]
-        return int(persons.max(initial=-1)) + 1
+        return sum(_n_different(self.read(*piece)[-1]) for piece in self._pieces(*part))
 
     def one_class(self, *part):
         """Return whether no person of one partition has rows in two classes."""
-        _, codes, _, persons = self.read(*part)
-        if codes is None or persons is None:
+        if self.classes is None or not self.grouped:
             return True
-        return len(np.unique(np.stack([persons, codes]), axis=1).T) == len(np.unique(persons))
+        return all(_have_one_class(*self.read(*piece)[1::2]) for piece in self._pieces(*part))
+
+    def _pieces(self, *part):
+        return self.of_whole_persons(self._piece_rows(), *part)
+
+    def _piece_rows(self):
+        return max(_PIECE_VALUES // max(self.n_features, 1), 1)
+
+    def of_whole_persons(self, n_rows, X, y, weights, ids, limits):
+        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole.
+
+        Like `_slices`, in one piece where its rows are in no array or dataframe.
+        """
+        if isinstance(X, tuple):
+            X, y, weights = split_chunk(X)
+        joined = hasattr(X, "iloc") and BESIDE + "groups" in X.columns
+        values = (X, y, weights, None if joined else ids)
+        names = X[BESIDE + "groups"] if joined else ids
+        length = _common_length(*values)
+        if length <= n_rows:
+            yield X, y, weights, ids, limits
+            return
+        for rows in divided(names, length, -(-length // n_rows)):
+            yield *(_cut(value, rows) for value in values), limits
 
     def read(self, X, y, weights, ids, limits):
         """Return rows, codes, weights and persons of one partition."""
@@ -130,12 +154,25 @@ def _slices(n_rows, X, y, weights, ids, limits):
     if isinstance(X, tuple):
         X, y, weights = split_chunk(X)
     values = (X, y, weights)
-    length = len(X) if _can_be_cut(X) else 0
-    if not all(v is None or (_can_be_cut(v) and len(v) == length) for v in values):
-        length = 0
+    length = _common_length(*values)
     for start in range(0, max(length, 1), n_rows):
         rows = slice(start, start + n_rows) if length else None
         yield *(_cut(v, rows) for v in values), ids, limits
+
+
+def _common_length(X, *beside):
+    """Return the number of rows of values that can be cut, which is 0 where one of them cannot."""
+    length = len(X) if _can_be_cut(X) else 0
+    same = all(v is None or (_can_be_cut(v) and len(v) == length) for v in beside)
+    return length if same else 0
+
+
+def _n_different(persons):
+    return int(persons.max(initial=-1)) + 1
+
+
+def _have_one_class(codes, persons):
+    return len(np.unique(np.stack([persons, codes]), axis=1).T) == len(np.unique(persons))
 
 
 def _can_be_cut(values):

@@ -9,6 +9,7 @@ from skdp_bary.summaries.asking.counting import _count_partition
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.moments.moments import Moments
 from skdp_bary.summaries.rows import partitions
+from skdp_bary.summaries.rows.dask_persons import GatheredReader, _frame
 from skdp_bary.summaries.rows.partitions import PartReader
 
 pd = pytest.importorskip("pandas")
@@ -39,6 +40,7 @@ def test_slices_change_no_integer(rows, weights, grouped, monkeypatch):
         part = ((ROWS, LABELS, weights), None, None, ids, None)
     whole = answer(grouped, *part, weighted=weights is not None)
     monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)
+    monkeypatch.setattr(partitions, "_PIECE_VALUES", 70)
     sliced = answer(grouped, *part, weighted=weights is not None)
     assert all(map(np.array_equal, whole, sliced))
 
@@ -53,6 +55,41 @@ def test_memory_follows_the_slices_not_the_partition():
     tracemalloc.stop()
     # slices of 2 MB, and their copies, integers and products
     assert peak < 14e6
+
+
+@pytest.mark.parametrize("ids", [PEOPLE, [f"p{i}" for i in PEOPLE], "gathered"], ids=type)
+@pytest.mark.parametrize("labels", [PEOPLE % 2, LABELS], ids=["one class", "two"])
+def test_pieces_of_whole_persons_tell_the_same_of_them(ids, labels, monkeypatch):
+    reader = PartReader(2, np.array([0, 1]), False, True, None, None)
+    part = (ROWS, labels, None, np.array(ids), None)
+    if isinstance(ids, str):
+        part = (_frame(reader, ROWS, labels, None, PEOPLE, None),)
+        reader = GatheredReader(**vars(reader))
+    monkeypatch.setattr(partitions, "_PIECE_VALUES", 70)
+    pieces = [reader.read(*piece) for piece in reader._pieces(*part)]
+    assert len(pieces) > 50 and sum(len(X) for X, *_ in pieces) == len(ROWS)
+    assert reader.n_persons(*part) == len(np.unique(PEOPLE))
+    assert reader.one_class(*part) == (labels is not LABELS)
+
+
+@pytest.mark.parametrize("way", ["divisions", "gathered"])
+def test_memory_of_persons_follows_the_pieces(way, monkeypatch):
+    monkeypatch.setattr(partitions, "_PIECE_VALUES", 1 << 14)
+    n_rows = 200_000
+    people = np.arange(n_rows) % 20_000
+    frame = pd.DataFrame(rng.random((n_rows, 2)), columns=["a", "b"])
+    reader = PartReader(2, None, False, True, None, ["a", "b"])
+    query = Moments(QUERY.centers[:1], QUERY.radius, second="pooled", units=1 << 20)
+    part = (frame, None, None, people, None)
+    if way == "gathered":
+        part = (_frame(reader, *part),)
+        reader = GatheredReader(**vars(reader))
+    _count_partition(query, reader, *part)
+    tracemalloc.start()
+    _count_partition(query, reader, *part)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 24 * n_rows
 
 
 @pytest.mark.parametrize("labels", [LABELS[:-1], np.r_[LABELS, 0]])

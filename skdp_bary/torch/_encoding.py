@@ -27,7 +27,8 @@ class RowForward:
     looks at all of them, and threads share the work differently. So the network runs in evaluation
     mode, on one row, by one thread: what a row becomes depends on that row alone, which is what a
     sensitivity counts on. A copy is taken, so later training steps do not change it. Numbers beyond
-    float32 become its largest ones, and rows that the network has no finite answer for become zero.
+    float32 become its largest ones, and rows that the network has no finite answer for, or fails
+    on, become zero: an error would be an answer about one row.
     Networks that give one public row two images, or change a buffer, are refused: they draw at
     random (dropout in evaluation mode), or count rows.
 
@@ -45,12 +46,16 @@ class RowForward:
         """Return the image of an array of shape (1, n_features)."""
         row = np.asarray(row)
         if self._tried != row.shape:
-            self._require_same_image_twice(row.shape)
+            self._none = np.zeros_like(self._require_same_image_twice(row.shape))
             self._tried = row.shape
-        return self._image(row)
+        try:
+            image = self._image(row)
+        except Exception:
+            image = None
+        return image if image is not None and image.shape == self._none.shape else self._none
 
     def _require_same_image_twice(self, shape):
-        """Encode a public row twice and compare images and buffers."""
+        """Return the image of a public row, encoded twice; images and buffers must agree."""
         probe = np.random.default_rng(0).random(shape)
         before = [buffer.clone() for buffer in self._network.buffers()]
         first, second = self._image(probe), self._image(probe)
@@ -61,6 +66,7 @@ class RowForward:
                 "network must be a function of one row: it gives the same row two images, or "
                 "changes its buffers. In evaluation mode it must neither draw nor count."
             )
+        return first
 
     def _image(self, row):
         with torch.no_grad(), _one_thread():

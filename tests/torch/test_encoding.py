@@ -52,6 +52,19 @@ def test_answers_that_are_not_finite_become_zero():
     assert encode_rows(network, [[1.0], [0.0]]).tolist() == [[0.0], [0.0]]
 
 
+def test_rows_that_a_network_fails_on_become_zero():
+    """An error would be an answer about one row, and may quote it."""
+
+    class Picky(torch.nn.Module):
+        def forward(self, rows):
+            if (rows > 2.0).any():
+                raise ValueError(f"cannot read {rows}")
+            return rows if (rows >= 0.0).all() else rows[:, :0]
+
+    rows = [[1.0, 0.5], [3.0, 0.5], [-1.0, 0.5]]
+    assert encode_rows(Picky(), rows).tolist() == [[1.0, 0.5], [0.0, 0.0], [0.0, 0.0]]
+
+
 def test_numbers_beyond_float32_become_its_largest():
     identity = torch.nn.Identity()
     largest = float(np.finfo(np.float32).max)

@@ -11,7 +11,7 @@ from .._sklearn import BaseSearchCV
 from ..estimators._base import BasePrivateEstimator
 from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
-from ..model_selection._public_steps import RAW, join_names, public_fault, walk_steps
+from ..model_selection._public_steps import MISSING, RAW, join_names, public_fault, walk_steps
 from ..model_selection._step_rules import sklearn_name
 from ..privacy.accounting.selection_plan import SelectionPlan
 from ..transformers import RowByRow
@@ -78,6 +78,9 @@ def _judge(name, estimator, form):
     if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)):
         if form.kind == "rounded":
             return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
+        if form.missing and not hasattr(estimator, "schema"):  # tables have one of their own
+            verdict = _verdict(name, estimator, UNKNOWN, _GAPS, MISSING.advice)
+            return verdict, estimator.accountant
         return _private_verdict(name, estimator)
     if type(estimator).__module__.split(".")[0] == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
@@ -115,6 +118,7 @@ def _private_verdict(name, estimator):
 
 
 _ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
+_GAPS = f"{MISSING.reason}, before it is charged"
 _APART = (
     "put that step into RowByRow, or give this one the rows themselves, beside the other step in a "
     "FeatureUnion or in its own pipeline"
@@ -157,7 +161,7 @@ def _with_shared_budget(steps, bounds):
 
 
 def _spends(verdict):
-    return verdict.verdict == PRIVATE or verdict.reason == _ROUNDED
+    return verdict.verdict == PRIVATE or verdict.reason in (_ROUNDED, _GAPS)
 
 
 def _not_added_up(budgets):

@@ -64,6 +64,11 @@ _NO_TEXTS = Fault(
     "it raises on values that are no text, which is an answer about rows that nobody paid for",
     "hand it columns of Text, or of categories of text without missing values",
 )
+MISSING = Fault(
+    "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+    'put SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True) in front of '
+    "it, or declare the columns without missing=True",
+)
 _PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
 _OVERFLOW = Fault(
     "what it makes of numbers of their declared or unknown size may be too large for floats, which "
@@ -142,8 +147,12 @@ def public_fault(step, form):
 
     Nothing is known of a step that is not on the list: ``Fault("", "")``.
     """
+    if type(step) is RowByRow and is_private(step.step):
+        return _PRIVATE
+    if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.missing:
+        return MISSING
     if type(step) is RowByRow:
-        return _PRIVATE if is_private(step.step) else alone_fault(step.step)
+        return alone_fault(step.step)
     if type(step) in (DomainScaler, JLTransformer, SchemaTransformer):
         return None
     rule = RULES.get(sklearn_name(step))
@@ -163,7 +172,9 @@ def public_fault(step, form):
     if fault is None and rule.numeric:
         behind = rule.largest(step, form.largest)
         fault = _OVERFLOW if growth.may_overflow(form.largest, behind) else None
-    return fault or (rule.missing_fault(step) if form.missing else None)
+    if fault is None and form.missing:
+        return MISSING if rule.numeric else rule.missing_fault(step)
+    return fault
 
 
 def _form_fault(rule, form):
@@ -288,9 +299,9 @@ def _joined(forms, step):
     weights = [1.0, *(step.transformer_weights or {}).values()]
     non_negative = non_negative and min(weights) >= 0.0
     largest = max(form.largest for form in forms) * max(1.0, _weight(step))
-    if "csr" in kinds and type(step) is FeatureUnion:
-        return Form("csr", non_negative, largest=largest)
     words, missing = any(f.words for f in forms), any(f.missing for f in forms)
+    if "csr" in kinds and type(step) is FeatureUnion:
+        return Form("csr", non_negative, missing=missing, largest=largest)
     kind = "mixed" if "mixed" in kinds else "numbers"
     return Form(kind, non_negative, words, missing=missing, largest=largest)
 

@@ -9,7 +9,7 @@ from ..estimators import PrivateDomainAdapter
 from ..estimators._base import BasePrivateEstimator
 from ..summaries.rows.arrays import ArraySource
 from ..summaries.rows.opening import source_for
-from ._public_steps import public_fault, walk_steps
+from ._public_steps import MISSING, RAW, form_after, public_fault, walk_steps
 from ._scores import score_of
 
 
@@ -80,7 +80,10 @@ def search_parts(estimator, scoring=None):
                 f"{fault.advice or 'see check_private'}."
             )
     name, last = estimator.steps[-1]
-    return SearchParts(_check_private(last, scoring), name, public)
+    last = _check_private(last, scoring)
+    if form_after(public, RAW).missing:
+        raise ValueError(f"The last step of the pipeline: {MISSING.reason}; {MISSING.advice}.")
+    return SearchParts(last, name, public)
 
 
 def _check_private(estimator, scoring):

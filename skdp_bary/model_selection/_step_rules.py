@@ -6,6 +6,7 @@ That they do is tested, bit for bit, in ``tests/model_selection/row_independence
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Real
 
 import numpy as np
@@ -296,7 +297,8 @@ def _dense(step, kind):
 
 
 def _codes(step, kind):
-    missing = _is_nan(step.encoded_missing_value) or _is_nan(step.unknown_value)
+    listed = isinstance(step.categories, str) or any(map(_is_nan, chain(*step.categories)))
+    missing = (listed and _is_nan(step.encoded_missing_value)) or _is_nan(step.unknown_value)
     return {"kind": "numbers", "non_negative": False, "missing": missing}
 
 

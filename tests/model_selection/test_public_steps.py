@@ -334,6 +334,52 @@ def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, m
     )
 
 
+KNOTS = np.array([[0.0], [0.5], [1.0]])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        preprocessing.Binarizer(),
+        preprocessing.PolynomialFeatures(2),
+        preprocessing.SplineTransformer(knots=KNOTS, extrapolation="constant"),
+        AdditiveChi2Sampler(),
+        PolynomialCountSketch(),
+        random_projection.SparseRandomProjection(1),
+        DomainScaler((0, 1)),
+        JLTransformer(1, bounds=(0, 1)),
+        RowByRow(preprocessing.Normalizer()),
+        FeatureUnion([("a", preprocessing.Binarizer())]),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_some(step):
+    gaps, full = (SchemaTransformer(Number(0, 1, missing=missing)) for missing in (True, False))
+    with pytest.raises(ValueError, match="NaN"):
+        make_pipeline(gaps, step).fit([[0.5], [None]])
+    assert "numbers that are missing" in fault(gaps, step)
+    assert "missing" not in fault(full, step)
+    filler = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
+    assert "missing" not in fault(gaps, filler, step)
+
+
+@pytest.mark.parametrize("given", [{}, {"unknown_value": np.nan}, {"categories": [[1.0, np.nan]]}])
+def test_codes_are_missing_where_the_encoder_makes_them_so(given):
+    schema = SchemaTransformer(Number(0, 1, missing=True))
+    encoder = clone(ORDINAL).set_params(**({"categories": [[1.0]]} | given))
+    coded = make_pipeline(schema, encoder).fit_transform([[1.0], [None]])
+    assert np.isnan(coded).any() == bool(given)
+    assert ("missing" in fault(schema, encoder, preprocessing.Binarizer())) == bool(given)
+
+
+def test_an_estimator_that_raises_on_missing_numbers_is_no_end_of_a_private_pipeline():
+    gaps = SchemaTransformer(Number(0, 1, missing=True))
+    report = check_private(make_pipeline(gaps, PrivateMeasure(bounds=(0, 1))))
+    assert report.steps[-1].verdict == "unknown" and "SimpleImputer" in report.steps[-1].advice
+    filler = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
+    check_private(make_pipeline(gaps, filler, PrivateMeasure(bounds=(0, 1))), strict=True)
+
+
 @pytest.mark.parametrize(
     ("step", "most"),
     [

@@ -195,6 +195,8 @@ def expected_failures(estimator):
     return SIZES_ARE_BOUGHT if buys_sizes else {}
 
 
+# the source of these checks was trained briefly: it is poor, and an adapter says so every time
+@pytest.mark.filterwarnings("ignore:The source model is right on")
 @parametrize_with_privacy_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_privacy(estimator, check):
     check(estimator)

@@ -344,7 +344,7 @@ path, of shape (n_rows, n_features)
         desk = Rehearsal(plan)
         with np.errstate(all="ignore"):
             facts = actor._settle(desk, desk.answer(actor._prelude(facts)))
-            desk.answer(actor._questions(facts))
+            desk.ask_all(actor._questions(facts))
 
     def _prelude(self, facts):
         """Ask for what was not given, and return the facts with it."""

@@ -216,6 +216,22 @@ class Rehearsal(Desk):
     def __init__(self, plan):
         super().__init__(None, plan, RehearsalNoise(noise_generator(0).words, seeded=True), None)
 
+    def ask_all(self, questions):
+        """Ask every step of a conversation; what would follow from the last answer is left out.
+
+        Parameters
+        ----------
+        questions : generator
+        """
+        released = None
+        with one_blas_thread(), closing(questions):
+            while self._n_asked < len(self.plan.steps):
+                try:
+                    question = questions.send(released)
+                except StopIteration:
+                    return
+                released = self.ask(*_pair(question))
+
     def ask(self, name, query):
         """Return a release of the next step, about no rows."""
         step = self._next_step(name)

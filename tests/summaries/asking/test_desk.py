@@ -11,7 +11,7 @@ from skdp_bary.privacy.accounting.plans import Plan, Step
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking import desk as _desk
-from skdp_bary.summaries.asking.desk import Desk
+from skdp_bary.summaries.asking.desk import Desk, Rehearsal
 from skdp_bary.summaries.moments.bounds import Count
 from skdp_bary.summaries.rows.opening import Rows, open_source
 
@@ -233,3 +233,17 @@ def test_an_interrupt_while_a_question_is_answered_reaches_the_conversation(monk
     answered.clear()
     with pytest.raises(KeyboardInterrupt):
         desk().answer(asking())
+
+
+def test_a_rehearsal_asks_all_and_does_nothing_with_the_last_answer():
+    done = []
+
+    def asking():
+        for name in ("one", "two"):
+            yield name, Count()
+            done.append(name)
+
+    Rehearsal(PLAN).ask_all(asking())
+    assert done == ["one"]
+    with pytest.raises(PlanError, match="next step of the plan is 'two'"):
+        Rehearsal(PLAN).ask_all(ask("one", "one"))

@@ -17,7 +17,7 @@ X = np.random.default_rng(0).random((60, 2))
 
 
 def measure(**settings):
-    return PrivateMeasure(bounds=(0, 1), **settings)
+    return PrivateMeasure(bounds=(0, 1), method="haar", **settings)
 
 
 @pytest.mark.parametrize("name", private_estimators())

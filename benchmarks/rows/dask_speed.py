@@ -62,7 +62,7 @@ def estimators(n_rows):
     common = {"bounds": (0, 1), "n_hint": n_rows, "random_state": 0}
     return {
         "heatmap": (PrivateEMDHeatmap(**common), False),
-        "measure": (PrivateMeasure(**common), False),
+        "measure": (PrivateMeasure(method="haar", **common), False),
         "barycenter": (
             PrivateWassersteinBarycenter(
                 4, classes=list(range(N_CLASSES)), method="coreset", n_init=1, **common

@@ -81,7 +81,7 @@ def alone(way, path, n_rows):
     from skdp_bary import PrivateMeasure
 
     small = np.full((100, N_FEATURES), 0.5)
-    measure = PrivateMeasure(bounds=(0, 1), n_hint=n_rows // ROWS_EACH)
+    measure = PrivateMeasure(bounds=(0, 1), method="haar", n_hint=n_rows // ROWS_EACH)
     measure.fit(small, groups=np.arange(100))
     before, begin = peak_bytes(), time.process_time()
     X, groups = WAYS[way](path)

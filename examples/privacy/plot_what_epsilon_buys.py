@@ -41,7 +41,7 @@ errors = np.empty((len(epsilons), len(sizes)))
 for j, n in enumerate(sizes):
     X, _ = make_blobs(n, centers=CENTERS, cluster_std=0.06, random_state=j)
     for i, epsilon in enumerate(epsilons):
-        fits = [PrivateMeasure(epsilon, bounds=(0, 1), n_hint=n).fit(X) for _ in range(5)]
+        fits = [PrivateMeasure(epsilon, bounds=(0, 1), n_hint=n).fit(X) for _ in range(2)]
         errors[i, j] = np.mean([distance(X, measure) for measure in fits])
 
 # %%

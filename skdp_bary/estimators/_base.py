@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
     "reading; pass a list of chunks or a function that returns a new iterator, or give n_hint and "
-    "bounds where they would save a step."
+    "bounds, or another method, where they would save a step."
 )
 _TWO_CLASSES = (
     "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ..privacy.ledger.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
-PYRAMID = "pyramid"
+_MEASURED = 4  # features, up to which a pyramid was measured, and is ahead
+AUTO, PYRAMID = "auto", "pyramid"
 METHODS = {
     "haar": HaarMethod(),
     "least_squares": CountsMethod(exponent=0.0, least_squares=True),
@@ -63,14 +64,16 @@ class PrivateMeasure(BasePrivateEstimator):
         Number of times the domain is halved. "auto" follows from the size, public or estimated,
         and the budget.
 
-    method : {"haar", "pyramid", "least_squares", "pmm"}, default="haar"
+    method : {"auto", "haar", "pyramid", "least_squares", "pmm"}, default="auto"
         What is measured, and how masses are made of it:
 
+        - "auto": "pyramid" where ``delta=0``, ``bounds`` is a box that is given, ``depth="auto"``
+          and there are at most four features; "haar" otherwise;
         - "haar": the difference between the two halves of every cell, drawn towards the uniform
           distribution on the domain where it is mostly noise;
         - "pyramid": the counts of two full levels, then of cells that are split where these show
-          mass, then of cells split again; masses are posterior means, for a prior of even, uneven
-          and sparse splits that the release itself teaches;
+          mass, then of cells split again, so rows are read three times; masses are posterior
+          means, for a prior of even, uneven and sparse splits that the release itself teaches;
         - "least_squares": the counts of all cells with equal noise, fitted by weighted least
           squares and made non-negative;
         - "pmm": the counts with the noise schedule of He, Vershynin and Zhu (2023), scaled so
@@ -164,7 +167,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
-        "method": Option((*METHODS, PYRAMID)),
+        "method": Option((AUTO, *METHODS, PYRAMID)),
     }
 
     def __init__(
@@ -174,7 +177,7 @@ class PrivateMeasure(BasePrivateEstimator):
         bounds: Bounds | None = None,
         depth: int | Literal["auto"] = "auto",
         *,
-        method: Literal["haar", "pyramid", "least_squares", "pmm"] = "haar",
+        method: Literal["auto", "haar", "pyramid", "least_squares", "pmm"] = "auto",
         n_hint: int | None = None,
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
@@ -276,21 +279,34 @@ class PrivateMeasure(BasePrivateEstimator):
         check_is_fitted(self)
         return DiscreteMeasure(self.support_, self.weights_)
 
+    @property
+    def _is_box(self):
+        return not isinstance(self.bounds, Domain) or isinstance(self.bounds, Box)
+
+    def _chosen_method(self, n_features):
+        """Return the method to take, by public facts alone."""
+        if self.method != AUTO:
+            return self.method
+        is_given = self.bounds is not None and self._is_box
+        is_free = isinstance(self.depth, str) and self.delta == 0
+        return PYRAMID if is_given and is_free and n_features <= _MEASURED else "haar"
+
     def _shares(self, n_features):
-        is_box = not isinstance(self.bounds, Domain) or isinstance(self.bounds, Box)
-        if not is_box and not isinstance(self.depth, str):
+        if not self._is_box and not isinstance(self.depth, str):
             Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.").check(
                 self.depth, "depth"
             )
-        return pyramid_shares() if self.method == PYRAMID else {"tree": 1.0}
+        is_pyramid = self._chosen_method(n_features) == PYRAMID
+        return pyramid_shares() if is_pyramid else {"tree": 1.0}
 
     def _questions(self, facts):
-        if self.method == PYRAMID:
+        chosen = self._chosen_method(facts.n_features)
+        if chosen == PYRAMID:
             depth = None if isinstance(self.depth, str) else int(self.depth)
             pyramid = Pyramid(facts, depth)
             ((cells, total),) = yield from pyramid.questions()
             return pyramid.tree, cells, total
-        method = METHODS[self.method]
+        method = METHODS[chosen]
         tree = CellTree(facts.domain, self._depth(facts))
         query = method.query(tree, facts.n_classes, facts.units, facts.total_public)
         released = yield "tree", query

@@ -173,9 +173,9 @@ def test_bad_parameters_are_refused_before_any_charge(parameters, message, n_hin
 def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
     accountant = BudgetAccountant(2.0)
     with pytest.raises(ValueError, match=r"reads the rows once a step \(count, tree\)"):
-        measure(accountant=accountant, n_hint=None).fit(iter([X, X]))
+        measure(accountant=accountant, n_hint=None, method="haar").fit(iter([X, X]))
     assert not accountant.entries
-    measure(accountant=accountant).fit(iter([X, X]))
+    measure(accountant=accountant, method="haar").fit(iter([X, X]))
     measure(accountant=accountant, n_hint=None).fit([X, X])
 
 
@@ -189,10 +189,10 @@ def test_what_the_budget_cannot_pay_reads_no_row():
         pytest.warns(PrivacyWarning, match='error_score="raise"'),
         pytest.raises(BudgetError, match="asks for epsilon=1.0"),
     ):
-        measure(accountant=accountant).fit(explode())
+        measure(accountant=accountant, method="haar").fit(explode())
     with pytest.raises(BudgetError), warnings.catch_warnings():
         warnings.simplefilter("error")  # said once for an accountant
-        measure(accountant=accountant).fit(explode())
+        measure(accountant=accountant, method="haar").fit(explode())
     assert not accountant.entries
 
 

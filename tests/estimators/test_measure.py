@@ -270,13 +270,33 @@ def test_as_a_measure_for_transport():
 
 def test_seeded_fits_are_the_same_however_the_rows_come():
     X = cluster(1001)
-    models = [
-        fit(rows, n_hint=1000)
-        for rows in (X, X.tolist(), np.asfortranarray(X), [X[:7], X[7:]], iter([X[:500], X[500:]]))
-    ]
+    ways = X, X.tolist(), np.asfortranarray(X), [X[:7], X[7:]], lambda: iter([X[:500], X[500:]])
+    models = [fit(rows, n_hint=1000) for rows in ways]
     for model in models[1:]:
         assert (model.weights_ == models[0].weights_).all()
         assert (model.support_ == models[0].support_).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_features", "looks"),
+    [
+        ({}, 4, 3),
+        ({}, 5, 1),
+        ({"delta": 1e-6}, 2, 1),
+        ({"bounds": Ball([0.0, 0.0], 1.0)}, 2, 1),
+        ({"bounds": None}, 2, 1),
+        ({"bounds": Box([0.0, 0.0], [1.0, 2.0])}, 2, 3),
+        ({"depth": 6}, 2, 1),
+        ({"method": "haar"}, 2, 1),
+        ({"method": "pyramid", "delta": 1e-6}, 5, 3),
+    ],
+    ids=repr,
+)
+def test_what_is_measured_follows_from_public_facts(parameters, n_features, looks):
+    given = {"bounds": (0, 1), "n_hint": 60} | parameters
+    names = [step.name for step in PrivateMeasure(**given).privacy_plan(n_features).steps]
+    names = [name for name in names if name not in ("scale", "center", "radius")]
+    assert names == (["tree"] if looks == 1 else ["levels", "cells", "finer_cells"])
 
 
 def test_deep_trees_on_other_domains_are_refused_before_the_charge():

@@ -224,26 +224,34 @@ class Pyramid:
         return [np.stack([np.maximum(row, 1e-6), concentrations], axis=1) for row in rows]
 
     def _cells(self, tree, masses):
-        """Return the cells of the domain that have mass."""
+        """Return the cells of the domain that have mass; where none has, by the public prior."""
         levels, codes, mass = tree.leaves(masses)
         bits = np.minimum(2 * levels, self.tree.depth)
         index = np.empty(len(codes), dtype=np.int64)
         for level in np.unique(bits):
             here = bits == level
             index[here] = self.tree.index_of_paths(codes[here], int(level))
+        if not mass.any():  # noise outweighs the data
+            mass = self._shares(bits, index)
         order = np.lexsort((index, bits))
         order = order[mass[order] > 0]
         cells = CellMasses(bits[order], index[order], mass[order])
         return cells if isinstance(self.facts.domain, Box) else self._inside(cells)
 
+    def _shares(self, bits, index):
+        """Return the public shares of cells."""
+        share = np.empty(len(bits))
+        for level in np.unique(bits):
+            here = bits == level
+            share[here] = self.tree.share(int(level))[index[here]]
+        return share
+
     def _inside(self, cells):
         """Return the cells that are not outside of a domain that is no box, with the whole mass."""
-        share = np.empty(len(cells.mass))
-        for level in np.unique(cells.level):
-            here = cells.level == level
-            share[here] = self.tree.share(int(level))[cells.index[here]]
-        inside = share > 0
+        inside = self._shares(cells.level, cells.index) > 0
         mass = cells.mass[inside]
+        if not mass.any():
+            mass = self._shares(cells.level, cells.index)[inside]
         mass *= cells.mass.sum() / mass.sum()
         return CellMasses(cells.level[inside], cells.index[inside], mass)
 

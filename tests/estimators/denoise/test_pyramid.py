@@ -126,6 +126,19 @@ def test_what_was_paid_for_is_delivered_whatever_the_noise(monkeypatch):
     assert cells.mass.sum() == pytest.approx(500, abs=60)
 
 
+@pytest.mark.parametrize("domain", [(0.0, 1.0), Ball([0.3, 0.3], 0.4)], ids=repr)
+def test_where_no_mass_is_left_the_public_prior_is_released(monkeypatch, domain):
+    monkeypatch.setattr(
+        Pyramid,
+        "posterior",
+        lambda pyramid, tree, kept, priors: ([np.zeros(size) for size in tree.sizes], priors),
+    )
+    model = PrivateMeasure(bounds=domain, depth=4, n_hint=60, method="pyramid").fit(rows(20))
+    assert model.weights_.sum() == pytest.approx(1.0)
+    middle = [0.5, 0.5] if domain == (0.0, 1.0) else [0.3, 0.3]
+    np.testing.assert_allclose(model.weights_ @ model.support_, middle, atol=1e-3)
+
+
 @pytest.mark.parametrize("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)], ids=repr)
 def test_domains_that_are_no_box(domain):
     X = rows(d=domain.n_features)

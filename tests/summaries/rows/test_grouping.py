@@ -99,7 +99,7 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
     chunks = [(X[:cut], None, None, ids[:cut]), (X[cut:], None, None, ids[cut:])]
     for given in (chunks, iter(chunks)):
         budget = BudgetAccountant(1.0)
-        measure = PrivateMeasure(bounds=(0, 1), n_hint=3, accountant=budget)
+        measure = PrivateMeasure(bounds=(0, 1), method="haar", n_hint=3, accountant=budget)
         with pytest.raises(ValueError, match="ascending order of their person ids"):
             measure.fit(given, groups=SortedPersons())
         assert not budget.entries
@@ -163,7 +163,7 @@ def once(table):
 
 
 FITS = {
-    "measure": PrivateMeasure(n_hint=4, bounds=(0, 1)),
+    "measure": PrivateMeasure(n_hint=4, bounds=(0, 1), method="haar"),
     "heatmap": PrivateEMDHeatmap(resolution=4, n_hint=4, bounds={"v": (0, 0.8), "u": (0.1, 0.9)}),
     "barycenter": PrivateWassersteinBarycenter(
         2, n_init=1, neighbors="replace_one", method="coreset", bounds=(0, 1)

@@ -187,6 +187,8 @@ def test_a_scheduler_that_is_lost(tmp_path, remote_cluster, step):
     ):
         model.fit(chunks(tmp_path, 1 + N_PARTS * step + N_PARTS // 2, kill))
     assert time.monotonic() - begin < 120
-    assert "distributed" in type(failure.value).__module__ or "Cancelled" in repr(failure.value)
+    words = repr(failure.value)
+    lost = "distributed" in type(failure.value).__module__ or "Cancelled" in words
+    assert lost or "its source raised" in words  # an error of Dask, which is told by its kind
     assert len(budget.entries) == step
     assert not hasattr(model, "cluster_centers_") and not hasattr(model, "privacy_")

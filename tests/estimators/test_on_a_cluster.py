@@ -207,7 +207,7 @@ def test_a_failure_in_a_later_step_stays_charged(one_thread):
     chunks = [dask.delayed(make, pure=False)(part) for part in np.split(X, [500])]
     budget = BudgetAccountant(1.0)
     kmeans = PrivateKMeans(2, bounds=(0, 1), n_init=1, accountant=budget)
-    with pytest.raises(OSError, match="is gone"):
+    with pytest.raises(ValueError, match="raised OSError"):
         kmeans.fit(chunks)
     assert len(budget.entries) == 1 and not hasattr(kmeans, "cluster_centers_")
 

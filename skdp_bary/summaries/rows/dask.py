@@ -12,6 +12,7 @@ from .grouping import name_of
 from .named import names_no_column
 from .partitions import BESIDE, Limits, PartReader
 from .persons import check_floats, column, split_chunk
+from .quiet import Quiet, computed
 from .recoding import recoded_collection
 
 _FAN_IN = 8  # results merged at once by one task
@@ -33,7 +34,7 @@ def merge_on_workers(results, merge):
     """Combine delayed results, a few at a time, on the workers; only the last one comes back."""
     while len(results) > 1:
         results = [merge(results[i : i + _FAN_IN]) for i in range(0, len(results), _FAN_IN)]
-    return results[0].compute()
+    return computed(results[0])
 
 
 class DaskSource:
@@ -75,7 +76,7 @@ class DaskSource:
     def distinct_labels(y):
         """Return the different labels in order, found on the workers."""
         delayed = import_optional("dask", "dask", "labels on a cluster").delayed
-        find = delayed(_distinct, pure=False)
+        find = delayed(Quiet(_distinct), pure=False)
         return merge_on_workers([find([part]) for part in _blocks(y)], find)
 
     recoded = staticmethod(recoded_collection)
@@ -118,7 +119,7 @@ class DaskSource:
     def on_every_part(self, function, *public):
         """Return delayed results of ``function(*public, reader, *part)`` for every part."""
         delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        call = delayed(function, pure=False)
+        call = delayed(Quiet(function), pure=False)
         # once in the graph, not once in every task
         public = [delayed(value, pure=False, traverse=False) for value in (*public, self.reader)]
         return [call(*public, *part) for part in self.parts]
@@ -158,7 +159,7 @@ def _read_parquet(path):
 def _first_look(block):
     """Return the number of features, whether there are weights, and the names of columns."""
     delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-    return delayed(_look, pure=False)(block).compute()
+    return computed(delayed(Quiet(_look), pure=False)(block))
 
 
 def _look(chunk):
@@ -231,7 +232,7 @@ def _beside(X, given):
     columns = [v.to_series() if type(v).__name__ == "Index" else v for v in series.values()]
     names = {"names": names, "features": column_names(X._meta)}
     meta = _join(X._meta, *(column._meta for column in columns), **names)
-    joined = X.map_partitions(_join, *columns, **names, meta=meta, align_dataframes=False)
+    joined = X.map_partitions(Quiet(_join), *columns, **names, meta=meta, align_dataframes=False)
     return joined, {name: None if name in series else values for name, values in given.items()}
 
 

@@ -8,6 +8,7 @@ from ..._optional import import_optional
 from .partitions import PartReader
 from .person_keys import numbered, person_keys
 from .person_pieces import divided
+from .quiet import Quiet
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
 
@@ -40,7 +41,7 @@ def gathered(reader, parts):
     dask = import_optional("dask", "dask", "groups on a cluster")
     frames = import_optional("dask.dataframe", "dask", "groups on a cluster")
     shuffled = GatheredReader(**vars(reader))
-    frame_of = dask.delayed(_frame, pure=False)
+    frame_of = dask.delayed(Quiet(_frame), pure=False)
     of_all = dask.delayed(reader, pure=False, traverse=False)
     frame = frames.from_delayed(
         [frame_of(of_all, *part) for part in parts], meta=_meta(reader), verify_meta=False

@@ -7,6 +7,7 @@ import numpy as np
 from ..._optional import import_optional
 from ..._values import column_names
 from .persons import split_chunk
+from .quiet import Quiet
 
 
 def mapped(chunks, function):
@@ -65,12 +66,12 @@ def recoded_collection(X, recode):
     """Return a Dask collection, or delayed chunks, whose rows are recoded on the workers."""
     if isinstance(X, (list, tuple)):
         delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        return [delayed(recoded_chunk, pure=False)(chunk, recode) for chunk in X]
+        return [delayed(Quiet(recoded_chunk), pure=False)(chunk, recode) for chunk in X]
     if hasattr(X, "divisions"):
         of_frame = RecodedFrame(recode)
-        return X.map_partitions(of_frame, meta=of_frame(X._meta))
+        return X.map_partitions(Quiet(of_frame), meta=of_frame(X._meta))
     X = X.rechunk({1: -1})
-    return X.map_blocks(recode, dtype=np.float64, meta=np.empty((0, 0)))
+    return X.map_blocks(Quiet(recode), dtype=np.float64, meta=np.empty((0, 0)))
 
 
 class RecodedFrame:

@@ -1,9 +1,12 @@
 """Dask collections, delayed chunks, Parquet files: the same integers, and only sketches travel."""
 
+import pickle
+
 import cloudpickle
 import numpy as np
 import pytest
 
+from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.summaries.asking import counting as _reduce
@@ -13,6 +16,7 @@ from skdp_bary.summaries.moments.bounds import ClippedSum
 from skdp_bary.summaries.rows.dask import DaskSource
 from skdp_bary.summaries.rows.dask_persons import person_keys
 from skdp_bary.summaries.rows.opening import Rows, distinct_labels, open_source, source_for
+from skdp_bary.summaries.rows.quiet import Quiet
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 
 dask = pytest.importorskip("dask")
@@ -379,3 +383,32 @@ def test_what_does_not_fit_together_is_refused():
         open_source(given, da.from_array(Y, chunks=502), classes=CLASSES)
     with pytest.raises(ValueError, match="two dimensions"):
         open_source(da.from_array(W, chunks=100))
+
+
+def test_errors_of_what_reads_the_rows_are_not_shown():
+    """Those of engines quote values; those of this package do not, and say what is wrong."""
+
+    def read(number):
+        if number:
+            raise ValueError("could not convert string to float: 'x4242'")
+        return pd.DataFrame({"a": [0.5], "who": [1]})
+
+    rows = dd.from_map(read, [0, 1], meta=read(0))
+    for groups in (None, "who"):
+        with pytest.raises(ValueError, match="its source raised ValueError") as caught:
+            PrivateMeasure(bounds=(0, 1), n_hint=9).fit(rows, groups=groups)
+        assert "4242" not in str(caught.value) and caught.value.__context__ is None
+    chunks = [dask.delayed(read)(number) for number in (1, 0)]
+    with pytest.raises(ValueError, match="its source raised ValueError"):
+        PrivateMeasure(bounds=(0, 1), n_hint=9).fit(chunks)
+
+
+def test_marks_of_errors_travel():
+    def fail(kind):
+        raise kind("no value")
+
+    for kind, shown in ((ValueError, True), (UnicodeError, False)):
+        with pytest.raises(kind) as caught:
+            Quiet(fail)(kind)
+        travelled = pickle.loads(pickle.dumps(caught.value))
+        assert vars(travelled) == ({"_quotes_no_row": True} if shown else {})

@@ -1,5 +1,7 @@
 """The only importer of private names of scikit-learn."""
 
+import sys
+
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._repr_html.estimator import (
@@ -8,7 +10,23 @@ from sklearn.utils._repr_html.estimator import (
     estimator_html_repr,
 )
 
-__all__ = ["BaseSearchCV", "captioned_block", "captioned_diagram", "openmp_threads"]
+__all__ = [
+    "BaseSearchCV",
+    "called_by_a_search",
+    "captioned_block",
+    "captioned_diagram",
+    "openmp_threads",
+]
+
+
+def called_by_a_search():
+    """Whether a search or a cross-validation of scikit-learn is among the callers."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def captioned_block(estimator, caption):

@@ -6,12 +6,16 @@ another way. What is here reads a column by its own type, and where that type is
 value at a time, so that no row changes how another one is read. No message names a value of a row.
 """
 
+import re
 from decimal import Decimal
 from numbers import Complex, Real
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+_NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ID_ENDINGS = {"id", "ids", "uid", "uuid", "guid", "ssn"}
+_ID_NAMES = {"", "index", "key", "user", "userid", "person", "patient", "customer", "name"}
 _ARROW_NUMBERS = {
     "bool",
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -38,6 +42,15 @@ def refuse_masked(values, name):
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise ValueError(f"{name} has masked entries: fill them, or leave those rows out.")
+
+
+def names_somebody(name):
+    """Whether a name is one that people give to ids, or pandas to a column without a name."""
+    if not isinstance(name, str):
+        return False
+    last_word = (_NAME_WORDS.findall(name) or [""])[-1].lower()
+    plain = name.strip().lower()
+    return plain in _ID_NAMES or last_word in _ID_ENDINGS or plain.startswith("unnamed: ")
 
 
 def column_names(X):

@@ -1,6 +1,7 @@
 """From an estimator to a release: the price, the charge, the file and the words."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from ..privacy._neighbors import ADD_REMOVE
 from ..privacy.ledger.accountant import BudgetAccountant
 from ._files import PromisedFile, check_target
 from ._interrupts import uninterrupted
-from ._pages import KEPT, REFUSED
+from ._pages import KEPT, NEED_DELTA, REFUSED
 from ._text import say, shown
 
 
@@ -114,11 +115,19 @@ def open_budget(given):
         )
     if given.delta > accountant.delta == 0:
         raise BudgetError(
-            f"The ledger {given.ledger} was made with delta=0, so it pays for releases with "
-            f"--delta 0 alone, got {given.delta:g}. Leave --delta out, or make a ledger with "
-            "skdp-bary budget create --delta. Nothing was charged."
+            f"The ledger {given.ledger} has delta=0, so it pays for releases with --delta 0 alone, "
+            f"and this one asks for {given.delta:g}. {_pure_form(given)} Its owner can raise it: "
+            f"skdp-bary budget raise {shlex.quote(given.ledger)} --epsilon {accountant.epsilon:g} "
+            f"--delta {given.delta:g}. Nothing was charged."
         )
     return accountant
+
+
+def _pure_form(given):
+    """Say whether the release that is asked for can do without a delta."""
+    if getattr(given, "release", None) in NEED_DELTA:
+        return f"{given.release} needs a delta."
+    return "Say --delta 0."
 
 
 def _quote_in_words(quote, ledger):

@@ -10,6 +10,7 @@ from ._pages import (
     HEATMAP,
     KMEANS,
     MEASURE,
+    NEED_DELTA,
     SKETCH,
     TABLE,
 )
@@ -40,7 +41,7 @@ def add_releases(commands):
 
 
 _FORMS = {"generate": ".csv or .npz", "sketch": ".npz"}
-_DELTAS = {"generate": 1e-6, "sketch": 1e-6}
+_DELTAS = dict.fromkeys(NEED_DELTA, 1e-6)
 
 
 def _add_compare(commands):

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import dataclass
 
 ERROR, REFUSED, KEPT = 2, 3, 4
+NEED_DELTA = ("generate", "sketch")  # releases that have no pure form
 
 RELEASE_STATUS = """\
   0  done; the release was written to --out, or printed

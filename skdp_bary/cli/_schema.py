@@ -20,6 +20,9 @@ _HEAD = f"""\
 #   category         values: [one, another]      (ordinal: from the lowest to the highest)
 #   boolean, text    nothing else
 # missing: true where values may be missing, else false
+#
+# Take out the columns that are not to be in the release, such as ids, with all their lines: what is
+# not declared is not read. Ids of persons are named by --groups.
 columns:
 """
 _COLUMN = """\

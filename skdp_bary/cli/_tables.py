@@ -1,20 +1,16 @@
 """Tables on disk, read in batches."""
 
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from .._optional import import_optional
-from .._values import unquoted
+from .._values import names_somebody, unquoted
 from ..summaries.rows.csv import CsvFile
 from ..summaries.rows.parquet import ParquetFile
 
 _SHOWN_PERCENT = 5
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_ID_ENDINGS = {"id", "ids", "uid", "uuid", "guid", "ssn"}
-_ID_NAMES = {"", "index", "key", "user", "userid", "person", "patient", "customer", "name"}
 
 
 class Table:
@@ -145,7 +141,7 @@ def refuse_values_as_names(names, path):
 def _refuse_what_is_no_feature(names, path):
     """Refuse to take all columns for features where a name says that one is none."""
     for name in names:
-        if _names_somebody(name):
+        if names_somebody(name):
             raise ValueError(
                 f"The column {name!r} of {path} looks like an id, and would be used as a feature. "
                 "Name the columns that make a row with --columns."
@@ -156,13 +152,6 @@ def _refuse_what_is_no_feature(names, path):
             f"The first line of {path} must hold the names of the columns, and has a number. If it "
             "is a name, name the columns that make a row with --columns."
         )
-
-
-def _names_somebody(name):
-    """Whether a name is one that people give to ids, or pandas to a column without a name."""
-    last_word = (_WORDS.findall(name) or [""])[-1].lower()
-    plain = name.strip().lower()
-    return plain in _ID_NAMES or last_word in _ID_ENDINGS or plain.startswith("unnamed: ")
 
 
 def _is_number(name):

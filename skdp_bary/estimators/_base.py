@@ -6,6 +6,7 @@ import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._parameters import PRIVACY_RULES, check_parameters
 from .._pickles import VersionedPickle
 from .._progress import Progress
+from .._sklearn import called_by_a_search
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
 from ..privacy._checks import check_integer
@@ -33,6 +35,7 @@ from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.rows.opening import open_rows
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
+from ._face.columns import warn_of_ids
 from ._face.guarantee import Guarantee, GuaranteeRepr
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
@@ -154,6 +157,8 @@ path, of shape (n_rows, n_features)
             if isinstance(plan, SubsampledPlan):
                 rows.sample_persons(plan.rate, plan.sampling, noise)
             facts = self._public_facts(plan, rows)
+            if self._recode() is None and not isinstance(self.bounds, Mapping):
+                warn_of_ids(rows.names)  # no column was named in public
             self._before_charge(accountant, plan, noise.seeded)
             if _least_amount(plan) < _SURE:
                 self._rehearse(plan, facts)
@@ -312,12 +317,12 @@ path, of shape (n_rows, n_features)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError:
-            if accountant not in _WARNED_ACCOUNTANTS:
+            if called_by_a_search() and accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
                 warnings.warn(
-                    "A fit was refused by its budget, and released nothing. (Only where this fit "
-                    "is part of a search or cross-validation of scikit-learn: those turn refusals "
-                    'into NaN scores unless they are given error_score="raise".)',
+                    "A fit was refused by its budget, and released nothing. Searches and "
+                    "cross-validations of scikit-learn turn refusals into NaN scores unless they "
+                    'are given error_score="raise".',
                     PrivacyWarning,
                     stacklevel=3,
                 )
@@ -403,7 +408,11 @@ path, of shape (n_rows, n_features)
 
     def _shown_features(self):
         """Return the number of features of the plan that a diagram shows before a fit."""
-        return width_of(self.bounds, _SHOWN_FEATURES)
+        return self._known_features() or _SHOWN_FEATURES
+
+    def _known_features(self):
+        """Return the number of features that public parameters tell, or None."""
+        return width_of(self.bounds, None)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")

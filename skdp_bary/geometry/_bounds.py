@@ -88,8 +88,13 @@ def in_order(bounds: Any, names: list[str] | None) -> Any:
             f"Box.of_features({[as_plain(pair) for pair in bounds.values()]})."
         )
     if set(bounds) != set(names):
+        extra = [name for name in names if name not in bounds]
+        advice = ""
+        if extra and len(extra) + len(bounds) == len(names):
+            advice = f" Drop {extra} from the rows; a column of person ids goes into groups."
         raise ValueError(
             f"bounds must name every column once, got {list(bounds)} for the columns {names}."
+            f"{advice}"
         )
     return box_of(bounds, names)
 
@@ -138,9 +143,14 @@ def in_words(bounds: Any, names: list[str] | None = None) -> str:
     called = called or [f"feature {j}" for j in range(width)]
     sides = zip(called, domain.low.tolist(), domain.high.tolist(), strict=True)
     lines = [f"{name} from {low:.10g} to {high:.10g}" for name, low, high in sides]
-    if width > _SHOWN:
-        lines = [*lines[: _SHOWN - 1], f"and {width - _SHOWN + 1} more"]
-    return ", ".join(lines)
+    return some_of(lines, ", ")
+
+
+def some_of(lines: list[str], between: str) -> str:
+    """Return a few lines as one text, and how many more there are."""
+    if len(lines) > _SHOWN:
+        lines = [*lines[: _SHOWN - 1], f"and {len(lines) - _SHOWN + 1} more"]
+    return between.join(lines)
 
 
 def as_plain(pair):

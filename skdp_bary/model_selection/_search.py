@@ -316,6 +316,10 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
                 stacklevel=3,
             )
 
+    def _known_features(self):
+        parts = search_parts(self.estimator)
+        return parts.private._known_features() if parts.public is None else None
+
     def _bounds_in_words(self):
         return search_parts(self.estimator).private._bounds_in_words()
 

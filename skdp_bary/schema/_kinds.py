@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -354,21 +354,44 @@ class Text(Kind):
 
 
 KINDS = {kind.word: kind for kind in (Boolean, Category, Date, Integer, Number, Ordinal, Text)}
+_OTHER_WORDS = {
+    "categorical": "category", "enum": "category", "string": "category or text",
+    "str": "category or text", "float": "number", "numeric": "number", "int": "integer",
+    "bool": "boolean", "flag": "boolean", "datetime": "date", "timestamp": "date",
+    "ordered": "ordinal",
+}  # fmt: skip
 
 
 def kind_from_dict(given, what):
     """Return the kind that a dictionary declares, or raise naming the column."""
-    if not isinstance(given, dict) or given.get("kind") not in KINDS:
-        raise ValueError(f"{what} needs a kind, one of {sorted(KINDS)}.")
+    if not isinstance(given, dict) or str(given.get("kind")) not in KINDS:
+        raise ValueError(f"{what} {_kind_fault(given)}")
     kind = KINDS[given["kind"]]
     given = {name: value for name, value in given.items() if name != "kind" and value is not None}
     unknown = sorted(given.keys() - {field.name for field in fields(kind)})
     if unknown:
-        raise ValueError(f"{what}: a {kind.word} has no {unknown}.")
+        raise ValueError(f"{what}: a column of kind {kind.word} has no {unknown}.")
+    lacking = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if lacking:
+        raise ValueError(f"{what}: a column of kind {kind.word} needs {' and '.join(lacking)}.")
     try:
         return kind(**given)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what}: {error}") from None
+
+
+def _kind_fault(given):
+    """Return in words what is wrong with the kind of a column."""
+    allowed = f"one of {sorted(KINDS)}"
+    word = given.get("kind") if isinstance(given, dict) else None
+    if word is None:
+        return (
+            f"needs a kind, {allowed}. Columns that are not needed, such as ids, are to be taken "
+            "out of the schema."
+        )
+    known = _OTHER_WORDS.get(str(word).lower())
+    hint = f" It is called {known} here." if known else ""
+    return f"must have a kind that is {allowed}, got {word!r}.{hint}"
 
 
 def _check_outside(outside, allowed):

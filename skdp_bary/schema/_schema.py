@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from .._optional import import_optional
 from .._values import canonical_csr, column_names, column_values, select_columns
 from ._kinds import Boolean, Category, Kind, kind_from_dict
+from ._yaml import read_yaml
 
 if TYPE_CHECKING:
     from .._types import Rows
@@ -90,13 +90,13 @@ class Schema:
         Parameters
         ----------
         path : str or Path
-            What is in it is as in :meth:`from_dict`. Quote values that YAML takes for something
-            else, such as ``"no"`` and ``"01"``.
+            What is in it is as in :meth:`from_dict`. Quote values that YAML takes for numbers or
+            dates, such as ``"01"``; yes, no, on and off in a list of values are text.
         """
         text = Path(path).read_text(encoding="utf-8")
         if str(path).endswith(".json"):
             return cls.from_dict(json.loads(text))
-        return cls.from_dict(import_optional("yaml", "cli", "Schema.from_yaml").safe_load(text))
+        return cls.from_dict(read_yaml(text))
 
     def to_dict(self) -> Any:
         """Return the schema as plain values, for a file."""

@@ -284,8 +284,15 @@ def test_a_ledger_without_delta_says_what_to_do(folder, capsys):
     assert main(["budget", "create", "budget.db", "--epsilon", "5"]) == 0
     options = ["--delta", "1e-6", "--ledger", "budget.db", "--out", "m.csv"]
     assert main(["measure", *PLACES, *options]) == 3
-    assert "Leave --delta out" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Say --delta 0." in said
+    sketch = ["sketch", *PLACES, "--ledger", "budget.db", "--out", "s.npz"]
+    assert main(sketch) == 3
+    said = capsys.readouterr().err
+    assert "sketch needs a delta" in said
     assert BudgetAccountant.open("budget.db").entries == () and not (folder / "m.csv").exists()
+    remedy = re.search(r"skdp-bary (budget raise .*?)\. Nothing", said)[1]
+    assert main(shlex.split(remedy)) == 0 and main(sketch) == 0
 
 
 @pytest.mark.parametrize("command", ["heatmap", "kmeans", "measure"])

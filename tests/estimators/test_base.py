@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_validate
 
 from skdp_bary import (
     BudgetAccountant,
@@ -185,13 +186,7 @@ def test_what_the_budget_cannot_pay_reads_no_row():
         raise RuntimeError("a second chunk was read")
 
     accountant = BudgetAccountant(0.5)
-    with (
-        pytest.warns(PrivacyWarning, match='error_score="raise"'),
-        pytest.raises(BudgetError, match="asks for epsilon=1.0"),
-    ):
-        measure(accountant=accountant, method="haar").fit(explode())
-    with pytest.raises(BudgetError), warnings.catch_warnings():
-        warnings.simplefilter("error")  # said once for an accountant
+    with pytest.raises(BudgetError, match="asks for epsilon=1.0"):
         measure(accountant=accountant, method="haar").fit(explode())
     assert not accountant.entries
 
@@ -349,3 +344,32 @@ def test_what_is_paid_for_is_there_where_warnings_are_errors():
     assert accountant.total() == (1.0, 0.0)
     assert kmeans.privacy_.epsilon == 1.0 and kmeans.n_features_in_ == 2
     assert kmeans.predict([[0.5, 0.5]]).shape == (1,)
+
+
+def test_a_name_of_an_id_among_the_features_is_told_before_the_charge():
+    accountant = BudgetAccountant(5.0)
+    rows = pd.DataFrame(X, columns=["patient_id", "x"])
+    with pytest.raises(PrivacyWarning, match="pass it as groups='patient_id'"):
+        measure(accountant=accountant).fit(rows)
+    assert accountant.entries == ()
+    rows["patient_id"] = np.arange(len(X))
+    measure(accountant=accountant).fit(rows, groups="patient_id")
+    measure(bounds={"patient_id": (0, 400), "x": (0, 1)}).fit(rows)
+
+
+def test_a_refusal_warns_in_searches_only():
+    model = measure(accountant=BudgetAccountant(0.5))
+    with pytest.raises(BudgetError):
+        model.fit(X)
+    with (
+        pytest.warns(PrivacyWarning, match="error_score") as told,
+        pytest.raises(ValueError, match="All the 2 fits failed"),
+    ):
+        cross_validate(model, X, cv=2, scoring=lambda *_: 0.0)
+    assert len(told) == 1  # for two fits
+
+
+def test_columns_beside_those_of_bounds_are_named():
+    rows = pd.DataFrame(np.c_[X, X[:, 0]], columns=["x", "y", "who"])
+    with pytest.raises(ValueError, match="Drop \\['who'\\] from the rows"):
+        measure(bounds={"x": (0, 1), "y": (0, 1)}).fit(rows)

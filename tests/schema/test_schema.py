@@ -289,9 +289,9 @@ def test_codes_tell_others_from_missing():
         (lambda: Schema({1: Text()}), ValueError, "different strings"),
         (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
         (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
-        (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' needs"),
+        (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' must"),
         (lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}), ValueError,
-         r"'a': a text has no \['low'\]"),
+         r"'a': a column of kind text has no \['low'\]"),
         (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
         (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
         (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
@@ -301,3 +301,34 @@ def test_codes_tell_others_from_missing():
 def test_wrong_declarations_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_words_in_lists_of_values_are_text(tmp_path):
+    pytest.importorskip("yaml")
+    path = tmp_path / "schema.yaml"
+    path.write_text(
+        "columns:\n  paid: {kind: category, values: [yes, No, unknown]}\n"
+        "  left: {kind: category, values: [on, off], missing: yes}\n"
+        "  flag: {kind: category, values: [true, False], outside: refuse}\n"
+    )
+    paid, left, flag = Schema.from_yaml(path).kinds(3)
+    assert paid.values == ("yes", "No", "unknown") and left.values == ("on", "off")
+    assert left.missing is True and flag.values == (True, False)
+    path.write_text("columns: &a [*a]")  # leads in a circle
+    with pytest.raises(ValueError, match="needs a kind"):
+        Schema.from_yaml(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": None}, "taken out of the schema"),
+        ({"kind": "categorical", "values": ["x"]}, "got 'categorical'. It is called category here"),
+        ({"kind": ["integer"]}, "must have a kind that is one of"),
+        ({"kind": "integer", "low": 0}, "of kind integer needs high"),
+        ({"kind": "category"}, "of kind category needs values"),
+    ],
+)
+def test_what_is_wrong_with_a_kind_is_told(given, said):
+    with pytest.raises(ValueError, match=said):
+        Schema.from_dict({"columns": {"a": given}})

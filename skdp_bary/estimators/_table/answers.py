@@ -27,7 +27,7 @@ class Marginal:
     counts : ndarray of shape (n_entries,)
         Released numbers of rows (persons): right on average, and below 0 at times.
     low, high : ndarray of shape (n_entries,)
-        Ends of the interval of each entry.
+        Ends of the interval of each entry; below 0 where there may be no rows at all.
     confidence : float
         Probability that an interval covers the exact number, entry by entry.
     """
@@ -64,8 +64,8 @@ def marginal(measured, setting, places, names, confidence):
         columns=names,
         values=words,
         counts=counts,
-        low=np.maximum(counts - reach, 0.0),
-        high=np.maximum(counts + reach, 0.0),
+        low=counts - reach,
+        high=counts + reach,
         confidence=confidence,
     )
 

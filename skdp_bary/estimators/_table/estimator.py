@@ -9,11 +9,13 @@ import numpy as np
 
 from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
 from ..._values import column_names
+from ...geometry._bounds import some_of
 from ...privacy.noise.sampler import public_generator
 from ...schema import Derived, Key, Schema
 from ...schema._cells import ListCells
 from ...schema._frames import container_of
 from ...schema._table_cells import TableCells
+from ...summaries.rows.grouping import declared
 from .._base import BasePrivateEstimator
 from .drawing import check_rules
 from .fitting import fit_mixture, target_of
@@ -220,14 +222,19 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         ]
         if found and len(found) == rows.n_features and all(isinstance(n, str) for n in found):
             names.feature_names_in_ = np.array(found, dtype=object)
+        ids = getattr(declared(groups), "ids", None)
+        names._ids = () if ids is None else (ids,)
         names._container = container_of(X, self._schema.names is not None)
         return rows
 
     def _prelude_shares(self):
         return {}  # ranges are public, and the number of rows is part of the first step
 
-    def _shown_features(self):
-        return self._schema.n_columns or super()._shown_features()
+    def _known_features(self):
+        return self._schema.n_columns
+
+    def _bounds_in_words(self):
+        return f"by the schema: {some_of(self._schema.describe().splitlines(), '; ')}"
 
     def _shares(self, n_features):
         return shares(self._setting(n_features))

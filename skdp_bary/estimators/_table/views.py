@@ -105,7 +105,7 @@ class TableViews:
         if self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.mixture_.log_probabilities(
-            TableCells(self.schema_, self._unread())(X).astype(np.int64)
+            TableCells(self.schema_, self._beside())(X).astype(np.int64)
         )
 
     def evaluate(
@@ -118,7 +118,8 @@ class TableViews:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            The rows of the fit, in memory. The report is an exact function of them.
+            The rows of the fit, in memory; a column of person ids that the fit was told by name is
+            left out. The report is an exact function of them.
         held_out : table or None, default=None
             Rows like them that were not in the fit: what an attack on membership is judged by.
         random_state : None, int or RandomState, default=None
@@ -128,7 +129,7 @@ class TableViews:
         report : TableReport
         """
         check_is_fitted(self)
-        columns, read = self._columns(), TableCells(self.schema_, self._unread())
+        columns, read = self._columns(), TableCells(self.schema_, self._beside())
         tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
             raise ValueError(f"X and held_out must have at least {_FEWEST} rows.")
@@ -146,6 +147,10 @@ class TableViews:
         cells = TableCells(self.schema_).columns(self.n_features_in_)
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return dict(zip(names, cells, strict=True))
+
+    def _beside(self):
+        """Names of columns that rows may have and that are not of the model."""
+        return (*self._unread(), *getattr(self, "_ids", ()))
 
     def _conditions(self, columns, given):
         if given is None:

@@ -123,7 +123,7 @@ def find_plans(asked: Any, n_features: Any) -> list[Asked]:
     ----------
     asked : Plan, estimator, or a pipeline, union or column transformer of them
     n_features : int or None
-        Columns of the rows; not used for a plan.
+        Columns of the rows; not used for a plan. None: what public parameters tell.
     """
     if isinstance(asked, Plan):
         return [Asked("", None, asked, None)]
@@ -132,10 +132,23 @@ def find_plans(asked: Any, n_features: Any) -> list[Asked]:
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
             f"pipeline of some, got {asked!r}."
         )
-    found = list(_walk("", asked, check_integer(n_features, "n_features", low=1)))
+    found = list(_walk("", asked, _width_of(asked, n_features)))
     if not found:
         raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
     return found
+
+
+def _width_of(asked, n_features):
+    """Return the number of columns: as given, or as public parameters of an estimator tell it."""
+    if n_features is None:
+        known = getattr(asked, "_known_features", None)
+        n_features = None if known is None else known()
+    if n_features is None:
+        raise TypeError(
+            "n_features must be given, the number of columns that would be fitted: neither bounds "
+            "nor a schema tells it here."
+        )
+    return check_integer(n_features, "n_features", low=1)
 
 
 def unfit_advice(asked: list[Asked], now: tuple) -> str:

@@ -121,7 +121,8 @@ class SharedBudget:
             A plan, an unfitted estimator of this package, a search over one, or a pipeline, of
             which all private steps are added up.
         n_features : int, default=None
-            Number of columns that would be fitted; not used for a plan.
+            Number of columns that would be fitted; not used for a plan. None: that of the bounds or
+            the schema of the estimator, where these tell it.
 
         Returns
         -------
@@ -219,7 +220,9 @@ class SharedBudget:
         if plan.relation != self._neighbors:
             raise RelationError(
                 f"The plan speaks about neighbors={plan.relation!r}, this budget about "
-                f"neighbors={self._neighbors!r}. Nothing was charged."
+                f"neighbors={self._neighbors!r}. Leave neighbors=None, which takes that of the "
+                f"budget, or charge a budget made with neighbors={plan.relation!r}; the two do not "
+                "add up. Nothing was charged."
             )
         if self._part and self._neighbors == REPLACE_ANY:
             raise RelationError(

@@ -52,7 +52,8 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
             raise ValueError(f"spender must not hold ': ', got {spender!r}.")
         if not may_spend(policy, spender):
             raise BudgetError(
-                f"The policy lets {', '.join(policy.spenders)} spend, got spender={spender!r}."
+                f"The policy lets only {policy.spenders} spend, got spender={spender!r}. Say who "
+                "spends, as under(policy, spender=...); others need a policy that names them."
             )
         self._policy, self._spender = policy, spender
 
@@ -90,7 +91,7 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
         plan_or_estimator : Plan, estimator or pipeline
             As for `BudgetAccountant.quote`.
         n_features : int, default=None
-            Number of columns that would be fitted; not used for a plan.
+            As for `BudgetAccountant.quote`.
 
         Returns
         -------

@@ -133,7 +133,10 @@ class ChunkSource:
             raise ValueError("X must return a new iterator every time it is called.")
         first = next(iterator, None)
         if first is None:
-            raise ValueError("X has no chunks: at least one row is required.")
+            raise ValueError(
+                "X has no chunks: at least one row is required. An iterator that was read before "
+                "is spent: pass a list of chunks, or a function that returns a new iterator."
+            )
         if not self.reopenable:
             self._chunks = chain([first], iterator)
         elif hasattr(iterator, "close"):

@@ -51,6 +51,12 @@ class TestGiven:
 
 
 class TestQuery:
+    def test_counts_lie_in_their_intervals(self):
+        model = PrivateTable(SCHEMA, epsilon=0.05, n_components=2, max_iter=1).fit(bank(20))
+        for column in model.feature_names_in_:
+            answer = model.query(column)
+            assert (answer.low <= answer.counts).all() and (answer.counts <= answer.high).all()
+
     def test_intervals_cover_exact_counts(self, fitted):
         table = bank(2000)
         for columns in (("grade", "member"), ("job", "grade"), ("grade",), ("member",)):
@@ -140,3 +146,13 @@ class TestRules:
     def test_rules_check_themselves(self, make, error):
         with pytest.raises(error):
             make()
+
+
+def test_ids_that_the_fit_was_told_by_name_may_stay_in_the_table():
+    table = bank(60).assign(who=np.arange(60) // 2)
+    model = PrivateTable(SCHEMA, **SMALL).fit(table, groups="who")
+    assert model.score_samples(table).shape == (60,)
+    assert set(model.evaluate(table, random_state=0).marginals) == set(SCHEMA.names)
+    model.fit(bank(60))
+    with pytest.raises(ValueError, match="not known \\['who'\\]"):
+        model.evaluate(table)

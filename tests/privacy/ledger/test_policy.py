@@ -116,7 +116,7 @@ def test_who_may_spend():
     budget.under(policy, spender="survey").spend(0.5)
     assert [entry.who for entry in budget.entries] == ["map: January", "survey"]
     for other in ("", "intern"):
-        with pytest.raises(BudgetError, match="lets map, survey spend, got spender="):
+        with pytest.raises(BudgetError, match="lets only .*'survey'.* spend, got spender="):
             budget.under(policy, spender=other)
     with pytest.raises(ValueError, match="must not hold ': '"):
         budget.under(YEARLY, spender="map: x")
@@ -172,7 +172,7 @@ class TestFits:
         self.measure(0.75, view).fit(self.X)
         assert [entry.who for entry in budget.entries] == ["job: PrivateMeasure"]
         late = self.measure(0.5, view)
-        with pytest.warns(UserWarning, match="was refused"), pytest.raises(BudgetError):
+        with pytest.raises(BudgetError):
             late.fit(self.X)
         assert not hasattr(late, "privacy_") and len(budget.entries) == 1
 

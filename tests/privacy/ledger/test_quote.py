@@ -13,9 +13,12 @@ from skdp_bary import (
     JLTransformer,
     PrivateKMeans,
     PrivateMeasure,
+    PrivateTable,
     RowByRow,
 )
 from skdp_bary.exceptions import RelationError
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.schema import Category, Integer, Schema
 
 
 def measure(budget, epsilon=0.25, **settings):
@@ -107,3 +110,18 @@ def test_what_cannot_be_quoted_is_refused():
         budget.quote(private_first, 2)
     with pytest.raises(RelationError, match="replace_any"):
         budget.quote(make_pipeline(measure(budget, neighbors="replace_any")), 2)
+
+
+def test_the_number_of_columns_is_taken_from_public_parameters():
+    budget, box = BudgetAccountant(1.0, 1e-6), {"x": (0, 1), "y": (0, 2)}
+    by_name = PrivateMeasure(bounds=box, n_hint=30)
+    assert budget.quote(by_name) == budget.quote(by_name, 2)
+    search = PrivateSearchCV(by_name, {"depth": [2, 3]})
+    assert budget.quote(search).plan == budget.quote(search, 2).plan
+    table = PrivateTable(Schema({"age": Integer(18, 99), "job": Category(["cook", "nurse"])}))
+    assert budget.quote(table).plan == table.privacy_plan(2)
+    assert "job: category, values ['cook', 'nurse']" in budget.quote(table).bounds
+    wide = PrivateTable(Schema({f"x{i}": Integer(0, 9) for i in range(30)}))
+    assert budget.quote(wide).bounds.endswith("x4: integer, low 0, high 9; and 25 more")
+    with pytest.raises(TypeError, match="n_features must be given"):
+        budget.quote(measure(budget))

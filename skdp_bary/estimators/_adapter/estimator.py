@@ -298,7 +298,7 @@ default="self_training"
         """
         with fitted_alone(self):
             self._check_parameters()
-            pairs = check_pairs(self.method, public_pairs)
+            pairs = check_pairs(self.method, public_pairs, X_target)
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
             if source.score < TUNED.good_source:
                 warnings.warn(

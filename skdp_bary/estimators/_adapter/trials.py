@@ -9,8 +9,11 @@ _PARTS = ("X_source", "y_source", "X_target", "y_target")
 _WANTED = f"public_pairs must be a list of tuples ({', '.join(_PARTS)}) of public data"
 
 
-def check_pairs(method, pairs):
-    """Return the public pairs as a list, or raise where they do not suit the method."""
+def check_pairs(method, pairs, private):
+    """Return the public pairs as a list, or raise where they do not suit the method.
+
+    The private rows are compared with them as objects only; none is read.
+    """
     if method != "auto":
         if pairs is not None:
             raise ValueError(f"public_pairs are for method='auto', got method={method!r}.")
@@ -18,6 +21,8 @@ def check_pairs(method, pairs):
     pairs = [] if pairs is None else list(pairs)
     if not pairs or not all(isinstance(pair, tuple) and len(pair) == len(_PARTS) for pair in pairs):
         raise ValueError(f"{_WANTED}, at least one, for method='auto'.")
+    if any(part is private for pair in pairs for part in pair):
+        raise ValueError(f"{_WANTED}, got X_target, which is private.")
     return pairs
 
 

@@ -50,3 +50,11 @@ def test_private_rows_are_asked_where_it_helps():
 def test_pairs_belong_to_auto(method, pairs, words):
     with pytest.raises(ValueError, match=words):
         adapter(method=method).fit(*SOURCE, Untouchable(), public_pairs=pairs)
+
+
+def test_the_private_rows_are_no_public_pair():
+    """How well labels of private rows are told would come out for nothing."""
+    private = Untouchable()
+    with pytest.raises(ValueError, match="got X_target, which is private"):
+        pairs = [MOVED, (*MOVED[:2], private, MOVED[3])]
+        adapter(method="auto").fit(*SOURCE, private, public_pairs=pairs)

@@ -103,9 +103,10 @@ class Ball(Domain):
         clipped = np.add(as_rows(X, self.n_features), 0.0, order="C")
         for rows in row_blocks(*clipped.shape):
             block = clipped[rows]
-            outside = np.flatnonzero(~self._holds(block))
-            if outside.size:
-                block[outside] = self._pull(block[outside])
+            inside, unsure, unit, norms = self._looked_at(block)
+            outside = ~inside[unsure]
+            if outside.any():
+                block[unsure[outside]] = self._pull(unit[outside], norms[outside])
         return clipped
 
     def sample(self, n: int, rng: Draws) -> np.ndarray:
@@ -128,22 +129,34 @@ class Ball(Domain):
         return (shares / shares.sum()).reshape(shape)
 
     def _holds(self, X):
+        return self._looked_at(X)[0]
+
+    def _looked_at(self, X):
+        """Return which rows the ball holds; those not well inside, divided by powers of two, too.
+
+        Returns
+        -------
+        inside : ndarray of bool
+        unsure : ndarray of int
+        unit, norms : ndarray
+            Of the unsure: offsets from the center as of `unit_rows`, and their lengths.
+        """
         offset = X - self._center
         # The order of einsum's sum is its own affair, so it only decides what no order can change.
         with np.errstate(over="ignore"):
             inside = np.einsum("ij,ij->i", offset, offset) < 0.999 * self._radius**2
             unsure = np.flatnonzero(~inside)
             unit, exponent = unit_rows(offset[unsure])
-            inside[unsure] = np.ldexp(row_norms(unit), exponent) <= self._radius
-        return inside
+            norms = row_norms(unit)
+            inside[unsure] = np.ldexp(norms, exponent) <= self._radius
+        return inside, unsure, unit, norms
 
-    def _pull(self, X):
+    def _pull(self, unit, norms):
         # A point computed at the radius may round to just outside: aim a little lower until the
         # same test that `contains` applies accepts it. The last shrink is the center itself.
-        unit, _ = unit_rows(X - self._center)
-        factor = (self._radius / row_norms(unit))[:, None]
-        pulled = np.empty_like(X)
-        todo = np.arange(len(X))
+        factor = (self._radius / norms)[:, None]
+        pulled = np.empty_like(unit)
+        todo = np.arange(len(unit))
         for bits in range(54, -1, -1):
             shrink = 1.0 - 2.0**-bits if bits < 54 else 1.0
             pulled[todo] = self._center + unit[todo] * (factor[todo] * shrink)

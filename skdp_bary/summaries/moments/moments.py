@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +75,7 @@ class Moments(Query):
     @property
     def step(self) -> float:
         """Width of one lattice unit."""
-        return self._lattice().step
+        return self._lattice.step
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return masses, sums and the full second moments."""
@@ -98,10 +99,12 @@ class Moments(Query):
     def _add(self, state, chunk, code, some):
         mapping = None if self.components is None else MatrixMap(self.components)
         rows = chunk.X[some] - self.centers[code]
-        rows = self._lattice().quantise(rows if mapping is None else mapping.apply(rows))
+        rows = rows if mapping is None else mapping.apply(rows)
+        rows = self._lattice.quantise_into(rows, rows)  # whole numbers: sums below 2**53 are exact
         masses = None if chunk.masses is None else chunk.masses[some]
         state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
-        state[1][code] += rows.sum(axis=0) if masses is None else masses @ rows
+        sums = rows.sum(axis=0) if masses is None else masses @ rows
+        state[1][code] += sums.astype(np.int64)
         if self.second != "none":
             line = code if self.second == "classes" else 0
             state[2][line] += second_moment(rows, masses)
@@ -137,7 +140,7 @@ class Moments(Query):
     def _joins(self, persons):
         """Cases of persons entering classes: L1 and squared L2 of (mass, sum, diagonal, upper)."""
         d, r = self.width, 1 << self._bits
-        l1 = (1, self._lattice().row_l1, r**2, (d - 1) * r**2 // 2)
+        l1 = (1, self._lattice.row_l1, r**2, (d - 1) * r**2 // 2)
         # |q q'|_F**2 = diagonal + 2 upper <= r**4, so a row is between these two extremes
         extremes = [(r**4, 0), (0, r**4 // 2)]
         return [
@@ -152,7 +155,7 @@ class Moments(Query):
         ``2 (1 - t**2) r**4``, squared: below t = -1/2 by (4, 3/2), above it by (3, 2).
         """
         d, r = self.width, 1 << self._bits
-        l1 = (0, 2 * self._lattice().row_l1, 2 * r**2, (d - 1) * r**2)
+        l1 = (0, 2 * self._lattice.row_l1, 2 * r**2, (d - 1) * r**2)
         cases = []
         for total, square in ((4 * r**2, 3 * r**4 // 2), (3 * r**2, 2 * r**4)):
             cases += [(l1, (0, total, square, 0)), (l1, (0, total, 0, square // 2))]
@@ -166,7 +169,9 @@ class Moments(Query):
             tuple(tuple(u * u * n for n in square[:blocks]) for _, square in cases),
         )
 
+    @cached_property
     def _lattice(self):
+        # its step is found in exact fractions, which takes as long as a block of rows
         return CentredLattice(Ball(np.zeros(self.width), self.radius), self._bits)
 
     @property

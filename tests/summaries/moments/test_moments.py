@@ -117,7 +117,7 @@ def test_weighted_moments_are_exact_integers():
     rng = np.random.default_rng(4)
     X, masses = rng.uniform(-0.5, 0.5, (3000, 2)), rng.integers(PERSON_UNITS + 1, size=3000)
     query = Moments(np.zeros((1, 2)), 1.0, second="pooled", units=PERSON_UNITS)
-    rows = query._lattice().quantise(X).astype(object)
+    rows = query._lattice.quantise(X).astype(object)
     truth = (rows * masses[:, None]).T @ rows
     _, _, diagonal, upper = blocks_of(query, X, np.zeros(3000, dtype=np.int64), masses)
     assert diagonal[0].tolist() == [truth[0, 0], truth[1, 1]]

@@ -1,4 +1,4 @@
-"""Make the table of private measures beside published releases of cells.
+"""Make the tables of private measures: beside published releases, and inside a budget with a delta.
 
 ``python doc/figures/draw_measure_evidence.py``
 """
@@ -8,6 +8,7 @@ import math
 from evidence import read, write_table
 
 OURS = ("pyramid", "haar")
+HEADER = ["sets", "features", "release", "W1", "largest", "range error", "largest range error"]
 
 
 def ratios(rows, method, metric):
@@ -19,6 +20,22 @@ def ratios(rows, method, metric):
     return math.exp(sum(logs) / len(logs)), math.exp(max(logs))
 
 
+def write_inside_delta():
+    """Write the ratios to Gaussian noise on all levels, by half and features."""
+    rows, lines = read("measure_inside_delta")["settings"], []
+    first, *others = rows[0]["errors"]
+    for half in ("seen", "aside"):
+        for d in sorted({row["d"] for row in rows}):
+            here = [row["errors"] for row in rows if (row["half"], row["d"]) == (half, d)]
+            for method in others:
+                numbers = []
+                for metric in (0, 1):
+                    logs = [math.log(row[method][metric] / row[first][metric]) for row in here]
+                    numbers += [math.exp(sum(logs) / len(logs)), math.exp(max(logs))]
+                lines.append([half, d, method, *(f"{x:.2f}" for x in numbers)])
+    write_table("measure_inside_delta", HEADER, lines)
+
+
 def main():
     """Write the ratios of every method, by half of the sets and number of features."""
     rows, lines = read("measure_regimes")["rows"], []
@@ -28,8 +45,8 @@ def main():
             for method in here[0]["errors"] if here else ():
                 numbers = (x for metric in (0, 1) for x in ratios(here, method, metric))
                 lines.append([half, d, method, *(f"{x:.2f}" for x in numbers)])
-    header = ["sets", "features", "release", "W1", "largest", "range error", "largest range error"]
-    write_table("measure_regimes", header, lines)
+    write_table("measure_regimes", HEADER, lines)
+    write_inside_delta()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,10 @@ class NoiseLevel:
     """Noise of the last round relative to the size of a cluster, see ``noise_level``.
 
     The level is ``d (k sd / n)**2``, the squared noise of a center whose rows lie at distance one:
-    `sd` is the noise of one coordinate of a sum in the last round. Up to about 0.07, measured costs
-    were below 1.3 times those without noise; above 1 the centers were mostly noise.
+    `sd` is the noise of one coordinate of a sum in the last round. In up to three features nothing
+    is summed, and the level is a guide only: the last look is taken for such a round. Up to about
+    0.07, measured costs were below 1.3 times those without noise; above 1 the centers were mostly
+    noise.
 
     Attributes
     ----------

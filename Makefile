@@ -25,6 +25,8 @@ DOCTESTS := --doctest-glob='*.rst' README.rst $(filter-out $(ON_SPARK),$(wildcar
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MPLBACKEND := Agg
+# Tests are compiled with their assertions rewritten: half a minute a worker where that is not kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check clean
 

@@ -107,7 +107,7 @@ def box_of(bounds: Mapping[str, Any], names: list[str] | None = None) -> Box:
     return Box.of_features([bounds[name] for name in (bounds if names is None else names)])
 
 
-def width_of(bounds: Any, default: Any) -> Any:
+def width_of(bounds: Bounds | None, default: int) -> int:
     """Return the number of features that public bounds tell, or `default` where they do not."""
     if isinstance(bounds, Domain):
         return bounds.n_features

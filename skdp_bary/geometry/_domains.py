@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ._grid import all_cells, cell_boxes, check_cells, check_shape
 from ._rowwise import as_rows, row_blocks
 
 if TYPE_CHECKING:
-    from .._types import Rows
+    from .._types import Draws, Rows
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
@@ -33,12 +33,12 @@ class Domain(ABC):
 
     @property
     @abstractmethod
-    def low(self) -> Any:
+    def low(self) -> np.ndarray:
         """Lower corner of the bounding box, shape (n_features,)."""
 
     @property
     @abstractmethod
-    def high(self) -> Any:
+    def high(self) -> np.ndarray:
         """Upper corner of the bounding box, shape (n_features,)."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Domain(ABC):
         """
 
     @abstractmethod
-    def sample(self, n: Any, rng: Any) -> Any:
+    def sample(self, n: int, rng: Draws) -> np.ndarray:
         """Draw `n` points uniformly; `rng` is a numpy Generator or RandomState."""
 
     @abstractmethod
@@ -63,11 +63,11 @@ class Domain(ABC):
 
     @property
     @abstractmethod
-    def log_volume(self) -> Any:
+    def log_volume(self) -> float:
         """Natural logarithm of the volume."""
 
     @abstractmethod
-    def cell_points(self, cells: Any, shape: tuple) -> Any:
+    def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
         """Return a representative point of the domain for each of the given cells.
 
         Parameters
@@ -93,7 +93,7 @@ class Domain(ABC):
         """Upper bound of the Euclidean distance from `center` to any point of the domain."""
         return self.radius_about(self.center)
 
-    def radius_about(self, center: Any) -> Any:
+    def radius_about(self, center: ArrayLike) -> float:
         """Return an upper bound of the Euclidean distance from `center` to any point inside.
 
         The distance to the farthest corner of the bounding box, exact and rounded up.
@@ -112,7 +112,7 @@ class Domain(ABC):
         )
         return root_above(Fraction(square, unit**2))
 
-    def diameter(self, p: int = 2) -> Any:
+    def diameter(self, p: float = 2) -> float:
         """Return the diameter of the bounding box in the l_p distance, `p` >= 1 or infinity."""
         p = check_order(p)
         width = self.high - self.low
@@ -121,7 +121,7 @@ class Domain(ABC):
             return float(largest)
         return float(largest * np.sum((width / largest) ** p) ** (1 / p))
 
-    def cell_prior(self, shape: Any) -> Any:
+    def cell_prior(self, shape: int | tuple) -> np.ndarray:
         """Return each cell's share of the volume of the domain, for a grid of `shape` cells.
 
         The grid divides the bounding box evenly. The shares are public and add up to one.
@@ -129,7 +129,7 @@ class Domain(ABC):
         shape = check_shape(shape, self.n_features)
         return np.full(shape, 1.0 / math.prod(shape))
 
-    def cell_centroids(self, shape: Any) -> Any:
+    def cell_centroids(self, shape: int | tuple) -> np.ndarray:
         """Return one point of the domain for each cell of a grid, shape ``(*shape, n_features)``.
 
         The point is the centroid of the part of the cell inside the domain where that is itself
@@ -143,7 +143,7 @@ class Domain(ABC):
             points[rows] = self.cell_points(cells[rows], shape)
         return points.reshape(*shape, self.n_features)
 
-    def sample_in_cells(self, cells: Any, shape: tuple, rng: Any) -> np.ndarray:
+    def sample_in_cells(self, cells: ArrayLike, shape: tuple, rng: Draws) -> np.ndarray:
         """Draw one point uniformly from the part inside the domain of each given cell.
 
         Parameters
@@ -243,12 +243,12 @@ class Box(Domain):
         return cls(list(low), list(high))
 
     @property
-    def low(self) -> Any:
+    def low(self) -> np.ndarray:
         """Lower bound of each feature."""
         return self._low
 
     @property
-    def high(self) -> Any:
+    def high(self) -> np.ndarray:
         """Upper bound of each feature."""
         return self._high
 
@@ -269,17 +269,17 @@ class Box(Domain):
         clipped += 0.0  # minimum and maximum may return either zero; adding 0.0 leaves only +0.0
         return clipped
 
-    def sample(self, n: Any, rng: Any) -> Any:
+    def sample(self, n: int, rng: Draws) -> np.ndarray:
         """Draw `n` points uniformly from the box."""
         uniform = rng.random((n, self.n_features))
         return self.clip(self._low + (self._high - self._low) * uniform)
 
     @property
-    def log_volume(self) -> Any:
+    def log_volume(self) -> float:
         """Natural logarithm of the volume."""
         return float(np.log(self._high - self._low).sum())
 
-    def cell_points(self, cells: Any, shape: Any) -> Any:
+    def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
         """Return the middle of each cell."""
         lower, upper = cell_boxes(cells, self._low, self._high, shape)
         return lower + (upper - lower) / 2

@@ -10,9 +10,10 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._ball import Ball
 from ._domains import Box, Domain, check_vector
@@ -89,21 +90,21 @@ class CentredLattice:
         return self.domain.radius_about(self._center) / 2**self.bits
 
     @cached_property
-    def row_linf(self) -> Any:
+    def row_linf(self) -> tuple[int, ...]:
         """Largest absolute value of each coordinate."""
         return tuple(int(value) for value in self._largest)
 
     @cached_property
-    def row_l2_squared(self) -> Any:
+    def row_l2_squared(self) -> int:
         """Largest squared L2 norm of an integer row."""
         return min(4**self.bits, sum(value * value for value in self.row_linf))
 
     @cached_property
-    def row_l1(self) -> Any:
+    def row_l1(self) -> int:
         """Largest L1 norm of an integer row, at most ``sqrt(n_features)`` times the L2 norm."""
         return min(sum(self.row_linf), math.isqrt(self.domain.n_features * self.row_l2_squared))
 
-    def quantise(self, X: Rows) -> Any:
+    def quantise(self, X: Rows) -> np.ndarray:
         """Return the integer offsets of each row as int64, a function of that row alone."""
         X = as_table(X, self.domain.n_features)
         return self._fill(X, np.empty(X.shape, dtype=np.int64))
@@ -120,7 +121,7 @@ class CentredLattice:
                 units[rows] = self._units(as_rows(X[rows], self.domain.n_features))
         return units
 
-    def restore(self, units: Any) -> Any:
+    def restore(self, units: ArrayLike) -> np.ndarray:
         """Return the points that integer rows stand for."""
         return self._center + self.step * np.asarray(units, dtype=np.float64)
 

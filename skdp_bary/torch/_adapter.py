@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import torch
@@ -42,10 +42,10 @@ from ..transformers._reading import read_rows
 from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch
 from ._encoding import encoded_chunks
 from ._networks import feature_network, head_network
-from ._training import Training, seeded_network
+from ._training import Training, TrainingEvent, seeded_network
 
 if TYPE_CHECKING:
-    from .._types import Neighbors, RandomState
+    from .._types import Neighbors, RandomState, Rows
     from ..privacy.accounting.plans import Plan
     from ..privacy.ledger.spending import SharedBudget
 
@@ -218,16 +218,16 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         self,
         method: Literal["sketch", "batches"] = "sketch",
         *,
-        image_shape: Any = None,
+        image_shape: tuple[int, int] | None = None,
         latent_sizes: tuple = (100, 50),
-        network: Callable[..., Any] | None = None,
+        network: Callable[[int], tuple[nn.Module, int]] | None = None,
         weight: float = 1.0,
         n_source_epochs: int = 10,
         n_epochs: int = 10,
         steps_per_epoch: int = 30,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
-        callback: Callable[..., Any] | None = None,
+        callback: Callable[[TrainingEvent], object] | None = None,
         n_projections: int | None = None,
         n_quantiles: int | None = None,
         n_min: int | None = None,
@@ -259,7 +259,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X_source: ArrayLike, y_source: ArrayLike, X_target: Any) -> Self:
+    def fit(self, X_source: ArrayLike, y_source: ArrayLike, X_target: Rows) -> Self:
         """Train on public rows, release what is needed about private rows, and adapt.
 
         Parameters

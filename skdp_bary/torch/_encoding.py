@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -74,7 +73,7 @@ class RowForward:
         return np.nan_to_num(image.flatten(1).double().numpy(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def encode_rows(network: Any, X: ArrayLike) -> np.ndarray:
+def encode_rows(network: nn.Module, X: ArrayLike) -> np.ndarray:
     """Return the images of rows under a public network, each computed from its row alone.
 
     Parameters
@@ -116,7 +115,9 @@ def encoded_chunks(network, X):
     return chunks
 
 
-def fixed_image_encoder(image_shape: Any, *, n_filters: int = 64, seed: int = 0) -> Any:
+def fixed_image_encoder(
+    image_shape: tuple[int, ...], *, n_filters: int = 64, seed: int = 0
+) -> nn.Sequential:
     """Return a convolutional encoder with fixed random weights, drawn from a public seed.
 
     Four convolutions of stride 2 with orthogonal weights, and rectifiers that leak: 64 x 64 images

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ from ..privacy.noise.sampler import public_generator
 from ._losses import SlicedQuantileLoss
 from ._networks import generator_network
 from ._saving import generator_state, read_state, restore_release, write_state
-from ._training import Training, seeded_network
+from ._training import Training, TrainingEvent, seeded_network
 
 if TYPE_CHECKING:
     from .._types import Neighbors, RandomState, Rows
@@ -217,24 +217,24 @@ accountant
         self,
         n_epochs: int = 100,
         *,
-        image_shape: Any = None,
-        network: Callable[..., Any] | None = None,
-        encoder: Any = None,
+        image_shape: tuple[int, ...] | None = None,
+        network: Callable[[int, int], torch.nn.Module] | None = None,
+        encoder: torch.nn.Module | None = None,
         code_size: int = 10,
         batch_size: int = 100,
         steps_per_epoch: int = 100,
         directions_per_step: int | None = None,
         learning_rate: float = 1e-3,
         patience: int | None = None,
-        callback: Callable[..., Any] | None = None,
+        callback: Callable[[TrainingEvent], object] | None = None,
         checkpoint: str | os.PathLike | None = None,
         device: str = "cpu",
-        n_projections: Any = None,
-        n_quantiles: Any = None,
+        n_projections: int | None = None,
+        n_quantiles: int | None = None,
         directions: str = "tight",
         classes: ArrayLike | None = None,
         class_prior: ArrayLike | None = None,
-        n_min: Any = None,
+        n_min: int | ArrayLike | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Bounds | None = None,
@@ -338,7 +338,7 @@ accountant
         return self
 
     def sample(
-        self, n_samples: int = 1, y: Any = None, *, random_state: RandomState | None = None
+        self, n_samples: int = 1, y: object = None, *, random_state: RandomState | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return rows made by the network, and their labels.
 
@@ -385,10 +385,10 @@ accountant
         cls,
         path: str | os.PathLike,
         *,
-        network: Any = None,
-        encoder: Any = None,
-        callback: Any = None,
-    ) -> Any:
+        network: Callable[[int, int], torch.nn.Module] | None = None,
+        encoder: torch.nn.Module | None = None,
+        callback: Callable[[TrainingEvent], object] | None = None,
+    ) -> Self:
         """Return the generator of a file that was written by `save` or as a checkpoint.
 
         It makes rows and goes on training as the saved one would have, on the saved release. Its

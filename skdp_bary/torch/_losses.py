@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -66,8 +66,12 @@ class SlicedQuantileLoss(torch.nn.Module):
         self.register_buffer("noise_variance", variances)
 
     def forward(
-        self, points: Any, labels: Any = None, weights: Any = None, directions: Any = None
-    ) -> Any:
+        self,
+        points: torch.Tensor,
+        labels: torch.Tensor | None = None,
+        weights: torch.Tensor | None = None,
+        directions: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Return the loss of a batch.
 
         Parameters

@@ -7,7 +7,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TextIO
 
 import torch
 
@@ -50,7 +50,7 @@ class ProgressLine:
     epoch 5 of 5, loss 0.25, 1 s
     """
 
-    def __init__(self, stream: Any = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
 
     def __call__(self, event):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...privacy._checks import check_integer
@@ -36,7 +37,7 @@ class ClusterCurve:
     inertia_stderr: np.ndarray
 
     @property
-    def elbow(self) -> Any:
+    def elbow(self) -> int:
         """Number of clusters at which the curve lies farthest below its chord."""
         k, cost = self.n_clusters.astype(float), self.inertia
         if len(k) < 3:
@@ -48,7 +49,7 @@ class ClusterCurve:
 
 def choose_n_clusters(
     kmeans: PrivateKMeans,
-    n_clusters: Any,
+    n_clusters: ArrayLike,
     *,
     n_init: int = 10,
     random_state: RandomState | None = None,

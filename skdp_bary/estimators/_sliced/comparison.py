@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -63,13 +62,13 @@ class NoisyNumber:
     scale: float = 0.0
     pure: bool = True
 
-    def noise(self, size: int, rng: Any) -> np.ndarray:
+    def noise(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw fresh noise of the same law."""
         if not self.scale:
             return np.zeros(size)
         return (rng.laplace if self.pure else rng.normal)(0.0, self.scale, size)
 
-    def believed(self, size: int, rng: Any) -> np.ndarray:
+    def believed(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw what the number may have been before its noise."""
         return self.value - self.noise(size, rng)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...geometry._directions import public_directions
 from ...geometry._slices import SliceLattice
@@ -95,7 +95,7 @@ class SlicedRelease(ABC):
     """
 
     @abstractmethod
-    def cost(self, Y: Any, p: Any) -> tuple[float, float]:
+    def cost(self, Y: ArrayLike, p: int) -> tuple[float, float]:
         """Return an estimate of the p-th power of the distance to public rows, and its error.
 
         Returns
@@ -106,12 +106,12 @@ class SlicedRelease(ABC):
             Standard deviation that the noise gives to `cost`.
         """
 
-    def cost_between(self, other: Any, p: Any) -> None:
+    def cost_between(self, other: SlicedRelease, p: int) -> tuple[float, float]:
         """Return the same as `cost` for another release, where two of them can be compared."""
         raise ValueError(f"A {type(self).__name__} cannot be compared with another release.")
 
     @abstractmethod
-    def smoothed_cost(self, Y: Any, p: Any) -> Any:
+    def smoothed_cost(self, Y: ArrayLike, p: int) -> float:
         """Return the p-th power of the distance between numbers with noise and public rows.
 
         Noise makes it too large, and no correction is made.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +34,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """
 
     def cost(
-        self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
+        self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False
     ) -> float | tuple[float, float]:
         """Return the estimated p-th power of the distance to public rows.
 
@@ -62,7 +63,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return (cost, std) if return_std else cost
 
     def distance(
-        self, Y: ArrayLike | None = None, *, label: Any = None, return_std: bool = False
+        self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False
     ) -> float | tuple[float, float]:
         """Return the estimated distance to public rows: the p-th root of :meth:`cost`.
 
@@ -90,10 +91,10 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self,
         other: Self,
         *,
-        label: Any = None,
-        other_label: Any = None,
+        label: object = None,
+        other_label: object = None,
         return_std: bool = False,
-    ) -> Any:
+    ) -> float | tuple[float, float]:
         """Return the estimated distance between two private distributions, from their releases.
 
         Parameters
@@ -117,7 +118,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         distance, std = _root(*ours.cost_between(theirs, self.p), self.p)
         return (distance, std) if return_std else distance
 
-    def smoothed_distance(self, Y: ArrayLike, *, label: Any = None) -> float:
+    def smoothed_distance(self, Y: ArrayLike, *, label: object = None) -> float:
         """Return the distance from the released numbers as they are, their noise included.
 
         Noise makes it too large, the more so the smaller the distance. It is what a comparison of
@@ -141,7 +142,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self,
         Y: ArrayLike,
         *,
-        label: Any = None,
+        label: object = None,
         n_resamples: int = 199,
         random_state: RandomState | None = None,
     ) -> TwoSampleResult:
@@ -188,7 +189,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             self.sketch(label), rows, n_resamples, public_generator(random_state)
         )
 
-    def gradient(self, Z: ArrayLike, *, label: Any = None) -> np.ndarray:
+    def gradient(self, Z: ArrayLike, *, label: object = None) -> np.ndarray:
         """Return the gradient of the squared distance with respect to public points.
 
         Parameters
@@ -248,7 +249,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return -float(np.mean(distances))
 
     def sample(
-        self, n_samples: int = 1, *, label: Any = None, random_state: RandomState | None = None
+        self, n_samples: int = 1, *, label: object = None, random_state: RandomState | None = None
     ) -> np.ndarray:
         """Return points fitted to the release, so that their slices are as released.
 
@@ -267,7 +268,9 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self.sketch(label).sample(n_samples, random_state)
 
-    def barycenter(self, weights: ArrayLike | None = None, others: Any = ()) -> SlicedSketch:
+    def barycenter(
+        self, weights: ArrayLike | None = None, others: Iterable[SlicedViews] = ()
+    ) -> SlicedSketch:
         """Return the sliced barycenter of the distributions, from their releases.
 
         On every slice its quantiles are the weighted means of theirs.
@@ -311,7 +314,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"label must be one of {self.classes_.tolist()!r}, got {label!r}.")
         return self.releases_[places[0]]
 
-    def sketch(self, label: Any = None) -> SlicedSketch:
+    def sketch(self, label: object = None) -> SlicedSketch:
         """Return the released quantiles of one distribution.
 
         Parameters

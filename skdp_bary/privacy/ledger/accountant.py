@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...exceptions import BudgetError
 from .._neighbors import ADD_REMOVE, check_neighbors
 from .address import is_address
 from .chain import check_receipt, check_records
-from .entry import RAISE, RESTORE, terms_now
+from .entry import RAISE, RESTORE, Entry, terms_now
 from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
 from .spending import BudgetPart, SharedBudget, check_text
@@ -181,17 +181,17 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         super().__init__(ceiling, terms["neighbors"], ledger, "")
 
     @property
-    def composition(self) -> Any:
+    def composition(self) -> str:
         """How spends add up."""
         return self._filter.composition
 
     @property
-    def ledger(self) -> Any:
+    def ledger(self) -> str | None:
         """Absolute path of the ledger file, address of the server without password, or None."""
         return self._ledger.path
 
     @property
-    def entries(self) -> Any:
+    def entries(self) -> tuple[Entry, ...]:
         """Every spend, and every raise of the ceiling, oldest first."""
         return self._ledger.entries()
 
@@ -366,7 +366,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         shared = (self._filter, self._neighbors, self._ledger, "")
         return BudgetUnderPolicy(*shared, policy, spender)
 
-    def summary(self) -> Any:
+    def summary(self) -> str:
         """Return the entries and what is left as a plain table."""
         return text_table(repr(self), self.entries, self._closing_lines())
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 from dataclasses import asdict, astuple, dataclass, fields
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import Self
 
 from ...exceptions import LedgerError
 from .._checks import check_integer
@@ -45,12 +45,12 @@ class Receipt:
                 raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
         check_integer(self.number, "number of a receipt", low=0)
 
-    def to_json(self) -> Any:
+    def to_json(self) -> str:
         """Return the receipt as a line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Any:
+    def from_json(cls, text: str) -> Self:
         """Return the receipt that a line of JSON holds.
 
         Parameters

@@ -6,7 +6,6 @@ import copy
 import warnings
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -48,12 +47,12 @@ class Quote:
     bounds: str = ""
 
     @property
-    def plan(self) -> Any:
+    def plan(self) -> Plan:
         """The steps of the fit; of the first private step of a pipeline."""
         return self.plans[0][1]
 
     @property
-    def remaining(self) -> Any:
+    def remaining(self) -> tuple[float, float]:
         """What is left after the charge; what is left now when it does not fit."""
         return self.now if self.after is None else self.after
 
@@ -116,7 +115,7 @@ class Asked:
         return f"{self.name}: {text}" if self.name and text else text
 
 
-def find_plans(asked: Any, n_features: Any) -> list[Asked]:
+def find_plans(asked: object, n_features: int | None) -> list[Asked]:
     """Return what is asked for: a plan, that of an estimator, or those of a pipeline.
 
     Parameters

@@ -28,7 +28,7 @@ class SharedBudget:
         self._part = part
 
     @property
-    def neighbors(self) -> Any:
+    def neighbors(self) -> Neighbors | None:
         """The neighboring relation every charged plan must speak about."""
         return self._neighbors
 
@@ -42,7 +42,7 @@ class SharedBudget:
         """Ceiling of the failure probability."""
         return self._filter.delta
 
-    def charge(self, plan: Any, who: str, *, note: str = "", rows: Any = None) -> None:
+    def charge(self, plan: Plan, who: str, *, note: str = "", rows: object = None) -> None:
         """Charge a plan in one atomic step, before its first draw.
 
         Parameters
@@ -72,7 +72,7 @@ class SharedBudget:
         with under_one_part(self._ledger.identity, self._part, rows):
             self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
-    def check(self, plan: Any) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise what :meth:`charge` would raise, without charging.
 
         Parameters
@@ -112,7 +112,7 @@ class SharedBudget:
             raise ValueError("epsilon or delta must be above zero, got 0 for both.")
         self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note)
 
-    def quote(self, plan_or_estimator: Any, n_features: int | None = None) -> Quote:
+    def quote(self, plan_or_estimator: object, n_features: int | None = None) -> Quote:
         """Return what a fit would cost, without charging.
 
         Parameters
@@ -148,7 +148,7 @@ class SharedBudget:
             "; ".join(filter(None, (each.bounds() for each in asked))),
         )
 
-    def total(self) -> Any:
+    def total(self) -> tuple[float, float]:
         """Return the (epsilon, delta) spent so far, rounded up.
 
         For a part: what a person of that part has spent, entries on the whole data included.
@@ -157,7 +157,7 @@ class SharedBudget:
         """
         return self._filter.total(self._exposure())
 
-    def remaining(self) -> Any:
+    def remaining(self) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down."""
         return self._room(self._exposure())
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...exceptions import BudgetError
 from .filters import Cost
 from .policy import UNITS, SpendingPolicy, left_under, may_spend, price
+from .quote import Quote
 from .spending import SharedBudget, check_text
 
 
@@ -79,11 +80,11 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
         shared = (self._filter, self._neighbors, self._ledger, name)
         return BudgetUnderPolicy(*shared, self._policy, self._spender)
 
-    def remaining(self) -> Any:
+    def remaining(self) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that the ledger and the policy still accept."""
         return _smaller(super().remaining(), self._policy_room())
 
-    def quote(self, plan_or_estimator: Any, n_features: int | None = None) -> Any:
+    def quote(self, plan_or_estimator: object, n_features: int | None = None) -> Quote:
         """Return what a fit would cost, and whether ledger and policy admit it now.
 
         Parameters

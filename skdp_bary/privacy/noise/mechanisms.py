@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Sensitivity:
         return len(self.l1[0])
 
     @classmethod
-    def single(cls, l1: Any, l2_squared: Any) -> Any:
+    def single(cls, l1: int, l2_squared: int) -> Self:
         """Sensitivity of a release with one block."""
         return cls(((l1,),), ((l2_squared,),))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.accounting.races import RaceChoice
@@ -43,7 +42,7 @@ class Release:
     query: object
 
     @property
-    def noise_sd(self) -> Any:
+    def noise_sd(self) -> tuple[float, ...]:
         """Standard deviation of the noise on each block."""
         return tuple(self.mechanism.standard_deviation(scale) for scale in self.scales)
 

@@ -11,8 +11,8 @@ they are follows from the number of persons, where it is public or has been boug
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -65,11 +65,11 @@ class Chunk:
     starts: np.ndarray | None = None
     units: int | None = None
 
-    def masses_of(self, rows: slice) -> Any:
+    def masses_of(self, rows: slice) -> np.ndarray | None:
         """Return the masses of some rows, or None."""
         return None if self.masses is None else self.masses[rows]
 
-    def in_units(self, units: Any) -> Any:
+    def in_units(self, units: int | None) -> Chunk:
         """Return the chunk with masses of which one person has at most `units`.
 
         The mass of a row runs from a start to an end among the units of its person. Both are
@@ -84,14 +84,14 @@ class Chunk:
         masses = ((starts + self.masses) >> shift) - (starts >> shift)
         return replace(self, masses=masses, starts=None, units=units)
 
-    def pieces(self, n_pieces: int) -> Any:
+    def pieces(self, n_pieces: int) -> Iterator[Chunk]:
         """Yield the chunk in pieces of about equal size, each with a memo that stays."""
         edges = [len(self.X) * i // n_pieces for i in range(n_pieces + 1)]
         for start, end in zip(edges[:-1], edges[1:], strict=True):
             memo = self.memo if n_pieces == 1 else self.memo.setdefault((start, end), {})
             yield self._slice(slice(start, end), memo)
 
-    def parts(self, n_rows: int | None = None) -> Any:
+    def parts(self, n_rows: int | None = None) -> Iterator[Chunk]:
         """Yield the chunk in pieces of `n_rows`; None: as many as float64 adds up exactly."""
         n_rows = CHUNK_ROWS if n_rows is None else n_rows
         if len(self.X) <= n_rows:

@@ -60,7 +60,11 @@ def _written(estimator, given):
 
 
 def _written_map(estimator, given):
-    return f"wrote {given.out}, with about {estimator.total_:,.0f} persons on the map"
+    persons, error = estimator.count_persons(return_std=True)
+    return (
+        f"wrote {given.out}; persons on the map, counted with noise: {max(persons, 0.0):,.0f} "
+        f"(standard error {error:,.0f})"
+    )
 
 
 def _distance_of(estimator, given):

@@ -357,7 +357,7 @@ def test_a_heatmap_says_how_many_persons_are_on_it(folder, capsys, groups):
     options = ["places.csv", "--columns", "lon", "lat", *groups, "--resolution", "16"]
     assert main(["heatmap", *options, "--bounds", "0", "1", "--out", "in.csv"]) == 0
     captured = capsys.readouterr()
-    (number,) = re.findall("about ([0-9,]+) persons on the map", captured.out)
+    (number,) = re.findall("counted with noise: ([0-9,]+) ", captured.out)
     assert int(number.replace(",", "")) == pytest.approx(1000 if groups else 3000, abs=200)
     assert "note" not in captured.err
     options += ["--bounds", "40", "41", "--n-hint", "1000", "--out", "beside.csv"]

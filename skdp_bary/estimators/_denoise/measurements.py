@@ -35,3 +35,19 @@ class Measurement:
             values[k][place] = self.mass[here]
             rates[k][place] = self.rate
         return values, rates
+
+
+def noisy_total(measurements):
+    """Return the mass of the map before it is made non-negative, and its standard deviation.
+
+    Every measurement that covers the map has a sum of its own. They count by their precision:
+    Laplace noise of some rate has a variance of 2 / rate**2 on every cell.
+    """
+    total = precision = 0.0
+    for measured in measurements:
+        covered = np.exp2(-2.0 * measured.level).sum()
+        if covered == 1.0:
+            weight = measured.rate**2 / (2.0 * len(measured.mass))
+            total += weight * measured.mass.sum()
+            precision += weight
+    return total / precision, precision**-0.5

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...exceptions import PrivacyWarning
 from ...geometry._domains import Box
+from .._denoise.measurements import noisy_total
 
 _ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
 _FEW = 0.1  # of the persons expected
@@ -30,7 +31,7 @@ def warn_of_missing(total, measurements, facts, epsilon):
     epsilon : float
     """
     known = facts.size is not None and facts.size * epsilon >= _ENOUGH
-    noisy, deviation = _noisy_total(measurements)
+    noisy, deviation = noisy_total(measurements)
     if known and total < _FEW * facts.size:
         found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
     elif noisy < _CLEAR * deviation:
@@ -43,22 +44,6 @@ def warn_of_missing(total, measurements, facts, epsilon):
         PrivacyWarning,
         stacklevel=5,
     )
-
-
-def _noisy_total(measurements):
-    """Return the mass of the map before it is made non-negative, and its standard deviation.
-
-    Every measurement that covers the map has a sum of its own. They count by their precision:
-    Laplace noise of some rate has a variance of 2 / rate**2 on every cell.
-    """
-    total = precision = 0.0
-    for measured in measurements:
-        covered = np.exp2(-2.0 * measured.level).sum()
-        if covered == 1.0:
-            weight = measured.rate**2 / (2.0 * len(measured.mass))
-            total += weight * measured.mass.sum()
-            precision += weight
-    return total / precision, precision**-0.5
 
 
 def warn_of_few_cells(fit, facts, epsilon):

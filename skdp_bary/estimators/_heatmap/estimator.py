@@ -6,11 +6,13 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
 from ...privacy._neighbors import ADD_REMOVE
 from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
 from .._base import BasePrivateEstimator
+from .._denoise.measurements import noisy_total
 from .._face.misfit import warn_of_few_cells, warn_of_missing
 from .._face.settings import setting_of
 from .adaptive import AdaptiveMethod, OneShotMethod
@@ -109,8 +111,8 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     coreset_ : DiscreteMeasure
         Their middles, weighted by mass: what `k_median` works on.
     total_ : float
-        Mass of the release: an estimate of the number of persons inside the bounds, except for
-        the two baselines, which overestimate it.
+        Mass of the cells, in persons. Masses are drawn to fewer persons where noise is large, and
+        the two baselines keep too many; `count_persons` estimates the number of persons.
     measurements_ : list of Measurement
         The noisy masses.
     grid_ : QuadGrid
@@ -206,6 +208,26 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
         self.verbose = verbose
+
+    def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
+        """Return about how many persons are on the map, from the noisy masses as released.
+
+        Unlike `total_` it is drawn to nothing, and may be below 0 where there are few.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        persons : float
+        std : float
+            Standard deviation of its noise. Only with ``return_std=True``.
+        """
+        check_is_fitted(self)
+        persons, std = noisy_total(self.measurements_)
+        return (float(persons), float(std)) if return_std else float(persons)
 
     def _mass_bounds(self):
         return self.bounds

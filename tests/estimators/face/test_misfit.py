@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter
-from skdp_bary.estimators._denoise.measurements import Measurement
-from skdp_bary.estimators._face.misfit import _noisy_total
+from skdp_bary.estimators._denoise.measurements import Measurement, noisy_total
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 
@@ -86,7 +85,7 @@ def test_the_noise_of_a_total_counts_what_covers_the_map():
         Measurement(*quarters, np.array([5.0, 1.0, 0.0, 0.0]), rate=2.0),
         Measurement(np.array([1]), np.array([2]), np.array([900.0]), rate=50.0),
     ]
-    total, deviation = _noisy_total(looks)
+    total, deviation = noisy_total(looks)
     assert total == pytest.approx((10.0 + 4.0 * 6.0) / 5.0)
     assert deviation == pytest.approx((1.0 / 8.0 + 4.0 / 8.0) ** -0.5)
 

@@ -69,6 +69,8 @@ class TestAnswers:
         assert model.heatmap_.sum() == pytest.approx(1.0)
         assert similarity(model.heatmap_, truth) > 0.95
         assert model.total_ == pytest.approx(3000, rel=0.01)
+        persons, std = model.count_persons(return_std=True)
+        assert abs(persons - 3000) < 20.0 * std
 
     def test_orientation(self):
         X = np.tile([0.9, 0.1], (500, 1))
@@ -414,3 +416,12 @@ def test_intervals_cover():
             width.append((high - low).mean() / (2 * math.log(10) / rate))
     assert 0.85 < np.mean(covered) < 0.99
     assert np.mean(width) < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_few_persons_are_counted_without_a_pull_to_fewer():
+    """The released masses are summed as they are: right on average, with the error that is told."""
+    fits = [heatmap(epsilon=0.5, seed=seed).fit(blobs(150)) for seed in range(12)]
+    counts, stds = np.array([fit.count_persons(return_std=True) for fit in fits]).T
+    off = (counts - 150.0) / stds
+    assert abs(off.mean()) < 6.0 / np.sqrt(len(off)) and (stds > 1.0).all()

@@ -39,6 +39,6 @@ def say(text, stream=None):
 
 def _close(stream):
     """Let what could not be written go nowhere, or the interpreter fails again at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, stream.fileno())
+    os.close(null_device)

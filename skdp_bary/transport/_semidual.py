@@ -185,7 +185,7 @@ class Smoothed:
         The same with every point counted by its temperature, too.
     labels, margins : ndarrays of shape (n_points,)
         Cheapest atom, and how much dearer the next one is where that is less than the soft range.
-    misplaced : float
+    mass_to_move : float
         Mass that has to move when every point goes to its label whole.
     soft_counts : ndarray of shape (n_atoms,)
     soft_sums : ndarray of shape (n_atoms, n_features)
@@ -203,7 +203,7 @@ class Smoothed:
     blur: float
     labels: np.ndarray
     margins: np.ndarray
-    misplaced: float
+    mass_to_move: float
     soft_counts: np.ndarray
     soft_sums: np.ndarray
 
@@ -281,7 +281,7 @@ def smooth(problem, potentials, temperatures):
         blur=total.blur,
         labels=total.labels,
         margins=total.margins,
-        misplaced=0.5 * np.abs(whole - problem.target).sum(),
+        mass_to_move=0.5 * np.abs(whole - problem.target).sum(),
         soft_counts=total.counts,
         soft_sums=total.sums,
     )

@@ -58,9 +58,9 @@ def sliced_gradient(points, directions, quantiles):
     gradient : ndarray of shape (n_points, n_features)
     """
     matrix = block_matrix(len(points), quantiles.shape[1])
-    residuals, pull = _residuals(points, directions, quantiles, matrix)
+    residuals, gradient = _residuals(points, directions, quantiles, matrix)
     scale = 2.0 / residuals.size
-    return float(np.mean(residuals**2)), scale * (pull.T @ directions.T)
+    return float(np.mean(residuals**2)), scale * (gradient.T @ directions.T)
 
 
 def fit_particles(directions, quantiles, n_points, rng, *, max_iter=200):
@@ -92,8 +92,8 @@ def fit_particles(directions, quantiles, n_points, rng, *, max_iter=200):
     share = n_points / quantiles.shape[1]
     # with fewer directions than features the pseudo-inverse spans them alone, as it should
     for _ in range(max_iter):
-        _, pull = _residuals(points, directions, quantiles, matrix)
-        move = -share * (pull.T @ inverse)
+        _, gradient = _residuals(points, directions, quantiles, matrix)
+        move = -share * (gradient.T @ inverse)
         points += move
         if math.sqrt(np.mean(move**2)) <= _SETTLED * scale:
             break
@@ -105,6 +105,6 @@ def _residuals(points, directions, quantiles, matrix):
     projections = np.ascontiguousarray((points @ directions).T)
     order = np.argsort(projections, axis=1)
     residuals = (matrix @ np.take_along_axis(projections, order, axis=1).T).T - quantiles
-    pull = np.empty_like(projections)
-    np.put_along_axis(pull, order, (matrix.T @ residuals.T).T, axis=1)
-    return residuals, pull
+    gradient = np.empty_like(projections)
+    np.put_along_axis(gradient, order, (matrix.T @ residuals.T).T, axis=1)
+    return residuals, gradient

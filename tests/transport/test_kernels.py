@@ -8,7 +8,7 @@ import pytest
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from skdp_bary.transport import _kernel_choice as choice
 from skdp_bary.transport import _semidual as semidual
-from skdp_bary.transport._barycenter.pull import _mass_change
+from skdp_bary.transport._barycenter.received import _mass_change
 from skdp_bary.transport._kernels import PLAIN
 from skdp_bary.transport._points import OrderedPoints, order_points
 from skdp_bary.transport._semidual import SemidualProblem, smooth
@@ -58,7 +58,7 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
         np.testing.assert_allclose(
             getattr(ours, name), expected, rtol=1e-9, atol=1e-9 * abs(expected).max()
         )
-    for name in ("value", "dual", "shared", "blur", "misplaced"):
+    for name in ("value", "dual", "shared", "blur", "mass_to_move"):
         assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-10)
 
 

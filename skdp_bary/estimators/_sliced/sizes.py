@@ -23,7 +23,7 @@ def given_sizes(n_min, n_classes):
 
 
 def size_shares(setting, share=TUNED.sizes_share):
-    """Return the step that buys the sizes of the classes, where they are private and not given."""
+    """Return the step that estimates sizes of classes, where they are private and not given."""
     several = setting.n_classes > 1
     private = setting.relation == ADD_REMOVE or (setting.relation == REPLACE_ANY and several)
     return {"sizes": share} if private and setting.n_min is None else {}

@@ -308,7 +308,7 @@ class PostgresLedger(Chained):
 
     @contextmanager
     def _session(self, statement="SELECT 1", parameters=()):
-        """Run a statement that changes nothing, then hand out the connection for one call."""
+        """Run a statement that changes nothing, then give the connection for one call."""
         if self._kept.pid != os.getpid():
             # never closed here: that would end the session of the parent
             self._inherited, self._kept = self._kept, _kept_for(self._address)

@@ -47,7 +47,7 @@ class SideFile:
 
     @contextmanager
     def held(self, seconds, *, create, writing):
-        """Hold the lock; hand out the open file, or None to a reader who may not open it.
+        """Hold the lock; give the open file, or None to a reader who may not open it.
 
         Parameters
         ----------

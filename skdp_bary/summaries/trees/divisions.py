@@ -40,7 +40,7 @@ class Division(ABC):
 
     @property
     def is_one_cell(self) -> tuple[bool, ...]:
-        """Whether a row of a class has nowhere else to be."""
+        """Of each way, whether every class has one cell."""
         return (False,) * len(self.sizes)
 
     @abstractmethod

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._semidiscrete.exact import solve_problem
 from .._semidual import SemidualProblem
-from .pull import moved_potentials, pull
+from .received import moved_potentials, received_sums
 
 # Pulling atoms to means is gradient descent with unit step on a function whose curvature is at most
 # one, so steps up to 2 * (1 + momentum) are stable, and neighbors that wander together converge
@@ -155,7 +155,7 @@ class Search:
             problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
             eased = level.eased(iterate.movement)
             tasks = zip(problems, iterate.potentials, labels, strict=True)
-            found = self.run(self._pulled, [(eased, *task) for task in tasks])
+            found = self.run(self._received, [(eased, *task) for task in tasks])
             labels = [state.labels for state, _, _ in found]
             costs = [state.dual + c for (state, _, _), c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, problems, found, float(self.shares @ costs))
@@ -165,9 +165,9 @@ class Search:
                 break
         return iterate
 
-    def _pulled(self, level, problem, potentials, labels):
+    def _received(self, level, problem, potentials, labels):
         state = self.respond(level, problem, potentials, labels)
-        return (state, *pull(problem, state))
+        return (state, *received_sums(problem, state))
 
     def _step(self, iterate, problems, found, cost):
         counts = sum(s * c for s, (_, c, _) in zip(self.shares, found, strict=True))

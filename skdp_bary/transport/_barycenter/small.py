@@ -41,7 +41,7 @@ def best_descent(setting, clouds, iterates, callback):
 
 def _descend(setting, clouds, iterate, callback):
     for iteration in range(1, _ROUNDS + 1):
-        cost, means = _pulled(setting, clouds, iterate.atoms)
+        cost, means = _received_means(setting, clouds, iterate.atoms)
         if not cost < (1.0 - _GAIN) * iterate.cost:
             break
         away = float(setting.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
@@ -60,7 +60,7 @@ def _descend(setting, clouds, iterate, callback):
     return iterate
 
 
-def _pulled(setting, clouds, atoms):
+def _received_means(setting, clouds, atoms):
     """Return the mean cost of exact plans to the atoms, and the means of what they receive."""
     from ot import emd
 

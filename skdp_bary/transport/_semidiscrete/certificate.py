@@ -10,7 +10,7 @@ UNITS = 2**61  # integer units of the total mass
 _LIGHT = 2**20  # units; lighter points take no part in absorbing the rounding
 _PART = 2**16  # points at a time; their low halves add up exactly in floating point
 _RELATIVE_GAP = 1e-9
-_MISPLACED = 1e-12  # mass; far above rounding, far below any point
+_LARGEST_MASS_ERROR = 1e-12  # mass; far above rounding, far below any point
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Assignment:
     shares : ndarray of shape (n_atoms, n_split)
         Fractions of each split point; columns sum to one.
     cost, dual : float
-    misplaced : float
+    mass_error : float
         Most mass that an atom has too much or too little.
     """
 
@@ -36,14 +36,14 @@ class Assignment:
     shares: np.ndarray
     cost: float
     dual: float
-    misplaced: float
+    mass_error: float
 
     @property
     def proven(self):
         """Whether all masses are right and cost and dual agree to the promised precision."""
         # Without the right masses a plan may cost less than the dual value.
         close = abs(self.cost - self.dual) <= _RELATIVE_GAP * self.cost + 1e-15
-        return close and self.misplaced <= _MISPLACED
+        return close and self.mass_error <= _LARGEST_MASS_ERROR
 
 
 def certify(problem, potentials, labels, split, shares):
@@ -59,7 +59,7 @@ def certify(problem, potentials, labels, split, shares):
         shares=shares,
         cost=float(whole + cloud.weights[split] @ more),
         dual=float(dual + problem.target @ potentials),
-        misplaced=misplaced(problem, labels, split, shares),
+        mass_error=mass_error(problem, labels, split, shares),
     )
 
 
@@ -79,7 +79,7 @@ def _sums(problem, potentials, labels):
     return own, least
 
 
-def misplaced(problem, labels, split, shares):
+def mass_error(problem, labels, split, shares):
     """Return the most mass that an atom of a plan has too much or too little."""
     units, target = to_units(problem.cloud.weights), to_units(problem.target)
     shared = units[split]

@@ -13,14 +13,14 @@ from .simplex import network_simplex
 _FACTOR = 4  # how much larger the next sample is
 _LEAST = 6  # points an atom from which a smaller sample is solved first
 _MANY = 128  # atoms from which POT solves the smallest sample, which moves most, sooner
-_CLOSE = 0.05  # misplaced mass up to which given potentials are better than samples
+_CLOSE = 0.05  # mass to move up to which given potentials are better than samples
 
 
 def solve_levels(problem, potentials):
     """Return the Assignment of all points; `potentials` of a similar problem or None."""
     if potentials is not None:
         level = Level(problem, potentials)
-        if level.misplaced <= _CLOSE:
+        if level.mass_to_move <= _CLOSE:
             return certify(problem, *level.plan())
     potentials = None
     for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
@@ -61,7 +61,7 @@ class Level:
         self.excess = held - to_units(problem.target)
 
     @property
-    def misplaced(self):
+    def mass_to_move(self):
         """Mass that has to move when every point goes to its label whole."""
         return float(np.abs(self.excess).sum() / (2.0 * UNITS))
 

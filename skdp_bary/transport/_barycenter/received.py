@@ -1,4 +1,4 @@
-"""Where points pull the atoms they are sent to: the step of a free-support barycenter."""
+"""What atoms receive of the points sent to them: the step of a free-support barycenter."""
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ _CHUNK = 4096  # soft points at a time
 _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
 
 
-def pull(problem, state):
+def received_sums(problem, state):
     """Return the counts and sums of the points every atom receives at a Smoothed state.
 
     For p = 2 their ratio is the mean of the points received. Otherwise it is one step of

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.transport._barycenter.pull import moved_potentials, pull
+from skdp_bary.transport._barycenter.received import moved_potentials, received_sums
 from skdp_bary.transport._newton import settle
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._semidiscrete.exact import solve_problem
@@ -18,7 +18,7 @@ def settled(p, offset=0.0):
 
 def test_pull_is_the_mean_of_what_is_received():
     problem, state = settled(2.0)
-    counts, sums = pull(problem, state)
+    counts, sums = received_sums(problem, state)
     np.testing.assert_allclose(counts, problem.target - state.gradient, atol=1e-12)
     np.testing.assert_allclose(counts.sum(), 1.0)
     np.testing.assert_allclose(
@@ -29,7 +29,7 @@ def test_pull_is_the_mean_of_what_is_received():
 @pytest.mark.parametrize("p", [1.0, 2.0])
 def test_pull_is_the_gradient_of_the_smoothed_cost(p):
     problem, state = settled(p)
-    counts, sums = pull(problem, state)
+    counts, sums = received_sums(problem, state)
     gradient = p * (counts[:, None] * problem.atoms - sums)
     direction = np.random.default_rng(1).standard_normal((10, 2))
 
@@ -44,7 +44,7 @@ def test_pull_is_the_gradient_of_the_smoothed_cost(p):
 @pytest.mark.parametrize(("p", "offset"), [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
 def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     problem, state = settled(p, offset)
-    counts, sums = pull(problem, state)
+    counts, sums = received_sums(problem, state)
     step = 0.01 * np.random.default_rng(2).standard_normal((10, 2))
     moved = SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
     predicted = moved_potentials(problem, state, sums / counts[:, None], step)

@@ -459,7 +459,12 @@ def check_parameters(owner):
 
 
 def shown(value):
-    """Return a refused value as text of one line, cut where it is long."""
+    """Return a refused value as text of one line, cut where it is long.
+
+    Tables and arrays may be private rows in the wrong place: of those only the type is told.
+    """
+    if getattr(value, "shape", ()) != ():
+        return f"a value of type {type(value).__name__}"
     try:
         text = " ".join(repr(value).split())
     except Exception:  # a number of thousands of digits, an object that cannot say what it is

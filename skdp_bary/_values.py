@@ -335,7 +335,8 @@ def refuse_other_shapes(X):
         word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
         raise ValueError(
             f"Expected 2D array, got {word} array instead: X must have two dimensions. Reshape "
-            "your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+            "your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row. "
+            "A column of a dataframe is taken with two brackets: frame[['age']]."
         )
 
 

@@ -43,4 +43,7 @@ def refuse_existing(path):
         return
     refuse_near_address(path)
     if os.path.exists(path) and os.path.getsize(path):
-        raise LedgerError(f"The ledger {os.fspath(path)!r} exists already. Nothing was changed.")
+        raise LedgerError(
+            f"The ledger {os.fspath(path)!r} exists already. "
+            "BudgetAccountant.open opens it. Nothing was changed."
+        )

@@ -175,7 +175,10 @@ class PostgresLedger(Chained):
         ledger = cls.__new__(cls)
         ledger._connect_to(read_address(address))
         if ledger._stored() is not None:
-            raise LedgerError(f"The ledger {ledger.path!r} exists already. Nothing was changed.")
+            raise LedgerError(
+                f"The ledger {ledger.path!r} exists already. BudgetAccountant.open opens it. "
+                "Nothing was changed."
+            )
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""

@@ -336,6 +336,8 @@ class SqliteLedger(Chained):
     def _refuse_second_name(self):
         # SQLite's journal is named after the file: one that was left under the other name is not
         # seen here, and undoes later on what is charged here in the meantime.
+        if os.path.isdir(self.path):
+            raise self._error("it is a folder; name a file in it")
         if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
             raise self._error(
                 "it has a second name, a hard link. Remove one of the two, and make a symbolic "

@@ -49,13 +49,17 @@ class ArraySource:
 
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         self.named = X[:0] if hasattr(X, "columns") else None
-        if not hasattr(X, "iloc"):
+        if hasattr(X, "iloc"):
+            refuse_other_shapes(X)
+            if X.shape[0] == 0:
+                raise ValueError(
+                    "Found a dataframe with 0 sample(s): at least one row is required."
+                )
+        else:
             refuse_sparse(X)
             X = as_numbers(X)
             refuse_other_shapes(X)
             X = check_array(X, dtype=None, ensure_all_finite=False)
-        elif X.shape[0] == 0:
-            raise ValueError("Found a dataframe with 0 sample(s): at least one row is required.")
         self._X = X
         self._views, self._memos = {}, {}
         self._n_rows, self.n_features = X.shape

@@ -11,7 +11,7 @@ they are follows from the number of persons, where it is public or has been boug
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -331,6 +331,10 @@ def split_chunk(item, most=3):
 
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"y and groups must have one value a row, got a value of type {type(values).__name__}."
+        )
     refuse_masked(values, "y or groups")
     if len(column_names(values) or ()) == 1:
         values = column_values(values, 0)

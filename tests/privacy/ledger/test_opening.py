@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,10 @@ class TestFile:
         assert stat.S_IMODE(side_file(path).stat().st_mode) == 0o660
 
     @needs_posix
+    def test_a_folder_is_refused_as_one(self, path):
+        with pytest.raises(LedgerError, match="it is a folder"):
+            BudgetAccountant.open(Path(path).parent)
+
     def test_a_second_name_is_refused(self, path):
         """A journal left under one name undid what was charged under the other."""
         opened(path).spend(0.01)

@@ -220,12 +220,19 @@ def test_what_belongs_inside_chunks_is_refused_beside_them(name):
         (np.zeros((0, 2)), "0 sample"),
         (pd.DataFrame(np.zeros((0, 2))), "0 sample"),
         (np.zeros(4), "2D array|1D array"),
+        (pd.Series(np.zeros(4)), r"1D array.*two brackets"),
         ([], "1D array|2D array|0 sample"),
     ],
 )
 def test_bad_arrays(bad, message):
     with pytest.raises(ValueError, match=message):
         open_source(bad)
+
+
+@pytest.mark.parametrize("given", [{"groups": 3}, {"y": 3, "classes": [0, 1]}])
+def test_one_number_is_no_column(given):
+    with pytest.raises(TypeError, match="must have one value a row, got a value of type int"):
+        open_source(X, **given)
 
 
 def test_rows_are_checked_with_groups_before_anything_is_counted():

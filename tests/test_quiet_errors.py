@@ -1,5 +1,7 @@
 """Errors about rows name no value of them, nor how many there are, anywhere in their chain."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,16 @@ def test_numbers_of_rows(beside):
     for values in (np.ones(COUNT - 1, dtype=int), np.ones(COUNT + 1, dtype=int)):
         call = PrivateMeasure(bounds=(0, 1)).fit
         assert_quiet(lambda call=call, v=values: call(ROWS[:, None], **{beside: v}))
+
+
+@pytest.mark.parametrize("weights", [None, "b"])
+def test_chunks_that_pandas_reads(weights):
+    """Its errors quote the cell that is no number."""
+    pandas = pytest.importorskip("pandas")
+    text = "a,b\n" + "0.1,0.2\n" * COUNT + f"0.3,x{VALUE}\n"
+
+    def read():
+        return pandas.read_csv(io.StringIO(text), chunksize=9, dtype=float)
+
+    call = PrivateMeasure(bounds=(0, 1), n_hint=9).fit
+    assert_quiet(lambda: call(read, sample_weight=weights))

@@ -12,6 +12,7 @@ from ...geometry._bounds import in_order
 from .grouping import SpilledPersons, declared, plain_ids
 from .named import Taken
 from .persons import WEIGHT_UNITS, Chunk, check_floats, encode_labels, encode_weights, split_chunk
+from .quiet import quiet_items
 from .recoding import mapped, recoded_chunk
 
 _CHUNK_MESSAGES = {
@@ -131,7 +132,7 @@ class ChunkSource:
         iterator = self._iterate()
         if callable(self._chunks) and self._iterate() is iterator:
             raise ValueError("X must return a new iterator every time it is called.")
-        first = next(iterator, None)
+        first = next(quiet_items(iterator), None)
         if first is None:
             raise ValueError(
                 "X has no chunks: at least one row is required. An iterator that was read before "
@@ -187,7 +188,7 @@ class ChunkSource:
         n_rows = 0
         items = self._iterate()
         with closing(items) if hasattr(items, "close") else nullcontext():
-            for item in items:
+            for item in quiet_items(items):
                 checked = self._check(item)
                 n_rows += len(checked[0])
                 yield checked

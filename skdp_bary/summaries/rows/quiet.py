@@ -1,4 +1,4 @@
-"""Errors from workers: those of this package quote no value of rows, those of others may."""
+"""Errors from workers and readers: those of this package quote no value of rows, others may."""
 
 from functools import update_wrapper
 
@@ -6,6 +6,7 @@ from ..._values import unquoted
 
 _KINDS = (ValueError, TypeError, RuntimeError, ImportError)
 _MARK = "_quotes_no_row"
+_END = object()
 
 
 class Quiet:
@@ -28,6 +29,19 @@ class Quiet:
             if type(error) in _KINDS:
                 setattr(error, _MARK, True)  # travels with it
             raise
+
+
+def quiet_items(items):
+    """Yield what an iterator gives; errors of pandas' readers of files, which quote, are not shown.
+
+    Other iterators, and their errors, are the caller's own. They are left open.
+    """
+    if type(items).__module__.split(".")[0] != "pandas":
+        for item in items:  # and no "yield from", which would close them
+            yield item
+        return
+    while (item := unquoted(next, items, _END)) is not _END:
+        yield item
 
 
 def computed(result):

@@ -7,7 +7,7 @@ import numpy as np
 from ..._optional import import_optional
 from ..._values import column_names
 from .persons import split_chunk
-from .quiet import Quiet
+from .quiet import Quiet, quiet_items
 
 
 def mapped(chunks, function):
@@ -36,7 +36,7 @@ class MappedChunks:
         self.before_rows = None if before is None else function(before)
 
     def __iter__(self):
-        return (self._function(item) for item in self._chunks)
+        return (self._function(item) for item in quiet_items(iter(self._chunks)))
 
 
 class MappedFunction:

@@ -9,7 +9,7 @@ from ...exceptions import BudgetError
 from .._neighbors import ADD_REMOVE, check_neighbors
 from .address import is_address
 from .chain import check_receipt, check_records
-from .entry import RAISE, RESTORE, Entry, terms_now
+from .entry import RAISE, RESTORE, Entry, protect_rows_and_persons, terms_now
 from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
 from .spending import BudgetPart, SharedBudget, check_text
@@ -368,13 +368,15 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     def summary(self) -> str:
         """Return the entries and what is left as a plain table."""
-        return text_table(repr(self), self.entries, self._closing_lines())
+        entries = self.entries
+        return text_table(repr(self), entries, self._closing_lines(entries))
 
     def __str__(self):
         return self.summary()
 
     def _repr_html_(self):
-        return html_table(repr(self), self.entries, self._closing_lines())
+        entries = self.entries
+        return html_table(repr(self), entries, self._closing_lines(entries))
 
     def __repr__(self):
         ledger = f", ledger={self.ledger!r}" if self.ledger else ""
@@ -393,12 +395,19 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
                 "Nothing was changed."
             )
 
-    def _closing_lines(self):
+    def _closing_lines(self, entries):
         spent = self._exposure()
         return [
+            *([_MIXED] if protect_rows_and_persons(entries) else []),
             "spent: " + self._in_words(*self._filter.total(spent), spent),
             "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
         ]
+
+
+_MIXED = (
+    "note:  some releases protect rows, others persons by groups: what was spent is the loss of "
+    "people with one row, and people with several lose more"
+)
 
 
 def check_accountant(value, name="accountant"):

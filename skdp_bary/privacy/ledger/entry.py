@@ -44,6 +44,12 @@ def note_of(person, seeded):
     return f"{person}; seeded, not private" if seeded else person
 
 
+def protect_rows_and_persons(entries):
+    """Whether a person was one row to some fits, and all rows with one id to others."""
+    noted = {entry.note.partition(";")[0] for entry in entries if entry.kind == SPEND}
+    return {"rows", "persons by groups"} <= noted
+
+
 def terms_now(terms, raised):
     """Return the terms of a ledger with the ceiling that it was last raised to."""
     return terms if raised is None else terms | {"epsilon": raised[0], "delta": raised[1]}

@@ -429,3 +429,13 @@ def test_a_refusal_for_want_of_delta_names_the_remedy():
         with pytest.raises(BudgetError) as caught:
             accountant.spend(epsilon, delta)
         assert "make one" not in str(caught.value)
+
+
+def test_rows_and_persons_on_one_budget_are_told():
+    budget = BudgetAccountant(5.0)
+    plan = Plan("add_remove", 0.5, 0.0, (Step("one", DiscreteLaplace(0.5)),))
+    for note in ("rows", "rows; seeded, not private"):
+        budget.charge(plan, "map", note=note)
+    assert "several lose more" not in str(budget)
+    budget.charge(plan, "map", note="persons by groups")
+    assert "several lose more" in str(budget) and "several lose more" in budget._repr_html_()

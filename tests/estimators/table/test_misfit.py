@@ -1,0 +1,33 @@
+"""A schema that does not fit the table is told by the release."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateTable
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.schema import Category, Integer, Schema
+
+SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
+pandas = pytest.importorskip("pandas")
+
+
+def fit(job, n_rows, accountant=None):
+    rows = pandas.DataFrame({"age": np.arange(n_rows) % 10, "job": job})
+    small = {"epsilon": 2.0, "n_components": 2, "max_iter": 1}
+    return PrivateTable(SCHEMA, accountant=accountant, **small).fit(rows)
+
+
+def test_a_column_of_others_is_told():
+    budget = BudgetAccountant(2.0, 1e-6)
+    with pytest.raises(PrivacyWarning, match="Nearly all values of 'job' are 'other'"):
+        fit("COOK", 400, budget)
+    assert len(budget.entries) == 1  # it is read off the release
+
+
+@pytest.mark.parametrize(("job", "n_rows"), [("cook", 400), ("COOK", 30)])
+def test_what_fits_or_is_few_rows_warns_of_nothing(job, n_rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(job, n_rows)

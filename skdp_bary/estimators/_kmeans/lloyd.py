@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._parameters import shown
 from ...summaries.clusters.cluster_sums import ClusterMoments, digits_of
 from ...summaries.moments.frames import Frame
 from .._denoise.shrinkage import read_means
@@ -47,6 +48,6 @@ def _public_centers(setting):
     if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(
             'init must be "grid" or finite public centers of shape (n_clusters, n_features) = '
-            f"{shape}, got {setting.init!r}."
+            f"{shape}, got {shown(setting.init)}."
         )
     return centers

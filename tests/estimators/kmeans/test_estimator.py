@@ -82,6 +82,7 @@ def test_public_centers_are_moved_by_plain_rounds():
         ({"init": "k-means++"}, 'picks rows.*init="grid" runs k-means'),
         ({"init": "random"}, "picks rows"),
         ({"init": "tree"}, "init must be one of"),
+        ({"init": np.full((7, 3), 0.123)}, r"got a value of type ndarray\.$"),
         ({"n_init": "auto"}, "leave it out"),
         ({"init": np.zeros((2, 2))}, "init"),
     ],

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
 from ...geometry._directions import DIRECTIONS, direction_count
+from ...geometry._slices import SliceLattice
 from .._base import BasePrivateEstimator
 from .._face.classes import named_classes, number_of_classes
 from .._face.settings import setting_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
+_MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigabytes
 METHODS = {
     "sketch": SketchMethod(),
     "scalar": ScalarMethod(),
@@ -225,10 +227,12 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return None if self.classes is None else named_classes(self.classes)
 
     def _shares(self, n_features):
-        if (self.n_projections or 1) * n_features > _MOST_ENTRIES:
+        n_classes = number_of_classes(self.classes)
+        most = min(_MOST_ENTRIES // n_features, _MOST_COUNTS // (n_classes * SliceLattice.n_levels))
+        if (self.n_projections or 1) > most:
             raise ValueError(
-                f"n_projections must be at most {_MOST_ENTRIES // n_features} for {n_features} "
-                f"features, got {self.n_projections}."
+                f"n_projections must be at most {most} for {n_features} features and {n_classes} "
+                f"classes, got {self.n_projections}."
             )
         return METHODS[self.method].shares(self._setting(n_features))
 

@@ -189,6 +189,7 @@ def test_persons_of_many_rows_count_once(groups):
         ({"method": "rank"}, "method must be one of"),
         ({"directions": "loose"}, "directions must be one of"),
         ({"n_projections": 0}, "n_projections must be"),
+        ({"n_projections": 200_000}, "n_projections must be at most 131"),
         ({"n_quantiles": 0}, "n_quantiles must be"),
         ({"n_min": 0}, "n_min must be"),
         ({"n_min": 2**31}, "n_min must be"),

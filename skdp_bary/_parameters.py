@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ._shown import shown
 from .geometry._bounds import ALLOWED, box_of, check_domain
 from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
@@ -28,7 +29,6 @@ MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
 MOST_STEPS = 10_000  # of a plan, of starts, of epochs: more are never meant
 MOST_FEATURES = 1 << 24
 _LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights: sums and ratios stay within the floats
-_LONGEST = 200  # characters of a refused value in a message
 
 
 class Rule(ABC):
@@ -456,20 +456,6 @@ def check_parameters(owner):
     """Raise TypeError or ValueError unless every parameter is what its rule allows."""
     for name, rule in owner._parameter_rules.items():
         rule.check(getattr(owner, name), name)
-
-
-def shown(value):
-    """Return a refused value as text of one line, cut where it is long.
-
-    Tables and arrays may be private rows in the wrong place: of those only the type is told.
-    """
-    if getattr(value, "shape", ()) != ():
-        return f"a value of type {type(value).__name__}"
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # a number of thousands of digits, an object that cannot say what it is
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 PRIVACY_RULES = {  # of every private estimator

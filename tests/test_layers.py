@@ -15,6 +15,7 @@ LEVELS = {
     "exceptions": 0,
     "_optional": 0,
     "_progress": 0,
+    "_shown": 0,
     "_sklearn": 0,
     "_threads": 1,
     "_types": 0,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import sklearn
 
-from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary import BudgetAccountant, JLTransformer, PrivateKMeans
 from skdp_bary._parameters import (
     Budget,
     Cells,
@@ -31,10 +31,10 @@ from skdp_bary._parameters import (
     Rule,
     Seed,
     Weights,
-    shown,
 )
+from skdp_bary._shown import shown
 from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, ShuffleRounds
-from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry import Ball, Box, check_domain
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.testing._discovery import public_estimators
 
@@ -129,6 +129,25 @@ def test_long_values_are_cut():
     assert shown(10**5000) == "a value of type int"
     for rows in (np.array([[0.123]]), pd.DataFrame([0.123]), pd.Series([0.123])):
         assert shown(rows) == f"a value of type {type(rows).__name__}"  # rows in the wrong place
+    assert shown([[0.1, 0.2]] * 5) == "a value of type list"
+    assert shown([np.array([0.1])]) == "a value of type list"
+    assert shown([(0, 1), (2, 3)]) == "[(0, 1), (2, 3)]"
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda rows: check_domain(rows, 2),
+        lambda rows: BudgetAccountant(rows),
+        lambda rows: PrivateKMeans(3).privacy_plan(rows),
+        lambda rows: JLTransformer(n_components=rows).fit([[0.0, 1.0]]),
+    ],
+)
+@pytest.mark.parametrize("rows", [[[0.713, 0.724]] * 9, np.full((9, 2), 0.713)], ids=type)
+def test_rows_in_the_wrong_place_are_not_shown(misuse, rows):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        misuse(rows)
+    assert "0.7" not in str(caught.value)
 
 
 @pytest.mark.parametrize("skip", [False, True])

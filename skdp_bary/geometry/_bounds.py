@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._shown import shown
 from ._domains import Box, Domain, check_vector, is_pair
 
 _FARTHEST = 1e30  # of the rows of an estimator: fourth powers, times persons, are floats
@@ -58,7 +59,7 @@ def check_domain(bounds: Any, n_features: int, names: list[str] | None = None) -
     if not isinstance(bounds, Domain):
         _refuse_pairs(bounds)
         if not isinstance(bounds, (tuple, list, np.ndarray)) or _length(bounds) != 2:
-            raise TypeError(f"bounds must be {ALLOWED}, got {bounds!r}.")
+            raise TypeError(f"bounds must be {ALLOWED}, got {shown(bounds)}.")
         low, high = (check_vector(b, "bounds", n_features) for b in bounds)
         bounds = Box(low, high)
     if bounds.n_features != n_features:
@@ -103,7 +104,9 @@ def box_of(bounds: Mapping[str, Any], names: list[str] | None = None) -> Box:
     """Return the Box of bounds by name, in the order of `names`, or in their own order."""
     for name, pair in bounds.items():
         if not isinstance(name, str) or not is_pair(pair):
-            raise ValueError(f"bounds must map names to (low, high) pairs, got {name!r}: {pair!r}.")
+            raise ValueError(
+                f"bounds must map names to (low, high) pairs, got {shown(name)}: {shown(pair)}."
+            )
     return Box.of_features([bounds[name] for name in (bounds if names is None else names)])
 
 
@@ -169,11 +172,12 @@ def _refuse_pairs(bounds):
     if not listed or not all(map(is_pair, bounds)):
         return
     pairs = [as_plain(pair) for pair in bounds]
-    by_feature = f"Box.of_features({pairs})"
+    written = pairs if len(pairs) <= _SHOWN else "[(low, high), ...]"
+    by_feature = f"Box.of_features({written})"
     if len(pairs) != 2:
         raise TypeError(
-            f"bounds must be {ALLOWED}, got {bounds!r}. For one (low, high) pair a feature write "
-            f"{by_feature}."
+            f"bounds must be {ALLOWED}, got {shown(bounds)}. For one (low, high) pair a feature "
+            f"write {by_feature}."
         )
     (a, b), (c, d) = pairs
     if not _ordered(a, b) or not _ordered(c, d) or b == c:

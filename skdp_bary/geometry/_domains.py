@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._shown import shown
 from ._grid import all_cells, cell_boxes, check_cells, check_shape
 from ._rowwise import as_rows, row_blocks
 
@@ -303,7 +304,7 @@ def is_pair(value):
 def check_vector(value, name, length):
     """Return a read-only finite vector of `length` numbers; a single number is repeated."""
     if length < 1:
-        raise ValueError(f"{name} must hold at least one number, got {value!r}.")
+        raise ValueError(f"{name} must hold at least one number, got {shown(value)}.")
     try:
         vector = np.array(value)
         vector = np.array(value, dtype=np.float64) if vector.dtype.kind in "iufO" else np.nan
@@ -317,7 +318,7 @@ def check_vector(value, name, length):
             f"{name} must hold one number per feature ({length}), got shape {vector.shape}."
         )
     if not (np.abs(vector) <= LARGEST).all():
-        raise ValueError(f"{name} must hold finite numbers up to {LARGEST}, got {value!r}.")
+        raise ValueError(f"{name} must hold finite numbers up to {LARGEST}, got {shown(value)}.")
     return frozen(vector + 0.0)
 
 

@@ -11,6 +11,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._shown import shown
+
 
 def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
     """Return orthonormal columns, uniform over all such matrices (Haar measure).
@@ -184,11 +186,11 @@ def _check_count(value, name, low, high=None):
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):
         upper = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{name} must be an integer, at least {low}{upper}, got {value!r}.")
+        raise ValueError(f"{name} must be an integer, at least {low}{upper}, got {shown(value)}.")
     return int(value)
 
 
 def _check_share(value, name):
     if not isinstance(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{name} must be a number in (0, 1), got {value!r}.")
+        raise ValueError(f"{name} must be a number in (0, 1), got {shown(value)}.")
     return float(value)

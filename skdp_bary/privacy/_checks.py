@@ -11,6 +11,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._shown import shown
+
 
 def check_real(value, name, *, low=None, high=None, open_low=False, open_high=False):
     """Return `value` as a float within the stated interval, or raise naming parameter and value."""
@@ -22,7 +24,7 @@ def check_real(value, name, *, low=None, high=None, open_low=False, open_high=Fa
     if not inside:
         raise (ValueError if is_real else TypeError)(
             f"{name} must be a finite number in {_interval(low, high, open_low, open_high)}, "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
     return number
 
@@ -32,7 +34,8 @@ def check_integer(value, name, *, low=None, high=None):
     is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     if not is_integer or (low is not None and value < low) or (high is not None and value > high):
         raise (ValueError if is_integer else TypeError)(
-            f"{name} must be an integer in {_interval(low, high, False, False)}, got {value!r}."
+            f"{name} must be an integer in {_interval(low, high, False, False)}, "
+            f"got {shown(value)}."
         )
     return int(value)
 
@@ -41,7 +44,7 @@ def check_option(value, name, options):
     """Return `value` when it is one of `options`, or raise listing them."""
     if not isinstance(value, str) or value not in options:
         allowed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {allowed}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {allowed}, got {shown(value)}.")
     return value
 
 

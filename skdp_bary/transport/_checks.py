@@ -4,6 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._shown import shown
 from ._measures import DiscreteMeasure
 
 
@@ -45,14 +46,14 @@ def check_mean_power(p):
 def check_count(value, name):
     """Return `value` as an int of at least one, or raise naming the parameter."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least 1, got {shown(value)}.")
     return int(value)
 
 
 def check_positive(value, name):
     """Return `value` as a finite float above zero, or raise naming the parameter."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
+        raise ValueError(f"{name} must be a finite number above 0, got {shown(value)}.")
     return float(value)
 
 

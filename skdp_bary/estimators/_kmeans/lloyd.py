@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._parameters import shown
+from ..._shown import shown
 from ...summaries.clusters.cluster_sums import ClusterMoments, digits_of
 from ...summaries.moments.frames import Frame
 from .._denoise.shrinkage import read_means

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from ..._shown import shown
 from ...exceptions import BudgetError
 from .._neighbors import ADD_REMOVE, check_neighbors
 from .address import is_address
@@ -413,5 +414,5 @@ _MIXED = (
 def check_accountant(value, name="accountant"):
     """Return a budget or a part of one, or raise naming the parameter."""
     if not isinstance(value, SharedBudget):
-        raise TypeError(f"{name} must be a BudgetAccountant or a part of one, got {value!r}.")
+        raise TypeError(f"{name} must be a BudgetAccountant or a part of one, got {shown(value)}.")
     return value

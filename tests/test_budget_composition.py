@@ -52,7 +52,7 @@ def test_three_tenths_fit_into_three_tenths():
     for _ in range(3):
         measure(accountant).fit(X)
     assert spent(accountant) == (3, 0.3)
-    with pytest.warns(PrivacyWarning, match="error_score"), pytest.raises(BudgetError):
+    with pytest.raises(BudgetError):
         measure(accountant).fit(X)
     assert spent(accountant) == (3, 0.3)
 
@@ -163,13 +163,20 @@ def test_a_search_beyond_the_budget_raises_when_asked_to():
 def test_the_warning_about_refusals_comes_once_per_budget():
     for _ in range(2):
         accountant = BudgetAccountant(epsilon=0.05)
-        with pytest.warns(PrivacyWarning, match='error_score="raise"'), pytest.raises(BudgetError):
-            measure(accountant).fit(X)
+        with pytest.warns(PrivacyWarning, match='error_score="raise"'), pytest.raises(ValueError):
+            cross_val_score(measure(accountant), X, cv=2)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for _ in range(3):
-                with pytest.raises(BudgetError):
-                    clone(measure(accountant)).fit(X)
+                with pytest.raises(ValueError, match="fits failed"):
+                    cross_val_score(measure(accountant), X, cv=2)
+
+
+def test_a_refused_fit_outside_of_a_search_is_an_error_and_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BudgetError):
+            measure(BudgetAccountant(epsilon=0.05)).fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -211,7 +218,7 @@ def test_an_old_pickle_sees_what_was_spent_since(filed):
         measure(filed).fit(X)
     reloaded = pickle.loads(old).fit(X)
     assert spent(filed) == spent(reloaded.accountant) == (20, 2.0)
-    with pytest.warns(PrivacyWarning), pytest.raises(BudgetError):
+    with pytest.raises(BudgetError):
         pickle.loads(old).fit(X)
 
 

@@ -19,6 +19,11 @@ def test_odd_parameters_and_rows():
     assert faults(range(QUICK)) == []
 
 
+@pytest.mark.parametrize("seed", [653, 713, 741])
+def test_what_an_odd_trial_once_found(seed):
+    assert faults([seed]) == []
+
+
 @pytest.mark.slow
 def test_many_odd_parameters_and_rows():
     assert faults(range(QUICK, SLOW)) == []

@@ -102,6 +102,8 @@ def in_order(bounds: Any, names: list[str] | None) -> Any:
 
 def box_of(bounds: Mapping[str, Any], names: list[str] | None = None) -> Box:
     """Return the Box of bounds by name, in the order of `names`, or in their own order."""
+    if not bounds:
+        raise ValueError("bounds must name every column once, got an empty mapping.")
     for name, pair in bounds.items():
         if not isinstance(name, str) or not is_pair(pair):
             raise ValueError(

@@ -59,7 +59,8 @@ def discriminants(source):
     means = np.stack([features[source.codes == c].mean(axis=0) for c in range(source.n_classes)])
     within = features - means[source.codes]
     covariance = within.T @ within / len(features)
-    covariance += TUNED.ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    spread = np.trace(covariance) / len(covariance) or 1.0  # none where the rows are all alike
+    covariance += TUNED.ridge * spread * np.eye(len(covariance))
     values, vectors = linalg.eigh(covariance)
     white = (vectors / np.sqrt(values)) @ vectors.T
     middle = means.mean(axis=0)

@@ -28,6 +28,7 @@ from .measurements import Measurement
 from .tuning import PYRAMID
 
 WHOLE, ONCE, TWICE = "levels", "cells", "finer_cells"
+_SHARPEST = 100.0  # rate of noise: what is narrower changes a count once in exp(100) draws
 
 
 def pyramid_shares(tuning=PYRAMID):
@@ -192,7 +193,7 @@ class Pyramid:
             order = np.argsort(paths_of(levels, codes, self.tree.depth))
             mass = values[start : start + len(codes)] / units
             start += len(codes)
-            yield Measurement(levels[order], codes[order], mass, rate)
+            yield Measurement(levels[order], codes[order], mass, min(rate, _SHARPEST))
 
     def _on_tree(self, measurement, tree, step):
         """Return values and rates on a tree; what is exact is off by less than a step."""

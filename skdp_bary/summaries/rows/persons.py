@@ -331,7 +331,7 @@ def split_chunk(item, most=3):
 
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) and not hasattr(values, "__array__"):
         raise TypeError(
             f"y and groups must have one value a row, got a value of type {type(values).__name__}."
         )

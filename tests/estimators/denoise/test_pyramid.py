@@ -151,6 +151,13 @@ def test_domains_that_are_no_box(domain):
     assert np.isfinite(model.score_samples(X)).all()
 
 
+@pytest.mark.parametrize("epsilon", [1e4, 1e9])
+def test_noise_of_almost_no_width(epsilon):
+    X = np.repeat([[0.1], [0.7]], [30, 70], axis=0)
+    measure = PrivateMeasure(epsilon=epsilon, bounds=(0, 1), n_hint=100).fit(X)
+    assert measure.weights_[measure.support_[:, 0] < 0.5].sum() == pytest.approx(0.3, abs=1e-3)
+
+
 def test_a_narrow_cluster_is_found():
     X = np.clip(np.random.default_rng(0).normal(0.3, 0.002, (1000, 2)), 0, 1)
     model = PrivateMeasure(bounds=(0, 1), n_hint=1000, method="pyramid", random_state=0).fit(X)

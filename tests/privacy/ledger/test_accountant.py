@@ -362,7 +362,7 @@ class TestBadInput:
         assert accountant.entries == ()
         with pytest.raises(TypeError, match=r"Plan or an estimator .* got 0\.1"):
             accountant.quote(0.1)
-        with pytest.raises(TypeError, match="n_features must be an integer"):
+        with pytest.raises(TypeError, match="n_features must be given"):
             accountant.quote(Estimator())
         assert accountant.entries == ()
 

@@ -64,6 +64,51 @@ def run_elsewhere(folder, file, *arguments):
     return json.loads(out.stdout)
 
 
+def record_beside_earlier(file, name, works, lines, earlier):
+    """Measure every work with this package and with an earlier one, and keep what was found.
+
+    Parameters
+    ----------
+    file : str
+        The benchmark, which prints the measurements of one work as JSON: ``--measure WORK``.
+    name : str
+        Of the results.
+    works : iterable of str
+    lines : callable
+        ``lines(work, now, before)`` returns the lines of the table of speed.
+    earlier : str or None
+        Folder of an earlier package; None: measure this one alone.
+    """
+    for work in works:
+        before = run_elsewhere(earlier, file, "--measure", work) if earlier else None
+        now = run_elsewhere(ROOT, file, "--measure", work)
+        print(work, {"before": before, "now": now}, flush=True)
+        Results(name).merge([{"work": work, "now": now, "before": before}], ("work",))
+        Results("speed").merge(lines(work, now, before), ("work", "peer"))
+
+
+def speed_line(work, peer, ratios, source):
+    """Return a line of the table of speed about a whole fit.
+
+    Parameters
+    ----------
+    work, peer : str
+    ratios : tuple of float or None
+        Times of the peer over ours, now and with an earlier package.
+    source : str
+        The benchmark.
+    """
+    now, before = (None if ratio is None else round(ratio, 3) for ratio in ratios)
+    return {
+        "work": f"whole fit, {work}",
+        "peer": peer,
+        "ratio": now,
+        "before": before,
+        "growth": None,
+        "from": source,
+    }
+
+
 def peak_bytes():
     """Return the peak memory of this process, on Linux.
 

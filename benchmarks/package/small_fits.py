@@ -83,18 +83,6 @@ def measure(work):
     return {"own": own, "peer": peer}
 
 
-def line(work, now, before):
-    """Return the line of the table of speed."""
-    return {
-        "work": f"whole fit, {work}",
-        "peer": PEERS[work.split(",")[0]],
-        "ratio": round(now["peer"] / now["own"], 3),
-        "before": round(before["peer"] / before["own"], 3) if before else None,
-        "growth": None,
-        "from": "package/small_fits",
-    }
-
-
 def main():
     """Measure and keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -104,17 +92,16 @@ def main():
     if arguments.measure:
         print(json.dumps(measure(arguments.measure)))
         return
-    from benchmarks.recording import ROOT, Results, run_elsewhere  # not beside an earlier package
+    from benchmarks.recording import (  # an earlier package has no such functions
+        record_beside_earlier,
+        speed_line,
+    )
 
-    for work in WORK:
-        before = None
-        if arguments.earlier:
-            before = run_elsewhere(arguments.earlier, __file__, "--measure", work)
-        now = run_elsewhere(ROOT, __file__, "--measure", work)
-        print(work, {"before": before, "now": now}, flush=True)
-        kept = {"work": work, "now": now, "before": before}
-        Results("small_fits").merge([kept], ("work",))
-        Results("speed").merge([line(work, now, before)], ("work", "peer"))
+    def lines(work, now, before):
+        ratios = [each and each["peer"] / each["own"] for each in (now, before)]
+        return [speed_line(work, PEERS[work.split(",")[0]], ratios, "package/small_fits")]
+
+    record_beside_earlier(__file__, "small_fits", WORK, lines, arguments.earlier)
 
 
 if __name__ == "__main__":

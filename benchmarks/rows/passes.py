@@ -60,6 +60,8 @@ WORK = {
     "k-means, 10 features, Gaussian": lambda: kmeans(300_000, 10, 1e-9),
 }
 
+PEERS = {"product": "one product with the rows", "peer": "KMeans(n_init=1) of scikit-learn"}
+
 
 def measure(work):
     """Return the times of our fit, of a product and of the peer."""
@@ -79,21 +81,6 @@ def measure(work):
     return {name: min(found) for name, found in times.items()}
 
 
-def lines(work, now, before):
-    """Yield lines of the table of speed."""
-    sides = {"product": "one product with the rows", "peer": "KMeans(n_init=1) of scikit-learn"}
-    for side, name in sides.items():
-        if side in now:
-            yield {
-                "work": f"whole fit, {work}",
-                "peer": name,
-                "ratio": round(now[side] / now["own"], 3),
-                "before": round(before[side] / before["own"], 3) if before else None,
-                "growth": None,
-                "from": "rows/passes",
-            }
-
-
 def main():
     """Measure and keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -103,16 +90,18 @@ def main():
     if arguments.measure:
         print(json.dumps(measure(arguments.measure)))
         return
-    from benchmarks.recording import ROOT, Results, run_elsewhere
+    from benchmarks.recording import (  # an earlier package has no such functions
+        record_beside_earlier,
+        speed_line,
+    )
 
-    for work in WORK:
-        before = None
-        if arguments.earlier:
-            before = run_elsewhere(arguments.earlier, __file__, "--measure", work)
-        now = run_elsewhere(ROOT, __file__, "--measure", work)
-        print(work, {"before": before, "now": now}, flush=True)
-        Results("passes").merge([{"work": work, "now": now, "before": before}], ("work",))
-        Results("speed").merge(lines(work, now, before), ("work", "peer"))
+    def lines(work, now, before):
+        for side, peer in PEERS.items():
+            if side in now:
+                ratios = [each and each[side] / each["own"] for each in (now, before)]
+                yield speed_line(work, peer, ratios, "rows/passes")
+
+    record_beside_earlier(__file__, "passes", WORK, lines, arguments.earlier)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,7 @@ class PyramidTuning:
     """
 
     shares: tuple = (0.06, 0.24, 0.15, 0.55)  # of two full levels, of cells refined once, and twice
-    cells_a_person: float = (
-        0.25  # for each epsilon, that the signal would fill: detail against noise
-    )
+    cells_a_person: float = 0.25  # for each epsilon, that signal would fill: detail against noise
     levels: tuple = (1 / 3, 0.57)  # powers of that number of cells, for the two full levels
     once: float = 3.0  # scales of the noise to come for which a cell is split the first time
     crowd: float = 0.75  # ... and power of the number of cells that may hold an equal share each
@@ -50,9 +48,7 @@ class PyramidTuning:
     prior: tuple = ((0.5, 0.08), (0.3, 0.8), (0.2, 12.0))  # sparse, any, and even splits
     own: float = 4.0  # splits for which the prior counts against all splits that were seen
     level: float = 20.0  # ... and all levels against one
-    step: float = (
-        0.35  # of the grid of masses, in scales of the least noise: precision against time
-    )
+    step: float = 0.35  # of the grid of masses, in scales of least noise: precision against time
     width: float = 5.0  # of windows, in standard deviations
 
 

@@ -8,7 +8,7 @@ from ...exceptions import PrivacyWarning
 from ...geometry._domains import Box
 from .._denoise.measurements import noisy_total
 
-_ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
+ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
 _FEW = 0.1  # of the persons expected
 _CLEAR = 3.0  # standard deviations of the noise, which no empty map is likely to pass
 _THIN = 1.0 / 16.0  # of the width of the domain
@@ -30,7 +30,7 @@ def warn_of_missing(total, measurements, facts, epsilon):
     facts : Facts
     epsilon : float
     """
-    known = facts.size is not None and facts.size * epsilon >= _ENOUGH
+    known = facts.size is not None and facts.size * epsilon >= ENOUGH
     noisy, deviation = noisy_total(measurements)
     if known and total < _FEW * facts.size:
         found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
@@ -56,7 +56,7 @@ def warn_of_few_cells(fit, facts, epsilon):
     epsilon : float
     """
     total = fit.mass.sum()
-    if fit.level.max() < _COARSE or total * epsilon < _ENOUGH:
+    if fit.level.max() < _COARSE or total * epsilon < ENOUGH:
         return
     above, below = np.maximum(fit.level - _COARSE, 0), np.maximum(_COARSE - fit.level, 0)
     first = (fit.code >> 2 * above) << 2 * below
@@ -91,7 +91,7 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
     """
     domain = facts.domain
     given = bounds is not None and isinstance(domain, Box) and facts.n_features <= _FEATURES
-    if not given or facts.size is None or facts.size * epsilon < _ENOUGH:
+    if not given or facts.size is None or facts.size * epsilon < ENOUGH:
         return
     places = (points - domain.low) / (domain.high - domain.low)
     total = weights.sum()

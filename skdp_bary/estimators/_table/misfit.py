@@ -4,8 +4,8 @@ import warnings
 
 from ...exceptions import PrivacyWarning
 from ...schema._cells import ListCells
+from .._face.misfit import ENOUGH
 
-_ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
 _MOST = 0.95  # of the rows
 
 
@@ -20,7 +20,7 @@ def warn_of_others(columns, measured, epsilon):
     epsilon : float
     """
     found = measured.histograms
-    if found.total * epsilon < _ENOUGH:
+    if found.total * epsilon < ENOUGH:
         return
     for place, (name, cells) in enumerate(columns.items()):
         clean = found.clean.get(place)

@@ -1,7 +1,5 @@
 """How far one person moves counts on partitions of a tree of cells."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -12,8 +10,8 @@ from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.rows.persons import Chunk
 from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
 from skdp_bary.summaries.trees.divisions import RunDivision
+from tests.summaries.trees.moved import TREE, largest_and_stated
 
-TREE = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 4)
 ROOT, HALVES, UNEVEN = ([0, 16], [0, 8, 16], [0, 1, 2, 4, 8, 12, 16])
 PARTITIONS = {
     "one": ((HALVES, HALVES),),
@@ -34,33 +32,6 @@ def query_of(partitions, total_public=False, kind=DisjointCounts):
     return kind(RunDivision(TREE, edges), 2, total_public)
 
 
-def answer(query, person):
-    cell, code, mass = person
-    X = TREE.centroids(4, np.array([cell]))
-    chunk = Chunk(X, np.array([code]), np.array([mass]))
-    return Sketch(query).update(chunk).exact_blocks()
-
-
-def largest_and_stated(query, relation):
-    """Weighted changes, over random weights, of all neighbors; and what the query states."""
-    masses = [query.units] if query.total_public else range(query.units + 1)
-    persons = list(itertools.product((0, 3, 15), range(2), masses))
-    weights = np.random.default_rng(0).uniform(0.1, 1.0, size=(9, len(query.cells.sizes)))
-    sensitivity = query.sensitivity(relation)
-    cases = np.array(sensitivity.l1), np.array(sensitivity.l2_squared)
-    largest = np.zeros((2, len(weights)))
-    for first, second in itertools.combinations(persons, 2):
-        moves = first[2] and second[2]
-        if relation == "add_remove" and moves:
-            continue
-        if relation == "replace_one" and moves and first[1] != second[1]:
-            continue
-        changes = [a - b for a, b in zip(answer(query, first), answer(query, second), strict=True)]
-        moved = [abs(c).sum() for c in changes], [(c**2).sum() for c in changes]
-        largest = np.maximum(largest, [weights @ each for each in moved])
-    return largest, np.array([(weights @ case.T).max(axis=1) for case in cases])
-
-
 @pytest.mark.parametrize("name", PARTITIONS)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("total_public", [False, True])
@@ -68,13 +39,13 @@ def test_no_neighbor_moves_more_than_stated_and_some_do(relation, name, total_pu
     if total_public and relation != "replace_one":
         pytest.skip("sizes of classes are private")
     query = query_of(PARTITIONS[name], total_public)
-    largest, stated = largest_and_stated(query, relation)
+    largest, stated = largest_and_stated(query, relation, len(query.cells.sizes))
     np.testing.assert_allclose(largest, stated)
 
 
 def test_a_planted_bug_is_found():
     query = query_of(PARTITIONS["two"], True, Forgetful)
-    largest, stated = largest_and_stated(query, "replace_one")
+    largest, stated = largest_and_stated(query, "replace_one", 2)
     assert (largest > stated).all()
 
 

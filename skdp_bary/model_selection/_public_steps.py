@@ -76,6 +76,12 @@ _OVERFLOW = Fault(
     "declare a smaller range in the Schema in front of it, or put DomainScaler with public bounds "
     "there",
 )
+_KEPT = Fault(
+    "memory= writes the rows of its steps to disk, and a private step is charged or not by whether "
+    "the rows are those of an earlier fit",
+    "leave memory=None",
+    learns=True,
+)
 _ONLY_TABLES = Fault(
     "the types of what it is given were chosen by looking at all rows",
     "put it directly behind SchemaTransformer, alone or in a ColumnTransformer",
@@ -166,8 +172,10 @@ def public_fault(step, form):
             f"leave at their defaults: {', '.join(unknown)}",
         )
     if composed:
+        if type(step) is Pipeline:
+            return _KEPT if step.memory is not None else None
         fault = _column_fault(step, form) if type(step) is ColumnTransformer else None
-        return fault or (None if type(step) is Pipeline else _weights_fault(step, form))
+        return fault or _weights_fault(step, form)
     fault = rule.fault(step) or _form_fault(rule, form)
     if fault is None and rule.numeric:
         behind = rule.largest(step, form.largest)

@@ -234,6 +234,22 @@ def test_what_a_private_step_hands_on_is_not_known_to_keep_rows_apart():
     assert verdicts(union) == {"first": "private", "second": "private"}
 
 
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_what_a_pipeline_keeps_on_disk_leaks(tmp_path):
+    scaler, X = DomainScaler((0, 1)), np.linspace(0.1, 0.9, 500)[:, None]
+    pipeline = Pipeline([("scale", scaler), ("map", measure())], memory=str(tmp_path))
+    assert verdicts(pipeline)["pipeline"] == "leaks"
+    assert "pipeline" not in verdicts(pipeline.set_params(memory=None))
+    inside = Pipeline([("all", pipeline.set_params(memory=str(tmp_path)))])
+    assert verdicts(inside)["all"] == "leaks"
+    accountant = BudgetAccountant(epsilon=9.0, ledger=tmp_path / "ledger.db")
+    clusters = PrivateKMeans(2, bounds=(0, 1), accountant=accountant)
+    kept = Pipeline([("clusters", clusters), ("scale", scaler)], memory=str(tmp_path))
+    for rows in (X, X, X**2):
+        kept.fit(rows)
+    assert len(accountant.entries) == 2  # it shows that two fits had the same rows
+
+
 def test_seeded_noise_leaks():
     assert verdicts(measure(random_state=0)) == {"privatemeasure": "leaks"}
 

@@ -3,6 +3,7 @@
 import csv
 import importlib
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,31 @@ def test_the_lines_of_the_first_page_do_what_they_say():
     made = {}
     exec(code.replace("20_000", "500"), made)
     assert str(made["budget"].remaining()) == code.strip().partition("# ")[2]
+
+
+@pytest.mark.parametrize(
+    ("page", "story"),
+    [
+        ("publish_a_map", "a city's map"),
+        ("duckdb", "a city's map from a database"),
+        ("compare_two_hospitals", "two hospitals"),
+        ("compare_two_hospitals", "two hospitals, each in its own place"),
+        ("place_ten_stores", "ten stores"),
+        ("share_a_table", "a bank's table"),
+        ("monthly_spark", "a month from Spark"),
+    ],
+)
+def test_a_story_is_told_in_under_fifteen_lines(page, story):
+    """What a user types is marked on the page; rows that do not exist are made outside of it."""
+    parts = re.findall(
+        rf"\.\. story: {story}\n(.*?)\.\. end of story",
+        (DOC / "howto" / f"{page}.rst").read_text(),
+        re.DOTALL,
+    )
+    typed = re.findall(r"^(?:>>>|\.\.\.) +(?!#)\S.*", "".join(parts), re.MULTILINE)
+    assert any(" import " in line for line in typed) and any("fit(" in line for line in typed)
+    assert len(typed) < 15
+    assert max(map(len, typed)) <= 110
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class Rule(ABC):
         """Return whether a value is of the right kind, though it may not be allowed."""
         return False
 
-    def check(self, value: Any, name: Any) -> None:
+    def check(self, value: object, name: str) -> None:
         """Raise TypeError or ValueError, naming the parameter, unless `value` is allowed."""
         if not self._admits(value):
             error = ValueError if self._knows(value) else TypeError

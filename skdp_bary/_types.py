@@ -1,6 +1,6 @@
 """Names of types that public signatures share."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -10,3 +10,11 @@ RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.rand
 Rows: TypeAlias = Any
 # of public draws; both have the methods that are used
 Draws: TypeAlias = np.random.Generator | np.random.RandomState
+
+
+class Estimator(Protocol):
+    """What can be cloned and given parameters: an estimator of this package or another one."""
+
+    def get_params(self, deep: bool = True) -> dict: ...
+
+    def set_params(self, **params: object) -> object: ...

@@ -86,8 +86,10 @@ def _imports(source, module, top_level_only):
 
 
 def _top_level(node):
-    """Yield the nodes that run when the module is imported: all but the bodies of functions."""
+    """Yield the nodes that run when the module is imported: all but functions and mere types."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            child = ast.Module(child.orelse, [])
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             yield child
             yield from _top_level(child)
@@ -274,6 +276,8 @@ def test_the_front_door_alone_imports_no_estimator():
         ("import ot", heavy, "transport/_costs.py"),
         ("try:\n    from dask import array\nexcept ImportError:\n    pass", heavy, "cli/_run.py"),
         ("class A:\n    import matplotlib.pyplot as plt", heavy, "plotting/_maps.py"),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    import matplotlib", heavy, "plotting/_maps.py"),
+        ("if not TYPE_CHECKING:\n    import matplotlib", heavy, "plotting/_maps.py"),
         ("from sklearn.cluster._kmeans import lloyd", private_names, "estimators/_base.py"),
         ("from sklearn.utils import _safe_indexing", private_names, "estimators/_base.py"),
     ],
@@ -288,6 +292,7 @@ def test_forbidden_imports_are_seen(source, check, module):
         ("from ..privacy._plan import Plan", climbing, "estimators/_base.py"),
         ("from ._rows import Chunk", climbing, "summaries/asking/query.py"),
         ("def f():\n    import ot\n    return ot", heavy, "transport/_costs.py"),
+        ("if TYPE_CHECKING:\n    from matplotlib.axes import Axes", heavy, "plotting/_maps.py"),
         ("import torch", heavy, "torch/_losses.py"),
         ("from sklearn.base import BaseEstimator", private_names, "estimators/_base.py"),
     ],

@@ -7,7 +7,6 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -24,7 +23,7 @@ TOTAL = "B03002_001E"
 _PARTS = ("state", "county", "tract")
 
 
-def load_gazetteer_tracts(path: str | os.PathLike) -> Any:
+def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
     """Load the places of census tracts from a national gazetteer file.
 
     Parameters
@@ -72,7 +71,7 @@ def load_gazetteer_tracts(path: str | os.PathLike) -> Any:
     )
 
 
-def load_acs_tracts(path: str | os.PathLike) -> Any:
+def load_acs_tracts(path: str | os.PathLike) -> Bunch:
     """Load how many people live in census tracts, from an answer of the Census Bureau's server.
 
     Parameters

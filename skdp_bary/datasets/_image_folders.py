@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class ImageFiles:
         """Length of a row."""
         return int(np.prod(self.image_shape))
 
-    def rows(self, places: Any) -> np.ndarray:
+    def rows(self, places: Iterable[int]) -> np.ndarray:
         """Return the images at some places as rows.
 
         Parameters
@@ -70,11 +70,11 @@ class ImageFiles:
 
     def chunks(
         self,
-        encode: Callable[..., Any] | None = None,
+        encode: Callable[[np.ndarray], np.ndarray] | None = None,
         *,
         with_labels: bool = False,
         chunk_rows: int = _CHUNK_ROWS,
-    ) -> Callable[..., Any]:
+    ) -> Callable[[], Iterator]:
         """Return a function that reads the images chunk by chunk, as ``fit`` takes it.
 
         Parameters
@@ -118,7 +118,7 @@ def load_celeba_images(
     *,
     split: Literal["train", "validation", "test"] = "train",
     attribute: str | None = None,
-    image_shape: Any = (64, 64, 3),
+    image_shape: tuple[int, int] | tuple[int, int, int] = (64, 64, 3),
 ) -> ImageFiles:
     """Find the images of CelebA in their folder.
 
@@ -164,7 +164,7 @@ def load_visda_images(
     path: str | os.PathLike,
     domain: Literal["train", "validation", "test"] = "train",
     *,
-    image_shape: Any = (64, 64, 3),
+    image_shape: tuple[int, int] | tuple[int, int, int] = (64, 64, 3),
 ) -> ImageFiles:
     """Find the images of one domain of VisDA 2017 in their folder.
 
@@ -201,7 +201,7 @@ def load_office31_images(
     path: str | os.PathLike,
     domain: Literal["amazon", "dslr", "webcam"] = "amazon",
     *,
-    image_shape: Any = (64, 64, 3),
+    image_shape: tuple[int, int] | tuple[int, int, int] = (64, 64, 3),
 ) -> ImageFiles:
     """Find the images of one domain of Office-31 in their folder.
 

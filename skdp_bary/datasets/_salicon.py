@@ -7,7 +7,6 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
@@ -17,7 +16,7 @@ _CHARACTERS = 1 << 20  # read at once
 _BETWEEN = re.compile(r"[\s,]*")
 
 
-def load_salicon_fixations(path: str | os.PathLike, *, images: list | None = None) -> Any:
+def load_salicon_fixations(path: str | os.PathLike, *, images: list | None = None) -> Bunch:
     """Load where people looked at images, from a file of one of SALICON's two formats.
 
     The first release has one JSON file for all images: ``fixations_train2014.json``, with

@@ -6,19 +6,28 @@ import gzip
 import os
 import warnings
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from ..geometry._bounds import check_domain
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..geometry._bounds import Bounds
+
 _BLOCK = 1 << 16  # lines parsed together
 
 
 def load_snap_checkins(
-    path: str | os.PathLike, *, bounds: Any = None, start: Any = None, stop: Any = None
-) -> Any:
+    path: str | os.PathLike,
+    *,
+    bounds: Bounds | None = None,
+    start: str | datetime | np.datetime64 | None = None,
+    stop: str | datetime | np.datetime64 | None = None,
+) -> Bunch:
     """Load check-ins from a file of the format of SNAP's loc-Gowalla and loc-Brightkite.
 
     A line holds user, time, latitude, longitude and place, separated by tabs. The file is read as

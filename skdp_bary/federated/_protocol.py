@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,17 +166,17 @@ class ShufflePlan:
         return sum(len(p) for p in self.partitions)
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Fraction:
         """Rate of the discrete Laplace noise on a cell, a fraction per unit."""
         return exact(self.epsilon) / (len(self.partitions) * self.units)
 
     @property
-    def bytes_per_person(self) -> Any:
+    def bytes_per_person(self) -> int:
         """Bytes that one participant sends: a cell and a share in each message."""
         bits = math.ceil(math.log2(self.n_cells)) + self.modulus.bit_length() - 1
         return math.ceil(bits / 8) * self.n_messages * self.n_cells
 
-    def distance(self, n_messages: int) -> Any:
+    def distance(self, n_messages: int) -> float:
         """Return the largest distance from the simulator, for any number of honest participants.
 
         Parameters
@@ -283,7 +284,9 @@ class ShuffleClient:
         return np.concatenate(counts)
 
 
-def shuffle_messages(batches: Any, random_state: RandomState | None = None) -> np.ndarray:
+def shuffle_messages(
+    batches: Iterable[np.ndarray], random_state: RandomState | None = None
+) -> np.ndarray:
     """Mix the messages of all participants, as the trusted shuffler does.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,7 +98,7 @@ class ShuffleRounds:
         return rebuilt(self)
 
     @cached_property
-    def first(self) -> Any:
+    def first(self) -> ShufflePlan:
         """Plan of the first round: all cells of one level."""
         return self._plan("coarse", levels=(_METHOD.first_level(self._setting()),))
 

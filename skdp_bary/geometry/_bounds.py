@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ _SHOWN = 6  # features in words
 
 # what `bounds` may be: one pair of numbers or arrays, names with pairs, or a domain
 Bounds: TypeAlias = (
-    "Domain | tuple[ArrayLike, ArrayLike] | list[Any] | np.ndarray | "
+    "Domain | tuple[ArrayLike, ArrayLike] | list[ArrayLike] | np.ndarray | "
     "Mapping[str, tuple[float, float]]"
 )
 
@@ -28,7 +28,7 @@ ALLOWED = (
 )
 
 
-def check_domain(bounds: Any, n_features: int, names: list[str] | None = None) -> Domain:
+def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None) -> Domain:
     """Return `bounds` as a public domain of `n_features` features, or raise.
 
     Parameters
@@ -70,7 +70,7 @@ def check_domain(bounds: Any, n_features: int, names: list[str] | None = None) -
     return bounds
 
 
-def in_order(bounds: Any, names: list[str] | None) -> Any:
+def in_order(bounds: Bounds, names: list[str] | None) -> Bounds:
     """Return bounds by name as a Box in the order of the columns, and all others as they are.
 
     Parameters
@@ -100,7 +100,7 @@ def in_order(bounds: Any, names: list[str] | None) -> Any:
     return box_of(bounds, names)
 
 
-def box_of(bounds: Mapping[str, Any], names: list[str] | None = None) -> Box:
+def box_of(bounds: Mapping[str, tuple[float, float]], names: list[str] | None = None) -> Box:
     """Return the Box of bounds by name, in the order of `names`, or in their own order."""
     if not bounds:
         raise ValueError("bounds must name every column once, got an empty mapping.")
@@ -124,7 +124,7 @@ def width_of(bounds: Bounds | None, default: int) -> int:
         return default
 
 
-def in_words(bounds: Any, names: list[str] | None = None) -> str:
+def in_words(bounds: Bounds, names: list[str] | None = None) -> str:
     """Return bounds feature by feature, as text for whoever is about to pay.
 
     Parameters

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -58,7 +59,9 @@ class Mask(Domain):
            [0.25, 0.25]])
     """
 
-    def __init__(self, polygons: Any, resolution: int | tuple = 1024) -> None:
+    def __init__(
+        self, polygons: Sequence | Mapping[str, object], resolution: int | tuple = 1024
+    ) -> None:
         self._rings = tuple(read_rings(polygons))
         points = np.concatenate(self._rings)
         self._box = Box(points.min(axis=0), points.max(axis=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sklearn.pipeline import Pipeline
 
@@ -19,8 +19,11 @@ from ..transformers._row_by_row import is_private
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
+if TYPE_CHECKING:
+    from .._types import Estimator
 
-def check_private(estimator: Any, *, strict: bool = False) -> PrivacyReport:
+
+def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyReport:
     """Say of an estimator, or of every step of a pipeline, whether fitting it is private.
 
     Parameters

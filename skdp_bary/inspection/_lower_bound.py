@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv
@@ -18,6 +18,11 @@ from sklearn.base import clone
 from ..privacy._checks import check_delta, check_integer, check_real
 from ._recording import detached, quiet, record_fit
 from ._statistics import find_events
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._types import Estimator
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,16 @@ class LowerBoundReport:
 
 
 def epsilon_lower_bound(
-    mechanism: Any,
-    data: Any,
-    neighbor: Any,
+    mechanism: Callable[..., ArrayLike] | Estimator,
+    data: object,
+    neighbor: object,
     *,
-    extract: Callable[..., Any] | None = None,
+    extract: Callable[..., ArrayLike] | None = None,
     n_runs: int = 1000,
     delta: float = 0.0,
     confidence: float = 0.95,
     random_state: int | None = None,
-    callback: Callable[..., Any] | None = None,
+    callback: Callable[[int, int], object] | None = None,
 ) -> LowerBoundReport:
     """Bound from below the epsilon of any randomized mechanism, by running it many times.
 

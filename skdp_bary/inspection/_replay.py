@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from ..privacy.accounting.races import RaceChoice
 from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from ._race_replay import compare_picks
 from ._recording import record_fit, with_same_chance
+
+if TYPE_CHECKING:
+    from .._types import Estimator, Rows
 
 _HALF = 1 << 63
 
@@ -76,18 +79,18 @@ class ReplayReport:
     fit_violations: tuple
 
     @property
-    def violations(self) -> Any:
+    def violations(self) -> tuple[str, ...]:
         """Everything that contradicts the guarantee, in words."""
         own = [f"{step.name}: {text}" for step in self.steps for text in step.violations]
         return self.fit_violations + tuple(own)
 
     @property
-    def holds(self) -> Any:
+    def holds(self) -> bool:
         """Whether nothing on these two data sets contradicts the guarantee."""
         return not self.violations
 
     @property
-    def tightness(self) -> Any:
+    def tightness(self) -> float:
         """Largest ratio of realised to allowed loss over the steps; 0 without steps."""
         return max((step.ratio for step in self.steps), default=0.0)
 
@@ -100,9 +103,9 @@ class ReplayReport:
 
 
 def replay_sensitivity(
-    estimator: Any,
-    X: Any,
-    neighbor: Any,
+    estimator: Estimator,
+    X: Rows,
+    neighbor: Rows,
     *,
     y: ArrayLike | None = None,
     neighbor_y: ArrayLike | None = None,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._sklearn import captioned_diagram
+
+if TYPE_CHECKING:
+    from .._types import Estimator
 
 PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
@@ -62,10 +65,10 @@ class PrivacyReport:
     """
 
     steps: tuple
-    estimator: Any = field(default=None, repr=False, compare=False)
+    estimator: Estimator | None = field(default=None, repr=False, compare=False)
 
     @property
-    def ok(self) -> Any:
+    def ok(self) -> bool:
         """Whether nothing leaks and nothing is unknown."""
         return all(step.verdict in (PRIVATE, PUBLIC) for step in self.steps)
 

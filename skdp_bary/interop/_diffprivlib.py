@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from .._optional import import_optional
 from ..exceptions import PrivacyWarning, RelationError
@@ -104,12 +104,12 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         return self.accountant.delta
 
     @property
-    def slack(self) -> Any:
+    def slack(self) -> float:
         """Always 0: composition is what the budget was made with."""
         return 0.0
 
     @property
-    def spent_budget(self) -> Any:
+    def spent_budget(self) -> list[tuple[float, float]]:
         """The (epsilon, delta) of every entry of the budget."""
         entries = self.accountant.entries
         return [(entry.epsilon, entry.delta) for entry in entries if entry.kind == SPEND]

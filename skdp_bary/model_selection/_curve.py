@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,9 @@ from ..privacy._checks import check_epsilon, check_integer
 from ..summaries.rows.persons import encode_labels
 from ..transport import DiscreteMeasure
 from ._scores import AccuracyScore, learned, released_measure, sliced_distance
+
+if TYPE_CHECKING:
+    from .._types import Estimator
 
 _NOT_PRIVATE = (
     "A privacy-utility curve scores on the rows themselves. It is not private, and neither is "
@@ -53,15 +56,15 @@ class PrivacyUtilityCurve:
 
 
 def privacy_utility_curve(
-    estimator: Any,
+    estimator: Estimator,
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    epsilons: Any,
-    scorer: str | Callable[..., Any] | None = None,
+    epsilons: Iterable[float],
+    scorer: str | Callable[..., float] | None = None,
     n_repeats: int = 5,
     groups: ArrayLike | None = None,
-    callback: Callable[..., Any] | None = None,
+    callback: Callable[[int, int], object] | None = None,
 ) -> PrivacyUtilityCurve:
     """Score an estimator at several epsilons, on the rows themselves.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
@@ -23,7 +23,7 @@ from ._candidates import Candidates, best_of
 from ._search_parts import search_parts
 
 if TYPE_CHECKING:
-    from .._types import RandomState, Rows
+    from .._types import Estimator, RandomState, Rows
     from ..privacy.accounting.plans import Plan
     from ..privacy.ledger.spending import SharedBudget
 
@@ -171,7 +171,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         param_grid: dict | list,
         *,
         trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",

@@ -1,8 +1,20 @@
 """Axes to draw on."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
 
 from .._optional import import_optional
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+# what `ax` may be where a picture has several parts
+AxesGiven: TypeAlias = "Axes | Sequence[Axes] | np.ndarray"
 
 _WIDTH = 5.2  # inches of one picture
 _LABELS = 0.9  # inches of titles and tick labels

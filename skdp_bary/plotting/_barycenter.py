@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,11 @@ from ._axes import map_aspect, matplotlib_module, open_axes
 from ._measure import NOT_PRIVATE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..estimators._barycenter.estimator import PrivateWassersteinBarycenter
     from ..geometry._bounds import Bounds
+    from ._axes import AxesGiven
 
 _CALLER = "BarycenterDisplay"
 _INK = 3000.0  # points squared that all marks of one group cover together
@@ -101,7 +104,7 @@ class BarycenterDisplay:
         estimator: PrivateWassersteinBarycenter,
         *,
         outlines: list | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> BarycenterDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
@@ -128,7 +131,7 @@ class BarycenterDisplay:
         y: ArrayLike | None = None,
         *,
         outlines: list | None = None,
-        ax: Any = None,
+        ax: AxesGiven | None = None,
     ) -> BarycenterDisplay:
         """Draw rows beside the release, for the owner of the rows: this picture is not private.
 
@@ -160,7 +163,7 @@ class BarycenterDisplay:
         rows = [X[codes == code] for code in range(len(classes))]
         return cls(**release, rows=rows).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: AxesGiven | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -11,7 +11,12 @@ from ..privacy.ledger.entry import SPEND
 from ._axes import open_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
     from ..privacy.ledger.accountant import BudgetAccountant
+    from ..privacy.ledger.entry import Entry
 
 _CALLER = "BudgetDisplay"
 _ASPECT = 0.6
@@ -53,7 +58,7 @@ class BudgetDisplay:
     """
 
     def __init__(
-        self, entries: Any, running: np.ndarray | None, *, total: float, ceiling: float
+        self, entries: Sequence[Entry], running: np.ndarray | None, *, total: float, ceiling: float
     ) -> None:
         self.entries = entries
         self.running = running
@@ -61,7 +66,9 @@ class BudgetDisplay:
         self.ceiling = ceiling
 
     @classmethod
-    def from_accountant(cls, accountant: BudgetAccountant, *, ax: Any = None) -> BudgetDisplay:
+    def from_accountant(
+        cls, accountant: BudgetAccountant, *, ax: Axes | None = None
+    ) -> BudgetDisplay:
         """Draw the ledger of an accountant.
 
         Parameters
@@ -81,7 +88,7 @@ class BudgetDisplay:
         display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -11,6 +11,7 @@ from ._axes import matplotlib_module, open_axes
 
 if TYPE_CHECKING:
     from ..estimators._kmeans.estimator import PrivateKMeans
+    from ._axes import AxesGiven
 
 _CALLER = "ClusterDisplay"
 _LARGEST_MARKER = 400.0
@@ -78,7 +79,11 @@ class ClusterDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: PrivateKMeans, *, image_shape: tuple | None = None, ax: Any = None
+        cls,
+        estimator: PrivateKMeans,
+        *,
+        image_shape: tuple | None = None,
+        ax: AxesGiven | None = None,
     ) -> ClusterDisplay:
         """Draw the centers of a fitted estimator. No rows are needed.
 
@@ -108,7 +113,7 @@ class ClusterDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: AxesGiven | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,8 @@ from ..privacy._checks import check_integer
 from ._axes import map_aspect, open_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..estimators._sliced.drift import PrivateDriftSketch
 
 _CALLER = "ContrastDisplay"
@@ -81,7 +83,7 @@ class ContrastDisplay:
         public_rows: ArrayLike | None = None,
         features: tuple | None = None,
         n_points: int = 65,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> ContrastDisplay:
         """Draw where a released sketch differs from another one, or from public rows.
 
@@ -126,7 +128,7 @@ class ContrastDisplay:
             title=f"more and less than the other, epsilon={sketch.privacy_.epsilon:g}",
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the picture.
 
         Parameters

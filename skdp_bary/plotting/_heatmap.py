@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -13,6 +13,7 @@ from ._axes import matplotlib_module, open_axes
 
 if TYPE_CHECKING:
     from ..estimators._heatmap.estimator import PrivateEMDHeatmap
+    from ._axes import AxesGiven
 
 _CALLER = "HeatmapDisplay"
 _PICTURE_DEPTH = 10
@@ -84,7 +85,7 @@ class HeatmapDisplay:
         *,
         outlines: list | None = None,
         level: float | None = None,
-        ax: Any = None,
+        ax: AxesGiven | None = None,
     ) -> HeatmapDisplay:
         """Draw the heatmap of a fitted estimator. No rows are needed.
 
@@ -117,7 +118,7 @@ class HeatmapDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: AxesGiven | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,11 @@ from ..transformers._reading import finite_rows
 from ._axes import map_aspect, matplotlib_module, open_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..estimators._measure import PrivateMeasure
     from ..geometry._bounds import Bounds
+    from ._axes import AxesGiven
 
 NOT_PRIVATE = "rows (this picture is not private)"
 
@@ -87,7 +90,7 @@ class MeasureDisplay:
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator: PrivateMeasure, *, ax: Any = None) -> MeasureDisplay:
+    def from_estimator(cls, estimator: PrivateMeasure, *, ax: Axes | None = None) -> MeasureDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
         Parameters
@@ -105,7 +108,11 @@ class MeasureDisplay:
 
     @classmethod
     def from_comparison(
-        cls, estimator: PrivateMeasure, X: ArrayLike, *, ax: Any = None
+        cls,
+        estimator: PrivateMeasure,
+        X: ArrayLike,
+        *,
+        ax: AxesGiven | None = None,
     ) -> MeasureDisplay:
         """Draw rows beside the release, for the owner of the rows: this picture is not private.
 
@@ -131,7 +138,7 @@ class MeasureDisplay:
             )
         return cls(**release, rows=X).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: AxesGiven | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,8 @@ from ..privacy._checks import check_integer
 from ._axes import matplotlib_module, open_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..estimators._sliced.estimator import DPSlicedWasserstein
 
 _CALLER = "SlicesDisplay"
@@ -79,9 +81,9 @@ class SlicesDisplay:
         estimator: DPSlicedWasserstein,
         Y: ArrayLike | None = None,
         *,
-        label: Any = None,
+        label: object = None,
         n_slices: int = 4,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> SlicesDisplay:
         """Draw slices of the release of a fitted estimator, beside public rows if they are given.
 
@@ -121,7 +123,7 @@ class SlicesDisplay:
             f"delta={estimator.privacy_.delta:g}",
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from ._axes import open_axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _CALLER = "PrivacyUtilityDisplay"
 _ASPECT = 0.7
 _TITLE = "Scores on the rows themselves: this picture is not private"
+
+
+class Curve(Protocol):
+    """Scores of fits at several epsilons, as a PrivacyUtilityCurve holds them."""
+
+    @property
+    def epsilons(self) -> np.ndarray:
+        """Of shape (n_epsilons,)."""
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Of shape (n_epsilons, n_repeats)."""
 
 
 class PrivacyUtilityDisplay:
@@ -51,7 +66,11 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_comparison(
-        cls, curves: Any, *, score_name: str = "score", ax: Any = None
+        cls,
+        curves: Curve | dict[str, Curve],
+        *,
+        score_name: str = "score",
+        ax: Axes | None = None,
     ) -> PrivacyUtilityDisplay:
         """Draw one curve, or several to compare estimators.
 
@@ -78,7 +97,7 @@ class PrivacyUtilityDisplay:
             )
         return cls(curves, score_name=score_name).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the picture.
 
         Parameters

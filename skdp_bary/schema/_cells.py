@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -190,7 +189,7 @@ class LineCells(Cells):
         return tuple(float(end) for end in self._numbers(np.array([low, high])))
 
 
-def cells_of_kind(kind: Kind, what: str) -> Any:
+def cells_of_kind(kind: Kind, what: str) -> ListCells | LineCells:
     """Return the cells of a column, or raise where its kind has none.
 
     Parameters

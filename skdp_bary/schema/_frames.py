@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from ._cells import ListCells
 from ._kinds import _UNITS, Boolean, Category, Date, Number, Ordinal
 from ._values import moment_of
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def container_of(X: Any, named: bool) -> str:
+
+def container_of(X: object, named: bool) -> str:
     """Return what a table is held by: "pandas", "polars", "arrow" or "array".
 
     Parameters
@@ -56,7 +59,7 @@ def frame_of(units: list, columns: list, names: list, container: str) -> Any:
     return make([str(name) for name in names], columns, parts)
 
 
-def with_column(frame: Any, name: str, values: Any) -> Any:
+def with_column(frame: Any, name: str, values: ArrayLike) -> Any:
     """Return a frame with one more column, the last one."""
     if hasattr(frame, "column_names"):
         return frame.append_column(name, [import_module("pyarrow").array(values)])

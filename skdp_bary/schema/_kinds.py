@@ -6,7 +6,7 @@ import datetime
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Kind(ABC):
             raise TypeError(f"missing must be True or False, got {self.missing!r}.")
 
     @abstractmethod
-    def read(self, values: np.ndarray, what: str) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return a column in its declared form, or raise naming the column.
 
         Parameters
@@ -47,7 +47,7 @@ class Kind(ABC):
             What the column is, for errors.
         """
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> dict[str, object]:
         """Return what is declared, as plain values."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         defaults = {f.name: f.default for f in fields(self)}
@@ -68,11 +68,11 @@ class _Range(Kind):
     """Numbers of a range."""
 
     @property
-    def range(self) -> Any:
+    def range(self) -> tuple[float, float]:
         """Lowest and highest number of the form the column is read into."""
         return float(self.low), float(self.high)
 
-    def read(self, values: Any, what: Any) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as float64, NaN where missing."""
         if values.dtype.kind in "biuf":
             with np.errstate(over="ignore"):
@@ -85,7 +85,7 @@ class _Range(Kind):
             numbers = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
         return self.in_range(numbers, what)
 
-    def in_range(self, numbers: Any, what: Any) -> Any:
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return float64 numbers clipped to the range, or raise where that is declared."""
         if not self.missing and np.isnan(numbers).any():
             raise ValueError(f"{what} has missing values, and its schema allows none.")
@@ -168,7 +168,7 @@ class Integer(_Range):
         if not (isinstance(self.low, Integral) and isinstance(self.high, Integral)):
             raise TypeError(f"low and high must be integers, got {self.low!r} and {self.high!r}.")
 
-    def in_range(self, numbers: Any, what: Any) -> Any:
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return whole numbers of the range."""
         return super().in_range(np.rint(numbers), what)
 
@@ -186,13 +186,13 @@ class Boolean(Kind):
     word: ClassVar[str] = "boolean"
     range: ClassVar[tuple] = (0.0, 1.0)
 
-    def read(self, values: Any, what: Any) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as float64, NaN where missing."""
         found = self._read_each(values, flag_of, what)
         _refuse_unreadable(found, what, "are neither yes nor no")
         return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
-    def in_range(self, numbers: Any, what: Any) -> Any:
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return numbers as they are where they are 0 or 1, or raise."""
         return self.read(numbers, what)
 
@@ -238,13 +238,13 @@ class Category(Kind):
             raise ValueError('values must not hold "other", which stands for all others.')
 
     @property
-    def levels(self) -> Any:
+    def levels(self) -> list[str | int | float | bool | None]:
         """All that a column can hold after reading, for an encoder."""
         named = self.outside == "other" and isinstance(self.values[0], str)
         has_none = self.missing or (self.outside == "other" and not named)
         return [*self.values, *(["other"] if named else []), *([None] if has_none else [])]
 
-    def codes(self, values: Any, what: Any) -> Any:
+    def codes(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the place of each value in the list, the number of values for others, -1 where
         missing."""
         reader = _READERS[type(self.values[0])]
@@ -255,7 +255,7 @@ class Category(Kind):
             raise ValueError(f"{what} has values that are not in its schema.")
         return codes
 
-    def read(self, values: Any, what: Any) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as objects: declared values, "other", None where missing.
 
         Among numbers and flags other values are None too: encoders take no text beside them.
@@ -318,11 +318,11 @@ class Date(_Range):
         _check_outside(self.outside, ("clip", "refuse"))
 
     @property
-    def range(self) -> Any:
+    def range(self) -> tuple[float, float]:
         """Lowest and highest number of units."""
         return 0.0, float((moment_of(self.high) - moment_of(self.low)) // _UNITS[self.resolution])
 
-    def read(self, values: Any, what: Any) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as whole units since `low`, NaN where missing."""
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
@@ -346,7 +346,7 @@ class Text(Kind):
     word: ClassVar[str] = "text"
     numeric: ClassVar[bool] = False
 
-    def read(self, values: Any, what: Any) -> Any:
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as text."""
         found = self._read_each(values, text_of, what)
         _refuse_unreadable(found, what, "are no text")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Derived:
     """
 
     column: str
-    function: Callable[..., Any]
+    function: Callable[..., ArrayLike]
 
     def __post_init__(self):
         _check_names(self.column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -15,6 +15,8 @@ from ._kinds import Boolean, Category, Kind, kind_from_dict
 from ._yaml import read_yaml
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from .._types import Rows
 
 
@@ -59,7 +61,7 @@ class Schema:
             )
 
     @classmethod
-    def from_dict(cls, given: dict) -> Any:
+    def from_dict(cls, given: dict) -> Self:
         """Return the schema that a dictionary declares.
 
         Parameters
@@ -84,7 +86,7 @@ class Schema:
         return cls(columns, sparse)
 
     @classmethod
-    def from_yaml(cls, path: Any) -> Any:
+    def from_yaml(cls, path: str | PathLike[str]) -> Self:
         """Return the schema declared by a YAML or JSON file; YAML needs the extra ``cli``.
 
         Parameters
@@ -98,7 +100,7 @@ class Schema:
             return cls.from_dict(json.loads(text))
         return cls.from_dict(read_yaml(text))
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> dict[str, object]:
         """Return the schema as plain values, for a file."""
         columns = self.columns
         if isinstance(columns, Kind):
@@ -109,7 +111,7 @@ class Schema:
             columns = {name: kind.to_dict() for name, kind in columns}
         return {"columns": columns} | ({"sparse": True} if self.sparse else {})
 
-    def describe(self) -> Any:
+    def describe(self) -> str:
         """Return one line a column."""
         if isinstance(self.columns, Kind):
             return _line("all columns", self.columns)
@@ -117,29 +119,29 @@ class Schema:
         return "\n".join(_line(*pair) for pair in zip(names, self.kinds(len(names)), strict=True))
 
     @property
-    def names(self) -> Any:
+    def names(self) -> tuple | None:
         """Names of the columns, or None where they are told by position."""
         if isinstance(self.columns, Kind) or isinstance(self.columns[0], Kind):
             return None
         return tuple(name for name, _ in self.columns)
 
     @property
-    def n_columns(self) -> int:
+    def n_columns(self) -> int | None:
         """Number of columns, or None where any number will do."""
         return None if isinstance(self.columns, Kind) else len(self.columns)
 
     @property
-    def numeric(self) -> Any:
+    def numeric(self) -> bool:
         """Whether rows are read as numbers, without a column of objects."""
         return all(kind.numeric for kind in self._distinct)
 
-    def kinds(self, n_columns: Any) -> Any:
+    def kinds(self, n_columns: int) -> list[Kind]:
         """Return the kind of every column."""
         if isinstance(self.columns, Kind):
             return [self.columns] * n_columns
         return [c if isinstance(c, Kind) else c[1] for c in self.columns]
 
-    def levels(self, *names: Any) -> Any:
+    def levels(self, *names: str) -> list[list]:
         """Return all that columns of categories can hold after reading, for an encoder.
 
         Parameters
@@ -159,7 +161,7 @@ class Schema:
         wanted = names or [name for name in kinds if isinstance(kinds[name], Category)]
         return [kinds[name].levels for name in wanted]
 
-    def ranges(self, n_columns: Any) -> Any:
+    def ranges(self, n_columns: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return arrays of lowest and highest numbers.
 
         None where a column holds no numbers or may be missing.
@@ -170,7 +172,7 @@ class Schema:
         low, high = np.array([kind.range for kind in kinds]).T
         return low, high
 
-    def read(self, X: Any) -> list:
+    def read(self, X: Rows) -> list[np.ndarray]:
         """Return the rows of a table, column by column, each value as it was declared.
 
         Parameters
@@ -193,7 +195,7 @@ class Schema:
             for place, (kind, name) in enumerate(zip(kinds, names, strict=True))
         ]
 
-    def read_sparse(self, X: Rows) -> Any:
+    def read_sparse(self, X: Rows) -> csr_array:
         """Return rows as sorted CSR without duplicates, for ``sparse=True``."""
         if not issparse(X):
             X = csr_array(np.column_stack(self.read(X)))
@@ -212,11 +214,11 @@ class Schema:
     def _distinct(self):
         return set(self.kinds(1))
 
-    def width_of(self, X: Rows) -> Any:
+    def width_of(self, X: Rows) -> int:
         """Return the number of columns of a table, or raise where it is no table of this schema."""
         return X.shape[1] if issparse(X) else _width(self.matched(X))
 
-    def matched(self, X: Rows) -> Any:
+    def matched(self, X: Rows) -> Rows:
         """Return a table with the columns of this schema in order, or raise."""
         if column_names(X) is not None and self.names is not None:
             return select_columns(X, self.names, "X")

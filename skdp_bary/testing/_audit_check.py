@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sklearn.base import clone
 
@@ -12,9 +12,15 @@ from ..inspection._replay import replay
 from ._hostile import hostile_pairs
 from ._settings import require, settings
 
+if TYPE_CHECKING:
+    from .._types import Estimator
+
 
 def check_empirical_loss(
-    estimator: Any, n_runs: int = 1000, *, callback: Callable[..., Any] | None = None
+    estimator: Estimator,
+    n_runs: int = 1000,
+    *,
+    callback: Callable[[int, int], object] | None = None,
 ) -> list:
     """Run the estimator many times on its worst neighbors and bound the loss from below.
 

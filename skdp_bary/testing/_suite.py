@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _budget_checks, _document_checks, _fit_checks, _replay_checks
+
+if TYPE_CHECKING:
+    from .._types import Estimator
 
 CHECKS = (
     _document_checks.check_privacy_section,
@@ -38,7 +41,7 @@ CHECKS = (
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 
 
-def check_private_estimator(estimator: Any) -> None:
+def check_private_estimator(estimator: Estimator) -> None:
     """Run every check of the contract suite on one estimator.
 
     Parameters
@@ -71,7 +74,7 @@ def check_private_estimator(estimator: Any) -> None:
 
 
 def parametrize_with_privacy_checks(
-    estimators: list, *, expected_failed_checks: Callable[..., Any] | None = None
+    estimators: list, *, expected_failed_checks: Callable[..., dict[str, str]] | None = None
 ) -> Any:
     """Return a pytest decorator that runs every check on every estimator as a test of its own.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,8 @@ from ..geometry._rowwise import row_blocks
 from ._reading import finite_rows, names_seen, read_rows
 
 if TYPE_CHECKING:
+    from scipy.sparse import sparray
+
     from .._types import RandomState, Rows
     from ..geometry._bounds import Bounds
 
@@ -133,7 +135,7 @@ class JLTransformer(
 
     def __init__(
         self,
-        n_components: Any = "auto",
+        n_components: int | Literal["auto"] = "auto",
         *,
         distortion: float = 0.5,
         n_hint: int | None = None,
@@ -182,7 +184,7 @@ class JLTransformer(
             self.output_bounds_ = Ball(np.zeros(self.n_components_), self._domain.radius)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Rows) -> np.ndarray:
         """Project rows.
 
         Parameters
@@ -227,7 +229,7 @@ class JLTransformer(
         return rows if self._domain is None else rows + self._domain.center
 
     @property
-    def components_(self) -> Any:
+    def components_(self) -> np.ndarray | sparray:
         """The matrix, of shape (n_components_, n_features_in_)."""
         check_is_fitted(self)
         return self._map.matrix()

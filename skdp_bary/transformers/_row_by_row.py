@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from ..geometry._rowwise import saturated
 from ._reading import read_rows
 
 if TYPE_CHECKING:
-    from .._types import Rows
+    from .._types import Estimator, Rows
 
 _LIBRARIES = ("sklearn", "skdp_bary")  # their transform methods keep nothing
 
@@ -74,7 +74,7 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         "example": Points("public rows, finite numbers of shape (n, n_features)") | None,
     }
 
-    def __init__(self, step: Any, example: ArrayLike | None = None) -> None:
+    def __init__(self, step: Estimator, example: ArrayLike | None = None) -> None:
         self.step = step
         self.example = example
 

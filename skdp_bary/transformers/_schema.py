@@ -82,7 +82,7 @@ class SchemaTransformer(
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Rows, y: Rows | None = None) -> Any:
+    def fit_transform(self, X: Rows, y: object = None) -> Any:
         """Compare the columns with the schema and return rows in its form.
 
         Parameters
@@ -107,7 +107,7 @@ class SchemaTransformer(
         self.n_features_in_ = schema.width_of(X)
         return self.transform(X)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Rows) -> Any:
         """Return rows in the form of the schema.
 
         Parameters
@@ -157,7 +157,7 @@ class SchemaTransformer(
         return self
 
     @property
-    def output_bounds_(self) -> Any:
+    def output_bounds_(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Lowest and highest values of the columns, or None: give it to the next step as bounds."""
         check_is_fitted(self)
         return self.schema_.ranges(self.n_features_in_)

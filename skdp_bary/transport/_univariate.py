@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,7 +70,7 @@ def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float
     return float(mass @ np.abs(x - y) ** p)
 
 
-def univariate_plan(first: Any, second: Any) -> Any:
+def univariate_plan(first: DiscreteMeasure, second: DiscreteMeasure) -> sparse.csr_array:
     """Return the monotone plan, optimal for every p of at least one.
 
     Returns

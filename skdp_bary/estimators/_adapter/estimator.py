@@ -36,7 +36,7 @@ from .trials import check_pairs, mean_gain
 from .tuning import TUNED
 
 if TYPE_CHECKING:
-    from ..._types import Neighbors, RandomState, Rows
+    from ..._types import Estimator, Neighbors, RandomState, Rows
     from ...geometry._bounds import Bounds
     from ...privacy.ledger.spending import SharedBudget
 
@@ -224,9 +224,9 @@ default="self_training"
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator | Callable[..., ArrayLike] | None = None,
         *,
-        row_map: Callable[..., Any] | None = None,
+        row_map: Callable[..., ArrayLike] | None = None,
         views: Callable[..., Any] | None = None,
         method: Literal[
             "self_training", "class_means", "moments", "sketch", "none", "auto"
@@ -265,7 +265,7 @@ default="self_training"
         self,
         X_source: ArrayLike,
         y_source: ArrayLike,
-        X_target: Any,
+        X_target: Rows,
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,

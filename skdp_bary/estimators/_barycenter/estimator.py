@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -333,7 +333,7 @@ default="auto"
             potentials = self.potentials_[encode_labels(y, self.classes_, len(X))]
         return (row_distances(X, self.support_) ** self.p - potentials).argmin(axis=1)
 
-    def map(self, X: ArrayLike, label: Any = None) -> np.ndarray:
+    def map(self, X: ArrayLike, label: object = None) -> np.ndarray:
         """Move rows of one distribution to the barycenter, by the transport of its release.
 
         Parameters

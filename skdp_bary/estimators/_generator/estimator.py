@@ -229,7 +229,7 @@ class PrivateGenerator(BasePrivateEstimator):
     def sample(
         self,
         n_samples: int = 1,
-        y: Any = None,
+        y: object = None,
         random_state: RandomState | None = None,
         *,
         as_frame: bool = False,

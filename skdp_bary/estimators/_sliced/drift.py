@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -220,7 +220,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         self.privacy_ = self.privacy_plan(n_features)
         return self
 
-    def _moments_of(self, other: Any) -> WaveMoments:
+    def _moments_of(self, other: PrivateDriftSketch) -> WaveMoments:
         if not isinstance(other, PrivateDriftSketch):
             raise TypeError(
                 f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -193,7 +193,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         self.verbose = verbose
 
     @property
-    def bounds(self) -> Any:
+    def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Ranges of the columns, as the schema declares them.
 
         None where some are no numbers or may be missing.

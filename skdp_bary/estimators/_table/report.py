@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -12,6 +12,9 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from .page import html_page
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 _MOST_NEAR = 2000  # rows whose nearest ones are looked for
 _BINS = 20  # of a line
@@ -69,7 +72,7 @@ class TableReport:
             lines.append(f"attack on membership: area under the curve {self.attack:.3f}")
         return "\n".join(lines)
 
-    def to_html(self, path: Any) -> None:
+    def to_html(self, path: str | PathLike[str]) -> None:
         """Write one page with pictures, which need matplotlib.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...exceptions import BudgetError, RelationError
 from .._checks import check_delta, check_real, exact
@@ -16,12 +16,20 @@ from .same_rows import under_one_part
 
 if TYPE_CHECKING:
     from ..._types import Neighbors
+    from .chain import Chained
+    from .filters import RenyiFilter, SumFilter
 
 
 class SharedBudget:
     """What a budget and its parts have in common: asking, spending, reading."""
 
-    def __init__(self, filter_: Any, neighbors: Neighbors | None, ledger: Any, part: Any) -> None:
+    def __init__(
+        self,
+        filter_: SumFilter | RenyiFilter,
+        neighbors: Neighbors | None,
+        ledger: Chained,
+        part: str,
+    ) -> None:
         self._filter = filter_
         self._neighbors = neighbors
         self._ledger = ledger

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...exceptions import BudgetError
 from .filters import Cost
 from .policy import UNITS, SpendingPolicy, left_under, may_spend, price
 from .quote import Quote
 from .spending import SharedBudget, check_text
+
+if TYPE_CHECKING:
+    from ..._types import Neighbors
+    from .chain import Chained
+    from .filters import RenyiFilter, SumFilter
 
 
 class BudgetUnderPolicy(SharedBudget):
@@ -39,10 +44,10 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
 
     def __init__(
         self,
-        filter_: Any,
-        neighbors: Any,
-        ledger: Any,
-        part: Any,
+        filter_: SumFilter | RenyiFilter,
+        neighbors: Neighbors | None,
+        ledger: Chained,
+        part: str,
         policy: SpendingPolicy,
         spender: str,
     ) -> None:

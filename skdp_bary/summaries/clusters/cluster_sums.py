@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -85,7 +85,7 @@ class ClusterQuery(Query):
     total_public: bool = False
 
     @property
-    def digits(self) -> Any:
+    def digits(self) -> Digits:
         """How finely rows and factors are cut."""
         return digits_of(self.units)
 
@@ -122,7 +122,9 @@ class ClusterQuery(Query):
         constant = size * (c * c).sum(axis=1) + np.arange(len(c))
         return -2.0 * size * c, constant[:, None], float(size)
 
-    def nearest(self, rows: Any, squares: Any = None) -> Any:
+    def nearest(
+        self, rows: np.ndarray, squares: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest center of each integer row and the squared distance, both exact.
 
         Parameters
@@ -153,17 +155,17 @@ class ClusterQuery(Query):
         )
 
     @cached_property
-    def reach(self) -> Any:
+    def reach(self) -> int:
         """Largest norm of what one row adds to the sums."""
         return int(self.integer_radii.max()) << self.digits.factors
 
     @cached_property
-    def largest_factors(self) -> Any:
+    def largest_factors(self) -> np.ndarray:
         """Factor of rows within the radius of their cluster."""
         return clip_factors(self.integer_radii**2, self.reach)
 
     @property
-    def sum_units(self) -> Any:
+    def sum_units(self) -> np.ndarray:
         """Length that one unit of each cluster's sum stands for."""
         return self.frame.step / self.largest_factors
 
@@ -258,7 +260,7 @@ class ClippedMeans(ClusterQuery):
             return self._assemble([(f1, 2 * s1)], [(f2, 4 * s2)])
         return self._assemble([(2 * f1, 2 * s1)], [(f2, 4 * s2), (2 * f2, 2 * s2)])
 
-    def read(self, released: Release) -> Any:
+    def read(self, released: Release) -> Readout:
         """Return F in rows, the mean residuals' numerators and both noise levels, see Readout."""
         share = self.units * 2.0**_SHARE_BITS
         unit = self.sum_units / self.units

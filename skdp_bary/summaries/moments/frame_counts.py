@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class Histogram(Query):
         touched = 1 if relation == ADD_REMOVE else 2
         return Sensitivity.single(touched * self.units, touched * self.units**2)
 
-    def cell_centers(self, cells: Any) -> Any:
+    def cell_centers(self, cells: np.ndarray) -> np.ndarray:
         """Return the middle of cells on the axes of the grid, of shape (n_cells, n_axes)."""
         sides = tuple(1 << b for b in self.bits)
         places = np.stack(np.unravel_index(cells, sides), axis=1)

@@ -11,11 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...geometry._domains import Box
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...summaries.rows.persons import Chunk
 
 _AXIS_BITS = 20
 _BLOCK_VALUES = 1 << 17  # temporaries stay in cache, and calls of numpy are few
@@ -106,11 +111,13 @@ class Frame:
             return self
         return self._centred or Frame(self.domain, self.center, self.bits)
 
-    def blocks(self, chunk: Any, largest: Any) -> Any:
+    def blocks(self, chunk: Chunk, largest: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Yield the integer rows of at most `largest` rows at a time, and their masses or None."""
         return ((rows, masses) for rows, _, masses in self._blocks(chunk, largest))
 
-    def measured_blocks(self, chunk: Any, largest: Any) -> Any:
+    def measured_blocks(
+        self, chunk: Chunk, largest: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """Yield integer rows, the squares of their lengths, and their masses or None."""
         for rows, squares, masses in self._blocks(chunk, largest):
             yield rows, squared_lengths(rows) if squares is None else squares, masses

@@ -4,12 +4,13 @@ A person's share of mass follows from all rows of that person, so these have to 
 What is yielded here are pieces in which every person is whole.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class SortedPersons:
 
     ids: str | None = None
 
-    def gathering(self) -> Any:
+    def gathering(self) -> InOrder:
         """Return what brings the rows of every person together, for one fit."""
         return InOrder()
 
@@ -89,7 +90,7 @@ class SpilledPersons:
         if self.folder is not None and not Path(self.folder).is_dir():
             raise ValueError(f"folder must be a folder that exists, got {str(self.folder)!r}.")
 
-    def gathering(self) -> Any:
+    def gathering(self) -> OnDisk:
         """Return what brings the rows of every person together, for one fit."""
         return OnDisk(Spill(self.folder, self.n_parts))
 

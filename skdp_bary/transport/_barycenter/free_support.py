@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,12 @@ from .setting import Setting
 from .small import MORE_STARTS, best_descent, is_small
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..._types import RandomState
+    from ...transport._measures import DiscreteMeasure
     from ...transport._result import BarycenterResult
+    from .search import BarycenterEvent
 
 _WARMTHS = (0.03, 0.4)
 _GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
@@ -29,7 +33,7 @@ _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
 
 
 def free_support_barycenter(
-    measures: Any,
+    measures: Sequence[DiscreteMeasure],
     n_atoms: int,
     *,
     measure_weights: ArrayLike | None = None,
@@ -42,7 +46,7 @@ def free_support_barycenter(
     tol: float = 5e-4,
     n_jobs: int | None = None,
     random_state: RandomState | None = None,
-    callback: Callable[..., Any] | None = None,
+    callback: Callable[[BarycenterEvent], object] | None = None,
 ) -> BarycenterResult:
     """Find a few weighted atoms whose mean transport cost to the measures is small.
 

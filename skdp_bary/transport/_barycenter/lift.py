@@ -6,7 +6,7 @@ and with what mass (Izzo, Silwal and Zhou 2021): the atom is put where those poi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,22 @@ from .._checks import check_mean_power, check_measures, check_shares
 from .._costs import sparse_cost
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scipy.sparse import sparray
+
     from ...transport._measures import DiscreteMeasure
+    from ...transport._result import TransportResult
 
 _MAX_ITER = 500
 
 
 def lift_support(
-    measures: Any, transports: Any, *, measure_weights: ArrayLike | None = None, p: float = 2
+    measures: Sequence[DiscreteMeasure],
+    transports: Sequence[TransportResult],
+    *,
+    measure_weights: ArrayLike | None = None,
+    p: float = 2,
 ) -> np.ndarray:
     """Place every atom where the points sent to it cost least.
 
@@ -57,7 +66,9 @@ def lift_support(
     return lifted
 
 
-def plan_cost(measure: DiscreteMeasure, support: ArrayLike, plan: Any, *, p: float = 2) -> float:
+def plan_cost(
+    measure: DiscreteMeasure, support: ArrayLike, plan: sparray, *, p: float = 2
+) -> float:
     """Return the cost of a plan from a measure's points to atoms.
 
     Parameters

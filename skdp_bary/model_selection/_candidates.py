@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from ..geometry._bounds import check_domain
 from ..privacy.accounting.selection import make_trials
 from ..summaries.asking.counting import require_readable
 from ._scores import score_of
@@ -18,7 +17,9 @@ _ONE_SHOT = (
     "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
     "pass a list of chunks or a function that returns a new iterator."
 )
-_SET_HERE = frozenset({"delta", "bounds", "neighbors", "accountant", "random_state"})
+_SET_HERE = frozenset(
+    {"delta", "bounds", "schema", "rules", "neighbors", "accountant", "random_state"}
+)
 
 
 class Candidates:
@@ -72,8 +73,7 @@ class Candidates:
 
     def score_stderr(self, n_features, names=None):
         """Return the standard deviation of the noise of a score, or None where it is not known."""
-        domain = check_domain(self.payer.bounds, n_features, names)
-        return self._kind.stderr(self.payer, self.trial, domain)
+        return self._kind.stderr(self.payer, self.trial, n_features, names)
 
     def advice(self, n_features):
         """Return what a score tells, in words."""

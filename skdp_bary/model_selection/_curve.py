@@ -14,9 +14,10 @@ from sklearn.metrics import check_scoring
 
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_epsilon, check_integer
-from ..summaries.rows.persons import encode_labels
+from ..schema._table_cells import TableCells
+from ..summaries.rows.persons import Chunk, encode_labels
 from ..transport import DiscreteMeasure
-from ._scores import AccuracyScore, learned, released_measure, sliced_distance
+from ._scores import AccuracyScore, MisfitScore, learned, released_measure, sliced_distance
 
 if TYPE_CHECKING:
     from .._types import Estimator
@@ -81,8 +82,10 @@ def privacy_utility_curve(
     scorer : str, callable or None, default=None
         As in scikit-learn: ``scorer(fitted, X, y)``, larger is better. None takes the estimator's
         ``score``; of generators, which have none, minus the sliced Wasserstein distance of the
-        rows to rows that are drawn. "accuracy" scores generators with labels by the share of rows
-        that a linear classifier is right about that was trained on drawn rows.
+        rows to rows that are drawn; of a :class:`~skdp_bary.PrivateTable` minus the share of rows
+        that would have to move for pairs of columns to be as it expects. "accuracy" scores
+        generators with labels by the share of rows that a linear classifier is right about that
+        was trained on drawn rows.
     n_repeats : int, default=5
         Number of fits at each epsilon.
     groups : array-like of shape (n_rows,), optional
@@ -113,7 +116,7 @@ def privacy_utility_curve(
     if not epsilons:
         raise ValueError("epsilons must name at least one epsilon, got none.")
     if scorer is None and not hasattr(estimator, "score"):
-        scorer = _distance_score
+        scorer = _moved_score if MisfitScore.judges(estimator) else _distance_score
     elif scorer == "accuracy" and y is not None and AccuracyScore.judges(estimator):
         scorer = _taught_score
     else:
@@ -138,6 +141,16 @@ def _taught_score(fitted, X, y):
     X = np.asarray(X, dtype=np.float64)
     classifier = learned(fitted, fitted.domain_, fitted.classes_)
     return float(np.mean(classifier.codes(X) == encode_labels(y, fitted.classes_, len(X))))
+
+
+def _moved_score(fitted, X, y=None):
+    """Return minus the share of rows that are not where a table expects them."""
+    cells = TableCells(fitted.schema_, fitted._beside())(X)
+    judge = fitted._judge(fitted.n_features_in_)
+    query = judge.query(mixture=fitted.mixture_, total=len(cells))
+    state = query.zeros()
+    query.count(state, Chunk(cells, None, None))
+    return -judge.rows_apart(query, query.blocks(state)[0][0]) / max(len(cells), 1)
 
 
 def _distance_score(fitted, X, y=None):

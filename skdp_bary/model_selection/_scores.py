@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from ..estimators import PrivateMeasure
+from ..estimators import PrivateMeasure, PrivateTable
 from ..geometry._bounds import check_domain
 from ..privacy.accounting.plans import Step
 from ..summaries.asking.desk import Desk, PaidSteps
@@ -33,13 +33,13 @@ class NearestScore:
         """Whether an estimator represents rows by points."""
         return hasattr(estimator, "predict") and hasattr(estimator, "transform")
 
-    def stderr(self, payer, trial, domain):
+    def stderr(self, payer, trial, n_features, names=None):
         """Return the standard deviation of the noise of a score, a public number."""
-        return trial.score_stderr(payer._relation(), domain)
+        return trial.score_stderr(payer._relation(), check_domain(payer.bounds, n_features, names))
 
     def advice(self, payer, trial, n_features):
         """Say which candidates can be told apart."""
-        stderr = self.stderr(payer, trial, check_domain(payer.bounds, n_features))
+        stderr = self.stderr(payer, trial, n_features)
         return (
             f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
             f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
@@ -49,16 +49,14 @@ class NearestScore:
     def rehearse(self, payer, trial, rows):
         """Raise, before the charge, what would make scoring fail."""
         domain = check_domain(payer.bounds, rows.n_features, rows.names)
-        units = rows.units_for(payer.n_hint or _MANY_PERSONS)
-        query = trial.score_query(domain.center[None], domain, units)
+        query = trial.score_query(domain.center[None], domain, _units(payer, rows))
         require_noise(query, Step("score", trial.score_mechanism), payer._relation())
 
     def score(self, fitted, trial, noise, rows, given):
         """Return the noisy score of a fitted candidate."""
         domain = check_domain(fitted.bounds, rows.n_features, rows.names)
         points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
-        query = trial.score_query(points, domain, units)
+        query = trial.score_query(points, domain, _units(fitted, rows))
         return -_asked(query, fitted, trial, noise, rows) * query.unit
 
 
@@ -74,7 +72,7 @@ class TransportScore:
         """Whether an estimator represents rows by a distribution."""
         return hasattr(estimator, "sample") or hasattr(estimator, "to_measure")
 
-    def stderr(self, payer, trial, domain):
+    def stderr(self, payer, trial, n_features, names=None):
         """Return None: no number is known for it."""
         return None
 
@@ -126,13 +124,14 @@ class AccuracyScore:
         """Whether an estimator draws rows with labels."""
         return hasattr(estimator, "sample") and "classes" in estimator.get_params(deep=False)
 
-    def stderr(self, payer, trial, domain):
+    def stderr(self, payer, trial, n_features, names=None):
         """Return the standard deviation of the noise of a score, a public number."""
+        domain = check_domain(payer.bounds, n_features, names)
         return trial.noise_of(HitCount(_undecided(domain, 2)), payer._relation())
 
     def advice(self, payer, trial, n_features):
         """Say which candidates can be told apart."""
-        stderr = self.stderr(payer, trial, check_domain(payer.bounds, n_features))
+        stderr = self.stderr(payer, trial, n_features)
         return (
             "A score is the number of rows that a linear classifier, trained on drawn rows, is "
             f"right about. Its noise has standard deviation {stderr:.3g}: candidates are told "
@@ -146,22 +145,59 @@ class AccuracyScore:
                 'scoring="accuracy" needs an estimator with two classes at least, and y.'
             )
         domain = check_domain(payer.bounds, rows.n_features, rows.names)
-        query = HitCount(_undecided(domain, len(rows.classes)), self._units(payer, rows))
+        query = HitCount(_undecided(domain, len(rows.classes)), _units(payer, rows))
         require_noise(query, Step("score", trial.score_mechanism), payer._relation())
 
     def score(self, fitted, trial, noise, rows, given):
         """Return the noisy score of a fitted candidate."""
         domain = check_domain(fitted.bounds, rows.n_features, rows.names)
-        query = HitCount(learned(fitted, domain, rows.classes), self._units(fitted, rows))
+        query = HitCount(learned(fitted, domain, rows.classes), _units(fitted, rows))
         return _asked(query, fitted, trial, noise, rows) / query.units
 
-    def _units(self, payer, rows):
-        return rows.units_for(payer.n_hint or _MANY_PERSONS)
+
+class MisfitScore:
+    """Minus the noisy number of rows of a table that would have to move.
+
+    What a fitted table expects in every pair of columns is post-processing of its release; how far
+    all pairs together are from it is one question, of bins that follow from the schema alone.
+    """
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator models a table."""
+        return isinstance(estimator, PrivateTable)
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        judge = payer._judge(n_features)
+        query = judge.query()
+        return judge.rows_apart(query, trial.noise_of(query, payer._relation()))
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        stderr = self.stderr(payer, trial, n_features)
+        return (
+            "A score is minus the number of rows that would have to move for pairs of columns to "
+            f"be as the candidate expects. Its noise has standard deviation {stderr:.3g}: "
+            f"candidates are told apart where n rows differ by more than {stderr:.3g} / n in that "
+            "share."
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        query = payer._judge(rows.n_features).query(_units(payer, rows))
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        judge = fitted._judge(rows.n_features)
+        query = judge.query(_units(fitted, rows), fitted.mixture_, fitted.total_)
+        return -judge.rows_apart(query, _asked(query, fitted, trial, noise, rows))
 
 
 def score_of(estimator, scoring=None):
     """Return how trials of an estimator are scored, or None where no private score is known."""
-    kinds = (NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
+    kinds = (MisfitScore, NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
     return next((kind() for kind in kinds if kind.judges(estimator)), None)
 
 
@@ -190,6 +226,11 @@ def learned(fitted, domain, classes):
 
 def _undecided(domain, n_classes):
     return LinearClassifier(domain, np.zeros((n_classes, domain.n_features)), np.zeros(n_classes))
+
+
+def _units(payer, rows):
+    """Return the largest mass of a person, which public facts tell."""
+    return rows.units_for(payer.n_hint or _MANY_PERSONS)
 
 
 def _asked(query, fitted, trial, noise, rows):

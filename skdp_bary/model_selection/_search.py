@@ -77,8 +77,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         Share of a trial's budget that pays for its score.
 
     scoring : {"accuracy"} or None, default=None
-        "accuracy" scores generators with labels by the rows whose class is told by a linear
-        classifier that was trained on drawn rows. None takes distances, see ``best_score_``.
+        "accuracy" scores a PrivateGenerator with labels by the rows whose class is told by a
+        linear classifier that was trained on drawn rows. None takes distances, see
+        ``best_score_``.
 
     epsilon, delta : float, default=1.0, 0.0
         What the whole search costs.
@@ -103,10 +104,11 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         of them, each distance clipped to twice the radius of the domain. The noise may make it
         positive. More points always score better, so do not search over their number: a fit
         warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
-        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial releases. With
-        ``scoring="accuracy"``: the number of rows that are told right.
+        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial releases. Of
+        tables: minus the number of rows that would have to move for pairs of columns to be as the
+        candidate expects. With ``scoring="accuracy"``: the number of rows that are told right.
     best_score_stderr_ : float or None
-        Standard deviation of the noise of every score of points, or of right answers; public.
+        Standard deviation of the noise of every score of points, tables or right answers; public.
         Candidates whose scores are closer than this are chosen among by chance. None for distances.
     privacy_ : SelectionPlan
         What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
@@ -123,7 +125,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         trials.
     Sensitivity
         That of the estimator; a person moves the sum of clipped losses by at most the largest
-        loss, and the number of right answers by at most 1, whoever replaces whom. Where trials are
+        loss, the number of right answers by at most 1, whoever replaces whom, and the number of
+        rows of a table that would have to move by at most 1/2, or 1 where one is replaced. Where
+        trials are
         scored by a distance, that of the PrivateMeasure that is released; the distance between the
         two releases is post-processing.
     Budget

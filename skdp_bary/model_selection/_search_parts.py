@@ -102,6 +102,6 @@ def _check_private(estimator, scoring):
         raise TypeError(f"scoring={scoring!r} needs a PrivateGenerator, got {estimator!r}.")
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")
-    if estimator.bounds is None:
+    if estimator.get_params(deep=False).get("bounds", ()) is None:
         raise ValueError("estimator must have public bounds, so that scores can be compared.")
     return estimator

@@ -38,7 +38,7 @@ from ..summaries.slices.quantiles import ProjectedQuantiles
 from ..summaries.slices.rows import ProjectedRows
 from ..summaries.slices.waves import WavesOf
 from ..summaries.tables.columns import ColumnHistograms
-from ..summaries.tables.pairs import PairDistances, PairTables
+from ..summaries.tables.pairs import PairDistances, PairTables, TableMisfit
 from ..summaries.trees.disjoint_counts import DisjointCounts
 from ..summaries.trees.divisions import GridDivision, NestedDivision, RunDivision
 from ..summaries.trees.hierarchy import CellCounts, HaarDifferences
@@ -403,6 +403,11 @@ def _table_worlds():
         return PairDistances(*of_class, u, expected * u // 2)
 
     yield World("cells by class", far, places, linear=False)
+
+    def misfit(u, r, w):
+        return TableMisfit(bins, pairs, None, 1, u, np.tile([0, 0, 0, 4 * u], 3))
+
+    yield World("cells", misfit, np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]]), linear=False)
 
 
 def _same(rows, draws):

@@ -379,7 +379,7 @@ def taught(**settings):
 
 def test_generators_are_scored_by_what_drawn_rows_teach():
     X, y = crosses()
-    for _ in range(4):  # a search may hold one trial, and that of the worse candidate
+    for _ in range(6):  # a search may hold one trial, and that of the worse candidate
         budget = BudgetAccountant(8.0, 1e-6)
         search = taught(accountant=budget).fit(X, y)
         if search.best_params_["epsilon"] == 1.5:

@@ -19,6 +19,7 @@ from ...summaries.rows.grouping import declared
 from .._base import BasePrivateEstimator
 from .drawing import check_rules
 from .fitting import fit_mixture, target_of
+from .judging import TableJudge
 from .misfit import warn_of_others
 from .mixture import mixture_of
 from .plan import TableSetting, shares
@@ -249,6 +250,10 @@ class PrivateTable(TableViews, BasePrivateEstimator):
                 raise ValueError(_LABEL.format(_MOST_CLASSES))
         check_rules(self.rules, dict(zip(self._schema.names or (), columns, strict=False)))
         return TableSetting(columns, label, self.delta == 0)
+
+    def _judge(self, n_features):
+        """Return what compares mixtures of this schema with rows."""
+        return TableJudge(self._schema, n_features)
 
     def _label_place(self, n_features):
         """Return the place of the column that tells the class, or None."""

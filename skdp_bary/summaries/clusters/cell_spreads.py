@@ -55,7 +55,7 @@ class CellSpreads(CellSums):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         codes, cell, masses = self._add_masses(state, chunk)
-        rows = self._lattice().quantise(chunk.X - self.origins[codes, cell])
+        rows = self._lattice.quantise(chunk.X - self.origins[codes, cell])
         lengths = (rows * rows).sum(axis=1) >> self._digits[0]  # integers: exact in any order
         np.add.at(state[2], (codes, cell), lengths * masses)
         rows *= (masses * self.integer_factors()[codes, cell])[:, None]

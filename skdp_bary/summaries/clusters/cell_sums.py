@@ -1,6 +1,7 @@
 """Masses and clipped residual sums over the power cells of a released support."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class CellSums(Query):
     @property
     def row_step(self):
         """Width of one lattice unit of a residual, before factors."""
-        return self._lattice().step
+        return self._lattice.step
 
     def zeros(self):
         """Return zero masses and sums."""
@@ -76,7 +77,7 @@ class CellSums(Query):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         codes, cell, masses = self._add_masses(state, chunk)
-        rows = self._lattice().quantise(chunk.X - self.origins[cell])
+        rows = self._lattice.quantise(chunk.X - self.origins[cell])
         rows *= (masses * self.integer_factors()[codes, cell])[:, None]
         order = np.argsort(cell, kind="stable")
         starts = np.searchsorted(cell[order], np.arange(len(self.origins)))
@@ -116,7 +117,7 @@ class CellSums(Query):
     def sensitivity(self, relation):
         """One person is in one cell; moving within a cell changes its sum by up to the diameter."""
         top = int(self.integer_factors().max())
-        l1, l2 = top * self._lattice().row_l1, (top << self._digits[0]) ** 2
+        l1, l2 = top * self._lattice.row_l1, (top << self._digits[0]) ** 2
         joins = ((1, l1), (1, l2))
         if relation == ADD_REMOVE:
             return self._assemble([joins])
@@ -145,6 +146,7 @@ class CellSums(Query):
             tuple(tuple(u * u * n for n in square) for _, square in cases),
         )
 
+    @cached_property
     def _lattice(self):
         ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
         return CentredLattice(ball, self._digits[0])

@@ -1,6 +1,7 @@
 """How well released points represent the rows: a clipped loss, added up."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class NearestLoss(Query):
     @property
     def unit(self):
         """What one unit of the sum stands for, as a squared distance of one person."""
-        return self._lattice().step ** 2 / self.units
+        return self._lattice.step**2 / self.units
 
     def zeros(self):
         """Return a zero sum."""
@@ -47,7 +48,7 @@ class NearestLoss(Query):
         """Add the losses of the rows, each times its mass."""
         lengths = (self.points**2).sum(axis=1)
         nearest = (lengths - MatrixMap(2.0 * self.points).apply(chunk.X)).argmin(axis=1)
-        steps = self._lattice().quantise(chunk.X - self.points[nearest])
+        steps = self._lattice.quantise(chunk.X - self.points[nearest])
         losses = (steps * steps).sum(axis=1)
         state[0][:] += (losses if chunk.masses is None else losses * chunk.masses).sum()
 
@@ -60,5 +61,6 @@ class NearestLoss(Query):
         largest = self.units << (2 * _BITS)
         return Sensitivity.single(largest, largest**2)
 
+    @cached_property
     def _lattice(self):
         return CentredLattice(Ball(np.zeros(self.points.shape[1]), self.radius), _BITS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,7 +127,7 @@ class ClippedSum(Query):
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows, each times its mass."""
-        rows = CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS).quantise(chunk.X)
+        rows = self._lattice.quantise(chunk.X)
         if chunk.masses is None:
             state[1][:] += len(rows)
         else:
@@ -173,6 +174,10 @@ class ClippedSum(Query):
         surplus = max(self.n_features - 2, 0) * (released.noise_sd[0] * unit) ** 2
         factor = max(1.0 - surplus / length**2, 0.0)
         return mean * min(factor, self.radius / length)
+
+    @cached_property
+    def _lattice(self):
+        return CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS)
 
 
 def row_distances(X, center):

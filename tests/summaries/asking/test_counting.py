@@ -12,20 +12,33 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.geometry._lattice import CentredLattice
 from skdp_bary.summaries.asking import counting
 from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.asking.counting import collect
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.asking.row_mapped import RowMapped
+from skdp_bary.summaries.clusters.cell_spreads import CellSpreads
+from skdp_bary.summaries.clusters.cell_sums import CellSums
+from skdp_bary.summaries.clusters.losses import NearestLoss
 from skdp_bary.summaries.moments.bounds import ClippedSum, Count, DistanceHistogram
+from skdp_bary.summaries.moments.moments import Moments
 from skdp_bary.summaries.rows import arrays
 from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.rows.persons import WEIGHT_UNITS
+from skdp_bary.summaries.rows.persons import WEIGHT_UNITS, Chunk
 from skdp_bary.summaries.trees.hierarchy import CellCounts, HaarDifferences
 
 N, D = 997, 3
 CLASSES = np.array(["a", "b", "c"])
 EDGES = tuple(2.0**e for e in range(-6, 3))
+POINTS, ZERO = np.eye(D), np.zeros((1, D))
+LATTICES = (
+    lambda: CellSums(POINTS, ZERO, POINTS, 1.0),
+    lambda: CellSpreads(POINTS, ZERO, POINTS[None], 1.0),
+    lambda: ClippedSum(1.5, D),
+    lambda: Moments(ZERO, 1.0),
+    lambda: NearestLoss(POINTS, 1.0),
+)
 
 
 def make_rows():
@@ -255,6 +268,7 @@ from pathlib import Path
 import numpy as np
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.geometry._lattice import CentredLattice
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.summaries.asking import counting
 from skdp_bary.summaries.asking.by_class import ByClass
@@ -277,3 +291,18 @@ print((peak() - before) / X.nbytes)
 def test_counting_an_array_takes_a_third_of_its_size_at_most():
     out = subprocess.run([sys.executable, "-c", _PEAK], capture_output=True, text=True, check=True)
     assert float(out.stdout) < 0.35
+
+
+@pytest.mark.parametrize("make", LATTICES, ids=lambda make: make().__class__.__name__)
+def test_blocks_of_one_question_share_a_lattice(make, monkeypatch):
+    made, build = [], CentredLattice.__post_init__
+
+    def count(lattice):
+        made.append(lattice)
+        build(lattice)
+
+    monkeypatch.setattr(CentredLattice, "__post_init__", count)
+    sketch = Sketch(make())
+    for start in range(0, N, 100):
+        sketch.update(Chunk(X[start : start + 100], None, None))
+    assert len(made) == 1

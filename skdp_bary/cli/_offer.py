@@ -38,7 +38,7 @@ def offer(estimator, n_features, fit, given, check_form=None):
         quote = accountant.quote(estimator, n_features)
         say(_quote_in_words(quote, accountant.ledger))
         return 0 if quote.fits else REFUSED
-    accountant.check(estimator.privacy_plan(n_features))
+    accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__)
     if given.write is not None:
         return _release_to_file(estimator, fit, given)
     fit(estimator)

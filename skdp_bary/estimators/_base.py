@@ -313,7 +313,7 @@ path, of shape (n_rows, n_features)
     def _before_charge(self, accountant, plan, seeded):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""
         try:
-            accountant.check(plan)
+            accountant.check(plan, who=type(self).__name__)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError:

@@ -232,7 +232,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             plan = self.privacy_plan(rows.n_features)
             noise = noise_generator(self.random_state)
             accountant = candidates.payer._budget()
-            accountant.check(plan)
+            accountant.check(plan, who=type(self).__name__)
             candidates.rehearse(rows)
             self._warn(candidates, noise.seeded)
             note = note_of(rows.person, noise.seeded)

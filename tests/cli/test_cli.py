@@ -95,7 +95,7 @@ def test_a_ledger_is_charged_and_refuses(folder, capsys):
     assert not (folder / "two.csv").exists()
     assert len(BudgetAccountant.open("budget.db").entries) == 1
     captured = capsys.readouterr()
-    assert captured.err.strip().splitlines()[-1].startswith("skdp-bary: A plan asks for")
+    assert captured.err.strip().splitlines()[-1].startswith("skdp-bary: PrivateMeasure asks for")
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

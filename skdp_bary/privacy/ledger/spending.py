@@ -80,19 +80,21 @@ class SharedBudget:
         with under_one_part(self._ledger.identity, self._part, rows):
             self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Plan, *, who: str = "A plan") -> None:
         """Raise what :meth:`charge` would raise, without charging.
 
         Parameters
         ----------
         plan : Plan
             What would be released.
+        who : str, default="A plan"
+            Who asks, for the error.
         """
         self._check_plan(plan)
         self._ledger.refuse_copy()
         cost = self._filter.price_plan(plan)
-        self._admit(self._ledger.tally(self._part), "A plan", plan.epsilon, plan.delta, cost)
-        self._obey(self._ledger.entries, self._entry("", plan.epsilon, plan.delta, ""))
+        self._admit(self._ledger.tally(self._part), who, plan.epsilon, plan.delta, cost)
+        self._obey(self._ledger.entries, self._entry(who, plan.epsilon, plan.delta, ""))
 
     def spend(self, epsilon: float, delta: float = 0.0, *, who: str = "", note: str = "") -> None:
         """Charge an (epsilon, delta) private release made outside this package.

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .persons import PERSON_UNITS, Chunk, as_objects, column, shared_masses
+from ..._values import is_missing
+from .persons import IDS, PERSON_UNITS, Chunk, as_objects, column, require_ids, shared_masses
 from .spill import Spill
 
 _MOST_PARTS = 1 << 16
@@ -121,15 +122,13 @@ def plain_ids(values, n_rows):
     ids = column(values if is_plain else as_objects(values), "groups", n_rows)
     if ids.dtype.kind in "biuU":
         return ids
-    kinds = set(map(type, ids.tolist()))
-    if all(issubclass(kind, str) for kind in kinds):
-        return ids
-    if all(issubclass(kind, (Integral, np.bool_)) for kind in kinds):
-        return ids
-    raise ValueError(
-        "groups of rows in chunks must hold integers, or text, in every row: no missing ids, no "
-        "floats, and not both."
-    )
+    require_ids(ids)
+    texts = [isinstance(each, str) for each in ids.tolist() if not is_missing(each)]
+    if len(texts) < len(ids) or len(set(texts)) > 1:
+        raise ValueError(
+            f"{IDS} where rows come in chunks, in every row: no missing ids, and not both."
+        )
+    return ids
 
 
 class InOrder:

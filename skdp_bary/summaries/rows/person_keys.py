@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._values import is_missing
 from .numbering import number_objects
-from .persons import as_objects, column
+from .persons import IDS, as_objects, column, require_ids
 
 _MISSING, _HASHED = 2, 1  # second words of keys; integers that fit have 0 there
 
@@ -26,7 +26,9 @@ def person_keys(groups, n_rows):
         low[:] = values
         return low, high
     if values.dtype.kind not in "uUO":
-        raise ValueError(f"groups must hold integers or strings, got dtype {values.dtype}.")
+        raise ValueError(f"{IDS}, got dtype {values.dtype}.")
+    if values.dtype.kind == "O":
+        require_ids(values)
     places = number_objects(values.astype(object))
     rows = np.empty(int(places.max(initial=-1)) + 1, dtype=np.int64)  # one of each
     rows[places] = np.arange(n_rows)
@@ -42,10 +44,8 @@ def _key(value):
         if -(1 << 63) <= value < 1 << 63:
             return value, 0
         text = f"integer {value}"
-    elif isinstance(value, str):
-        text = f"text {value}"
     else:
-        raise ValueError(f"groups must hold integers or strings, got {type(value).__name__}.")
+        text = f"text {value}"
     words = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     low, high = np.frombuffer(words, dtype="<i8").tolist()
     return low, high | _HASHED

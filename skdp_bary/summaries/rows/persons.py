@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..._values import (
     column_names,
     column_values,
     exact_values,
+    is_missing,
     refuse_masked,
     refuse_other_shapes,
 )
@@ -35,6 +37,11 @@ _MOST_UNITS = 1 << 38  # of all persons; a unit adds at most 2**21 to a sum, whi
 _COARSER = 3  # digits; persons and weighted rows never have the same units
 _COARSEST = 1 << 13  # finer ones are made coarser
 _PLAIN = np.dtype(object)
+_ID_KINDS = str, Integral, np.bool_
+IDS = "groups must hold integers or strings"
+_OTHER_IDS = (
+    "Write ids of other kinds, such as times, as text; ids above 2**53 run together as floats."
+)
 ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
 
 
@@ -151,14 +158,21 @@ def encode_persons(groups, n_rows):
     """
     groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuSUmM":
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuU":
         return number_values(column(groups, "groups", n_rows))
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
-        raise ValueError(
-            f"groups must hold integers or strings, got dtype {dtype}: as floats, ids above 2**53 "
-            "run together."
-        )
-    return number_objects(column(as_objects(groups), "groups", n_rows))
+        raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
+    ids = column(as_objects(groups), "groups", n_rows)
+    require_ids(ids)
+    return number_objects(ids)
+
+
+def require_ids(ids):
+    """Raise unless every object is an integer, a string or missing."""
+    listed = ids.tolist()
+    others = {kind for kind in set(map(type, listed)) if not issubclass(kind, _ID_KINDS)}
+    if others and any(type(value) in others and not is_missing(value) for value in listed):
+        raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
 
 
 def _plain_integers(values):

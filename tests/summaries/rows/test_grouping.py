@@ -112,7 +112,7 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
     [
         ([1, 2], ["a", "b"], "integers in all chunks, or text in all"),
         ([1, 2], [3, None], "no missing ids"),
-        ([1, 2], [3.0, 4.0], "no missing ids, no floats"),
+        ([1, 2], [3.0, 4.0], "integers or strings, and nothing else"),
         (["a", 1], [1, 2], "not both"),
         ([1, 2], None, "Either every chunk carries groups or none does"),
         (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),

@@ -14,10 +14,11 @@ from scipy.special import ndtr
 _ROUNDS = 60
 _LARGEST_STEP = 0.7
 _RATIOS = np.linspace(-6.0, 60.0, 4001)  # of location and scale
+_UNCLIPPED = 40.0  # of them, from which no double is small enough for what clipping changes
 _ORDERS = 5  # of the expansion of covariances
 _NEWTON_STEPS = 5
 _LEAST_MEAN = 1e-4  # closer to a bound, or with less variance, a feature is constant
-_LEAST_VARIANCE = 1e-6
+_LEAST_VARIANCE = 1e-10
 _LARGEST_VARIANCE = 0.95  # relative to m (1 - m), that of a variable with two values
 _LEAST_EIGENVALUE = 1e-4  # of a latent correlation matrix of which directions are drawn
 
@@ -82,7 +83,9 @@ def _one_sided(mean, variance):
     wanted = np.log1p(variance / mean**2)
     falling = np.log(second / first**2)
     ratio = np.interp(wanted, falling[::-1], _RATIOS[::-1])
-    return ratio, np.log(mean / np.interp(ratio, _RATIOS, first))
+    log_scale, sd = np.log(mean / np.interp(ratio, _RATIOS, first)), np.sqrt(variance)
+    far = mean >= _UNCLIPPED * sd
+    return np.where(far, mean / sd, ratio), np.where(far, np.log(sd), log_scale)
 
 
 def latent_correlation(location, scale, covariance):

@@ -50,6 +50,19 @@ def test_latent_parameters_give_the_moments_however_hard():
     np.testing.assert_allclose(spread, variance, rtol=1e-6)
 
 
+def test_features_far_from_their_bounds_keep_their_moments():
+    """Locations were up to a hundred scales from a bound, and never further."""
+    mean = np.repeat([0.02, 0.2, 0.5, 0.52, 0.97], 20)
+    sd = np.tile(np.geomspace(2e-5, 2e-2, 20), 5)
+    location, scale = latent_parameters(mean, sd**2)
+    found, spread, _ = clipped_moments(location, scale)
+    np.testing.assert_allclose(found, mean, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(spread), sd, rtol=1e-2)
+    rows = RectifiedGaussian.of_moments(mean, np.diag(sd**2)).draw(2000, np.random.default_rng(0))
+    np.testing.assert_allclose(rows.mean(axis=0), mean, atol=2e-3)
+    np.testing.assert_allclose(rows.std(axis=0, dtype=float), sd, rtol=0.1)
+
+
 def test_latent_correlations_give_the_covariances():
     rng = np.random.default_rng(1)
     mean, share = np.array([0.1, 0.3, 0.5, 0.9]), np.array([0.3, 0.6, 0.2, 0.4])

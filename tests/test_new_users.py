@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
-from skdp_bary.exceptions import BudgetError
+from skdp_bary import (
+    BudgetAccountant,
+    PrivateEMDHeatmap,
+    PrivateGenerator,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateTable,
+    PrivateTwoSampleTest,
+    PrivateWassersteinBarycenter,
+    check_private,
+)
+from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
+from skdp_bary.schema import Number
 
 X = np.random.default_rng(0).random((60, 2))
 
@@ -23,3 +34,69 @@ def test_a_refusal_names_who_asked(searched, policy):
         asks = PrivateSearchCV(measure, {"depth": [2, 3]}, epsilon=epsilon, accountant=given)
     with pytest.raises(BudgetError, match=f"^(survey: )?{type(asks).__name__} asks for"):
         asks.fit(X)
+
+
+def test_a_search_among_nothing_is_refused_before_the_charge():
+    budget = BudgetAccountant(1.0)
+    search = PrivateSearchCV(PrivateMeasure(bounds=(0, 1)), {}, accountant=budget)
+    for ask in (search.fit, lambda X: budget.quote(search, 2)):
+        with pytest.raises(ValueError, match="param_grid names no parameter"):
+            ask(X)
+    assert budget.entries == ()
+
+
+@pytest.mark.parametrize("named", [["a", "b"], None])
+def test_two_tables_are_not_the_two_arguments_of_a_two_sample_test(named):
+    test = PrivateTwoSampleTest(named, bounds=(0, 1))
+    with pytest.raises(ValueError, match=r"y must hold one label a row, got a table\. Both"):
+        test.fit(X, X)
+
+
+def test_classes_in_the_place_of_objects_are_named():
+    asks = (BudgetAccountant(1.0).quote, lambda each: check_private(each))
+    for ask in asks:
+        with pytest.raises(TypeError, match=r"PrivateMeasure is a class: pass PrivateMeasure\("):
+            ask(PrivateMeasure)
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateMeasure(bounds=(0, 1), n_hint=60),
+        PrivateEMDHeatmap(bounds=(0, 1), n_hint=60, resolution=8),
+        PrivateWassersteinBarycenter(2, bounds=(0, 1), n_hint=60, n_init=1),
+        PrivateGenerator(bounds=(0, 1), n_hint=60),
+        PrivateTable(Number(0, 1), n_components=2, max_iter=1),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_more_rows_than_memory_holds_are_drawn_in_pieces(estimator):
+    estimator.fit(X)
+    for n_samples in (10**15, 10**30):
+        with pytest.raises(ValueError, match=r"Draw them in pieces, such as sample\(1_000_000\)"):
+            estimator.sample(n_samples)
+
+
+def test_what_users_of_kmeans_pass_is_answered_in_words():
+    kmeans = PrivateKMeans(2, bounds=(0, 1))
+    assert not hasattr(kmeans, "partial_fit")
+    with pytest.raises(AttributeError, match="Give all chunks to fit"):
+        kmeans.partial_fit(X)
+    for tol in (lambda: PrivateKMeans(2, tol=1e-3), lambda: kmeans.set_params(tol=1e-3)):
+        with pytest.raises((TypeError, ValueError), match="tol"):
+            tol()
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [(X + [139.0, 35.0], True), (1e-4 * X, True), (X, False), (0.2 * X, False)],
+    ids=["outside", "other units", "fitting", "narrow"],
+)
+def test_cohorts_of_other_units_are_told_by_the_release(rows, told, recwarn):
+    """The warning follows from one released number: how far apart rows lie."""
+    rows, y = np.tile(rows, (50, 1)), np.tile(["north", "south"], 1500)
+    test = PrivateTwoSampleTest(["north", "south"], bounds=(0, 1), n_resamples=19)
+    test.fit(rows, y)
+    texts = [str(w.message) for w in recwarn if w.category is PrivacyWarning]
+    assert [("check the units" in text) for text in texts] == [True] * told

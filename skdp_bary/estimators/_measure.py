@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameters import PRIVACY_RULES, Integer, Option
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
 from ..geometry._domains import Box, Domain
-from ..privacy._checks import check_integer
 from ..privacy.noise.mechanisms import RoundedGaussian
 from ..privacy.noise.sampler import public_generator
 from ..transport._measures import DiscreteMeasure
@@ -22,6 +21,7 @@ from ._denoise.counted_trees import CountsMethod
 from ._denoise.pyramid import Pyramid, pyramid_shares
 from ._denoise.trees import HaarMethod, by_level, cell_support
 from ._denoise.tuning import TREES
+from ._face.drawing import check_samples
 from ._face.frames import as_dataframe
 from ._face.misfit import warn_of_border
 
@@ -214,7 +214,7 @@ class PrivateMeasure(BasePrivateEstimator):
         X : ndarray or DataFrame of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1)
+        n_samples = check_samples(n_samples, self.n_features_in_)
         rng = public_generator(random_state)
         drawn = np.sort(rng.choice(len(self.weights_), size=n_samples, p=self.weights_))
         X = np.empty((n_samples, self.n_features_in_))

@@ -53,6 +53,11 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
     >>> [step.verdict for step in report.steps]
     ['leaks', 'private']
     """
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be an estimator, and {estimator.__name__} is a class: pass "
+            f"{estimator.__name__}(...) with its parameters."
+        )
     steps = list(_walk("", estimator))
     found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
     report = PrivacyReport(found, estimator)

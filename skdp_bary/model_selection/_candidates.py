@@ -43,6 +43,11 @@ class Candidates:
         self.parts = search_parts(search.estimator, search.scoring)
         self.grid = list(ParameterGrid(search.param_grid))
         varied = {name for params in self.grid for name in self.parts.own_params(params)}
+        if not varied:
+            raise ValueError(
+                "param_grid names no parameter: there is nothing to choose, and a search would be "
+                "charged in full. Fit the estimator itself, or name values to choose from."
+            )
         if varied & _SET_HERE:
             raise ValueError(
                 f"param_grid must not vary {sorted(varied & _SET_HERE)}: trials must be comparable."

@@ -22,7 +22,6 @@ from ..._parameters import (
     Weights,
 )
 from ...geometry._rowwise import row_distances
-from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
 from ...transport import DiscreteMeasure
@@ -30,6 +29,7 @@ from .._base import BasePrivateEstimator
 from .._denoise.counted_trees import CountsMethod
 from .._denoise.trees import BlockCountsMethod, HaarMethod
 from .._face.classes import class_shares, named_or_found_classes
+from .._face.drawing import check_samples
 from .._face.misfit import warn_of_border
 from .._face.settings import setting_of
 from .methods import (
@@ -390,7 +390,7 @@ default="auto"
         X : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1)
+        n_samples = check_samples(n_samples, self.n_features_in_)
         rng = public_generator(random_state)
         return self.support_[rng.choice(len(self.weights_), size=n_samples, p=self.weights_)]
 

@@ -24,13 +24,13 @@ from ..._parameters import (
 )
 from ...exceptions import PrivacyWarning
 from ...geometry._domains import Box
-from ...privacy._checks import check_integer
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.sampler import public_generator
 from ...summaries.asking.mapped import in_widths
 from .._base import BasePrivateEstimator
 from .._denoise.shrinkage import positive_part
 from .._face.classes import class_shares, named_or_found_classes, number_of_classes
+from .._face.drawing import check_samples
 from .._face.frames import as_dataframe
 from .._face.remedies import cheapest, projections, rounded_up
 from .._face.settings import setting_of
@@ -260,7 +260,7 @@ class PrivateGenerator(BasePrivateEstimator):
         y : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1)
+        n_samples = check_samples(n_samples, self.n_features_in_)
         reach = check_warps(warps, self.image_shape)
         rng = public_generator(random_state)
         probabilities = self.weights_.sum(axis=1)

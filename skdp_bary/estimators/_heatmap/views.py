@@ -14,6 +14,7 @@ from ...privacy.noise.sampler import public_generator
 from ...transformers._reading import read_rows
 from ...transport._measures import DiscreteMeasure
 from ...transport._tree.nodes import cell_positions
+from .._face.drawing import check_samples
 from .density import blur, log_density, rake, raster
 from .medians import k_median
 
@@ -116,7 +117,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X : ndarray of shape (n_samples, 2)
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1)
+        n_samples = check_samples(n_samples, 2)
         rng = public_generator(random_state)
         mass = self.cells_.mass
         drawn = rng.choice(len(mass), size=n_samples, p=mass / mass.sum())

@@ -46,6 +46,10 @@ _NO_ROWS = (
 )
 _FREE_STARTS = "Starts are made on the release and cost no privacy: leave it out for 10 of them."
 _NOT_RELEASED = {  # of scikit-learn's KMeans
+    "partial_fit": (
+        "it would have to keep exact counts between calls. Give all chunks to fit, as a list or a "
+        "function that returns an iterator"
+    ),
     "labels_": "it would be an exact answer about every row. predict gives labels of rows you see",
     "inertia_": "it would be an exact sum over the rows. -score(X) gives it for rows you see",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
 from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
+from ...exceptions import PrivacyWarning
 from ...geometry._unit_slices import slicing_directions, unit_slices
 from ...privacy.noise.mechanisms import DiscreteLaplace
 from ...privacy.noise.sampler import public_generator
@@ -36,6 +38,12 @@ if TYPE_CHECKING:
     from ...privacy.ledger.spending import SharedBudget
 
 _USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
+_SURE = 3.0  # of noise under which rows must look narrow for a warning
+_NARROW = (
+    "By the release, rows lie within about 1/{} of bounds, or at their border, where rows outside "
+    "are moved: check the units and the order of the columns. If it is right, narrower bounds find "
+    "smaller differences."
+)
 _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 
 
@@ -210,6 +218,13 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     def _public_classes(self, y):
         if self.reference is not None:
             return None
+        shape = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] != 1:
+            raise ValueError(
+                "y must hold one label a row, got a table. Both cohorts are rows of X: "
+                "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
+                "len(south)])), where their sizes are public."
+            )
         return named_or_found_classes(self.classes, y, self._relation())
 
     def _sizes(self):
@@ -248,6 +263,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         return (yield from _against_public(about, reference))
 
     def _finish(self, facts, result):
+        *result, narrow = result
+        if narrow and self.bounds is not None:
+            warnings.warn(_NARROW.format(2 ** (TUNED.octaves - 1)), PrivacyWarning, stacklevel=3)
         rng = public_generator(self.random_state)
         self.result_ = compare_means(*result, self.n_resamples, rng)
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
@@ -261,11 +279,12 @@ def _two_cohorts(about):
     persons = _persons(released, n_min)
     spread = _number(released, -1, sum(persons))
     widths = _widths(slices, spread.value + TUNED.look_sds * spread.scale)
+    narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
     released = yield "law", PairLaw(*about, widths)
     trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))
     released = yield "gap", CohortGap(*about, widths)
     law = MeanLaw(tuple(NoisyNumber(n) for n in persons), persons, trace, norm, sum(persons))
-    return _number(released, -1, min(persons)), law
+    return _number(released, -1, min(persons)), law, narrow
 
 
 def _against_public(about, reference):
@@ -285,7 +304,7 @@ def _against_public(about, reference):
         NoisyNumber(norm),
         len(reference),
     )
-    return _number(released, -1, persons[0]), law
+    return _number(released, -1, persons[0]), law, False
 
 
 def _ladder(slices):
@@ -299,10 +318,14 @@ def _widths(slices, spread):
     Two widths serve what differs nearby and far apart. The widest are for rows that fill a third of
     their domain; they halve while the spread is below that of Gaussian rows of half the width.
     """
-    known = [_gaussian_spread(octave + 0.5) for octave in range(TUNED.octaves - 1)]
-    octave = sum(spread < bound for bound in known)
-    width = TUNED.widest * 2.0**-octave
+    width = TUNED.widest * 2.0 ** -_octave(spread)
     return _levels(slices, width), _levels(slices, 2.0 * width)
+
+
+def _octave(spread):
+    """Return how many times cells halve for rows of such a spread."""
+    known = [_gaussian_spread(octave + 0.5) for octave in range(TUNED.octaves - 1)]
+    return sum(spread < bound for bound in known)
 
 
 def _gaussian_spread(octave):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...privacy._checks import check_integer, check_real
+from ...privacy._checks import check_real
 from ...privacy.noise.sampler import public_generator
 from ...schema._frames import frame_of
 from ...schema._table_cells import TableCells
+from .._face.drawing import check_samples
 from .answers import Marginal, marginal
 from .drawing import condition, draw_units, with_rules
 from .report import TableReport, report_of
@@ -52,7 +53,7 @@ class TableViews:
             those of the schema, whatever the types in the table were. Columns of rules come last.
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1)
+        n_samples = check_samples(n_samples, self.n_features_in_)
         columns, rng = self._columns(), public_generator(random_state)
         conditions = self._conditions(columns, given)
         units = draw_units(self.mixture_, columns, conditions, self.rules, n_samples, rng)

@@ -83,6 +83,13 @@ SMALL = {
             1, image_shape=(2, 2), class_spread=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
         ),
         PrivateGenerator(1, epsilon=300.0),
+        PrivateGenerator(
+            covariance_type="tied",
+            class_spread=0.2,
+            bounds=Ball([0.0, 1.0, 2.0], 1.5),
+            n_hint=60,
+            epsilon=100.0,
+        ),
     ],
     # with little noise the centers lie among the rows, where neighbors can hurt them
     "PrivateKMeans": [

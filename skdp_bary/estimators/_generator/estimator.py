@@ -74,6 +74,11 @@ class PrivateGenerator(BasePrivateEstimator):
         and the channels of a pixel together. Means are then smoothed in a cosine basis, neighboring
         pixels vary together, and pixels that are dark in the mean stay dark.
 
+    covariance_type : {"full", "tied"}, default="full"
+        Whether every cell has a covariance of its own, or all classes share one, for which there is
+        the whole budget then. "tied" is for features in which classes differ by their means, such
+        as those of a public network or filters, and for linear classifiers of them.
+
     class_spread : float or None, default=None
         Public guess of the root mean square distance of rows from the mean of their class; rows are
         clipped a little further out. None takes it from the first release.
@@ -151,7 +156,8 @@ class PrivateGenerator(BasePrivateEstimator):
         constant c appended to a clipped row of length at most r, the matrix of its outer product
         moves by ``r**2 + c**2`` when it joins and by ``sqrt(2) (r**2 + c**2)`` when it is replaced,
         whichever cell it goes to; a mean by r and 2 r; the pooled second moment by ``r**2`` and
-        ``sqrt(2) r**2``. Who changes the class under "replace_any" leaves one and joins another.
+        ``sqrt(2) r**2``, where the sums beside it move by r and 2 r. Who changes the class under
+        "replace_any" leaves one and joins another.
     Budget
         All steps, and what finds bounds and size, cost (epsilon, delta) together.
     Released
@@ -190,6 +196,7 @@ class PrivateGenerator(BasePrivateEstimator):
         "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
         "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
         "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
+        "covariance_type": Option(("full", "tied")),
         "class_spread": Number(1e-30, 1e30) | None,
         "classes": Labels() | None,
         "class_prior": Weights() | None,
@@ -200,6 +207,7 @@ class PrivateGenerator(BasePrivateEstimator):
         n_components: int | Literal["auto"] = "auto",
         *,
         image_shape: tuple | None = None,
+        covariance_type: Literal["full", "tied"] = "full",
         class_spread: float | None = None,
         classes: ArrayLike | None = None,
         class_prior: ArrayLike | None = None,
@@ -214,6 +222,7 @@ class PrivateGenerator(BasePrivateEstimator):
     ) -> None:
         self.n_components = n_components
         self.image_shape = image_shape
+        self.covariance_type = covariance_type
         self.class_spread = class_spread
         self.classes = classes
         self.class_prior = class_prior

@@ -139,6 +139,36 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     return Mixture(domain, shares, means, pooled, scales, axes, moves, are_images)
 
 
+def tied_mixture(domain, classes, scatter, basis):
+    """Return the Mixture with one cell a class, all with the covariance of the pooled scatter.
+
+    Parameters
+    ----------
+    domain : Box, Ball or Mask
+    classes : ClassMoments
+    scatter : PooledScatter
+    basis : ndarray of shape (n_features, n_features) or None
+    """
+    steps = shrink_steps(scatter.steps, scatter.steps_sd**2, classes.sizes, basis)
+    means = domain.clip(classes.means + steps)
+    limits = largest_variances(domain, means)
+    pooled = raised(scatter.denoised(classes.shares @ limits), TUNED.tied_floor * scatter.edge)
+    n_classes, n_features = means.shape
+    scales, axes = np.ones(means.shape), np.eye(1, n_features)
+    moves, weights = np.zeros((n_classes, 1, 1, 1)), np.ones((n_classes, 1))
+    are_images = scatter.image_shape is not None
+    return Mixture(domain, weights, means[:, None], pooled, scales, axes, moves, are_images)
+
+
+def raised(matrix, least):
+    """Return a covariance with no eigenvalue below the least.
+
+    Linear classifiers go along the axes of least variance, and noise must not choose them.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, least)) @ vectors.T
+
+
 def cell_masses(found, sizes):
     """Return noisy numbers of rows of every cell, none far below the mean one of its class."""
     masses = np.stack([read.mass for read in found])

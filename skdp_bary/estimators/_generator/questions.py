@@ -21,7 +21,7 @@ from .._denoise.shrinkage import (
 )
 from .._denoise.weighted_kmeans import weighted_kmeans
 from .images import image_basis, largest_variances, smooth_covariance
-from .mixture import read_mixture
+from .mixture import read_mixture, tied_mixture
 from .tuning import TUNED
 
 
@@ -33,10 +33,15 @@ def questions(setting, facts):
     3. *cells_1, ...*: where there are several cells, rounds of Lloyd's algorithm in the leading
        axes of the scatter.
     4. *grams*: mass, mean and second moments of every cell.
+
+    Where all classes share one covariance, the scatter and the sums beside it are the last step.
     """
     domain = facts.domain
     classes = yield from class_moments(setting, facts)
     scatter = yield from pooled_scatter(setting, facts, classes)
+    if setting.tied:
+        mixture = tied_mixture(domain, classes, scatter, image_basis(setting.image_shape))
+        return mixture, classes.shares
     basis, n_cells = image_basis(setting.image_shape), setting.n_cells
     centers = [np.zeros((1, facts.n_features))] * facts.n_classes
     if basis is None or n_cells > 1:
@@ -146,12 +151,22 @@ class PooledScatter:
     radius : float
         Distance that rows were clipped to.
     image_shape : tuple or None
+    steps : ndarray of shape (n_classes, n_features)
+        Noisy means of the rows of every class, relative to where they were thought to be.
+    steps_sd : ndarray of shape (n_classes,)
     """
 
     matrix: np.ndarray
     noise_sd: float
     radius: float
     image_shape: tuple | None
+    steps: np.ndarray
+    steps_sd: np.ndarray
+
+    @property
+    def edge(self):
+        """Largest eigenvalue of the noise."""
+        return largest_of_noise(self.noise_sd, len(self.matrix))
 
     def denoised(self, limits):
         """Return the covariance without most of its noise.
@@ -173,11 +188,12 @@ class PooledScatter:
 
 def pooled_scatter(setting, facts, classes):
     """Ask for second moments about the means of the classes, and return the PooledScatter."""
+    sums_noise = TUNED.tied_sums if setting.tied else TUNED.other_noise
     query = Moments(
         classes.means,
         TUNED.scatter_reach * classes.reach,
         second="pooled",
-        block_weights=(TUNED.other_noise, TUNED.other_noise, 1.0),
+        block_weights=(TUNED.other_noise, sums_noise, 1.0),
         units=facts.units,
         total_public=facts.total_public,
     )
@@ -185,7 +201,9 @@ def pooled_scatter(setting, facts, classes):
     scale = query.step**2 / (facts.units * classes.sizes.sum())
     matrix = symmetric(released.values[2][0], released.values[3][0]) * scale
     noise_sd = released.noise_sd[3] * scale
-    return PooledScatter(matrix, noise_sd, query.radius, setting.image_shape)
+    sums = query.step / (facts.units * classes.sizes)
+    steps, steps_sd = released.values[1] * sums[:, None], released.noise_sd[1] * sums
+    return PooledScatter(matrix, noise_sd, query.radius, setting.image_shape, steps, steps_sd)
 
 
 def leading_axes(covariance, domain):
@@ -243,13 +261,18 @@ def about_cells(query_class, facts, frames, centers, lengths, shares):
     )
 
 
+def largest_of_noise(sd, width):
+    """Return the largest eigenvalue of a symmetric matrix of noise, by Wigner's law."""
+    return 2.0 * sd * math.sqrt(width)
+
+
 def spiked(matrix, sd):
     """Return a noisy covariance with the axes above the noise, and variances across them.
 
     The noise lengthens eigenvalues and turns their axes, by amounts that random matrices tell.
     """
     values, vectors = np.linalg.eigh(matrix)
-    edge = 2.0 * sd * math.sqrt(len(values))
+    edge = largest_of_noise(sd, len(values))
     kept = int((values > TUNED.detected * edge).sum())
     kept = max(kept, min(TUNED.fewest_axes, len(values)))
     top, axes = np.maximum(values[-kept:], edge + 1e-300), vectors[:, -kept:]

@@ -16,6 +16,7 @@ class GeneratorTuning:
     scatter_share: float = 0.20  # what all classes have in common against what each has
     cells_share: float = 0.15  # of all rounds: good cells against good moments of them
     grams_share: float = 0.60
+    tied_means_share: float = 0.15  # where all classes share one covariance: flat from .1 to .2
 
     # cells
     n_cells: int = 5  # of a class: shapes that are no Gaussian against noise in each
@@ -34,7 +35,11 @@ class GeneratorTuning:
     scatter_reach: float = 1.05  # of the pooled scatter, over that distance of all rows
     gram_reach: float = 0.95  # of the grams, over that distance in a class
     cell_reach: float = 1.5  # of the rounds, over the spread along the leading axes
-    other_noise: float = 8.0  # of masses and sums beside the scatter, which are not used
+    other_noise: float = 8.0  # of masses and sums beside the scatter, where they are not used
+    tied_sums: float = 2.0  # of the sums beside the scatter, where they move the means
+
+    # where all classes share one covariance
+    tied_floor: float = 0.15  # of the edge of the noise: the least variance along an axis
     gram_shares: tuple = (1.0, 0.3)  # squared radius and squared constant: scatters against masses
 
     # what is taken for noise

@@ -449,3 +449,45 @@ def test_unequal_widths_that_are_not_scaled_are_told(settings, warned):
         warnings.simplefilter("always")
         generator.fit(X)
     assert any("The widths of bounds" in str(w.message) for w in caught) == warned
+
+
+def tied(**settings):
+    return make(covariance_type="tied", random_state=0, **settings)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_tied_classes_share_the_covariance_within_them(data, relation):
+    X, y = data
+    fit = tied(neighbors=relation).fit(X, y)
+    assert [step.name for step in fit.privacy_.steps] == ["means", "scatter"]
+    own = [X[y == label] for label in (0, 1)]
+    within = sum(np.cov(rows.T, bias=True) * len(rows) for rows in own) / len(X)
+    for code, rows in enumerate(own):
+        np.testing.assert_allclose(fit.covariances_[code, 0], within, atol=2e-3)
+        np.testing.assert_allclose(fit.means_[code, 0], rows.mean(axis=0), atol=5e-3)
+    drawn, labels = fit.sample(20_000, random_state=0)
+    np.testing.assert_allclose(np.cov(drawn[labels == 0].T), within, atol=3e-3)
+
+
+def test_sums_beside_the_scatter_move_tied_means_where_the_first_ones_are_noise():
+    X, y = two_classes()
+    fits = [tied(epsilon=1.0, bounds=Ball(np.full(4, 0.5), 10.0)) for _ in range(2)]
+    means = [
+        fit.set_params(random_state=seed).fit(X, y).means_[:, 0] for seed, fit in enumerate(fits)
+    ]
+    real = np.stack([X[y == label].mean(axis=0) for label in (0, 1)])
+    assert np.abs(means - real).mean() < 0.015
+
+
+def test_no_axis_of_a_tied_covariance_is_shorter_than_noise_can_tell():
+    rng = np.random.default_rng(0)
+    X = 0.5 + 0.1 * rng.standard_normal((4000, 1)) * np.ones(12)
+    fit = tied(epsilon=1.0, classes=None).fit(X)
+    values = np.linalg.eigvalsh(fit.covariances_[0, 0])
+    assert values[0] > 1e-5 and values[0] < 0.1 * values[-1]
+
+
+def test_tied_classes_have_one_cell_and_little_to_hold():
+    with pytest.raises(ValueError, match="n_components must be .*, got 3"):
+        tied(n_components=3).fit(*two_classes(100))
+    assert tied(n_components=1, n_hint=10**7)._setting(3000, 60, 10**7).n_cells == 1

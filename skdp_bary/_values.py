@@ -166,6 +166,8 @@ def _as_given(values):
         if (codes >= 0).all():
             return np.asarray(values)
         return as_array_of_objects([kinds[code] for code in codes])
+    if not hasattr(values, "isna"):  # of torch, whose types are its own
+        return np.asarray(values)
     if values.dtype.kind in "iu":
         return values.to_numpy(dtype=object if values.isna().any() else None)
     values = np.asarray(values.to_numpy())

@@ -34,6 +34,8 @@ class ArrowSource(ChunkSource):
             return True
         if home in ("polars", "pyarrow") and not hasattr(kind, "__next__"):
             return False
+        if hasattr(kind, "__array__") and hasattr(kind, "ndim") and not hasattr(kind, "columns"):
+            return False  # of xarray, whose streams have a row for every entry of an array
         return hasattr(kind, "__arrow_c_stream__")
 
     @staticmethod

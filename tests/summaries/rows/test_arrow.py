@@ -16,7 +16,7 @@ from skdp_bary.summaries.rows import chunks as _chunks
 from skdp_bary.summaries.rows.arrays import ArraySource
 from skdp_bary.summaries.rows.arrow import ArrowSource, Batches
 from skdp_bary.summaries.rows.chunks import ChunkSource
-from skdp_bary.summaries.rows.opening import distinct_labels, open_rows, source_for
+from skdp_bary.summaries.rows.opening import distinct_labels, open_rows, open_source, source_for
 
 arrow = pytest.importorskip("pyarrow")
 dataset = pytest.importorskip("pyarrow.dataset")
@@ -387,10 +387,34 @@ class Tensor:
         return self.values.astype(dtype or self.values.dtype)
 
 
-def test_what_becomes_an_array_is_read_as_one():
-    source = open_rows(Tensor(X)).source
+class Labelled(Tensor):
+    """An array of xarray makes streams too, with a row for every entry and a column of places."""
+
+    ndim = None
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("kind", [Tensor, Labelled])
+def test_what_becomes_an_array_is_read_as_one(kind):
+    source = open_rows(kind(X)).source
     assert isinstance(source, ArraySource)
     assert next(source.read(0)).X.tobytes() == X.tobytes()
+
+
+def test_arrays_of_xarray_are_rows_and_what_stands_beside_them():
+    xarray = pytest.importorskip("xarray")
+    rows = xarray.DataArray(X, dims=("row", "feature"), coords={"feature": [*"abc"][: X.shape[1]]})
+    places = np.arange(len(X)) // 2
+    beside = {"y": places % 2, "groups": places, "sample_weight": np.full(len(X), 0.5)}
+    sources = [
+        open_source(x, classes=[0, 1], **{name: like(values) for name, values in beside.items()})
+        for x, like in ((X, np.asarray), (rows, lambda values: xarray.DataArray(values, dims="r")))
+    ]
+    one, other = (next(source.read(0)) for source in sources)
+    assert one.X.tobytes() == other.X.tobytes()
+    assert (one.codes == other.codes).all() and (one.masses == other.masses).all()
 
 
 @pytest.mark.parametrize("part", ["y", "groups"])

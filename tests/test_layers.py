@@ -69,12 +69,24 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"
 
 
 def imports(module, *, top_level_only=False):
-    """Yield the dotted name of everything a module imports."""
-    return list(_imports((ROOT / module).read_text(), module, top_level_only))
+    """Return the dotted name of everything a module imports."""
+    return _imports(text_of(module), module, top_level_only)
 
 
+@cache
+def text_of(module):
+    return (ROOT / module).read_text()
+
+
+_parse = cache(ast.parse)  # a module is looked at by half a dozen tests
+
+
+@cache
 def _imports(source, module, top_level_only):
-    tree = ast.parse(source)
+    return list(_names(_parse(source), module, top_level_only))
+
+
+def _names(tree, module, top_level_only):
     package = ["skdp_bary", *Path(module).parts[:-1]]
     for node in _top_level(tree) if top_level_only else ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -138,7 +150,7 @@ def test_every_module_has_a_level():
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m not in ("__init__.py", "__main__.py")])
 def test_imports_point_down(module):
-    assert climbing((ROOT / module).read_text(), module) == []
+    assert climbing(text_of(module), module) == []
 
 
 SHARED_BY_FAMILIES = {"_denoise", "_face"}
@@ -204,7 +216,7 @@ def test_circles_are_seen(imported, expected):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_heavy_is_imported_with_a_module(module):
-    assert heavy((ROOT / module).read_text(), module) == []
+    assert heavy(text_of(module), module) == []
 
 
 def test_tapes_are_opened_by_the_audit_tools_only():
@@ -218,7 +230,7 @@ def test_tapes_are_opened_by_the_audit_tools_only():
 def test_exact_answers_stay_in_the_layer_that_adds_noise():
     for module in MODULES:
         if Path(module).parts[0] != "summaries":
-            assert "exact_blocks" not in (ROOT / module).read_text(), module
+            assert "exact_blocks" not in text_of(module), module
 
 
 def test_answers_meet_noise_at_the_desk_only():
@@ -234,7 +246,7 @@ def test_answers_meet_noise_at_the_desk_only():
 def test_private_names_of_scikit_learn_come_from_one_module():
     for module in MODULES:
         if module != "_sklearn.py":
-            assert private_names((ROOT / module).read_text(), module) == [], module
+            assert private_names(text_of(module), module) == [], module
 
 
 @cache

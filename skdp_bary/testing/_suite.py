@@ -108,10 +108,10 @@ def parametrize_with_privacy_checks(
             raise ValueError(
                 f"expected_failed_checks names {sorted(unknown)}, which are no checks."
             )
+        settings = _ADDRESS.sub("", " ".join(repr(estimator).split()))
         for check in CHECKS:
             reason = expected.get(check.__name__)
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-            settings = _ADDRESS.sub("", " ".join(repr(estimator).split()))
             label = f"{settings}-{check.__name__}"
             cases.append(pytest.param(estimator, check, marks=marks, id=label))
     return pytest.mark.parametrize("estimator, check", cases)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .._types import Rows
 
 _WELL_INSIDE = 0.999  # of the squared radius: no rounding takes such a row out of the ball
+_OUTSIDE = 1.0 + 1e-6  # of the radius: no rounding keeps such a row
+_ROUNDING = 4.0 * np.finfo(np.float64).eps  # an operation, generously
 MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds integers exactly
 
 
@@ -163,11 +165,34 @@ class CentredLattice:
         offsets = X - one_number(self._center)
         # The order of einsum's sum is its own affair, so it only decides what no order can change.
         squares = np.einsum("ij,ij->i", offsets, offsets)
-        unsure = np.flatnonzero(~(squares < _WELL_INSIDE * self.domain.radius**2))
-        units = np.trunc(np.divide(offsets, self.step, out=offsets), out=offsets)
-        if unsure.size:
+        unsure = ~(squares < _WELL_INSIDE * self.domain.radius**2)
+        offsets /= self.step
+        pulled, rows = self._pulled(offsets, np.sqrt(squares))
+        units = np.trunc(offsets, out=offsets)
+        units[pulled] = rows
+        unsure[pulled] = False
+        if unsure.any():
             units[unsure] = self._bounded(self._offsets(self.domain.clip(X[unsure])))
         return units
+
+    def _pulled(self, offsets, lengths):
+        """Return which rows surely are pulled into a ball about the origin, and to which integers.
+
+        Both this and the clipping of a ball are off by less than the margin, so where no coordinate
+        is that close to a whole number but zero they truncate to the same integers, each shorter by
+        more than the margin: their norms are within the bound.
+        """
+        radius = self.domain.radius
+        outside = (lengths > _OUTSIDE * radius) & np.isfinite(lengths) & (not self._center.any())
+        far = np.flatnonzero(outside)
+        offsets = offsets[far]
+        offsets *= (radius / lengths[far])[:, None]
+        units = np.trunc(offsets)
+        # truncation to zero is sure up to a half
+        sizes = np.maximum(np.abs(offsets, out=offsets), 0.5, out=offsets)
+        gaps = np.abs(np.subtract(sizes, np.rint(sizes), out=sizes), out=sizes)
+        sure = gaps.min(axis=1) > _ROUNDING * (units.shape[1] + 64) * 2.0**self.bits
+        return far[sure], units[sure]
 
     def _offsets(self, X):
         offsets = X - one_number(self._center)

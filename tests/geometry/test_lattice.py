@@ -119,6 +119,26 @@ def test_integers_are_those_of_clipped_rows(domain, bits):
         np.testing.assert_array_equal(floats, expected)
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 50, 784])
+@pytest.mark.parametrize("bits", [1, 10, 16, 26])
+def test_rows_pulled_into_a_ball_about_the_origin_are_those_of_clipped_rows(d, bits):
+    """Most are pulled in at once; whole numbers, surfaces and rows beyond floats in all detail."""
+    rng = np.random.default_rng(bits)
+    turns = rng.standard_normal((400, d))
+    turns[::3] = rng.integers(-3, 4, (len(turns[::3]), d))  # some land on whole numbers
+    turns[::3, 0] += np.abs(turns[::3]).sum(axis=1) == 0.0
+    turns[1::9, 1:] = 0.0
+    turns /= np.sqrt((turns**2).sum(axis=1, keepdims=True))
+    near = 1.0 + np.array([-2e-3, -1e-7, -1e-15, 0.0, 1e-15, 1e-7, 2e-6, 1e-3])
+    lengths = rng.choice([*near, 1.5, 2.0, 8.0, 1e40, 1e200], (400, 1))
+    for radius in (1.0, 0.7, 1e-90, 1e90):
+        lattice = CentredLattice(Ball(np.zeros(d), radius), bits)
+        X = radius * lengths * turns
+        X[5] = 1e308
+        expected = lattice._bounded(lattice._offsets(lattice.domain.clip(X)))
+        np.testing.assert_array_equal(lattice.quantise(X), expected)
+
+
 def test_rounding_cannot_leave_the_ball():
     # Many rows on the surface of a ball, with steps so fine that rounding up would be seen.
     rng = np.random.default_rng(0)

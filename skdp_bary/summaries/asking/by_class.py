@@ -1,13 +1,12 @@
 """One question for every class, each about the rows of that class alone."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ...privacy.noise.mechanisms import Sensitivity
-from ..moments.frames import Frame
+from ..moments.frames import Frame, octave_about
 from ..rows.persons import Chunk
 from .query import Query
 
@@ -104,7 +103,7 @@ def frames_of(domain, centers, bits, axes=None):
 
     Integer rows have norm at most about ``2**bits`` in the widest frame, and less in the others.
     """
-    octaves = [math.ceil(math.log2(domain.radius_about(center))) for center in centers]
+    octaves = [octave_about(domain, center) for center in centers]
     return tuple(
         Frame(domain, center, bits - (max(octaves) - octave), axes, kept=axes is not None)
         for center, octave in zip(centers, octaves, strict=True)

@@ -62,7 +62,7 @@ class CellGrams(ClusterQuery):
     def _add(self, total, chunk, masses):
         rows, label = self._lengthened(chunk)
         for cell in range(len(total)):
-            own = label == cell
+            own = label == cell if len(total) > 1 else slice(None)
             total[cell] += second_moment(rows[own], None if masses is None else masses[own])
 
     def _lengthened(self, chunk):
@@ -75,7 +75,8 @@ class CellGrams(ClusterQuery):
             label, square = self.nearest(rows, squares)
             # squares are exact integers, so a row is scaled by a number that it alone decides
             norms = np.sqrt(np.maximum(square, self.integer_radii[label] ** 2))
-            rows -= self.integer_centers[label]
+            centers = self.integer_centers
+            rows -= centers[label] if len(centers) > 1 else centers
             rows *= (length / norms)[:, None]
             end = start + len(rows)
             np.trunc(rows, out=lengthened[start:end, :-1])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...geometry._domains import Box
+from ...geometry._domains import Box, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,8 +85,7 @@ class Frame:
     @cached_property
     def step(self) -> float:
         """Width of one lattice unit, a power of two."""
-        reach = self.domain.radius_about(self.center)
-        return 2.0 ** (math.ceil(math.log2(reach)) - self.bits)
+        return 2.0 ** (octave_about(self.domain, self.center) - self.bits)
 
     @property
     def width(self) -> int:
@@ -205,6 +204,17 @@ class Frame:
         mapped = rows @ self.axes.integers.T
         mapped *= 2.0**-_AXIS_BITS
         return np.rint(mapped, out=mapped)
+
+
+def octave_about(domain: Domain, center: np.ndarray) -> int:
+    """Return the exponent of the power of two that no distance from a center exceeds."""
+    return _octave(domain, np.asarray(center, dtype=np.float64).tobytes())
+
+
+@lru_cache(maxsize=64)
+def _octave(domain, center):
+    # exact fractions take as long as a block of rows, and frames come back to their centers
+    return math.ceil(math.log2(domain.radius_about(np.frombuffer(center))))
 
 
 def _n_bytes(arrays):

@@ -20,7 +20,7 @@ from ._base import BasePrivateEstimator
 from ._denoise.counted_trees import CountsMethod
 from ._denoise.pyramid import Pyramid, pyramid_shares
 from ._denoise.trees import HaarMethod, by_level, cell_support
-from ._denoise.tuning import TREES
+from ._denoise.tuning import TREES, pyramid_tuning
 from ._face.drawing import check_samples
 from ._face.frames import as_dataframe
 from ._face.misfit import warn_of_border
@@ -297,13 +297,13 @@ class PrivateMeasure(BasePrivateEstimator):
                 self.depth, "depth"
             )
         is_pyramid = self._chosen_method(n_features) == PYRAMID
-        return pyramid_shares() if is_pyramid else {"tree": 1.0}
+        return pyramid_shares(pyramid_tuning(n_features)) if is_pyramid else {"tree": 1.0}
 
     def _questions(self, facts):
         chosen = self._chosen_method(facts.n_features)
         if chosen == PYRAMID:
             depth = None if isinstance(self.depth, str) else int(self.depth)
-            pyramid = Pyramid(facts, depth)
+            pyramid = Pyramid(facts, depth, pyramid_tuning(facts.n_features))
             ((cells, total),) = yield from pyramid.questions()
             return pyramid.tree, cells, total
         method = METHODS[chosen]

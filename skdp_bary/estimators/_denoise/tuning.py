@@ -52,4 +52,18 @@ class PyramidTuning:
     width: float = 5.0  # of windows, in standard deviations
 
 
-PYRAMID = PyramidTuning()
+@dataclass(frozen=True)
+class LineTuning(PyramidTuning):
+    """Of one feature, where distances and ranges are mostly those of coarse cells."""
+
+    # a line
+    shares: tuple = (0.1, 0.45, 0.2, 0.25)  # more for full levels than in other dimensions
+    twice: float = 2.0  # scales of the noise to come for which a cell is split the second time
+
+
+PYRAMID, LINE = PyramidTuning(), LineTuning()
+
+
+def pyramid_tuning(n_features):
+    """Return the settings of a pyramid in so many dimensions."""
+    return LINE if n_features == 1 else PYRAMID

@@ -1,10 +1,10 @@
 """What public warps add to drawn digits, beside more draws and warped real rows.
 
-Classifiers of ``images.py`` are trained on 6,000 draws a class of MNIST, on three times as many, on
-the 6,000 with two warped draws beside each, and on the real training rows without and with two
-warped copies; and tested on the real test rows. Needs torch.
+Classifiers of ``images.py`` are trained on 6,000 draws a class of MNIST or Fashion-MNIST, on three
+times as many, on the 6,000 with two warped draws beside each, and on the real training rows without
+and with two warped copies; and tested on the real test rows. Needs torch.
 
-``python -m benchmarks.generator.warps --data DIR [--epsilons 1 10] [--seeds 1]
+``python -m benchmarks.generator.warps --data DIR [--set mnist] [--epsilons 1 10] [--seeds 1]
 [--classifiers mlp cnn]``. Results that are there already are not computed again.
 """
 
@@ -14,14 +14,14 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.generator.images import CLASSIFIERS, DELTA, load
+from benchmarks.generator.images import CLASSIFIERS, DELTA, FILES, load
 from benchmarks.recording import Results
 from skdp_bary import PrivateGenerator
 from skdp_bary.estimators._generator.warps import check_warps, warped
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("generation_warps")
-KEYS = ("rows", "epsilon", "seed", "classifier")
+KEYS = ("set", "rows", "epsilon", "seed", "classifier")
 SHAPE = (28, 28)
 WARPS = {"turn": 12.0, "shear": 0.15, "scale": 0.12, "shift": 0.05}
 N_DRAWN = 60_000
@@ -52,7 +52,7 @@ def rows_of(data, model, kind, seed):
 
 
 def fitted(data, epsilon, seed):
-    """Return a generator of digits."""
+    """Return a generator of images."""
     model = PrivateGenerator(
         image_shape=SHAPE, epsilon=epsilon, delta=DELTA, bounds=(0, 1),
         neighbors="replace_one", random_state=seed,
@@ -64,18 +64,19 @@ def main():
     """Measure what is not yet there."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--data", required=True)
+    parser.add_argument("--set", choices=FILES, default="mnist")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 10.0])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--classifiers", nargs="+", default=["mlp", "cnn"])
     given = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
-    data = load(given.data, "mnist", False)
+    data = load(given.data, given.set, False)
     known = {tuple(row[key] for key in KEYS) for row in RESULTS.read([])}
     for seed, epsilon in product(range(given.seeds), [*given.epsilons, 0.0]):
         model = fitted(data, epsilon, seed) if epsilon else None
         kinds = KINDS if epsilon else ("real rows", "real and warped rows")
         for classifier, kind in product(given.classifiers, kinds):
-            place = kind, epsilon, seed, classifier
+            place = given.set, kind, epsilon, seed, classifier
             if place in known:
                 continue
             learned = CLASSIFIERS[classifier](*rows_of(data, model, kind, seed), seed)

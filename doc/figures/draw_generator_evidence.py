@@ -1,4 +1,4 @@
-"""Make the table of generator.rst from the results of the benchmark, and its picture.
+"""Make the tables of generator.rst from the results of the benchmarks, and its picture.
 
 ``python doc/figures/draw_generator_evidence.py``
 """
@@ -15,7 +15,8 @@ import numpy as np
 from evidence import read, write_table
 
 DOC = Path(__file__).parents[1]
-SETS = ("mnist", "fashion")
+SETS = {"mnist": "MNIST", "fashion": "Fashion"}
+WARPED = (("mnist", "mlp"), ("mnist", "cnn"), ("fashion", "cnn"))
 CLASSIFIERS = ("logreg", "mlp", "cnn")
 PAPER = {  # logistic regression, MLP; the paper's Table 2
     "SWD, no privacy": ("82", "87", "", "76", "77", ""),
@@ -36,8 +37,43 @@ def tabulate(results):
         if any(cells):
             lines.append(["PrivateGenerator" if epsilon else "", label, *cells])
     lines += [[name, "" if "no" in name else "10", *cells] for name, cells in PAPER.items()]
-    heads = [f"{name} {c}" for name in ("MNIST", "Fashion") for c in ("LogReg", "MLP", "CNN")]
+    heads = [f"{name} {c}" for name in SETS.values() for c in ("LogReg", "MLP", "CNN")]
     write_table("generator", ["made by", "epsilon", *heads], lines)
+
+
+def tabulate_features(results):
+    """Write the table of linear classifiers of features."""
+    lines = []
+    for rows, epsilon in sorted({(r["rows"], r["epsilon"]) for r in results}, reverse=True):
+        found = [
+            [r["accuracy"] for r in results if (r["set"], r["rows"], r["epsilon"]) ==
+             (name, rows, epsilon)]
+            for name in SETS
+        ]  # fmt: skip
+        label = f"{epsilon:g}" if epsilon else "real features"
+        lines.append([rows, label, *(with_spread(values) for values in found)])
+    write_table("generator_features", ["rows", "epsilon", "MNIST", "Fashion"], lines)
+
+
+def tabulate_warps(results):
+    """Write the table of public warps."""
+    lines = []
+    for epsilon, kind in sorted({(r["epsilon"], r["rows"]) for r in results}, key=_in_order):
+        cells = []
+        for name, classifier in WARPED:
+            place = name, epsilon, kind, classifier
+            cells.append(with_spread([
+                r["accuracy"] for r in results
+                if (r["set"], r["epsilon"], r["rows"], r["classifier"]) == place
+            ]))  # fmt: skip
+        lines.append([kind, f"{epsilon:g}" if epsilon else "", *cells])
+    heads = [f"{SETS[name]} {classifier.upper()}" for name, classifier in WARPED]
+    write_table("generator_warps", ["learned from", "epsilon", *heads], lines)
+
+
+def _in_order(place):
+    epsilon, kind = place
+    return epsilon == 0.0, epsilon, len(kind)
 
 
 def with_spread(values):
@@ -59,4 +95,6 @@ def draw():
 
 if __name__ == "__main__":
     tabulate(read("generation"))
+    tabulate_features(read("generation_features"))
+    tabulate_warps(read("generation_warps"))
     draw()

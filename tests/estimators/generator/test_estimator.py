@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 
 from skdp_bary import PrivateGenerator
 from skdp_bary.estimators._generator import questions
@@ -191,6 +192,20 @@ def test_few_images_are_not_clipped_to_a_point():
     own = [np.trace(np.cov(X[y == label].T)) for label in range(10)]
     found = np.trace(fit.covariances_[:, 0], axis1=1, axis2=2)
     assert 0.25 * np.mean(own) < found.mean() < 2.5 * np.mean(own)
+
+
+@pytest.mark.slow
+def test_few_images_teach_the_classes_with_every_seed():
+    """One seed in eight taught hardly more than chance, 10 percent; now it is .68 and more."""
+    X, y = load_digits(return_X_y=True)
+    settings = {"image_shape": (8, 8), "bounds": (0, 16), "classes": range(10), "n_hint": 1347}
+    for seed in range(12):
+        model = make(
+            epsilon=1.0, delta=1e-5, neighbors="replace_one", random_state=seed, **settings
+        ).fit(X[:1347], y[:1347])
+        rows, labels = model.sample(3000, random_state=seed)
+        learned = LogisticRegression(max_iter=100).fit(rows / 16.0, labels)
+        assert learned.score(X[1347:] / 16.0, y[1347:]) > 0.5
 
 
 def test_images_are_smooth_and_dark_pixels_stay_dark():

@@ -6,6 +6,7 @@ from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.remembered import remembered_solutions
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -86,6 +87,7 @@ PROJECTED = {"method": "projected", "n_components": 1}
         ("replace_any", 1e-5, PROJECTED),
     ],
 )
+@remembered_solutions()
 def test_one_person_moves_no_answer_by_more_than_paid(neighbors, delta, route):
     X, y = two_classes()
     places = np.array([[0.0, 0.0], [1.0, 1.0], [1e6, -1e6]])

@@ -4,6 +4,7 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import RelationError
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from tests.remembered import remembered_solutions
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -33,6 +34,7 @@ def test_what_is_charged_is_the_amplified_cost(method, delta):
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@remembered_solutions()
 def test_one_person_costs_the_plan_when_in_the_batch_and_nothing_outside(neighbors, delta):
     """The last person has the same draw in both data sets, so both fits see one batch."""
     X, y = data()

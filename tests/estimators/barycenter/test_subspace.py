@@ -8,6 +8,7 @@ from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.remembered import remembered_solutions
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ["add_remove", "replace_one", "replace_any"]
@@ -200,6 +201,7 @@ def placed_pair(model, arguments, code, other_code, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
+@remembered_solutions()
 def test_the_lift_is_as_sensitive_as_stated_in_the_class_that_weighs_most(relation):
     X, y = mixtures(3, sizes=(300, 100))
     model = make(n_components=2, n_atoms=2, epsilon=300.0, n_hint=400, bounds=(-1, 2))
@@ -208,6 +210,7 @@ def test_the_lift_is_as_sensitive_as_stated_in_the_class_that_weighs_most(relati
     assert report.steps[-1].ratio > 0.9, report
 
 
+@remembered_solutions()
 def test_a_row_may_change_its_class_and_its_place_under_replace_any():
     X, y = mixtures(3, sizes=(200, 200))
     model = make(n_components=2, n_atoms=2, epsilon=300.0, n_hint=400, bounds=(-1, 2))
@@ -218,6 +221,7 @@ def test_a_row_may_change_its_class_and_its_place_under_replace_any():
 
 @pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
 @pytest.mark.parametrize("persons", [False, True])
+@remembered_solutions()
 def test_rows_as_far_as_floats_go_are_clipped_in_every_step(relation, persons):
     X, y = mixtures(6, sizes=(60, 60))
     other = X.copy()

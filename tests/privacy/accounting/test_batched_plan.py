@@ -1,7 +1,7 @@
 """Plans of many batches: the composed loss is what is charged, and other computations agree."""
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ PLANS = [
 ]
 
 
+@cache  # several tests look at one plan, which nothing can change
 def make(epsilon, delta, n_batches, batch_size, n_persons):
     settings = {"n_batches": n_batches, "batch_size": batch_size, "n_persons": n_persons}
     return batched_plan("replace_one", epsilon, delta, {"batch": 1.0}, **settings)

@@ -166,7 +166,7 @@ path, of shape (n_rows, n_features)
             pay = partial(accountant.charge, plan, type(self).__name__, note=note, rows=X)
             desk = Desk(rows, plan, noise, pay, Progress(type(self).__name__, self.verbose))
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
-                facts = self._settle(desk, desk.answer(self._prelude(facts)))
+                facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
                 result = desk.answer(self._questions(facts))
                 desk.close()
                 told = self._finished(facts, result)
@@ -193,7 +193,7 @@ path, of shape (n_rows, n_features)
         """
         n_features = check_integer(n_features, "n_features", low=1)
         check_parameters(self)
-        bought = self._prelude_shares()
+        bought = self._bought_shares()
         own = self._shares(n_features)
         rest = 1.0 - sum(bought.values())
         total = sum(own.values())
@@ -334,7 +334,7 @@ path, of shape (n_rows, n_features)
                 PrivacyWarning,
                 stacklevel=3,
             )
-        if "scale" in self._prelude_shares():
+        if "scale" in self._bought_shares():
             warnings.warn(
                 "bounds=None: a share of the budget is spent on the range of the data. Give "
                 "public bounds to spend all of it on the answer.",
@@ -348,12 +348,12 @@ path, of shape (n_rows, n_features)
         actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
         desk = Rehearsal(plan)
         with np.errstate(all="ignore"):
-            facts = actor._settle(desk, desk.answer(actor._prelude(facts)))
+            facts = actor._settle(desk, desk.answer(actor._buy_facts(facts)))
             desk.ask_all(actor._questions(facts))
 
-    def _prelude(self, facts):
+    def _buy_facts(self, facts):
         """Ask for what was not given, and return the facts with it."""
-        wanted = self._prelude_shares()
+        wanted = self._bought_shares()
         if "count" in wanted:
             facts = yield from buy_size(facts)
         if "scale" in wanted:
@@ -368,7 +368,7 @@ path, of shape (n_rows, n_features)
         desk.divide_anew(shares)
         return replace(facts, mechanisms={s.name: s.mechanism for s in desk.plan.steps})
 
-    def _prelude_shares(self):
+    def _bought_shares(self):
         """Shares of the steps that buy what was not given: the size, the domain."""
         wanted = {}
         if self._buys_size and self.n_hint is None and self._relation() == ADD_REMOVE:

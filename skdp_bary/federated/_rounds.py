@@ -100,7 +100,7 @@ class ShuffleRounds:
     @cached_property
     def first(self) -> ShufflePlan:
         """Plan of the first round: all cells of one level."""
-        return self._plan("coarse", levels=(_METHOD.first_level(self._setting()),))
+        return self._plan("coarse", levels=(_METHOD.first_level(self._method_setting()),))
 
     def second(self, analyzer: ShuffleAnalyzer) -> ShufflePlan:
         """Return the plan of the second round.
@@ -116,7 +116,7 @@ class ShuffleRounds:
         """
         check_is_fitted(analyzer)
         rate = self._budget()["fine"]
-        fine = _METHOD.fine_cells(self._setting(), analyzer.measurements_, rate)
+        fine = _METHOD.fine_cells(self._method_setting(), analyzer.measurements_, rate)
         cells = zip(fine.levels.tolist(), fine.codes.tolist(), strict=True)
         return self._plan("fine", cells=tuple(cells))
 
@@ -133,9 +133,9 @@ class ShuffleRounds:
         )
 
     def _budget(self):
-        return split_epsilon(self.epsilon, _METHOD.shares(self._setting()))
+        return split_epsilon(self.epsilon, _METHOD.shares(self._method_setting()))
 
-    def _setting(self):
+    def _method_setting(self):
         finest = min(MAX_DEPTH, max(1, math.ceil(math.log2(1.0 / self.bandwidth)) + 2))
         return HeatmapSetting(
             depth=finest,

@@ -106,7 +106,7 @@ class Ball(Domain):
             inside, unsure, unit, norms = self._looked_at(block)
             outside = ~inside[unsure]
             if outside.any():
-                block[unsure[outside]] = self._pull(unit[outside], norms[outside])
+                block[unsure[outside]] = self._pulled_inside(unit[outside], norms[outside])
         return clipped
 
     def sample(self, n: int, rng: Draws) -> np.ndarray:
@@ -151,7 +151,7 @@ class Ball(Domain):
             inside[unsure] = np.ldexp(norms, exponent) <= self._radius
         return inside, unsure, unit, norms
 
-    def _pull(self, unit, norms):
+    def _pulled_inside(self, unit, norms):
         # A point computed at the radius may round to just outside: aim a little lower until the
         # same test that `contains` applies accepts it. The last shrink is the center itself.
         factor = (self._radius / norms)[:, None]

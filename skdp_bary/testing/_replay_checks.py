@@ -13,10 +13,10 @@ from ..summaries.moments.frame_counts import Gram
 from ..summaries.networks.row_features import FeaturesOf
 from ..summaries.slices.collisions import MeetingsQuery
 from ..summaries.slices.waves import WavesOf
-from ._aimed_neighbors import aimed_pairs
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
 from ._state import differing_paths
+from ._worst_neighbors import worst_pairs
 
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
@@ -90,7 +90,7 @@ def _check_sensitivity(estimator, kind):
                 f"delta={candidate.delta} when {pair.name}.\n{report}",
             )
             _note(reached, report)
-        asked = _aimed_neighbors(candidate, kind, reached)
+        asked = _try_worst_pairs(candidate, kind, reached)
         loose = {name: ratio for name, ratio in reached.items() if ratio < asked[name]}
         require(
             not loose,
@@ -100,7 +100,7 @@ def _check_sensitivity(estimator, kind):
         )
 
 
-def _aimed_neighbors(candidate, kind, reached):
+def _try_worst_pairs(candidate, kind, reached):
     """Try rows placed for the questions to which no pair came close; return what is asked of each.
 
     Questions about released parts are as sensitive as stated only where the part has room for the
@@ -115,7 +115,7 @@ def _aimed_neighbors(candidate, kind, reached):
         in_parts = isinstance(question, (ClusterQuery, Gram))
         on_slices = isinstance(question, (MeetingsQuery, WavesOf))
         asked[name] = _TIGHT_IN_PARTS if in_parts else _TIGHT_ON_SLICES if on_slices else _TIGHT
-        for pair in aimed_pairs(candidate, kind, record.query):
+        for pair in worst_pairs(candidate, kind, record.query):
             if reached[name] >= _TIGHT:
                 break
             before = record_fit(candidate, pair.data, base.records, answers_only=True)

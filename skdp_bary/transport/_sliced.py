@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.isotonic import isotonic_regression
 
-_SETTLED = 1e-4  # of the spread of the quantiles: steps below are not worth another one
+_SETTLED = 1e-4  # of the spread of the quantiles: after a smaller step there is none
 
 
 def monotone_rows(values):

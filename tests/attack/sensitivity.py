@@ -14,9 +14,9 @@ from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay_after
 from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.networks.row_features import FeaturesOf
-from skdp_bary.testing._aimed_neighbors import aimed_pairs
 from skdp_bary.testing._hostile import hostile_pairs, make_arguments
 from skdp_bary.testing._settings import settings
+from skdp_bary.testing._worst_neighbors import worst_pairs
 from tests.test_privacy_common import ESTIMATORS
 
 from .neighbors import Mutations, Neighbors
@@ -66,7 +66,7 @@ class Search:
     def _hostile(self, kind):
         pairs = hostile_pairs(self.estimator, kind)
         for record in self.script:
-            pairs += aimed_pairs(self.estimator, kind, record.query)
+            pairs += worst_pairs(self.estimator, kind, record.query)
         return [pairs[i] for i in self.rng.permutation(len(pairs))]
 
     def next(self):

@@ -92,7 +92,7 @@ class ClassMasses(BasePrivateEstimator):
         return self
 
     def conversation(self, facts):
-        facts = yield from self._prelude(facts)
+        facts = yield from self._buy_facts(facts)
         yield from self._questions(facts)
 
     def noise(self):
@@ -308,7 +308,7 @@ class ClassicalFormula(ClassMasses):
         mechanism = ClassicalGaussian(plan.mu, self.epsilon, self.delta)
         return replace(plan, steps=(Step("tree", mechanism),))
 
-    def _prelude_shares(self):
+    def _bought_shares(self):
         return {}
 
     def _public_facts(self, plan, rows):

@@ -381,19 +381,19 @@ default="self_training"
             return _WITHOUT_VIEWS
         return METHODS[name]
 
-    def _prelude_shares(self):
+    def _bought_shares(self):
         # the norms that features are clipped to come from the source
-        return {name: share for name, share in super()._prelude_shares().items() if name == "count"}
+        return {name: share for name, share in super()._bought_shares().items() if name == "count"}
 
     def _shares(self, n_features):
         self._check_parameters()
         if self.method == _NONE:
             raise ValueError("method='none' releases nothing, so there is no plan.")
-        setting = self._setting()
+        setting = self._method_setting()
         self._method().check(setting)
         return self._method().shares(setting)
 
-    def _setting(self, source=None):
+    def _method_setting(self, source=None):
         return setting_of(AdapterSetting, self, source=source)
 
     def _public_facts(self, plan, rows):
@@ -412,7 +412,7 @@ default="self_training"
         return super()._public_facts(plan, rows)
 
     def _questions(self, facts):
-        return (yield from self._method().questions(self._setting(self._source), facts))
+        return (yield from self._method().questions(self._method_setting(self._source), facts))
 
     def _finish(self, facts, result):
         self._keep(self._source, result)

@@ -414,13 +414,13 @@ default="auto"
     def _sampling_rate(self):
         return self.subsample
 
-    def _setting(self, n_features, class_weights=None):
+    def _method_setting(self, n_features, class_weights=None):
         return setting_of(
             BarycenterSetting, self, n_features=n_features, class_weights=class_weights
         )
 
     def _shares(self, n_features):
-        return METHODS[self.method].shares(self._setting(n_features))
+        return METHODS[self.method].shares(self._method_setting(n_features))
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
@@ -429,7 +429,7 @@ default="auto"
 
     def _questions(self, facts):
         weights = self._weights_of_classes(facts.n_classes)
-        setting = self._setting(facts.n_features, weights)
+        setting = self._method_setting(facts.n_features, weights)
         return weights, (yield from METHODS[self.method].questions(setting, facts))
 
     def _finish(self, facts, result):
@@ -455,7 +455,7 @@ default="auto"
         -------
         advice : str
         """
-        return advise(self._setting(n_features))
+        return advise(self._method_setting(n_features))
 
     def _weights_of_classes(self, n_classes):
         if self.class_weights is None:

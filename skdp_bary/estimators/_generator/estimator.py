@@ -346,9 +346,9 @@ class PrivateGenerator(BasePrivateEstimator):
     def _shares(self, n_features):
         self._check_image(n_features)
         n_classes = number_of_classes(self.classes)
-        return shares(self._setting(n_features, n_classes, self.n_hint))
+        return shares(self._method_setting(n_features, n_classes, self.n_hint))
 
-    def _setting(self, n_features, n_classes, size):
+    def _method_setting(self, n_features, n_classes, size):
         return setting_of(
             GeneratorSetting,
             self,
@@ -368,7 +368,7 @@ class PrivateGenerator(BasePrivateEstimator):
             )
 
     def _settled_shares(self, facts):
-        settled = shares(self._setting(facts.n_features, facts.n_classes, facts.size))
+        settled = shares(self._method_setting(facts.n_features, facts.n_classes, facts.size))
         announced = self._shares(facts.n_features)
         return None if announced.keys() == settled.keys() else settled
 
@@ -380,7 +380,7 @@ class PrivateGenerator(BasePrivateEstimator):
         return facts
 
     def _questions(self, facts):
-        setting = self._setting(facts.n_features, facts.n_classes, facts.size)
+        setting = self._method_setting(facts.n_features, facts.n_classes, facts.size)
         box = facts.domain
         if not self._counts_in_widths(box):
             return (yield from questions(setting, facts))

@@ -62,7 +62,7 @@ class PaperMethod(HeatmapMethod):
         if reconstruction == "l1":
             tree, values = self._selected(setting, measurements)
             return HeatmapFit(*tree.leaves(minimize_l1(tree, values)))
-        # cells below the finest level that can be seen have more noise than they are worth
+        # cells below the finest level that can be seen have more noise than signal
         visible = [m for m in measurements if m.level[0] <= setting.finest]
         return super().rebuild(reconstruction, setting, visible or measurements[:1])
 

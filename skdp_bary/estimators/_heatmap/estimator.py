@@ -241,7 +241,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _shares(self, n_features):
         self._check_width(n_features)
-        setting = self._setting(None, 1)
+        setting = self._method_setting(None, 1)
         limit = HEATMAP_METHODS[self.method].max_depth
         if limit is not None and setting.depth > limit:
             raise ValueError(
@@ -250,10 +250,10 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
             )
         return HEATMAP_METHODS[self.method].shares(setting)
 
-    def _prelude_shares(self):
-        return super()._prelude_shares() if HEATMAP_METHODS[self.method].needs_size else {}
+    def _bought_shares(self):
+        return super()._bought_shares() if HEATMAP_METHODS[self.method].needs_size else {}
 
-    def _setting(self, size, units):
+    def _method_setting(self, size, units):
         depth = int(self.resolution).bit_length() - 1
         return setting_of(
             HeatmapSetting,
@@ -266,7 +266,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         )
 
     def _questions(self, facts):
-        setting = self._setting(facts.size, facts.units)
+        setting = self._method_setting(facts.size, facts.units)
         method = HEATMAP_METHODS[self.method]
         measurements = yield from method.questions(setting, facts)
         how = self.reconstruction if self.reconstruction != "auto" else method.reconstruction
@@ -274,7 +274,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _finish(self, facts, result):
         self.measurements_, fit = result
-        self.grid_ = QuadGrid(facts.domain, self._setting(facts.size, facts.units).depth)
+        self.grid_ = QuadGrid(facts.domain, self._method_setting(facts.size, facts.units).depth)
         self._posterior = fit.posterior
         mass = fit.mass
         if not mass.sum() > 0:  # noise outweighs the data: the uniform map is what is left

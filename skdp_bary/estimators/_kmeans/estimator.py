@@ -357,14 +357,14 @@ class PrivateKMeans(
         low, high = METHODS[self.init]
         return low if n_features <= _LOW_FEATURES else high
 
-    def _setting(self, n_features):
+    def _method_setting(self, n_features):
         return setting_of(KMeansSetting, self, n_features=n_features)
 
     def _shares(self, n_features):
-        return self._method(n_features).shares(self._setting(n_features))
+        return self._method(n_features).shares(self._method_setting(n_features))
 
     def _settled_shares(self, facts):
-        setting = self._setting(facts.n_features)
+        setting = self._method_setting(facts.n_features)
         return self._method(facts.n_features).settled_shares(setting, facts)
 
     def _public_facts(self, plan, rows):
@@ -372,8 +372,8 @@ class PrivateKMeans(
         self._method(facts.n_features).check(facts)
         return facts
 
-    def _prelude(self, facts):
-        bought = yield from super()._prelude(facts)
+    def _buy_facts(self, facts):
+        bought = yield from super()._buy_facts(facts)
         box = bought.domain
         if facts.domain is None and facts.n_features > _LOW_FEATURES:
             # the corners of the bought box are sqrt(d) times as far as any row
@@ -381,7 +381,7 @@ class PrivateKMeans(
         return bought
 
     def _questions(self, facts):
-        setting = self._setting(facts.n_features)
+        setting = self._method_setting(facts.n_features)
         return (yield from self._method(facts.n_features).questions(setting, facts))
 
     def _finish(self, facts, clusters):

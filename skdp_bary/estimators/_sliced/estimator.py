@@ -234,9 +234,9 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
                 f"n_projections must be at most {most} for {n_features} features and {n_classes} "
                 f"classes, got {self.n_projections}."
             )
-        return METHODS[self.method].shares(self._setting(n_features))
+        return METHODS[self.method].shares(self._method_setting(n_features))
 
-    def _setting(self, n_features):
+    def _method_setting(self, n_features):
         n_classes = number_of_classes(self.classes)
         return setting_of(
             SlicedSetting,
@@ -250,11 +250,11 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
-        METHODS[self.method].check(self._setting(facts.n_features), facts)
+        METHODS[self.method].check(self._method_setting(facts.n_features), facts)
         return facts
 
     def _questions(self, facts):
-        setting = self._setting(facts.n_features)
+        setting = self._method_setting(facts.n_features)
         return (yield from METHODS[self.method].questions(setting, facts))
 
     def _finish(self, facts, releases):

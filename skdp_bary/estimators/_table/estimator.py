@@ -211,7 +211,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     def _recode(self):
         if self.rules:  # refused in their own words, before columns are looked for
-            self._setting(self._schema.n_columns or 1)
+            self._method_setting(self._schema.n_columns or 1)
         return TableCells(self._schema, self._unread())
 
     def _unread(self):
@@ -229,7 +229,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         names._container = container_of(X, self._schema.names is not None)
         return rows
 
-    def _prelude_shares(self):
+    def _bought_shares(self):
         return {}  # ranges are public, and the number of rows is part of the first step
 
     def _known_features(self):
@@ -239,9 +239,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return f"by the schema: {some_of(self._schema.describe().splitlines(), '; ')}"
 
     def _shares(self, n_features):
-        return shares(self._setting(n_features))
+        return shares(self._method_setting(n_features))
 
-    def _setting(self, n_features):
+    def _method_setting(self, n_features):
         columns = TableCells(self._schema).columns(n_features)
         label = self._label_place(n_features)
         if label is not None:
@@ -269,10 +269,10 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return int(self.label)
 
     def _questions(self, facts):
-        return (yield from questions(self._setting(facts.n_features), facts))
+        return (yield from questions(self._method_setting(facts.n_features), facts))
 
     def _finish(self, facts, result):
-        setting, rng = self._setting(facts.n_features), public_generator(self.random_state)
+        setting, rng = self._method_setting(facts.n_features), public_generator(self.random_state)
         target = target_of(result, setting.places)
         weights, bins = fit_mixture(target, self.n_components, self.max_iter, rng)
         self.mixture_ = mixture_of(result, setting, weights, bins)

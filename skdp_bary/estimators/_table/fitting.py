@@ -161,7 +161,7 @@ class Problem:
         self._log_prior = np.log(target.prior)
         n_bins = target.n_bins
         noise = 2.0 * math.sqrt(target.prior.shape[1]) * target.total / target.pair_sd
-        self._pull = np.repeat(noise / n_bins, n_bins) if len(n_bins) else np.zeros(0)
+        self._pull_to_prior = np.repeat(noise / n_bins, n_bins) if len(n_bins) else np.zeros(0)
         self._n_measured = max(len(target.sizes) * float(target.measured.sum()), 1.0)
 
     def probabilities(self, parameters):
@@ -176,7 +176,7 @@ class Problem:
         by_joint, by_bins, misfit = self._misfits(joint, bins)
         logs = np.log(np.maximum(bins, 1e-300))
         for code, log_prior in enumerate(self._log_prior):
-            terms = level * self._pull * (logs - log_prior)
+            terms = level * self._pull_to_prior * (logs - log_prior)
             by_joint[:, code] += (bins * terms).sum(axis=1)
             by_bins += joint[:, code : code + 1] * terms
         by_weights = (labels * by_joint).sum(axis=1)

@@ -83,7 +83,7 @@ class TableViews:
             raise ValueError(f"columns must be one or two different columns, got {columns!r}.")
         if not all(name in known for name in columns):
             raise ValueError(f"columns must be of {known}, got {columns!r}.")
-        setting = self._setting(self.n_features_in_)
+        setting = self._method_setting(self.n_features_in_)
         places = tuple(known.index(name) for name in columns)
         pair = tuple(sorted(places))
         if setting.label not in pair and len(pair) == 2 and pair not in self._measured.pairs:

@@ -110,7 +110,7 @@ def _count_partition(query, reader, *part):
 
 def _count_tables(query, reader, parts):
     sketch = Sketch(query)
-    # a slice is worth the integers that counting it goes through
+    # counting a slice has to take more work than adding its table to the others
     least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
     chunks = chain.from_iterable(reader.chunks(least_rows, *part) for part in parts)
     return sketch.update_all(chunk for chunk in chunks if len(chunk.X))

@@ -212,7 +212,7 @@ class ClippedMeans(ClusterQuery):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of all rows.
+        True when no neighbor can change the mass of all rows.
     """
 
     def zeros(self) -> tuple[np.ndarray, ...]:

@@ -35,7 +35,7 @@ class Count(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of all rows.
+        True when no neighbor can change the mass of all rows.
     """
 
     units: int = 1
@@ -113,7 +113,7 @@ class ClippedSum(Query):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of all rows.
+        True when no neighbor can change the mass of all rows.
     """
 
     radius: float

@@ -27,7 +27,7 @@ _BLOCK_VALUES = 1 << 17  # temporaries stay in cache, and calls of numpy are few
 _NARROW = 32
 _SHORT = np.iinfo(np.int16).max
 _MOST_KEPT = 2  # bytes of rows, for one of integers that stay
-_WIDE = 16  # from which squared lengths are worth 8 bytes a row
+_WIDE = 16  # from which keeping squared lengths saves more than 8 bytes a row cost
 
 
 @dataclass(frozen=True, eq=False)

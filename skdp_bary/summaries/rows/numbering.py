@@ -11,7 +11,7 @@ import numpy as np
 from ..._values import is_missing
 
 _TABLE = 4  # entries of a table of integers, for each row
-_MANY = 1 << 16  # texts: hashing them elsewhere is worth its import
+_MANY = 1 << 16  # texts: importing what hashes them faster pays
 
 
 def number_values(values):

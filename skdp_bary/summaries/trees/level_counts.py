@@ -20,7 +20,7 @@ class LevelCounts(TreeQuery):
     units : int
         Largest mass of one person.
     total_public : bool
-        True when no neighbour can change the mass of a class.
+        True when no neighbor can change the mass of a class.
     block_weights : tuple of float or None
         Relative noise scale of each block; None: equal scales.
     levels : tuple of int

@@ -13,8 +13,8 @@ from .._checks import check_count, check_positive
 from .._newton import settle
 from .._semidiscrete.exact import solve_problem
 from .._threads import threads
+from .arguments import BarycenterArguments
 from .search import Level, Search
-from .setting import Setting
 from .small import MORE_STARTS, best_descent, is_small
 
 if TYPE_CHECKING:
@@ -101,47 +101,47 @@ def free_support_barycenter(
     >>> sorted(result.support.ravel().round(6).tolist())
     [1.0, 2.0]
     """
-    setting = Setting.of(measures, n_atoms, measure_weights, atom_weights, p, init)
+    arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, atom_weights, p, init)
     if n_init is None:
-        n_init = 2 if len(setting.measures) == 1 else 1
+        n_init = 2 if len(arguments.measures) == 1 else 1
     n_init = check_count(n_init, "n_init")
     if n_keep is None:
-        n_keep = 1 if setting.measures[0].n_features <= 3 else 2
+        n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
     n_keep = check_count(n_keep, "n_keep")
     levels = _levels(check_count(max_iter, "max_iter"), check_positive(tol, "tol"))
-    with threads(n_jobs, len(setting.measures)) as run:
-        prepared = setting.prepare(run)
+    with threads(n_jobs, len(arguments.measures)) as run:
+        prepared = arguments.prepare(run)
         clouds = [each.cloud for each in prepared]
-        if is_small(setting):
-            starts = setting.starts(prepared, MORE_STARTS * n_init, random_state)
-            best = best_descent(setting, clouds, starts, callback)
+        if is_small(arguments):
+            starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
+            best = best_descent(arguments, clouds, starts, callback)
         else:
-            search = Search(setting, clouds, run, _respond, callback)
-            best = search.refine(setting.starts(prepared, n_init, random_state), levels, n_keep)
-        return _polish(setting, prepared, best, tol, run)
+            search = Search(arguments, clouds, run, _respond, callback)
+            best = search.refine(arguments.starts(prepared, n_init, random_state), levels, n_keep)
+        return _polish(arguments, prepared, best, tol, run)
 
 
-def _polish(setting, prepared, iterate, tol, run):
+def _polish(arguments, prepared, iterate, tol, run):
     """Move the atoms to the means of what exact plans send them, while that lowers the cost.
 
     The search works on smoothed plans, which matter where a cell holds few points; exact plans are
     cheap just there. Returns the result with the exact transports.
     """
     steps = 0
-    if setting.p == 2:
+    if arguments.p == 2:
         n_points = sum(len(each.cloud.points) for each in prepared)
         steps = int(np.clip(_POLISHED_POINTS // n_points, 0, _POLISH_STEPS))
-    best = setting.result(iterate, _exact_transports(setting, prepared, iterate, run), tol)
+    best = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
     for _ in range(steps):
         means = sum(
             share * transport.projections
-            for share, transport in zip(setting.shares, best.transports, strict=True)
+            for share, transport in zip(arguments.shares, best.transports, strict=True)
         )
         potentials = tuple(
-            transport.potentials / setting.frame.scale**2 for transport in best.transports
+            transport.potentials / arguments.frame.scale**2 for transport in best.transports
         )
-        iterate = replace(iterate, atoms=setting.frame.inward(means), potentials=potentials)
-        moved = setting.result(iterate, _exact_transports(setting, prepared, iterate, run), tol)
+        iterate = replace(iterate, atoms=arguments.frame.inward(means), potentials=potentials)
+        moved = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
         if not moved.cost < best.cost:
             return best
         gain, best = best.cost - moved.cost, moved
@@ -150,10 +150,10 @@ def _polish(setting, prepared, iterate, tol, run):
     return best
 
 
-def _exact_transports(setting, prepared, iterate, run):
-    atoms = setting.atoms(iterate)
+def _exact_transports(arguments, prepared, iterate, run):
+    atoms = arguments.atoms(iterate)
     tasks = zip(prepared, iterate.potentials, strict=True)
-    return run(_certified, [(atoms, setting.p, *task) for task in tasks])
+    return run(_certified, [(atoms, arguments.p, *task) for task in tasks])
 
 
 def _levels(max_iter, tol):

@@ -100,9 +100,9 @@ class Search:
 
     Parameters
     ----------
-    setting : Setting
+    arguments : BarycenterArguments
     clouds : list of OrderedPoints
-        The measures, in the frame of the setting.
+        The measures, in the frame of the arguments.
     run : callable
         Maps a function over argument tuples.
     respond : callable
@@ -111,12 +111,12 @@ class Search:
     callback : callable or None
     """
 
-    def __init__(self, setting, clouds, run, respond, callback):
+    def __init__(self, arguments, clouds, run, respond, callback):
         self.clouds = clouds
-        self.shares = setting.shares
-        self.target = setting.target
-        self.p = setting.p
-        self.unit = setting.unit
+        self.shares = arguments.shares
+        self.target = arguments.target
+        self.p = arguments.p
+        self.unit = arguments.unit
         self.run = run
         self.respond = respond
         self.callback = callback

@@ -17,40 +17,40 @@ _ROUNDS = 60
 _GAIN = 1e-7  # relative; a round that gains less is the last
 
 
-def is_small(setting):
-    """Whether exact plans are the faster way to the barycenter of a Setting with own starts."""
-    n_points = sum(len(measure.support) for measure in setting.measures)
-    few = n_points * len(setting.target) <= _LARGEST
-    return few and setting.p == 2 and setting.init is None
+def is_small(arguments):
+    """Whether exact plans are the faster way to a barycenter without given atoms."""
+    n_points = sum(len(measure.support) for measure in arguments.measures)
+    few = n_points * len(arguments.target) <= _LARGEST
+    return few and arguments.p == 2 and arguments.init is None
 
 
-def best_descent(setting, clouds, iterates, callback):
+def best_descent(arguments, clouds, iterates, callback):
     """Return the Iterate of least cost over all starts.
 
     Parameters
     ----------
-    setting : Setting
+    arguments : BarycenterArguments
     clouds : list of OrderedPoints
-        The measures, in the frame of the setting.
+        The measures, in the frame of the arguments.
     iterates : list of Iterate
     callback : callable or None
     """
-    descents = [_descend(setting, clouds, iterate, callback) for iterate in iterates]
+    descents = [_descend(arguments, clouds, iterate, callback) for iterate in iterates]
     return min(descents, key=lambda iterate: iterate.cost)
 
 
-def _descend(setting, clouds, iterate, callback):
+def _descend(arguments, clouds, iterate, callback):
     for iteration in range(1, _ROUNDS + 1):
-        cost, means = _received_means(setting, clouds, iterate.atoms)
+        cost, means = _received_means(arguments, clouds, iterate.atoms)
         if not cost < (1.0 - _GAIN) * iterate.cost:
             break
-        away = float(setting.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
+        away = float(arguments.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
         iterate = replace(
             iterate,
             atoms=means,
             cost=cost,
             movement=away / max(cost - away, np.finfo(float).tiny),
-            history=(*iterate.history, cost * setting.unit),
+            history=(*iterate.history, cost * arguments.unit),
         )
         if callback is not None:
             event = BarycenterEvent(
@@ -60,14 +60,14 @@ def _descend(setting, clouds, iterate, callback):
     return iterate
 
 
-def _received_means(setting, clouds, atoms):
+def _received_means(arguments, clouds, atoms):
     """Return the mean cost of exact plans to the atoms, and the means of what they receive."""
     from ot import emd
 
     cost, sums = 0.0, np.zeros_like(atoms)
-    for share, cloud in zip(setting.shares, clouds, strict=True):
+    for share, cloud in zip(arguments.shares, clouds, strict=True):
         costs = pairwise_cost(atoms, cloud.points, 2).T
-        plan = emd(cloud.weights, setting.target, costs)
+        plan = emd(cloud.weights, arguments.target, costs)
         cost += share * float((plan * costs).sum())
         sums += share * (plan.T @ cloud.points)
-    return cost, sums / setting.target[:, None]
+    return cost, sums / arguments.target[:, None]

@@ -3,7 +3,7 @@
 import numpy as np
 
 HOPELESS = 20.0  # log of how much less likely a mass may be than the likeliest and still count
-_MINOR = 12.0  # log of how much smaller than the others a part may be and still be worth a tilt
+_MINOR = 12.0  # log of how much smaller than the others a part may be and still be tilted for
 _ROUNDING = 1e-14  # of a transform, relative to its largest number
 _NOTHING = 1e4  # finite, so that a window in which all is rounding still has a shape
 

@@ -162,8 +162,11 @@ def test_wrong_parameters_are_refused(settings, message, data):
 
 def test_number_of_cells_is_a_public_rule():
     many, few = make(n_hint=10**6), make(n_hint=10**6, epsilon=1e-3)
-    assert many._setting(4, 2, 10**6).n_cells == 5 and few._setting(4, 2, 10**6).n_cells == 1
-    assert many._setting(3000, 10, 10**6).n_cells == 1
+    assert (
+        many._method_setting(4, 2, 10**6).n_cells == 5
+        and few._method_setting(4, 2, 10**6).n_cells == 1
+    )
+    assert many._method_setting(3000, 10, 10**6).n_cells == 1
     with pytest.raises(ValueError, match="n_components=1 "):
         many.privacy_plan(12_000)
     names = [step.name for step in many.privacy_plan(4).steps]
@@ -368,7 +371,7 @@ def lengths_of_rows(X, y):
 
 @pytest.mark.parametrize("n_cells", [1, 5])
 def test_shares_of_the_plan_add_up(n_cells):
-    setting = make(n_components=n_cells)._setting(4, 2, None)
+    setting = make(n_components=n_cells)._method_setting(4, 2, None)
     assert sum(shares(setting).values()) == pytest.approx(1.0)
 
 
@@ -505,4 +508,4 @@ def test_no_axis_of_a_tied_covariance_is_shorter_than_noise_can_tell():
 def test_tied_classes_have_one_cell_and_little_to_hold():
     with pytest.raises(ValueError, match="n_components must be .*, got 3"):
         tied(n_components=3).fit(*two_classes(100))
-    assert tied(n_components=1, n_hint=10**7)._setting(3000, 60, 10**7).n_cells == 1
+    assert tied(n_components=1, n_hint=10**7)._method_setting(3000, 60, 10**7).n_cells == 1

@@ -191,7 +191,7 @@ def test_plans_follow_from_public_facts(n_features, delta):
 
 
 def plan_of(n_features, *arguments, **settings):
-    return cluster_plan(PrivateKMeans(*arguments, **settings)._setting(n_features))
+    return cluster_plan(PrivateKMeans(*arguments, **settings)._method_setting(n_features))
 
 
 def test_mixed_plans_move_with_the_signal():

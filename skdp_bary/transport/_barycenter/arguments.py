@@ -15,7 +15,7 @@ _POINTS_PER_ATOM = 40  # of the sample that a start is split from
 
 
 @dataclass(frozen=True)
-class Setting:
+class BarycenterArguments:
     """Measures and the atoms looked for, checked.
 
     Attributes

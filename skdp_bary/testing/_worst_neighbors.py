@@ -28,7 +28,7 @@ _PROBED_ROWS = 100
 _SIGN_AXES = 3  # directions run over all signs of so many blocks of axes
 
 
-def aimed_pairs(estimator, kind, query):
+def worst_pairs(estimator, kind, query):
     """Yield neighbors for a question that a recorded fit asked."""
     if isinstance(query, ProjectedHistogram):
         yield from crowded_pairs(estimator, kind, query)
@@ -40,7 +40,7 @@ def aimed_pairs(estimator, kind, query):
         for pair in crowded_pairs(estimator, kind, query.query):
             yield Pair(pair.name, *(_before_map(query, end) for end in (pair.data, pair.neighbor)))
         return
-    places = aimed_rows(query)
+    places = worst_rows(query)
     if estimator.neighbors == ADD_REMOVE:
         for row, _ in places[:_MOST_PAIRS]:
             yield rewritten(estimator, kind, None, row)
@@ -60,12 +60,12 @@ def aimed_pairs(estimator, kind, query):
 
 
 @singledispatch
-def aimed_rows(query):
+def worst_rows(query):
     """Return rows at which a question is most sensitive, each with the part that it belongs to."""
     return []
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: ClusterQuery):
     frame = query.frame
     back = np.eye(frame.width) if frame.axes is None else frame.axes.kept
@@ -73,7 +73,7 @@ def _(query: ClusterQuery):
     return _around_centers(query, directions, lambda points: points @ back)
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: WavesOf):
     """The two of many rows whose waves, and outer products of waves, are farthest apart."""
     slices = query.slices
@@ -86,12 +86,12 @@ def _(query: WavesOf):
     return [(row, 0) for row in slices.unscaled(axes[list(pair)])]
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: ByClass):
-    return aimed_rows(query.queries[0])  # rows are placed in the first class
+    return worst_rows(query.queries[0])  # rows are placed in the first class
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: CellGrams):
     """Rows on the clipping spheres; in one cell, two at the cosine at which one replaces another
     at the full price."""
@@ -102,7 +102,7 @@ def _(query: CellGrams):
     return _around_centers(query, np.stack([first, second, -first, -second]))
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: Gram):
     frame = query.frame
     ends = query.radius * np.eye(frame.width)
@@ -112,7 +112,7 @@ def _(query: Gram):
     return [(row, axis) for row, axis in zip(rows[inside], axes[inside], strict=True)]
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: Moments):
     """Two rows at the cosine -1/8: of sums with twice the noise and squares, the worst."""
     first, second = np.zeros((2, query.width))
@@ -124,13 +124,13 @@ def _(query: Moments):
     return [(row, 0) for row in query.centers[0] + rows @ back]
 
 
-@aimed_rows.register(ClippedGradients)
-@aimed_rows.register(PredictedClasses)
+@worst_rows.register(ClippedGradients)
+@worst_rows.register(PredictedClasses)
 def _(query):
     return _probed(query, len(query.frame.features.center))
 
 
-@aimed_rows.register
+@worst_rows.register
 def _(query: FeaturesOf):
     return _probed(query, len(query.features.center))
 

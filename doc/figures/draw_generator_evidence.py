@@ -44,14 +44,18 @@ def tabulate(results):
 def tabulate_features(results):
     """Write the table of linear classifiers of features."""
     lines = []
-    for rows, epsilon in sorted({(r["rows"], r["epsilon"]) for r in results}, reverse=True):
-        found = [
-            [r["accuracy"] for r in results if (r["set"], r["rows"], r["epsilon"]) ==
-             (name, rows, epsilon)]
+    places = {(r["rows"], r["epsilon"], r["covariance"]) for r in results}
+    for rows, epsilon, covariance in sorted(places, reverse=True):
+        cells = [
+            with_spread([
+                r["accuracy"] for r in results
+                if (r["set"], r["rows"], r["epsilon"], r["covariance"]) ==
+                (name, rows, epsilon, covariance)
+            ])
             for name in SETS
         ]  # fmt: skip
-        label = f"{epsilon:g}" if epsilon else "real features"
-        lines.append([rows, label, *(with_spread(values) for values in found)])
+        made = f"{epsilon:g}, {covariance}" if epsilon else "real features"
+        lines.append([rows, made, *cells])
     write_table("generator_features", ["rows", "epsilon", "MNIST", "Fashion"], lines)
 
 

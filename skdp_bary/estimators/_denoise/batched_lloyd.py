@@ -78,7 +78,7 @@ def _descend(points, masses, starts, rounds):
     centers, active, labels = starts.copy(), np.arange(len(starts)), None
     for _ in range(rounds):
         found, squares = _nearest(points, centers[active])
-        moved = _means(points, masses, weighted, found, squares, centers[active])
+        moved = _means(masses, weighted, found, squares, centers[active])
         going = ((moved - centers[active]) ** 2).sum(axis=(1, 2)) > enough
         if labels is not None:
             going &= (found != labels).any(axis=1)
@@ -98,7 +98,7 @@ def _nearest(points, centers):
     return labels, np.maximum(squares + (points**2).sum(axis=1), 0.0)
 
 
-def _means(points, masses, weighted, labels, squares, centers):
+def _means(masses, weighted, labels, squares, centers):
     """Return the weighted means of the clusters; a center without points goes where most costs."""
     n_clusters = centers.shape[1]
     member = labels[:, None, :] == np.arange(n_clusters)[:, None]

@@ -178,12 +178,12 @@ def top_cells(values, w):
 
 def raster_to_codes(raster):
     """Flatten a raster of side 2**i in the order of the codes of a quadtree (Morton order)."""
-    return _shuffle_bits(np.asarray(raster), interleave=True)
-
-
-def codes_to_raster(flat):
-    """Undo `raster_to_codes`."""
-    return _shuffle_bits(np.asarray(flat), interleave=False)
+    raster = np.asarray(raster)
+    bits = int(np.sqrt(raster.size)).bit_length() - 1
+    if raster.shape != (2**bits, 2**bits):
+        raise ValueError(f"A raster needs a side that is a power of two, got shape {raster.shape}.")
+    order = [axis for bit in range(bits) for axis in (bit, bits + bit)]
+    return raster.reshape((2,) * (2 * bits)).transpose(order).reshape(-1)
 
 
 def cell_codes(rows, columns):
@@ -224,21 +224,6 @@ def _frozen_mask(mask):
         raise ValueError(f"`chosen` needs flat masks, got one of shape {mask.shape}.")
     mask.flags.writeable = False
     return mask
-
-
-def _shuffle_bits(array, interleave):
-    side = np.sqrt(array.size)
-    bits = int(side).bit_length() - 1
-    if array.size != 4**bits or (interleave and array.shape != (2**bits, 2**bits)):
-        raise ValueError(
-            "A raster needs a side that is a power of two (flat: a length that is a power of "
-            f"four), got shape {array.shape}."
-        )
-    if interleave:
-        order = [axis for bit in range(bits) for axis in (bit, bits + bit)]
-        return array.reshape((2,) * (2 * bits)).transpose(order).reshape(-1)
-    order = [*range(0, 2 * bits, 2), *range(1, 2 * bits, 2)]
-    return array.reshape((2,) * (2 * bits)).transpose(order).reshape(2**bits, 2**bits)
 
 
 def _spread_bits(x):

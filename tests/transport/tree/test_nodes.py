@@ -9,7 +9,6 @@ from skdp_bary.transport._tree.nodes import (
     cell_codes,
     cell_positions,
     child_codes,
-    codes_to_raster,
     raster_to_codes,
     spread_leaves,
     top_cells,
@@ -141,7 +140,6 @@ def test_rasters_are_read_in_the_order_of_the_codes():
     flat = raster_to_codes(raster)
     rows, columns = np.indices(raster.shape)
     assert np.array_equal(flat[cell_codes(rows, columns)], raster)
-    assert np.array_equal(codes_to_raster(flat), raster)
     blocks = raster.reshape(8, 2, 8, 2).sum(axis=(1, 3))
     np.testing.assert_allclose(flat.reshape(-1, 4).sum(axis=1), raster_to_codes(blocks))
 

@@ -21,7 +21,8 @@ Whoever needs another question writes a :class:`Query`: exact integers that add 
 :class:`Sensitivity` that says how far one person can move them.
 """
 
-from ._parameters import PRIVACY_RULES, Flag, Integer, Number, Option
+from ._parameter_rules import Flag, Integer, Number, Option
+from ._parameters import PRIVACY_RULES
 from .estimators._base import BasePrivateEstimator, Facts
 from .geometry._cell_tree import CellTree
 from .privacy.noise.mechanisms import Sensitivity

@@ -26,6 +26,7 @@ LEVELS = {
     "schema": 1,
     "geometry": 1,
     "transport": 1,
+    "_parameter_rules": 1,
     "_parameters": 2,
     "summaries": 2,
     "transformers": 3,

@@ -11,24 +11,26 @@ import pytest
 import sklearn
 
 from skdp_bary import BudgetAccountant, JLTransformer, PrivateKMeans
-from skdp_bary._parameters import (
-    Budget,
-    Cells,
+from skdp_bary._parameter_rules import (
     File,
     Flag,
     Function,
-    Grid,
     Having,
     Integer,
-    Integers,
-    Labels,
     Number,
     OneOf,
     Option,
-    Points,
     PowerOfTwo,
-    PublicDomain,
     Rule,
+)
+from skdp_bary._parameters import (
+    Budget,
+    Cells,
+    Grid,
+    Integers,
+    Labels,
+    Points,
+    PublicDomain,
     Seed,
     Weights,
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.barycenter.us import N_ATOMS, exact_cost, interval, load_people
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
-from skdp_bary._parameters import Option
+from skdp_bary._parameter_rules import Option
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
 from skdp_bary.estimators._barycenter import estimator as _barycenter
 from skdp_bary.estimators._barycenter.methods import CoresetMethod

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import PRIVACY_RULES, Integer, Option
+from .._parameter_rules import Integer, Option
+from .._parameters import PRIVACY_RULES
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
 from ..geometry._domains import Box, Domain
 from ..privacy.noise.mechanisms import RoundedGaussian

@@ -13,17 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._parameters import (
-    PRIVACY_RULES,
-    Cells,
-    Having,
-    Integer,
-    Integers,
-    Number,
-    Option,
-    PublicDomain,
-    check_parameters,
-)
+from .._parameter_rules import Having, Integer, Number, Option
+from .._parameters import PRIVACY_RULES, Cells, Integers, PublicDomain, check_parameters
 from .._pickles import VersionedPickle
 from .._values import as_floats
 from ..estimators._denoise.measurements import Measurement

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import Number, check_parameters
+from .._parameter_rules import Number
+from .._parameters import check_parameters
 from .._values import as_floats
 from ..estimators._heatmap.adaptive import AdaptiveMethod
 from ..estimators._heatmap.methods import HeatmapSetting

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import PRIVACY_RULES, Grid, Having, Number, Option, check_parameters
+from .._parameter_rules import Having, Number, Option
+from .._parameters import PRIVACY_RULES, Grid, check_parameters
 from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr

@@ -15,16 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y
 from torch import nn
 
-from .._parameters import (
-    MOST_FEATURES,
-    MOST_STEPS,
-    Function,
-    Integer,
-    Integers,
-    Number,
-    Option,
-    check_parameters,
-)
+from .._parameter_rules import MOST_FEATURES, MOST_STEPS, Function, Integer, Number, Option
+from .._parameters import Integers, check_parameters
 from .._pickles import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone

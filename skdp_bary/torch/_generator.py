@@ -15,18 +15,8 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import (
-    MOST_FEATURES,
-    MOST_STEPS,
-    File,
-    Function,
-    Integer,
-    Integers,
-    Number,
-    Rule,
-    Weights,
-    check_parameters,
-)
+from .._parameter_rules import MOST_FEATURES, MOST_STEPS, File, Function, Integer, Number, Rule
+from .._parameters import Integers, Weights, check_parameters
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..exceptions import PrivacyWarning

@@ -11,16 +11,8 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import (
-    MOST_FEATURES,
-    MOST_PERSONS,
-    Integer,
-    Number,
-    Option,
-    PublicDomain,
-    Seed,
-    check_parameters,
-)
+from .._parameter_rules import MOST_FEATURES, MOST_PERSONS, Integer, Number, Option
+from .._parameters import PublicDomain, Seed, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball

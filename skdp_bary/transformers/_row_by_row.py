@@ -12,7 +12,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import Having, Points, check_parameters
+from .._parameter_rules import Having
+from .._parameters import Points, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import as_floats

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import Flag, Option, PublicDomain, check_parameters
+from .._parameter_rules import Flag, Option
+from .._parameters import PublicDomain, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball

@@ -10,17 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
-from ..._parameters import (
-    MOST_FEATURES,
-    MOST_STEPS,
-    PRIVACY_RULES,
-    Function,
-    Having,
-    Integer,
-    Number,
-    Option,
-    check_parameters,
-)
+from ..._parameter_rules import MOST_FEATURES, MOST_STEPS, Function, Having, Integer, Number, Option
+from ..._parameters import PRIVACY_RULES, check_parameters
 from ..._values import column_names
 from ...privacy.noise.sampler import public_generator
 from .._alone import fitted_alone

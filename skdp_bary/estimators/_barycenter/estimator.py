@@ -9,18 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..._parameters import (
-    MOST_FEATURES,
-    MOST_STEPS,
-    PRIVACY_RULES,
-    Integer,
-    Labels,
-    Number,
-    OneOf,
-    Option,
-    Points,
-    Weights,
-)
+from ..._parameter_rules import MOST_FEATURES, MOST_STEPS, Integer, Number, OneOf, Option
+from ..._parameters import PRIVACY_RULES, Labels, Points, Weights
 from ...geometry._rowwise import row_distances
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels

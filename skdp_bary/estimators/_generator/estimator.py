@@ -12,16 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..._parameters import (
-    MOST_FEATURES,
-    PRIVACY_RULES,
-    Integer,
-    Integers,
-    Labels,
-    Number,
-    Option,
-    Weights,
-)
+from ..._parameter_rules import MOST_FEATURES, Integer, Number, Option
+from ..._parameters import PRIVACY_RULES, Integers, Labels, Weights
 from ...exceptions import PrivacyWarning
 from ...geometry._domains import Box
 from ...privacy.accounting.calibration import gaussian_mu

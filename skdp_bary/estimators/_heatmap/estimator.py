@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..._parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
+from ..._parameter_rules import Integer, Number, OneOf, Option, PowerOfTwo
+from ..._parameters import PRIVACY_RULES, PublicDomain
 from ...privacy._neighbors import ADD_REMOVE
 from ...summaries.trees.partition import MAX_GRID_DEPTH, QuadGrid
 from .._base import BasePrivateEstimator

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
+from ..._parameter_rules import MOST_STEPS, Integer, Option
+from ..._parameters import PRIVACY_RULES, Points
 from ...exceptions import PrivacyWarning
 from ...geometry._ball import Ball
 from ...geometry._rowwise import nearest_points, row_distances

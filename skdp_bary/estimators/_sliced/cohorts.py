@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
-from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
+from ..._parameter_rules import Integer
+from ..._parameters import PRIVACY_RULES, Integers, Labels, Points
 from ...exceptions import PrivacyWarning
 from ...geometry._unit_slices import slicing_directions, unit_slices
 from ...privacy.noise.mechanisms import DiscreteLaplace

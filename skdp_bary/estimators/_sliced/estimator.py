@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
+from ..._parameter_rules import Integer, OneOf, Option
+from ..._parameters import PRIVACY_RULES, Integers, Labels, Points
 from ...geometry._directions import DIRECTIONS, direction_count
 from ...geometry._slices import SliceLattice
 from .._base import BasePrivateEstimator

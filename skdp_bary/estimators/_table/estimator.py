@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..._parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
+from ..._parameter_rules import MOST_STEPS, Integer, Name
+from ..._parameters import PRIVACY_RULES, OfColumns, Rules
 from ..._values import column_names
 from ...geometry._bounds import some_of
 from ...privacy.noise.sampler import public_generator

@@ -302,6 +302,7 @@ def test_names_of_an_earlier_fit_are_forgotten():
     assert not hasattr(model.fit(X), "feature_names_in_")
 
 
+@pytest.mark.filterwarnings("ignore:About 6 persons")
 @pytest.mark.parametrize("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
 def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
     """Labels are public under replace_one and weights are not: equal rows, other weights, and the

@@ -8,6 +8,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import privacy_utility_curve
 
 
+@pytest.mark.filterwarnings("ignore:About 300 persons")
 def test_scores_rise_with_epsilon_and_nothing_is_charged():
     X = np.random.default_rng(0).normal(0.5, 0.02, size=(300, 2))
     accountant = BudgetAccountant(epsilon=1.0)

@@ -20,7 +20,7 @@ from .._denoise.counted_trees import CountsMethod
 from .._denoise.trees import BlockCountsMethod, HaarMethod
 from .._face.classes import class_shares, named_or_found_classes
 from .._face.drawing import check_samples
-from .._face.misfit import warn_of_border
+from .._face.misfit import warn_of_border, warn_of_few_persons
 from .._face.settings import setting_of
 from .methods import (
     AutoMethod,
@@ -432,6 +432,7 @@ default="auto"
         self.release_cost_ = float(barycenter.cost)
         points = np.concatenate([measure.support for measure in self.private_measures_])
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
+        warn_of_few_persons(facts, self.epsilon)
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
 
     def privacy_advice(self, n_features: int) -> str:

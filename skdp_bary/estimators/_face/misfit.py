@@ -1,5 +1,6 @@
 """Signs in a release that bounds do not fit the rows. Post-processing: they cost nothing."""
 
+import math
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from ...geometry._domains import Box
 from .._denoise.measurements import noisy_total
 
 ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
+_DROWNED = 8.0  # ... in a class, below which nothing but noise is seen
 _FEW = 0.1  # of the persons expected
 _CLEAR = 3.0  # standard deviations of the noise, which no empty map is likely to pass
 _THIN = 1.0 / 16.0  # of the width of the domain
@@ -41,6 +43,26 @@ def warn_of_missing(total, measurements, facts, epsilon):
     warnings.warn(
         f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
         f"carry no mass: check the units and the order of the columns{hint}.",
+        PrivacyWarning,
+        stacklevel=5,
+    )
+
+
+def warn_of_few_persons(facts, epsilon):
+    """Warn when there are about as many persons in a class as the noise of a count.
+
+    Parameters
+    ----------
+    facts : Facts
+        Their `size` is public, or was released.
+    epsilon : float
+    """
+    if facts.size is None or facts.size * epsilon >= _DROWNED * facts.n_classes:
+        return
+    warnings.warn(
+        f"About {facts.size} persons in {facts.n_classes} classes, by n_hint or a noisy count, are "
+        f"no more than the noise at epsilon={epsilon:g} shows: points are mostly noise. It needs "
+        f"{math.ceil(2.0 * _DROWNED * facts.n_classes / epsilon)} persons or more.",
         PrivacyWarning,
         stacklevel=5,
     )

@@ -57,6 +57,15 @@ def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
     assert all("bounds=None" in text for text in said(PrivateMeasure(n_hint=N), DEGREES))
 
 
+def test_about_as_many_persons_as_noise_are_told_by_what_is_public_or_released():
+    few = PrivateWassersteinBarycenter(2, bounds=(0, 1), n_init=1)
+    (text,) = said(few.set_params(n_hint=7), FITTING[:2])
+    assert "About 7 persons in 1 classes" in text and "needs 16 persons" in text
+    assert said(few.set_params(n_hint=8), FITTING[:2]) == []  # what is in the rows says nothing
+    (text,) = said(few.set_params(n_hint=None, neighbors="replace_one"), FITTING[:2])
+    assert "About 2 persons" in text
+
+
 @pytest.mark.parametrize("method", ["adaptive", "one_shot", "paper", "dense", "laplace"])
 def test_a_map_beside_the_rows_is_told(method):
     heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method=method, n_hint=N)

@@ -59,7 +59,7 @@ class Kind(ABC):
     def _read_each(self, values, reader, what):
         """Return values read one by one; refuse what is missing and must not be."""
         found = each(values, reader)
-        if not self.missing and any(value is None for value in found):
+        if not self.missing and None in found:
             raise ValueError(f"{what} has missing values, and its schema allows none.")
         return found
 

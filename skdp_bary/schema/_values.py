@@ -102,8 +102,21 @@ def each(values, read):
         distinct, places = np.unique(values, return_inverse=True)
         found = [read(value) for value in distinct.tolist()]
         return [found[place] for place in places.tolist()]
-    known = {}
-    return [_look_up(value, read, known) for value in values]
+    texts, known = _Texts(read), {}
+    return [
+        texts[value] if type(value) is str else _look_up(value, read, known) for value in values
+    ]
+
+
+class _Texts(dict):
+    """What was read of texts, without a call for one that is there already."""
+
+    def __init__(self, read):
+        self._read = read
+
+    def __missing__(self, text):
+        found = self[text] = self._read(text)
+        return found
 
 
 def _look_up(value, read, known):

@@ -8,6 +8,17 @@ from evidence import read, write_table
 
 SETS = ("tracts", "people", "blobs2", "mixture", "blobs100", "overlapping")
 IMAGES = ("mnist", "fashion", "usps")
+REGIME_KEYS = ("set", "epsilon", "noise", "method")
+REGIME_METHODS = (
+    ("laplace", "ours"),
+    ("gaussian", "ours"),
+    ("laplace", "eugkm"),
+    ("laplace", "one mean"),
+)
+ASIDE = (  # of benchmarks/kmeans/regimes.py
+    *("pair", "curve2", "pair-wide", "trio", "cloud3", "iris"),
+    *("seven", "diabetes", "nine-curve", "cloud30", "cloud50", "spots20"),
+)
 EPSILONS = ("0.1", "0.5", "1.0", "2.0")
 
 
@@ -109,6 +120,41 @@ def tabulate_audit():
     write_table("kmeans_audit", header, lines)
 
 
+def tabulate_regimes():
+    """Write ratios to scikit-learn's cost by half of the sets, kind of set and epsilon."""
+    rows = [row for row in read("kmeans_regimes") if row["tag"] != "before"]
+    kept = {tuple(row[key] for key in REGIME_KEYS): row["ratio"] for row in rows}
+    names = {key[0] for key in kept}
+    few = {key[0] for key in kept if key[3] == "eugkm"}
+    kinds = {
+        "up to 3 features": {name for name in few if not name.endswith("-wide")},
+        "... bounds ten times too wide": {name for name in few if name.endswith("-wide")},
+        "more features": names - few,
+    }
+    lines = []
+    for half, there in (("seen", names - set(ASIDE)), ("kept aside", set(ASIDE))):
+        for kind, sets in kinds.items():
+            epsilons = sorted({key[1] for key in kept if key[0] in sets & there})
+            for epsilon in epsilons:
+                cells = [
+                    [kept.get((name, epsilon, *of)) for name in sorted(sets & there)]
+                    for of in REGIME_METHODS
+                ]
+                lines.append([half, kind, epsilon, *(x for cell in cells for x in in_short(cell))])
+    header = ["sets", "kind", "epsilon"]
+    for method in ("Laplace", "Gaussian", "EUGkM", "one mean"):
+        header += [method, "largest"]
+    write_table("kmeans_regimes", header, lines)
+
+
+def in_short(ratios):
+    """Return the geometric mean and the largest of ratios as text, of those that were measured."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return "", ""
+    return f"{np.exp(np.mean(np.log(known))):.3g}", f"{max(known):.3g}"
+
+
 def main():
     """Make every table."""
     kept = read("kmeans_quality")
@@ -116,6 +162,7 @@ def main():
     tabulate_peers(kept)
     tabulate_speed()
     tabulate_audit()
+    tabulate_regimes()
 
 
 if __name__ == "__main__":

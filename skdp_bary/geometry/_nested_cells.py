@@ -1,4 +1,9 @@
-"""Cells of different sizes that fill a box: a grid, some of whose cells are cut again and again."""
+"""Cells of different sizes that fill a box: a grid, some of whose cells are cut again and again.
+
+Every axis is half as long again as the domain, which begins where the axis does. So the center of
+the domain is a third of the way and never near an edge of cells, however often they are halved:
+bounds are often too wide on both sides, and rows in the middle should not be cut apart first.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,12 @@ import numpy as np
 from ._domains import Box
 from ._rowwise import row_blocks
 
+_STRETCH = 1.5  # of an axis over that of the domain
+
 
 @dataclass(frozen=True, eq=False)
 class NestedCells:
-    """Disjoint cells that fill the bounding box of a domain, and the coarser ones that they refine.
+    """Disjoint cells that hold the bounding box of a domain, and the coarser ones that they refine.
 
     Parameters
     ----------
@@ -67,16 +74,30 @@ class NestedCells:
         """Coarser cell of each cell, in increasing order."""
         return np.repeat(np.arange(len(self.coarser)), 1 << self.domain.n_features * self.cuts)
 
+    @cached_property
+    def outside(self):
+        """Which cells lie beside the bounding box, where no row is."""
+        return (self.places * _STRETCH >= np.exp2(self.levels)[:, None]).any(axis=1)
+
     @property
     def widths(self):
-        """Side lengths of each cell: (n_cells, n_features)."""
-        return self._box_widths * np.exp2(-self.levels.astype(float))[:, None]
+        """Side lengths of the part of each cell in the bounding box: (n_cells, n_features)."""
+        low, high = self._corners
+        return high - low
 
     @property
     def middles(self):
-        """One point of the domain for each cell: its middle, moved to the domain."""
-        middles = np.asarray(self.domain.low, dtype=float) + (self.places + 0.5) * self.widths
-        return self.domain.clip(middles)
+        """One point of the domain for each cell: its middle there, moved to the domain."""
+        low, high = self._corners
+        return self.domain.clip(low + (high - low) / 2.0)
+
+    @property
+    def _corners(self):
+        """Corners of the part of each cell in the bounding box."""
+        shares = np.exp2(-self.levels.astype(float))[:, None] * _STRETCH
+        ends = np.minimum(self.places * shares, 1.0), np.minimum((self.places + 1) * shares, 1.0)
+        low, high = np.asarray(self.domain.low, float), np.asarray(self.domain.high, float)
+        return tuple(low + end * (high - low) for end in ends)
 
     def locate(self, X):
         """Return the cell of each row; those outside of the domain are moved to it.
@@ -92,12 +113,13 @@ class NestedCells:
         """Return the place of rows in the finest grid, axis by axis."""
         if not isinstance(self.domain, Box):  # truncation below clips to the bounding box
             X = self.domain.clip(X)
-        side, found = 1 << self.depth, []
-        for values, low, width in zip(X.T, self.domain.low, self._box_widths, strict=True):
+        side, found = (1 << self.depth) / _STRETCH, []
+        widths = np.asarray(self.domain.high, float) - np.asarray(self.domain.low, float)
+        for values, low, width in zip(X.T, self.domain.low, widths, strict=True):
             position = np.subtract(values, low)
             with np.errstate(over="ignore"):
                 position *= side / width
-            np.clip(position, 0, side - 1, out=position)
+            np.clip(position, 0, side, out=position)  # where the last cell is never full
             found.append(position.astype(np.int32))
         return found
 
@@ -121,7 +143,3 @@ class NestedCells:
         left = self.depth - self.coarser.levels - self.cuts
         tables = np.cumsum(sizes) - sizes, left, self.cuts
         return tuple(table.astype(np.int32) for table in tables)
-
-    @property
-    def _box_widths(self):
-        return np.asarray(self.domain.high, dtype=float) - np.asarray(self.domain.low, dtype=float)

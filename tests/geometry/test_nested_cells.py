@@ -21,10 +21,9 @@ def test_rows_lie_in_their_cells_and_those_in_coarser_ones(n_features):
     cells = nested(domain)
     rows = np.random.default_rng(1).uniform(-1.5, 3.5, (2000, n_features))
     found = cells.locate(rows)
-    low = domain.low + cells.places[found] * cells.widths[found]
-    inside = domain.clip(rows)
-    assert (inside >= low - 1e-12).all()
-    assert (inside <= low + cells.widths[found] + 1e-12).all()
+    away = np.abs(domain.clip(rows) - cells.middles[found])
+    assert (away <= cells.widths[found] / 2 + 1e-12).all()
+    assert not cells.outside[found].any()
     np.testing.assert_array_equal(cells.parents[found], cells.coarser.locate(rows))
     np.testing.assert_array_equal(cells.locate(rows[:1]), found[:1])
     assert np.isclose(cells.widths.prod(axis=1).sum(), (domain.high - domain.low).prod())
@@ -38,3 +37,20 @@ def test_nothing_is_cut_below_the_depth():
 def test_middles_lie_in_the_domain():
     ball = Ball(np.zeros(2), 1.0)
     np.testing.assert_allclose(ball.clip(nested(ball).middles), nested(ball).middles)
+
+
+@pytest.mark.parametrize("depth", [3, 12])
+def test_no_edge_of_cells_is_near_the_center_of_the_domain(depth):
+    cells = NestedCells.grid(Box(np.array([-3.0]), np.array([5.0])), depth, depth)
+    (found,) = cells.locate(np.array([[1.0]]))
+    assert abs(cells.middles[found, 0] - 1.0) < cells.widths[found, 0] / 5
+
+
+def test_cells_beside_the_domain_are_known_and_have_no_width():
+    domain = Box(np.zeros(2), np.array([1.0, 4.0]))
+    cells = NestedCells.grid(domain, 5, 2)
+    assert cells.outside.sum() == 16 - 9
+    assert (cells.widths[cells.outside].min(axis=1) == 0).all()
+    assert np.isclose(cells.widths.prod(axis=1).sum(), 4.0)
+    found = cells.locate(np.array([[0.0, 0.0], [1.0, 4.0], [9.0, 9.0]]))
+    np.testing.assert_array_equal(cells.outside[found], False)

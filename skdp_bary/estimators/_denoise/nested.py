@@ -38,10 +38,13 @@ def nonnegative(parents, estimates, alive=None):
     parents : list of ndarray
     estimates : list of ndarray
     alive : list of ndarray of bool, default=None
-        Other cells get no mass where a part of the same cell is alive.
+        Other cells get no mass where a part of the same cell is alive. In the first look what is
+        estimated of them goes to no other cell: the few that are alive would get its noise.
     """
-    top = np.zeros(len(estimates[0]), dtype=np.int64)
-    masses = [np.maximum(estimates[0].sum(keepdims=True), 0.0)]
+    top, first = np.zeros(len(estimates[0]), dtype=np.int64), estimates[0]
+    if alive is not None and alive[0].any():
+        first = first[alive[0]]
+    masses = [np.maximum(first.sum(keepdims=True), 0.0)]
     for i, parent in enumerate([top, *parents]):
         kept = np.ones(len(parent), dtype=bool) if alive is None else alive[i]
         none = np.bincount(parent, kept, len(masses[-1])) == 0

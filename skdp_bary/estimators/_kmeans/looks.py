@@ -12,6 +12,8 @@ from .._denoise.nested import least_squares, nonnegative
 from .methods import WeightedPoints
 from .tuning import TUNED
 
+_EXACT = 1e-9  # standard deviation, in persons, of what is known
+
 
 def look_shares():
     """Return the steps, in order, and their shares."""
@@ -33,9 +35,9 @@ def ask_looks(setting, facts):
             cells = cells.cut(_cuts(setting, facts, i, masses, spread))
             parents.append(cells.parents)
         released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
-        values.append(released.values[0] / facts.units)
-        sd = max(released.noise_sd[0] / facts.units, 1e-9)
-        variances.append(np.full(len(cells), sd**2))
+        sd = max(released.noise_sd[0] / facts.units, _EXACT)
+        values.append(np.where(cells.outside, 0.0, released.values[0] / facts.units))
+        variances.append(np.where(cells.outside, _EXACT**2, sd**2))  # no row can be there
     return _points(cells, parents, values, variances, sd)
 
 
@@ -98,10 +100,9 @@ def _points(cells, parents, values, variances, sd):
     """Return the cells of the last look as WeightedPoints, and the mass of all."""
     estimates, spread = least_squares(parents, values, variances)
     alive = [z > TUNED.alive_sds * np.sqrt(v) for z, v in zip(estimates, spread, strict=True)]
-    alive[0] &= estimates[0] > _sure_sds(len(alive[0]), TUNED.false_alive) * np.sqrt(spread[0])
-    alive[-1][:] = True  # whose own noise is large, and adds up to what the others say
+    alive[-1] = ~cells.outside  # whose own noise is large, and adds up to what the others say
     masses = nonnegative(parents, estimates, alive)[-1]
-    held = np.flatnonzero(masses > 0)
+    held = np.flatnonzero((masses > 0) & ~cells.outside)
     within = (cells.widths[held] ** 2).sum(axis=1) / 12.0
     within = float(masses[held] @ within) / max(float(masses.sum()), 1e-300)
     points = WeightedPoints(cells.middles[held], masses[held], sd, within)

@@ -59,6 +59,7 @@ class LowMethod(KMeansMethod):
         centers, points = search(setting, facts.domain, coarse), coarse
         rounds = setting.rounds(self.rounds)
         if rounds == 0:
+            centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
             masses, noise = coarse.masses_about(centers)
         for i in range(rounds):
             squares = np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2)
@@ -137,6 +138,54 @@ def search(setting, domain, coarse):
     if pooled is not coarse:
         centers = lloyd(coarse.points, coarse.masses, centers, rounds=TUNED.fine_rounds)
     return domain.clip(centers)
+
+
+def without_far_noise(setting, domain, coarse, centers):
+    """Return centers found again without far cells of too little mass, and the cells left.
+
+    A little noise far from all rows costs more than a cluster, and draws a center to it. Clusters
+    whose mass does not stand out of the noise of their cells are left out where they are far from
+    those that do, relative to how far all cells lie apart, and only a little mass is lost.
+
+    Parameters
+    ----------
+    setting : KMeansSetting
+    domain : Box, Ball or Mask
+    coarse : WeightedPoints
+    centers : ndarray of shape (n_clusters, n_features)
+        Of least cost on `coarse`.
+    """
+    least = (1.0 - TUNED.far_mass) * float(coarse.masses.sum())
+    for _ in range(TUNED.far_searches):
+        kept = _near_or_sure(coarse, centers, least)
+        if kept.all():
+            break
+        coarse = replace(coarse, points=coarse.points[kept], masses=coarse.masses[kept])
+        centers = search(setting, domain, coarse)
+    return centers, coarse
+
+
+def _near_or_sure(coarse, centers, least):
+    """Return which cells stay, of at least so much mass together."""
+    label = nearest(coarse.points, centers)[0]
+    masses, cells = (np.bincount(label, x, len(centers)) for x in (coarse.masses, None))
+    sds = TUNED.far_sds[coarse.points.shape[1] - 1]
+    sure = masses > sds * coarse.mass_sd * np.sqrt(cells)
+    if not sure.any():
+        return np.ones(len(label), dtype=bool)
+    square = _spread(coarse.points, coarse.masses)
+    squares = nearest(coarse.points, centers[sure])[1]
+    reach = np.bincount(label, coarse.masses * squares, len(centers)) / np.maximum(masses, 1e-300)
+    far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square))
+    far = far[np.argsort(-reach[far], kind="stable")]
+    lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
+    return ~np.isin(label, lost)
+
+
+def _spread(points, masses):
+    """Return the mean squared distance of weighted points from their mean."""
+    total = float(masses.sum())
+    return float(masses @ ((points - masses @ points / total) ** 2).sum(axis=1)) / total
 
 
 def _central_box(coarse):

@@ -46,8 +46,11 @@ class KMeansTuning:
     cells_a_cluster: float = 64.0  # ... and beside these
     cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
-    false_alive: float = 0.2  # ... that keep what they hold
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
+    far_sds: tuple = (3.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
+    far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
+    far_mass: float = 0.1  # of all that may be left out: little signal against far noise
+    far_searches: int = 8  # again without what was left out, at most: centers against time
 
     # up to three features: levels and rounds, where max_iter is given
     counts_share: float = 0.7  # of the budget: good starts against precise centers
@@ -63,7 +66,6 @@ class KMeansTuning:
     beside: float = 0.002  # of the mass may lie beside the grid of these cells, on each side
     fine_rounds: int = 2  # on all cells after that: detail against time
 
-    # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both
         ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10),

@@ -55,3 +55,9 @@ def test_what_is_not_alive_leaves_its_mass_to_its_siblings():
     assert not masses[1][[1, 3]].any()
     np.testing.assert_allclose(np.bincount(PARENTS[0], masses[1]), masses[0])
     np.testing.assert_allclose(np.bincount(PARENTS[1], masses[2]), masses[1])
+
+
+def test_the_noise_of_cells_that_are_not_alive_goes_to_no_other():
+    estimates = [np.array([50.0, 3.0, -2.0, 9.0])]
+    alive = [np.array([True, False, False, False])]
+    np.testing.assert_array_equal(nonnegative([], estimates, alive)[0], [50.0, 0.0, 0.0, 0.0])

@@ -1,0 +1,57 @@
+"""Looks at ever finer cells: bounds that are too wide, and noise far from all rows."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import PrivateKMeans
+from skdp_bary.estimators._kmeans.low import without_far_noise
+from skdp_bary.estimators._kmeans.methods import KMeansSetting, WeightedPoints
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Box
+
+DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
+SETTING = KMeansSetting(2, 3, "grid", 10, "auto", 1000, 1.0, 0.0, 0)
+NEAR = np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 1.0], [1.1, 1.0], [0.0, 1.0], [0.1, 1.1]])
+
+
+def found(extra, mass):
+    points = WeightedPoints(np.vstack([NEAR, extra]), np.r_[np.full(6, 100.0), mass], 3.0, 0.01)
+    centers = points.best_centers(3, 10, 0)
+    return without_far_noise(SETTING, DOMAIN, points, centers)
+
+
+def test_far_cells_of_noise_draw_no_center_and_hold_no_mass():
+    centers, left = found([[9.0, -9.0], [8.5, -9.0]], [4.0, 6.0])
+    assert np.abs(centers).max() < 2
+    assert left.masses.sum() == 600
+
+
+def test_far_cells_stay_where_they_stand_out():
+    centers, left = found([[9.0, -9.0], [8.5, -9.0]], [40.0, 60.0])
+    assert (centers[:, 0] > 8).sum() == 1
+    assert left.masses.sum() == 700
+
+
+def test_near_cells_stay_however_little_they_hold():
+    assert found([[0.5, 2.2]], [1.0])[1].masses.sum() == 601
+
+
+def test_most_of_the_mass_is_kept_where_nothing_stands_out():
+    points = WeightedPoints(10.0 * NEAR, np.full(6, 2.0), 3.0, 0.01)
+    centers = points.best_centers(3, 10, 0)
+    kept, left = without_far_noise(SETTING, DOMAIN, points, centers)
+    assert left is points
+    np.testing.assert_array_equal(kept, centers)
+
+
+def test_bounds_ten_times_too_wide_lose_no_cluster():
+    """Far noise would draw a center to it with one of these seeds."""
+    rng = np.random.default_rng(3)
+    middles = np.array([[0.4, 0.4], [-0.5, 0.3], [0.1, -0.6], [0.7, -0.3]])
+    X = middles[rng.integers(4, size=4000)] + 0.05 * rng.normal(size=(4000, 2))
+    for seed in (0, 7):
+        kmeans = PrivateKMeans(4, bounds=(-10, 10), n_hint=4000, random_state=seed)
+        with pytest.warns(PrivacyWarning, match="seeded"):
+            kmeans.fit(X)
+        away = np.linalg.norm(middles[:, None] - kmeans.cluster_centers_, axis=2).min(axis=1)
+        assert away.max() < 0.2

@@ -43,6 +43,13 @@ def test_tables_are_up_to_date(script, monkeypatch):
     assert not stale, f"python doc/figures/{script}.py makes these tables anew: {stale}"
 
 
+def test_the_tuned_numbers_of_every_family_are_listed(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOC / "figures"))
+    module = importlib.import_module("draw_tuning")
+    families = {path.parent.name for path in module.ESTIMATORS.glob("*/tuning.py")}
+    assert families == set(module.FAMILIES.values())
+
+
 def test_every_table_is_shown_and_every_picture_exists():
     pages = "".join(path.read_text() for path in [*DOC_PAGES, DOC.parent / "README.rst"])
     pictures = [path.name for path in (DOC / "images").iterdir()]

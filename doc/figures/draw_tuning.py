@@ -17,6 +17,7 @@ FAMILIES = {
     "sliced": "_sliced",
     "generator": "_generator",
     "adapter": "_adapter",
+    "table": "_table",
 }
 
 

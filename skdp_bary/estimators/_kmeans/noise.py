@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
+from .tuning import TUNED
 
 NOISY = 0.1  # noise level above which centers can be mostly noise
-_MASS_SHARE = 0.3  # of the precision that the counts of a round get beside its sums
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def level_of(mechanism, relation, n_clusters, n_features, n_rows):
     """Return the level of a fit whose last round has noise of a mechanism."""
     moved = 1.0 if relation == ADD_REMOVE else 2.0
     if isinstance(mechanism, RoundedGaussian):
-        sd = moved * math.hypot(1.0, _MASS_SHARE) / mechanism.mu
+        sd = moved * math.hypot(1.0, TUNED.low_mass) / mechanism.mu
     else:
-        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + _MASS_SHARE) / mechanism.epsilon
+        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.low_mass) / mechanism.epsilon
     return n_features * (n_clusters * sd / n_rows) ** 2

@@ -122,7 +122,7 @@ def plain_ids(values, n_rows):
     ids = column(values if is_plain else as_objects(values), "groups", n_rows)
     if ids.dtype.kind in "biuU":
         return ids
-    require_ids(ids)
+    require_ids(ids, values)
     texts = [isinstance(each, str) for each in ids.tolist() if not is_missing(each)]
     if len(texts) < len(ids) or len(set(texts)) > 1:
         raise ValueError(

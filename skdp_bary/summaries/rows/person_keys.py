@@ -28,7 +28,7 @@ def person_keys(groups, n_rows):
     if values.dtype.kind not in "uUO":
         raise ValueError(f"{IDS}, got dtype {values.dtype}.")
     if values.dtype.kind == "O":
-        require_ids(values)
+        require_ids(values, groups)
     places = number_objects(values.astype(object))
     rows = np.empty(int(places.max(initial=-1)) + 1, dtype=np.int64)  # one of each
     rows[places] = np.arange(n_rows)

@@ -163,12 +163,16 @@ def encode_persons(groups, n_rows):
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
         raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
     ids = column(as_objects(groups), "groups", n_rows)
-    require_ids(ids)
+    require_ids(ids, groups)
     return number_objects(ids)
 
 
-def require_ids(ids):
-    """Raise unless every object is an integer, a string or missing."""
+def require_ids(ids, given):
+    """Raise unless every object, as it was given, is an integer, a string or missing."""
+    categories = getattr(getattr(given, "cat", given), "categories", None)
+    kind = getattr(getattr(categories, "dtype", None), "kind", None)
+    if kind in ("m", "M"):  # as objects they may be integers
+        raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
     listed = ids.tolist()
     others = {kind for kind in set(map(type, listed)) if not issubclass(kind, _ID_KINDS)}
     if others and any(type(value) in others and not is_missing(value) for value in listed):

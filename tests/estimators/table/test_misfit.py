@@ -1,13 +1,16 @@
 """A schema that does not fit the table is told by the release."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
+from skdp_bary.estimators._table.misfit import warn_of_others
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Category, Integer, Schema
+from skdp_bary.schema._table_cells import TableCells
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
 pandas = pytest.importorskip("pandas")
@@ -31,3 +34,16 @@ def test_what_fits_or_is_few_rows_warns_of_nothing(job, n_rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(job, n_rows)
+
+
+@pytest.mark.parametrize(("released", "told"), [(600.0, False), (30_000.0, True)])
+def test_noise_is_no_sign_of_others(released, told):
+    """Sizes are raised to ten times their noise, which is more than enough at small epsilons."""
+    columns = dict(zip(SCHEMA.names, TableCells(SCHEMA).columns(2), strict=True))
+    noise = SimpleNamespace(
+        total=30_000.0, raw_sizes=np.array([released]), clean={1: np.array([0.0, 0.0, 900.0])}
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_others(columns, SimpleNamespace(histograms=noise), 0.01)
+    assert len(caught) == told

@@ -45,7 +45,7 @@ def _key(value):
             return value, 0
         text = f"integer {value}"
     else:
-        text = f"text {value}"
+        text = "text " + value  # formatted, a member of an Enum is its name
     words = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     low, high = np.frombuffer(words, dtype="<i8").tolist()
     return low, high | _HASHED

@@ -174,9 +174,14 @@ def require_ids(ids, given):
     if kind in ("m", "M"):  # as objects they may be integers
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
     listed = ids.tolist()
-    others = {kind for kind in set(map(type, listed)) if not issubclass(kind, _ID_KINDS)}
+    others = {kind for kind in set(map(type, listed)) if not _is_of_ids(kind)}
     if others and any(type(value) in others and not is_missing(value) for value in listed):
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
+
+
+def _is_of_ids(kind):
+    # numpy calls differences of times integers, and equal ones in two units differ as such
+    return issubclass(kind, _ID_KINDS) and not issubclass(kind, np.timedelta64)
 
 
 def _plain_integers(values):

@@ -1,5 +1,7 @@
 """One person's id or label must not change how those of others are read."""
 
+from enum import Enum
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +61,7 @@ DAYS = pd.Timestamp("2026-05-01"), pd.Timestamp("2026-05-02")
     [
         [1, 0.5],
         ["a", ("x", 1)],
+        [1, np.timedelta64(1, "D")],
         list(DAYS),
         np.array([1.0, 2.0]),
         np.array(DAYS, dtype="M8[s]"),
@@ -66,13 +69,32 @@ DAYS = pd.Timestamp("2026-05-01"), pd.Timestamp("2026-05-02")
         pd.Series([0.5, None], dtype="Float64"),
         pd.Series(DAYS, dtype="category"),
     ],
-    ids=["float", "tuple", "times", "floats", "days", "bytes", "Float64", "categories"],
+    ids=[
+        "float",
+        "tuple",
+        "times in days",
+        "times",
+        "floats",
+        "days",
+        "bytes",
+        "Float64",
+        "categories",
+    ],
 )
 @pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
 def test_ids_of_other_kinds_are_refused_wherever_rows_come_from(ids, read):
     """One rule: integers or text; in memory, in chunks and on workers."""
     with pytest.raises(ValueError, match="groups must hold integers or strings"):
         read(ids, 2)
+
+
+Words = Enum("Words", {"YES": "yes"}, type=str)
+
+
+def test_equal_texts_have_one_key_whatever_they_are_formatted_as():
+    """A person was split in two: by the text "Words.YES" on one worker, "yes" on another."""
+    keys = {tuple(np.ravel(person_keys([text], 1))) for text in (Words.YES, "yes", np.str_("yes"))}
+    assert Words.YES == "yes" and len(keys) == 1
 
 
 def test_a_large_label_leaves_the_others_apart():

@@ -47,7 +47,7 @@ class KMeansTuning:
     cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
-    far_sds: tuple = (3.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
+    far_sds: tuple = (2.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
     far_searches: int = 8  # again without what was left out, at most: centers against time

@@ -1,5 +1,7 @@
 """What new users tried, and what they are told: in words, by name, before anything is charged."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,14 @@ def test_cohorts_of_other_units_are_told_by_the_release(rows, told, recwarn):
     test.fit(rows, y)
     texts = [str(w.message) for w in recwarn if w.category is PrivacyWarning]
     assert [("check the units" in text) for text in texts] == [True] * told
+
+
+def test_what_was_paid_for_is_kept_where_warnings_are_errors():
+    """The warning came before the result, which was lost, or was that of the fit before."""
+    rows, y = np.tile(1e-4 * X, (50, 1)), np.tile(["north", "south"], 1500)
+    test = PrivateTwoSampleTest(["north", "south"], bounds=(0, 1), n_resamples=19)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match="check the units"):
+            test.fit(rows, y)
+    assert 0.0 < test.pvalue_ <= 1.0

@@ -265,11 +265,11 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
 
     def _finish(self, facts, result):
         *result, narrow = result
-        if narrow and self.bounds is not None:
-            warnings.warn(_NARROW.format(2 ** (TUNED.octaves - 1)), PrivacyWarning, stacklevel=3)
         rng = public_generator(self.random_state)
         self.result_ = compare_means(*result, self.n_resamples, rng)
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
+        if narrow and self.bounds is not None:
+            warnings.warn(_NARROW.format(2 ** (TUNED.octaves - 1)), PrivacyWarning, stacklevel=4)
 
 
 def _two_cohorts(about):

@@ -88,6 +88,7 @@ SMALL = {
         PrivateGenerator(1, epsilon=300.0),
         PrivateGenerator(
             covariance_type="tied",
+            classes=["a", "b"],
             class_spread=0.2,
             bounds=Ball([0.0, 1.0, 2.0], 1.5),
             n_hint=60,

@@ -157,7 +157,7 @@ def best_of(law, attempt, noise):
             except KeyboardInterrupt:
                 stopped = True
                 break
-            if best is None or made[0] > best[0]:
+            if best is None or _rank(made[0]) > _rank(best[0]):
                 best = made
     if stopped:
         raise KeyboardInterrupt("The search was charged, and stays charged. It was not fitted.")
@@ -167,3 +167,11 @@ def best_of(law, attempt, noise):
             f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
         )
     return best
+
+
+def _rank(score):
+    """Return the place of a score in a total order, for which alone the price of a choice is known.
+
+    Estimators of others may release what no distance is known from: such a score is the lowest.
+    """
+    return -math.inf if math.isnan(score) else score

@@ -4,6 +4,8 @@ import copy
 import pickle
 import traceback
 import warnings
+from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from skdp_bary import (
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.geometry import Box
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.model_selection._candidates import Candidates
+from skdp_bary.model_selection._candidates import Candidates, best_of
 from skdp_bary.model_selection._scores import TransportScore, learned
 from skdp_bary.model_selection._trial import make_trial
 from skdp_bary.privacy._checks import exact
@@ -269,6 +271,14 @@ def test_an_interrupt_tells_no_trial(monkeypatch):
         search.fit(corners(50))
     assert "42" not in "".join(traceback.format_exception(stopped.value))
     assert stopped.value.__context__ is None
+
+
+def test_scores_are_in_one_order_also_where_some_are_no_numbers():
+    """What a choice costs is known for a total order; one that came first was the best of all."""
+    law = SimpleNamespace(draw=lambda noise: 3, mean=3.0)
+    for scores in permutations([np.nan, 1.0, 2.0]):
+        trials = iter(scores)
+        assert best_of(law, lambda trials=trials: (next(trials),), None) == (2.0,)
 
 
 def test_an_iterator_of_chunks_is_refused():

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdp_bary import (
@@ -113,3 +114,29 @@ def test_what_was_paid_for_is_kept_where_warnings_are_errors():
         with pytest.raises(PrivacyWarning, match="check the units"):
             test.fit(rows, y)
     assert 0.0 < test.pvalue_ <= 1.0
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_ids_in_another_order_than_the_rows_are_told(shuffled, recwarn):
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    ids = pd.Series(np.arange(60) // 2)
+    given = ids.sample(frac=1.0, random_state=0) if shuffled else ids
+    PrivateMeasure(bounds=(0, 1), n_hint=30).fit(frame, groups=given)
+    PrivateMeasure(bounds=(0, 1), n_hint=30).fit(frame, groups=given.reset_index(drop=True))
+    PrivateMeasure(bounds=(0, 1), n_hint=30).fit(frame[10:], groups=ids[:50])
+    told = [str(w.message) for w in recwarn if "matched by position" in str(w.message)]
+    assert ["groups.loc[X.index]" in text for text in told] == [True] * shuffled
+
+
+@pytest.mark.parametrize("ids", [set(range(60)), dict.fromkeys(range(60), 1)], ids=["set", "dict"])
+def test_ids_without_an_order_are_refused_before_the_charge(ids):
+    budget = BudgetAccountant(1.0)
+    with pytest.raises(TypeError, match="must have one value a row, got a value of type"):
+        PrivateMeasure(bounds=(0, 1), accountant=budget).fit(X, groups=ids)
+    assert budget.entries == ()
+
+
+def test_text_or_nothing_is_no_private_estimator():
+    for each in (None, "passthrough"):
+        with pytest.raises(TypeError, match="estimator must be an estimator, got"):
+            check_private(each, strict=True)

@@ -58,6 +58,8 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
             f"estimator must be an estimator, and {estimator.__name__} is a class: pass "
             f"{estimator.__name__}(...) with its parameters."
         )
+    if estimator is None or isinstance(estimator, str):  # as steps they are ones that do nothing
+        raise TypeError(f"estimator must be an estimator, got {estimator!r}.")
     steps = list(_walk("", estimator))
     found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
     report = PrivacyReport(found, estimator)

@@ -1,9 +1,12 @@
 """Rows in memory: arrays, sparse arrays, dataframes and lists."""
 
+import warnings
+
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from ..._values import as_numbers, refuse_other_shapes, refuse_sparse
+from ...exceptions import PrivacyWarning
 from .chunks import distinct_values
 from .grouping import name_of
 from .named import taken_out
@@ -51,6 +54,7 @@ class ArraySource:
         self.named = X[:0] if hasattr(X, "columns") else None
         if hasattr(X, "iloc"):
             refuse_other_shapes(X)
+            _warn_of_other_order(X, y=y, groups=groups, sample_weight=sample_weight)
             if X.shape[0] == 0:
                 raise ValueError(
                     "Found a dataframe with 0 sample(s): at least one row is required."
@@ -141,3 +145,17 @@ class ArraySource:
             columns = (codes, masses, starts)
             codes, masses, starts = (a if a is None else a[kept] for a in columns)
             yield Chunk(X[kept], codes, masses, memo, starts, units)
+
+
+def _warn_of_other_order(X, **beside):
+    """Warn where values have the index of the rows in another order: they stand beside others."""
+    for name, values in beside.items():
+        index = values.index if hasattr(values, "iloc") else X.index
+        if len(index) != len(X.index) or index.equals(X.index) or not index.isin(X.index).all():
+            continue
+        warnings.warn(
+            f"The index of {name} is that of X in another order. Values are matched by position, "
+            f"as everywhere in scikit-learn. If the index is right, pass {name}.loc[X.index].",
+            PrivacyWarning,
+            stacklevel=5,
+        )

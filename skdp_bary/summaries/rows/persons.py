@@ -11,7 +11,7 @@ they are follows from the number of persons, where it is public or has been boug
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 
@@ -38,6 +38,7 @@ _COARSER = 3  # digits; persons and weighted rows never have the same units
 _COARSEST = 1 << 13  # finer ones are made coarser
 _PLAIN = np.dtype(object)
 _ID_KINDS = str, Integral, np.bool_
+_WITHOUT_ORDER = set, frozenset, Mapping  # of rows: their values belong to nobody
 IDS = "groups must hold integers or strings"
 _OTHER_IDS = (
     "Write ids of other kinds, such as times, as text; ids above 2**53 run together as floats."
@@ -175,8 +176,13 @@ def require_ids(ids, given):
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
     listed = ids.tolist()
     others = {kind for kind in set(map(type, listed)) if not _is_of_ids(kind)}
-    if others and any(type(value) in others and not is_missing(value) for value in listed):
+    if others and any(type(value) in others and not _is_no_id(value) for value in listed):
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
+
+
+def _is_no_id(value):
+    # an array does not equal itself in one word, as a missing value does not, and is none
+    return is_missing(value) and np.ndim(value) == 0
 
 
 def _is_of_ids(kind):
@@ -354,7 +360,8 @@ def split_chunk(item, most=3):
 
 def as_objects(values):
     """Return values as an array of objects, each as it was given."""
-    if not isinstance(values, Iterable) and not hasattr(values, "__array__"):
+    in_rows = isinstance(values, Iterable) and not isinstance(values, _WITHOUT_ORDER)
+    if not in_rows and not hasattr(values, "__array__"):
         raise TypeError(
             f"y and groups must have one value a row, got a value of type {type(values).__name__}."
         )

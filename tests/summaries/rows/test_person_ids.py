@@ -126,3 +126,12 @@ def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
     columns += [pd.Series(ids, dtype="Int64"), pd.Series(ids, dtype="category")]
     for column in columns:
         assert encode_persons(column, 6).tolist() == expected
+
+
+@pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
+def test_arrays_are_no_missing_ids(read):
+    """Columns of lists come as arrays, which do not equal themselves in one word."""
+    ids = np.empty(3, dtype=object)
+    ids[:] = [np.array([1, 2]), np.array([1, 2]), np.array([3, 4])]
+    with pytest.raises(ValueError, match="groups must hold integers or strings"):
+        read(ids, 3)

@@ -33,7 +33,9 @@ def is_missing(value):
     if isinstance(value, Decimal):  # one that signals cannot even be compared
         return value.is_nan()
     same = value == value
-    return not isinstance(same, (bool, np.bool_)) or not same
+    if isinstance(same, (bool, np.bool_)):
+        return not same
+    return same is value  # of pandas' NA; what answers with something else, as tensors do, is there
 
 
 def refuse_masked(values, name):

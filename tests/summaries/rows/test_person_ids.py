@@ -56,9 +56,19 @@ def test_equal_ids_without_an_order_are_one_person():
 DAYS = pd.Timestamp("2026-05-01"), pd.Timestamp("2026-05-02")
 
 
+class Scalar:
+    """As of torch, in a list of its tensors: compared, it answers with another one."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return Scalar()
+
+
 @pytest.mark.parametrize(
     "ids",
     [
+        [Scalar(), Scalar()],
         [1, 0.5],
         ["a", ("x", 1)],
         [1, np.timedelta64(1, "D")],
@@ -70,6 +80,7 @@ DAYS = pd.Timestamp("2026-05-01"), pd.Timestamp("2026-05-02")
         pd.Series(DAYS, dtype="category"),
     ],
     ids=[
+        "scalars",
         "float",
         "tuple",
         "times in days",

@@ -139,6 +139,9 @@ SMALL = {
             method="pmm",
         ),
         PrivateWassersteinBarycenter(
+            1, n_init=1, bounds=(0, 1), classes=["a", "b"], n_hint=100, method="pyramid"
+        ),
+        PrivateWassersteinBarycenter(
             1,
             n_init=1,
             bounds=([0.0, 0.0], [1.0, 1.0]),

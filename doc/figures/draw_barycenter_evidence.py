@@ -66,6 +66,23 @@ def tabulate_trees():
     write_table("barycenter_trees", header, lines)
 
 
+def tabulate_thin_shapes():
+    """Write the table of pyramids beside trees where persons are few."""
+    found = {}
+    for row in read("barycenter_thin_shapes"):
+        found.setdefault((row["half"], row["signal"]), []).append(row["found"])
+    lines = []
+    for (half, signal), fits in found.items():
+        line = [half, signal]
+        for method in ("coreset", "pyramid"):
+            ratios, seconds = np.array([each[method] for each in fits]).T
+            line += [f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.1f}"]
+            line += [f"{seconds.mean():.2f} s"]
+        lines.append(line)
+    header = ["sets", "persons × epsilon an atom", "tree", "largest", "time"]
+    write_table("barycenter_thin_shapes", [*header, "pyramid", "largest ", "time "], lines)
+
+
 def tabulate_scale():
     """Write the table of ten million rows."""
     result = read("barycenter_scale")
@@ -154,6 +171,7 @@ def main():
     warnings.simplefilter("ignore", PrivacyWarning)
     tabulate_us()
     tabulate_trees()
+    tabulate_thin_shapes()
     tabulate_scale()
     tabulate_digits()
     draw_synthetic()

@@ -13,7 +13,9 @@ from ...privacy.noise.sampler import public_generator
 from ...summaries.asking.mapped import Mapped
 from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ...transport._tree.haar import prune
+from .._denoise.pyramid import Pyramid, pyramid_shares
 from .._denoise.trees import cell_support
+from .._denoise.tuning import pyramid_tuning
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
 from .tuning import TUNED
 
@@ -125,6 +127,31 @@ class CoresetMethod(BarycenterMethod):
         measures, _ = yield from ask_trees(tree_method, facts, facts.domain, setting.n_atoms)
         result = setting.search(measures)
         return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
+
+
+class PyramidMethod(BarycenterMethod):
+    """An adaptive pyramid of counts for every class, then the exact barycenter.
+
+    Its cells are small where persons are, so that few persons an atom show a thin shape.
+    """
+
+    def shares(self, setting):
+        """Return the steps of a pyramid."""
+        return pyramid_shares(_pyramid_tuning(setting.n_features))
+
+    def questions(self, setting, facts):
+        """Ask for the pyramids, and compute the barycenter of the measures that they give."""
+        pyramid = Pyramid(facts, None, _pyramid_tuning(setting.n_features))
+        found = yield from pyramid.questions()
+        measures = [
+            DiscreteMeasure(cell_support(pyramid.tree, cells), cells.mass) for cells, _ in found
+        ]
+        result = setting.search(measures)
+        return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
+
+
+def _pyramid_tuning(n_features):
+    return replace(pyramid_tuning(n_features), most_cells=TUNED.most_cells)
 
 
 class AutoMethod(BarycenterMethod):

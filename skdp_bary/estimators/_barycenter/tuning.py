@@ -22,6 +22,8 @@ class BarycenterTuning:
     deepest: int = 20  # halvings: detail against time
     gaussian_rate: float = 6.0  # epsilon of Laplace noise that allows the same depth, over mu
 
+    most_cells: int = 2**11  # of a pyramid: detail against time, by thin_shapes.py
+
     # every search
     single_starts: int = 10  # of one distribution, where searches end in several places: cost, time
     starts: int = 2  # of several, which hardly differ

@@ -59,7 +59,7 @@ class Pyramid:
         """Persons, times how well one of them is seen with the whole budget."""
         rates = [self.rate(step) for step in (WHOLE, ONCE, TWICE)]
         whole = math.hypot(*rates) if self.is_gaussian else sum(rates)
-        return self.facts.size * whole
+        return self._persons * whole
 
     @property
     def is_gaussian(self):
@@ -122,6 +122,11 @@ class Pyramid:
         return posterior.mean, self._learned(posterior.parts)
 
     @property
+    def _persons(self):
+        """Persons of one class, about."""
+        return self.facts.size / self.facts.n_classes
+
+    @property
     def _reach(self):
         return 1 if self.facts.relation == ADD_REMOVE else 2
 
@@ -134,7 +139,7 @@ class Pyramid:
     @property
     def _least_once(self):
         once = self.tuning.once / self.rate(ONCE)
-        return max(once, self.facts.size / self._most**self.tuning.crowd)
+        return max(once, self._persons / self._most**self.tuning.crowd)
 
     @property
     def _least_twice(self):

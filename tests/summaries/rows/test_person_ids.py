@@ -78,6 +78,7 @@ class Scalar:
         np.array([b"a", b"b"]),
         pd.Series([0.5, None], dtype="Float64"),
         pd.Series(DAYS, dtype="category"),
+        pd.DataFrame({"id": pd.Series(DAYS, dtype="M8[ns]")}),
     ],
     ids=[
         "scalars",
@@ -90,6 +91,7 @@ class Scalar:
         "bytes",
         "Float64",
         "categories",
+        "frame",
     ],
 )
 @pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
@@ -97,6 +99,17 @@ def test_ids_of_other_kinds_are_refused_wherever_rows_come_from(ids, read):
     """One rule: integers or text; in memory, in chunks and on workers."""
     with pytest.raises(ValueError, match="groups must hold integers or strings"):
         read(ids, 2)
+
+
+@pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
+def test_times_in_nanoseconds_are_no_integers(read):
+    """numpy makes integers of them, and times of all other units stay times."""
+    arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    times = arrow.array([1, None], arrow.timestamp("ns"))
+    spans = polars.Series([1, 2]).cast(polars.Duration("ns"))
+    for ids in (times, arrow.table({"id": times}), spans, polars.DataFrame({"id": spans})):
+        with pytest.raises(ValueError, match="groups must hold integers or strings"):
+            read(ids, 2)
 
 
 Words = Enum("Words", {"YES": "yes"}, type=str)

@@ -68,7 +68,8 @@ class OfColumns(Rule):
     """A schema, or what makes one."""
 
     def __str__(self):
-        return "a Schema, or a kind that all columns have"
+        by_name = "kinds by name as in {'age': Integer(18, 99)}"
+        return f"a Schema, {by_name}, or a kind that all columns have"
 
     def _admits(self, value):
         if isinstance(value, Schema):

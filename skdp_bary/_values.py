@@ -99,7 +99,8 @@ def select_columns(X, names, what):
     if missing or unknown:
         raise ValueError(
             f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}. "
-            "Give exactly the columns expected, in any order."
+            "Give exactly the columns expected, in any order; columns that groups, y or "
+            "sample_weight name are none of them."
         )
     return X if own == list(names) else some_columns(X, names)
 

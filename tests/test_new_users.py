@@ -18,9 +18,9 @@ from skdp_bary import (
     check_private,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning
-from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.model_selection import PrivateSearchCV, privacy_utility_curve
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.schema import Number
+from skdp_bary.schema import Number, Schema
 
 X = np.random.default_rng(0).random((60, 2))
 
@@ -140,3 +140,34 @@ def test_text_or_nothing_is_no_private_estimator():
     for each in (None, "passthrough"):
         with pytest.raises(TypeError, match="estimator must be an estimator, got"):
             check_private(each, strict=True)
+
+
+def test_one_label_is_told_as_such_and_not_as_labels_of_rows():
+    y = np.tile(["north", "south"], 30)
+    for classes in (["north"], ["north", "west", "east"]):
+        with pytest.raises(ValueError, match="classes must be two labels, got"):
+            PrivateTwoSampleTest(classes, bounds=(0, 1)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"epsilons": 1.0}, r"epsilons must be a list of numbers such as \[0.3, 1\], got 1.0"),
+        ({"epsilons": [1.0], "scorer": "accuracy"}, "scorer='accuracy' needs an estimator with"),
+    ],
+)
+def test_curves_say_what_they_need_before_anything_is_fitted(given, told):
+    with pytest.raises(TypeError, match=told):
+        privacy_utility_curve(PrivateTable(Number(0, 1)), X, **given)
+
+
+def test_tables_say_how_columns_are_named():
+    schema = Schema({"a": Number(0, 1), "b": Number(0, 1)})
+    table = PrivateTable(schema, n_components=2, max_iter=1)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    with pytest.raises(TypeError, match=r"one by one, as in query\('a', 'b'\)"):
+        table.fit(frame).query(["a", "b"])
+    with pytest.raises(ValueError, match="missing .'b'.*that groups, y or sample_weight name"):
+        table.fit(frame.assign(b=1), groups="b")
+    with pytest.raises(TypeError, match="kinds by name as in"):
+        PrivateTable({"a": float}).fit(frame)

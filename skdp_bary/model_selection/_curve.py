@@ -111,16 +111,13 @@ def privacy_utility_curve(
     >>> curve.scores.shape
     (2, 2)
     """
+    if not isinstance(epsilons, Iterable) or isinstance(epsilons, str):
+        raise TypeError(f"epsilons must be a list of numbers such as [0.3, 1], got {epsilons!r}.")
     epsilons = [check_epsilon(epsilon) for epsilon in epsilons]
     n_repeats = check_integer(n_repeats, "n_repeats", low=1)
     if not epsilons:
         raise ValueError("epsilons must name at least one epsilon, got none.")
-    if scorer is None and not hasattr(estimator, "score"):
-        scorer = _moved_score if MisfitScore.judges(estimator) else _distance_score
-    elif scorer == "accuracy" and y is not None and AccuracyScore.judges(estimator):
-        scorer = _taught_score
-    else:
-        scorer = check_scoring(estimator, scoring=scorer)
+    scorer = _scorer_of(estimator, scorer, y)
     warnings.warn(_NOT_PRIVATE, PrivacyWarning, stacklevel=2)
     scores = np.empty((len(epsilons), n_repeats))
     fit_params = {} if groups is None else {"groups": groups}
@@ -134,6 +131,21 @@ def privacy_utility_curve(
             if callback is not None:
                 callback(i * n_repeats + repeat + 1, scores.size)
     return PrivacyUtilityCurve(np.array(epsilons), scores)
+
+
+def _scorer_of(estimator, scorer, y):
+    """Return a function of a fitted estimator, X and y, or raise before anything is fitted."""
+    if scorer is None and not hasattr(estimator, "score"):
+        return _moved_score if MisfitScore.judges(estimator) else _distance_score
+    if scorer == "accuracy" and y is not None and AccuracyScore.judges(estimator):
+        return _taught_score
+    if isinstance(scorer, str) and not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "
+            f"and y; got {type(estimator).__name__}, y {'not ' if y is None else ''}given. "
+            "scorer=None compares rows that are drawn."
+        )
+    return check_scoring(estimator, scoring=scorer)
 
 
 def _taught_score(fitted, X, y):

@@ -37,7 +37,8 @@ def warn_of_missing(total, measurements, facts, epsilon):
     if known and total < _FEW * facts.size:
         found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
     elif noisy < _CLEAR * deviation:
-        found, hint = "on the map, no more than its noise alone would show", ""
+        found = f"on the map, no more than its noise alone would show at epsilon={epsilon:g}"
+        hint = "; if they are right, there are too few persons for this epsilon"
     else:
         return
     warnings.warn(

@@ -226,7 +226,13 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
                 "len(south)])), where their sizes are public."
             )
-        return named_or_found_classes(self.classes, y, self._relation())
+        classes = named_or_found_classes(self.classes, y, self._relation())
+        self._require_two_classes()
+        return classes
+
+    def _require_two_classes(self):
+        if self.classes is not None and np.size(self.classes) != 2:
+            raise ValueError(f"classes must be two labels, got {self.classes!r}.")
 
     def _sizes(self):
         n_classes = 2 if self.reference is None else 1
@@ -237,8 +243,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         if self.reference is not None:
             _public_reference(self.reference, n_features)
             return size_shares(sizes, TUNED.cohort_share) | {"gap": 1.0}
-        if self.classes is not None and np.size(self.classes) != 2:
-            raise ValueError(f"classes must be two labels, got {self.classes!r}.")
+        self._require_two_classes()
         law = {"look": TUNED.look_share, "law": TUNED.law_share}
         return size_shares(sizes, TUNED.cohort_share) | law | {"gap": 1.0 - sum(law.values())}
 

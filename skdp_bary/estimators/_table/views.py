@@ -79,6 +79,10 @@ class TableViews:
         check_is_fitted(self)
         check_real(confidence, "confidence", low=0.0, high=1.0, open_low=True, open_high=True)
         known = list(self._columns())
+        if any(isinstance(name, (list, tuple)) for name in columns):
+            raise TypeError(
+                f"columns must be given one by one, as in query('a', 'b'), got {columns!r}."
+            )
         if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
             raise ValueError(f"columns must be one or two different columns, got {columns!r}.")
         if not all(name in known for name in columns):

@@ -104,7 +104,8 @@ def test_a_map_of_the_few_is_told_where_noise_drowns_them():
     heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, n_hint=100, random_state=0)
     assert said(heatmap, FITTING[:150]) == []
     (text,) = said(heatmap.set_params(epsilon=0.02), FITTING[:5])
-    assert "no more than its noise" in text
+    assert "no more than its noise alone would show at epsilon=0.02" in text
+    assert "there are too few persons for this epsilon" in text
 
 
 def test_one_call_of_fit_is_named_as_the_place():

@@ -175,13 +175,8 @@ def require_ids(ids, given):
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
     listed = ids.tolist()
     others = {kind for kind in set(map(type, listed)) if not _is_of_ids(kind)}
-    if others and any(type(value) in others and not _is_no_id(value) for value in listed):
+    if others and any(type(value) in others and not is_missing(value) for value in listed):
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
-
-
-def _is_no_id(value):
-    # an array does not equal itself in one word, as a missing value does not, and is none
-    return is_missing(value) and np.ndim(value) == 0
 
 
 def _is_of_ids(kind):

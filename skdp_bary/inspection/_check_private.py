@@ -13,6 +13,7 @@ from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
 from ..model_selection._public_steps import MISSING, RAW, join_names, public_fault, walk_steps
 from ..model_selection._step_rules import sklearn_name
+from ..privacy._checks import refuse_class
 from ..privacy.accounting.selection_plan import SelectionPlan
 from ..transformers import RowByRow
 from ..transformers._row_by_row import is_private
@@ -53,11 +54,7 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
     >>> [step.verdict for step in report.steps]
     ['leaks', 'private']
     """
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"estimator must be an estimator, and {estimator.__name__} is a class: pass "
-            f"{estimator.__name__}(...) with its parameters."
-        )
+    refuse_class(estimator, "estimator")
     if estimator is None or isinstance(estimator, str):  # as steps they are ones that do nothing
         raise TypeError(f"estimator must be an estimator, got {estimator!r}.")
     steps = list(_walk("", estimator))

@@ -40,6 +40,15 @@ def check_integer(value, name, *, low=None, high=None):
     return int(value)
 
 
+def refuse_class(value, name):
+    """Raise, naming the parameter, where a class is given in the place of an estimator."""
+    if isinstance(value, type):
+        raise TypeError(
+            f"{name} must be an estimator, and {value.__name__} is a class: pass "
+            f"{value.__name__}(...) with its parameters."
+        )
+
+
 def check_option(value, name, options):
     """Return `value` when it is one of `options`, or raise listing them."""
     if not isinstance(value, str) or value not in options:

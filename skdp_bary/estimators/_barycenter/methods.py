@@ -125,8 +125,7 @@ class CoresetMethod(BarycenterMethod):
         gaussian = isinstance(facts.mechanisms["tree"], RoundedGaussian)
         tree_method = self.tree_method if gaussian else self.pure
         measures, _ = yield from ask_trees(tree_method, facts, facts.domain, setting.n_atoms)
-        result = setting.search(measures)
-        return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
+        return barycenter_of(setting, measures)
 
 
 class PyramidMethod(BarycenterMethod):
@@ -146,8 +145,13 @@ class PyramidMethod(BarycenterMethod):
         measures = [
             DiscreteMeasure(cell_support(pyramid.tree, cells), cells.mass) for cells, _ in found
         ]
-        result = setting.search(measures)
-        return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
+        return barycenter_of(setting, measures)
+
+
+def barycenter_of(setting, measures):
+    """Return the PrivateBarycenter that a search on released measures finds."""
+    result = setting.search(measures)
+    return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
 
 
 def _pyramid_tuning(n_features):

@@ -31,7 +31,7 @@ class TableJudge:
         """By column: the bin of every cell."""
         return tuple(_coarse(cells) for cells in TableCells(self.schema).columns(self.n_columns))
 
-    @property
+    @cached_property
     def pairs(self):
         """All pairs of columns; a column alone is a pair with itself."""
         return tuple(combinations(range(self.n_columns), 2)) or ((0, 0),)
@@ -47,13 +47,9 @@ class TableJudge:
         total : float
             Persons, public or released.
         """
-        query = TableMisfit(self.bins, self.pairs, units=units, expected=np.int64(0))
-        if mixture is None:
-            return query
-        expected = np.clip(self._shares(mixture) * total * units, 0.0, _LARGEST)
-        return TableMisfit(
-            self.bins, self.pairs, units=units, expected=np.rint(expected).astype(np.int64)
-        )
+        shares = np.zeros(()) if mixture is None else self._shares(mixture)
+        expected = np.rint(np.clip(shares * total * units, 0.0, _LARGEST)).astype(np.int64)
+        return TableMisfit(self.bins, self.pairs, units=units, expected=expected)
 
     def rows_apart(self, query, value):
         """Return an answer as a number of rows: the mean over pairs of half the differences."""

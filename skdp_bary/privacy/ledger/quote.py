@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from .._checks import check_integer
+from .._checks import check_integer, refuse_class
 from ..accounting.plans import Plan
 
 
@@ -126,11 +126,7 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
     """
     if isinstance(asked, Plan):
         return [Asked("", None, asked, None)]
-    if isinstance(asked, type):
-        raise TypeError(
-            f"plan_or_estimator must be an estimator, and {asked.__name__} is a class: "
-            f"pass {asked.__name__}(...) with its parameters."
-        )
+    refuse_class(asked, "plan_or_estimator")
     if not (hasattr(asked, "privacy_plan") or _parts(asked, None) or _may_charge(asked)):
         raise TypeError(
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "

@@ -171,7 +171,8 @@ def encode_persons(groups, n_rows):
 def require_ids(ids, given):
     """Raise unless every object, as it was given, is an integer, a string or missing."""
     is_column = not isinstance(given, (list, tuple))
-    if is_column and np.asarray(given).dtype.kind in "mM":  # as objects they may be integers
+    head = given.slice(0, 0) if hasattr(given, "slice") else given  # Arrow and polars make arrays
+    if is_column and np.asarray(head).dtype.kind in "mM":  # as objects they may be integers
         raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
     listed = ids.tolist()
     others = {kind for kind in set(map(type, listed)) if not _is_of_ids(kind)}

@@ -30,7 +30,7 @@ def settle(problem, potentials, warmth, tol, labels=None):
     Where that fails, parts of the atoms are loosely connected and far from balance; they are
     warmed up, where they are connected, and cooled again, on a sample of the points.
     """
-    state = _climb_on(problem, heat(problem, potentials, warmth, labels), tol)
+    state = approach(problem, potentials, warmth, tol, labels)
     sample = problem.coarse(_SAMPLE)
     noise = _ADRIFT if len(sample.cloud.points) < len(problem.cloud.points) else 0.0
     if state.settled(tol) or state.imbalance < noise:
@@ -40,6 +40,11 @@ def settle(problem, potentials, warmth, tol, labels=None):
         potentials = _climb_on(sample, heat(sample, potentials, warmer), tol).potentials
     other = _climb_on(problem, heat(problem, potentials, warmth), tol)
     return min(state, other, key=lambda each: each.imbalance)
+
+
+def approach(problem, potentials, warmth, tol, labels=None):
+    """Climb at one warmth until `tol` mass is out of place or steps no longer help."""
+    return _climb_on(problem, heat(problem, potentials, warmth, labels), tol)
 
 
 def _climb_on(problem, state, tol):

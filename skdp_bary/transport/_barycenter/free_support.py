@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_count, check_positive
-from .._newton import settle
+from .._newton import approach, settle
 from .._semidiscrete.exact import solve_problem
 from .._threads import threads
 from .arguments import BarycenterArguments
+from .received import ExactPull, SmoothPull
 from .search import Level, Search
 from .small import MORE_STARTS, best_descent, is_small
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _WARMTHS = (0.03, 0.4)
 _GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
+_FEW = 20_000  # points times atoms that an exact plan takes a few milliseconds for
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
 _POLISH_STEPS = 60
 _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
@@ -166,12 +168,23 @@ def _levels(max_iter, tol):
     )
 
 
-def _respond(level, problem, potentials, labels):
-    """Return the settled state of one measure, from potentials of zero if there are none."""
+def _respond(level, problem, potentials, last):
+    """Return what the atoms receive of one measure, from potentials of zero if there are none.
+
+    Where parts of the atoms are loosely connected, smoothed plans that are in balance take far
+    longer than exact ones of few points; the level stays with those.
+    """
+    few = problem.p == 2 and len(problem.cloud.points) * len(problem.target) <= _FEW
+    if few and last is not None and last.exact:
+        return ExactPull(problem)
     if potentials is None:
         potentials = np.zeros(len(problem.target))
+    find, labels = approach if few else settle, None if last is None else last.labels
     warmth = max(level.warmth, _warmth(problem))
-    return settle(problem, potentials, warmth, level.imbalance, labels)
+    state = find(problem, potentials, warmth, level.imbalance, labels)
+    if few and not state.settled(level.imbalance):
+        return ExactPull(problem)
+    return SmoothPull(problem, state)
 
 
 def _warmth(problem):

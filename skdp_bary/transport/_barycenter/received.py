@@ -3,11 +3,58 @@
 import numpy as np
 from scipy import sparse
 
-from .._costs import paired_cost
+from .._costs import paired_cost, pairwise_cost
 from .._kernels import attraction
 
 _CHUNK = 4096  # soft points at a time
 _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
+
+
+class SmoothPull:
+    """What atoms receive of one measure at a Smoothed state.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_points,)
+    dual : float
+        Bound of the cost; for p = 2 without the mean squared norm of the points.
+    counts : ndarray of shape (n_atoms,)
+    sums : ndarray of shape (n_atoms, n_features)
+    """
+
+    exact = False
+
+    def __init__(self, problem, state):
+        self.problem = problem
+        self.state = state
+        self.labels, self.dual = state.labels, state.dual
+        self.counts, self.sums = received_sums(problem, state)
+
+    def potentials_after(self, centers, step):
+        """Predict the best potentials after the atoms move by `step`."""
+        return moved_potentials(self.problem, self.state, centers, step)
+
+
+class ExactPull:
+    """The same of an exact plan, for p = 2; `dual` is what the plan costs."""
+
+    exact = True
+    labels = None  # those of a plan are no start for smoothed plans
+
+    def __init__(self, problem):
+        from ot import emd
+
+        cloud, atoms = problem.cloud, problem.atoms
+        costs = pairwise_cost(atoms, cloud.points, 2).T
+        plan, log = emd(cloud.weights, problem.target, costs, log=True)
+        self.problem = problem
+        self.potentials = log["v"]
+        self.dual = log["cost"] - float(cloud.weights @ (cloud.points**2).sum(axis=1))
+        self.counts, self.sums = problem.target, plan.T @ cloud.points
+
+    def potentials_after(self, centers, step):
+        """Return potentials that keep the cells where they are."""
+        return self.potentials + _shift(self.problem, centers, step)
 
 
 def received_sums(problem, state):
@@ -41,10 +88,15 @@ def moved_potentials(problem, state, centers, step):
     by what the soft points are shared otherwise, and Newton's step answers the gradient that
     leaves. So one evaluation of the smoothed dual often serves for a step of the atoms.
     """
-    atoms, p = problem.atoms, problem.p
-    shift = paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
+    shift = _shift(problem, centers, step)
     change = _mass_change(problem, state, step, shift)
     return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
+
+
+def _shift(problem, centers, step):
+    """Return what every atom's move costs at the center of its cell."""
+    atoms, p = problem.atoms, problem.p
+    return paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
 
 
 def _mass_change(problem, state, step, shift):

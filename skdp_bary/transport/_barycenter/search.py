@@ -6,7 +6,6 @@ import numpy as np
 
 from .._semidiscrete.exact import solve_problem
 from .._semidual import SemidualProblem
-from .received import moved_potentials, received_sums
 
 # Pulling atoms to means is gradient descent with unit step on a function whose curvature is at most
 # one, so steps up to 2 * (1 + momentum) are stable, and neighbors that wander together converge
@@ -106,8 +105,8 @@ class Search:
     run : callable
         Maps a function over argument tuples.
     respond : callable
-        Called with (level, problem, potentials or None, labels or None); returns a Smoothed state
-        that is nearly in balance.
+        Called with (level, problem, potentials or None, its last answer on this level or None);
+        returns a SmoothPull or an ExactPull.
     callback : callable or None
     """
 
@@ -150,36 +149,30 @@ class Search:
 
     def _descend(self, iterate, clouds, index, level):
         constants = [_mean_square(cloud) if self.p == 2 else 0.0 for cloud in clouds]
-        labels, movements = [None] * len(clouds), []
+        found, movements = [None] * len(clouds), []
         for iteration in range(1, level.max_iter + 1):
             problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
             eased = level.eased(iterate.movement)
-            tasks = zip(problems, iterate.potentials, labels, strict=True)
-            found = self.run(self._received, [(eased, *task) for task in tasks])
-            labels = [state.labels for state, _, _ in found]
-            costs = [state.dual + c for (state, _, _), c in zip(found, constants, strict=True)]
-            iterate = self._step(iterate, problems, found, float(self.shares @ costs))
+            tasks = zip(problems, iterate.potentials, found, strict=True)
+            found = self.run(self.respond, [(eased, *task) for task in tasks])
+            costs = [pull.dual + c for pull, c in zip(found, constants, strict=True)]
+            iterate = self._step(iterate, found, float(self.shares @ costs))
             self._report(index, iteration, iterate)
             movements.append(iterate.movement)
             if iterate.movement <= level.tol or _stalled(movements):
                 break
         return iterate
 
-    def _received(self, level, problem, potentials, labels):
-        state = self.respond(level, problem, potentials, labels)
-        return (state, *received_sums(problem, state))
-
-    def _step(self, iterate, problems, found, cost):
-        counts = sum(s * c for s, (_, c, _) in zip(self.shares, found, strict=True))
-        sums = sum(s * total for s, (_, _, total) in zip(self.shares, found, strict=True))
+    def _step(self, iterate, found, cost):
+        counts = sum(s * pull.counts for s, pull in zip(self.shares, found, strict=True))
+        sums = sum(s * pull.sums for s, pull in zip(self.shares, found, strict=True))
         pulled = _centers(counts, sums, iterate.atoms)
         step = _RELAXATION * (pulled - iterate.atoms)
         if iterate.movement < _NEARBY:
             step += _MOMENTUM * iterate.step
-        centers = [_centers(count, total, iterate.atoms) for _, count, total in found]
+        centers = [_centers(pull.counts, pull.sums, iterate.atoms) for pull in found]
         potentials = tuple(
-            moved_potentials(problem, state, center, step)
-            for problem, (state, _, _), center in zip(problems, found, centers, strict=True)
+            pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
         )
         # The rest of the cost is how far the centers of one atom's cells are from the atom.
         away_from = [self._mean_power(center - iterate.atoms) for center in centers]

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from skdp_bary.transport._barycenter.received import moved_potentials, received_sums
-from skdp_bary.transport._newton import settle
+from skdp_bary.transport._barycenter.free_support import _respond
+from skdp_bary.transport._barycenter.received import ExactPull, moved_potentials, received_sums
+from skdp_bary.transport._barycenter.search import Level
+from skdp_bary.transport._newton import heat, settle
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._semidiscrete.exact import solve_problem
 from skdp_bary.transport._semidual import SemidualProblem, smooth
@@ -51,3 +53,39 @@ def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     before = smooth(moved, state.potentials, state.temperatures).imbalance
     after = smooth(moved, predicted, state.temperatures).imbalance
     assert after < 0.15 * before
+
+
+def apart():
+    """Clouds far apart with few points each, whose masses are not those of the atoms in them."""
+    rng = np.random.default_rng(0)
+    places = 10.0 * rng.random((6, 2))
+    points = np.repeat(places, 20, axis=0) + 1e-3 * rng.normal(size=(120, 2))
+    cloud, _ = order_points(points, np.repeat([1.0, 5.0, 0.01, 0.3, 2.0, 0.01], 20))
+    return SemidualProblem(cloud, places + 0.1, np.full(6, 1 / 6), 2.0)
+
+
+def test_exact_pull_is_that_of_the_exact_plan():
+    problem = apart()
+    pull, exact = ExactPull(problem), solve_problem(problem)
+    np.testing.assert_allclose(pull.counts, problem.target)
+    np.testing.assert_allclose(pull.sums.sum(axis=0), problem.cloud.weights @ problem.cloud.points)
+    squares = problem.cloud.weights @ (problem.cloud.points**2).sum(axis=1)
+    np.testing.assert_allclose(pull.dual + squares, exact.cost, rtol=1e-9)
+
+
+def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
+    problem, level = apart(), Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
+    where = "skdp_bary.transport._barycenter.free_support.approach"
+    monkeypatch.setattr(where, lambda problem, potentials, *_: heat(problem, potentials, 1e-3))
+    first = _respond(level, problem, None, None)
+    assert first.exact
+    monkeypatch.setattr(where, None)
+    assert _respond(level, problem, first.potentials, first).exact
+
+
+def test_points_that_touch_are_planned_smoothly():
+    rng = np.random.default_rng(0)
+    cloud, _ = order_points(rng.random((200, 2)), np.ones(200))
+    problem = SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
+    level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
+    assert not _respond(level, problem, None, None).exact

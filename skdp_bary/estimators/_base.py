@@ -24,6 +24,7 @@ from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
 from ..privacy._checks import check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
+from ..privacy.accounting.failure import failure_advice
 from ..privacy.accounting.plans import Plan, Step, split_epsilon, split_mu
 from ..privacy.accounting.subsampled_plan import SubsampledPlan, subsampled_plan
 from ..privacy.ledger.accountant import BudgetAccountant
@@ -159,7 +160,7 @@ path, of shape (n_rows, n_features)
             facts = self._public_facts(plan, rows)
             if self._recode() is None and not isinstance(self.bounds, Mapping):
                 warn_of_ids(rows.names)  # no column was named in public
-            self._before_charge(accountant, plan, noise.seeded)
+            self._before_charge(accountant, plan, facts, noise.seeded)
             if _least_amount(plan) < _SURE:
                 self._rehearse(plan, facts)
             note = note_of(rows.person, noise.seeded)
@@ -310,7 +311,7 @@ path, of shape (n_rows, n_features)
             return told
         return None
 
-    def _before_charge(self, accountant, plan, seeded):
+    def _before_charge(self, accountant, plan, facts, seeded):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""
         try:
             accountant.check(plan, who=type(self).__name__)
@@ -334,6 +335,10 @@ path, of shape (n_rows, n_features)
                 PrivacyWarning,
                 stacklevel=3,
             )
+        # nothing is bought yet, so the size is public where it is known
+        doubt = failure_advice(plan.delta, max(self._known_persons() or 0, facts.size or 0))
+        if doubt:
+            warnings.warn(doubt, PrivacyWarning, stacklevel=3)
         if "scale" in self._bought_shares():
             warnings.warn(
                 "bounds=None: a share of the budget is spent on the range of the data. Give "
@@ -413,6 +418,11 @@ path, of shape (n_rows, n_features)
     def _known_features(self):
         """Return the number of features that public parameters tell, or None."""
         return width_of(self.bounds, None)
+
+    def _known_persons(self):
+        """Return the number of persons that public parameters tell, or None."""
+        sizes = (self.n_hint, getattr(self, "n_min", None))
+        return max((int(np.sum(size)) for size in sizes if size is not None), default=None)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")

@@ -18,6 +18,7 @@ from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
+from ..privacy.accounting.failure import failure_advice
 from ..privacy.ledger.entry import note_of
 from ..privacy.noise.sampler import noise_generator
 from ._candidates import Candidates, best_of
@@ -235,7 +236,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             accountant = candidates.payer._budget()
             accountant.check(plan, who=type(self).__name__)
             candidates.rehearse(rows)
-            self._warn(candidates, noise.seeded)
+            self._warn(candidates, plan, noise.seeded)
             note = note_of(rows.person, noise.seeded)
             accountant.charge(plan, type(self).__name__, note=note, rows=given)
             beside = {"groups": groups, "sample_weight": sample_weight}
@@ -307,12 +308,15 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
         check_is_fitted(self)
         return self.best_estimator_.score(X, y)
 
-    def _warn(self, candidates, seeded):
+    def _warn(self, candidates, plan, seeded):
         """Say what should be heard before the charge."""
         own = [candidates.parts.own_params(params) for params in candidates.grid]
         for name in sorted(_NUMBERS_OF_POINTS):
             if len({params[name] for params in own if name in params}) > 1:
                 warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
+        doubt = failure_advice(plan.delta, self._known_persons())
+        if doubt:
+            warnings.warn(doubt, PrivacyWarning, stacklevel=3)
         if seeded:
             warnings.warn(
                 "random_state is given, so the noise can be reproduced and the search is seeded, "
@@ -324,6 +328,9 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
     def _known_features(self):
         parts = search_parts(self.estimator)
         return parts.private._known_features() if parts.public is None else None
+
+    def _known_persons(self):
+        return search_parts(self.estimator).private._known_persons()
 
     def _bounds_in_words(self):
         return search_parts(self.estimator).private._bounds_in_words()

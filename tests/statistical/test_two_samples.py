@@ -8,6 +8,7 @@ from skdp_bary.estimators import _base
 from skdp_bary.inspection import epsilon_lower_bound
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 
+pytestmark = pytest.mark.filterwarnings("ignore:delta=")
 NEAR, FAR = np.full((30, 1), -0.9), np.full((1, 1), 0.9)
 
 

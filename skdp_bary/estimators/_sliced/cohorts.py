@@ -70,8 +70,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     Parameters
     ----------
     classes : array-like of two labels or None, default=None
-        Public labels of the cohorts in `y`. May be left out with a `reference`, and under
-        "replace_one", where labels are public.
+        Public labels of the cohorts in `y`. May be left out under "replace_one", where labels are
+        public; None with a `reference`.
 
     reference : array-like of shape (n_rows, n_features) or None, default=None
         Public rows that all rows given to ``fit`` are compared with; `y` is ignored then. They say
@@ -230,6 +230,14 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self._require_two_classes()
         return classes
 
+    def _refuse_classes_beside_reference(self):
+        if self.classes is not None:
+            raise ValueError(
+                "classes must be None with a reference, which all rows given to fit are compared "
+                "with. Leave the reference out to compare the cohorts with each other, or give fit "
+                f"the rows of one of them, got {self.classes!r}."
+            )
+
     def _require_two_classes(self):
         if self.classes is not None and np.size(self.classes) != 2:
             raise ValueError(f"classes must be two labels, got {self.classes!r}.")
@@ -241,6 +249,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     def _shares(self, n_features):
         sizes = self._sizes()
         if self.reference is not None:
+            self._refuse_classes_beside_reference()
             _public_reference(self.reference, n_features)
             return size_shares(sizes, TUNED.cohort_share) | {"gap": 1.0}
         self._require_two_classes()

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 
 from .._checks import check_integer, refuse_class
+from ..accounting.failure import failure_advice
 from ..accounting.plans import Plan
 
 
@@ -102,9 +103,14 @@ class Asked:
     n_features: int | None
 
     def advice(self):
-        """Return what the estimator says about the noise, or ""."""
+        """Return what is to be said about delta and what the estimator says of its noise, or ""."""
         advise = getattr(self.estimator, "privacy_advice", None)
-        return self._named(advise(self.n_features)) if advise is not None else ""
+        known = getattr(self.estimator, "_known_persons", None)
+        told = (
+            failure_advice(self.plan.delta, None if known is None else known()),
+            "" if advise is None else advise(self.n_features),
+        )
+        return self._named(" ".join(filter(None, told)))
 
     def bounds(self):
         """Return the bounds of the estimator in words, or ""."""

@@ -182,6 +182,7 @@ def test_leaving_out_an_empty_cluster_is_caught(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:delta=")
 def test_many_runs_show_no_more_than_epsilon():
     X = np.vstack([np.full((30, 1), -0.5), [[0.9]]])
     for neighbors, other in (("add_remove", X[:-1]), ("replace_one", np.vstack([X[:-1], [[0.1]]]))):

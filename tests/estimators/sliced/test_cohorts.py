@@ -136,3 +136,11 @@ def test_the_level_is_kept(epsilon):
 def test_seeded_noise_is_said_to_be():
     with pytest.warns(PrivacyWarning, match="seeded, not private"):
         PrivateTwoSampleTest([0, 1], **SEEDED).fit(*cohorts(0.0, n=50))
+
+
+def test_classes_beside_a_reference_are_refused():
+    """They were ignored in silence: both cohorts together were compared with the reference."""
+    test = PrivateTwoSampleTest([0, 1], reference=np.zeros((5, 2)), **SEEDED)
+    for ask in (lambda: test.fit(*cohorts(0.3, n=20)), lambda: test.privacy_plan(2)):
+        with pytest.raises(ValueError, match="classes must be None with a reference"):
+            ask()

@@ -185,11 +185,11 @@ def test_every_class_has_a_lower_bound():
 def test_more_quantiles_where_there_are_more_persons():
     X = np.zeros((10, 2))
     counts = [
-        DPSlicedWasserstein(bounds=(0, 1), n_min=n).fit(X).quantiles_.shape[2]
+        DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=n).fit(X).quantiles_.shape[2]
         for n in (10, 10**5, 10**9)
     ]
     assert counts[0] == 8 < counts[1] < counts[2] == 128
-    hinted = DPSlicedWasserstein(bounds=(0, 1), n_min=10, n_hint=10**9).fit(X)
+    hinted = DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=10, n_hint=10**9).fit(X)
     assert hinted.quantiles_.shape[2] == 128
 
 

@@ -12,7 +12,7 @@ from ._lattice import CentredLattice
 _ROW_BITS = 24
 _DIRECTION_BITS = 24
 _LEVEL_BITS = 12
-_BLOCK_VALUES = 1 << 21  # of a block of projections: cheap to count, small to hold
+_BLOCK_VALUES = 1 << 19  # of a block of projections: cheap to count, small beside a cache
 _UNIT_TOLERANCE = 1e-6
 
 

@@ -72,8 +72,6 @@ class PaddedHistograms(Query):
         Largest mass of one person.
     """
 
-    in_threads = False  # levels of all slices go through memory, which threads share
-
     lattice: SliceLattice
     n_min: tuple | None = None
     n_classes: int = 1

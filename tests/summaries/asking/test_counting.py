@@ -12,7 +12,9 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.geometry._directions import public_directions
 from skdp_bary.geometry._lattice import CentredLattice
+from skdp_bary.geometry._slices import SliceLattice
 from skdp_bary.summaries.asking import counting
 from skdp_bary.summaries.asking.by_class import ByClass
 from skdp_bary.summaries.asking.counting import collect
@@ -26,6 +28,7 @@ from skdp_bary.summaries.moments.moments import Moments
 from skdp_bary.summaries.rows import arrays
 from skdp_bary.summaries.rows.opening import Rows, open_source
 from skdp_bary.summaries.rows.persons import WEIGHT_UNITS, Chunk
+from skdp_bary.summaries.slices.histogram import ProjectedHistogram
 from skdp_bary.summaries.trees.hierarchy import CellCounts, HaarDifferences
 
 N, D = 997, 3
@@ -180,6 +183,36 @@ def test_threads_are_not_worth_it_for_few_rows(monkeypatch):
         collect(queries(1)[0], Rows(open_source(X, Y, classes=CLASSES)))
         with pytest.raises(AssertionError, match="few rows"):
             collect(Count(), Rows(open_source(np.zeros((1 << 17, 2)))))
+
+
+class Levels(ProjectedHistogram):
+    shape = (1,)
+
+    def _answer(self, histogram, mass):
+        return histogram[:, :1], 1
+
+    def _change(self):
+        return 1.0, 1.0
+
+
+@pytest.mark.parametrize("kind", ["slices", "trees"])
+def test_trees_and_slices_are_counted_in_threads(kind, monkeypatch):
+    box = Box([0.0] * D, [1.0] * D)
+    slices = Levels(SliceLattice(box, public_directions("tight", 4, D)))
+    query = slices if kind == "slices" else CellCounts(CellTree(box, 7))
+    whole = Sketch(query).update(Chunk(X, None, None))
+    monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
+    monkeypatch.setattr(Sketch, "size", 1)  # as if rows were many more than counters
+    others, share_out = [], counting.share_out
+    monkeypatch.setattr(
+        counting, "share_out", lambda *task: others.append(task[2]) or share_out(*task)
+    )
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        together = collect(query, Rows(open_source(X)))
+    assert others == [3]
+    for one, many in zip(whole._state, together._state, strict=True):
+        assert np.array_equal(one, many)
+        assert one.sum() >= len(X)
 
 
 def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):

@@ -201,9 +201,20 @@ def as_numbers(X, name="X"):
         What the values are called in errors.
     """
     refuse_masked(X, name)
+    refuse_other_tensors(X, name)
     if column_names(X) is not None:
         return _numbers_of_frame(X, name)
     return _numbers(np.asarray(X), name)
+
+
+def refuse_other_tensors(X, name):
+    """Raise, in words, on tensors of torch that cannot become arrays as they are."""
+    if type(X).__module__.split(".")[0] != "torch":
+        return
+    if str(getattr(X, "dtype", "")) == "torch.bfloat16":
+        raise TypeError(f"{name} is of type bfloat16, which numpy lacks: pass {name}.float().")
+    if getattr(X, "requires_grad", None) is True:
+        raise TypeError(f"{name} records gradients, which end here: pass {name}.detach().")
 
 
 def becomes_a_new_array(X):
@@ -336,6 +347,8 @@ def refuse_sparse(X):
 
 def refuse_other_shapes(X):
     """Raise where an array has not two dimensions; scikit-learn's own words show all values."""
+    if X.ndim == 1 and not len(X):
+        raise ValueError("X has no rows: at least one is required, got an empty list or array.")
     if X.ndim != 2:
         word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
         raise ValueError(

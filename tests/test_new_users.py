@@ -171,3 +171,51 @@ def test_tables_say_how_columns_are_named():
         table.fit(frame.assign(b=1), groups="b")
     with pytest.raises(TypeError, match="kinds by name as in"):
         PrivateTable({"a": float}).fit(frame)
+
+
+def test_a_grid_that_names_no_parameter_shows_no_schema():
+    table = PrivateTable(Schema({"a": Number(0, 1), "b": Number(0, 1)}))
+    with pytest.raises(ValueError, match=r"\['n_component'\], which are no parameters") as caught:
+        PrivateSearchCV(table, {"n_component": [2, 3]}).fit(pd.DataFrame(X, columns=["a", "b"]))
+    assert "Schema" not in str(caught.value) and "'n_components'" in str(caught.value)
+
+
+def test_no_rows_and_no_files_are_told_as_such(tmp_path):
+    measure = PrivateMeasure(bounds=(0, 1))
+    with pytest.raises(ValueError, match="X has no rows"):
+        measure.fit([])
+    pytest.importorskip("dask.dataframe")
+    for name in ("none.parquet", "*.parquet", "none/"):
+        with pytest.raises(FileNotFoundError, match="X names no Parquet file that exists"):
+            measure.fit(f"{tmp_path}/{name}")
+
+
+def test_the_warning_about_noise_points_at_the_line_of_the_fit():
+    with pytest.warns(PrivacyWarning, match="Noise level") as caught:
+        PrivateKMeans(3, bounds=(0, 1), n_hint=20).fit(X[:20])
+    assert caught[0].filename == __file__
+
+
+class Tensor:
+    """What a tensor of torch tells of itself where it cannot become an array."""
+
+    def __init__(self, dtype="torch.float32", requires_grad=False):
+        self.dtype, self.requires_grad, self.ndim, self.shape = dtype, requires_grad, 2, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("in the words of torch")
+
+
+Tensor.__module__ = "torch"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [(Tensor("torch.bfloat16"), r"pass {}.float\(\)"), (Tensor(requires_grad=True), r"{}.detach")],
+)
+def test_tensors_that_are_no_arrays_are_told_how_to_become_some(tensor, words):
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=60)
+    with pytest.raises(TypeError, match=words.format("X")):
+        measure.fit(tensor)
+    with pytest.raises(TypeError, match=words.format("sample_weight")):
+        measure.fit(X, sample_weight=tensor)

@@ -48,6 +48,12 @@ class Candidates:
                 "param_grid names no parameter: there is nothing to choose, and a search would be "
                 "charged in full. Fit the estimator itself, or name values to choose from."
             )
+        known = set(self.parts.private.get_params())
+        if varied - known:  # in scikit-learn's words the whole estimator would be shown
+            raise ValueError(
+                f"param_grid names {sorted(varied - known)}, which are no parameters of "
+                f"{type(self.parts.private).__name__}; it has {sorted(known - _SET_HERE)}."
+            )
         if varied & _SET_HERE:
             raise ValueError(
                 f"param_grid must not vary {sorted(varied & _SET_HERE)}: trials must be comparable."

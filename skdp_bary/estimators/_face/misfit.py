@@ -60,9 +60,11 @@ def warn_of_few_persons(facts, epsilon):
     """
     if facts.size is None or facts.size * epsilon >= _DROWNED * facts.n_classes:
         return
+    known = "" if facts.mass_public else ", by n_hint or a noisy count,"
+    in_classes = "" if facts.n_classes == 1 else f" in {facts.n_classes} classes"
     warnings.warn(
-        f"About {facts.size} persons in {facts.n_classes} classes, by n_hint or a noisy count, are "
-        f"no more than the noise at epsilon={epsilon:g} shows: points are mostly noise. It needs "
+        f"About {facts.size} persons{in_classes}{known} are no more than the noise at epsilon="
+        f"{epsilon:g} shows: points are mostly noise. It needs "
         f"{math.ceil(2.0 * _DROWNED * facts.n_classes / epsilon)} persons or more.",
         PrivacyWarning,
         stacklevel=5,

@@ -400,4 +400,4 @@ class PrivateKMeans(
         width, size = facts.n_features, facts.size
         if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:
             level = noise_level(self, width, size)
-            warnings.warn(str(level), PrivacyWarning, stacklevel=3)
+            warnings.warn(str(level), PrivacyWarning, stacklevel=4)

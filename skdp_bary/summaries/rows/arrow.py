@@ -4,6 +4,7 @@ What a column holds is told by the schema of the stream, before a row is read an
 are. Values pass one by one, so it does not matter how they are cut into batches or encoded.
 """
 
+import re
 from contextlib import closing, nullcontext
 
 from ..._optional import import_optional
@@ -14,6 +15,12 @@ from .grouping import declared
 _BATCH_VALUES = 1 << 20  # of all columns: small ones cost calls, large ones memory
 _BATCH_ROWS = 1 << 17
 _LEAST_ROWS = 1 << 10
+# In the text of a query alone: plans depend on what tables hold, so refusals by them would tell.
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_CHANGING = re.compile(
+    r"\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval)\s*\(|\b(using\s+sample|tablesample)\b",
+    re.IGNORECASE,
+)
 _OF_DATASETS = {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": False}
 
 
@@ -30,7 +37,7 @@ class ArrowSource(ChunkSource):
         home = kind.__module__.split(".")[0]
         if home == "pyspark" or hasattr(kind, "iloc"):  # Spark's would bring all to the driver
             return False
-        if _is_lazy(X) or _is_dataset(X):
+        if _is_lazy(X) or _is_dataset(X) or _is_connection(X):
             return True
         if home in ("polars", "pyarrow") and not hasattr(kind, "__next__"):
             return False
@@ -68,9 +75,29 @@ def _is_relation(X):
     return type(X).__module__.split(".")[0] in ("duckdb", "_duckdb")
 
 
+def _is_connection(X):
+    return type(X).__name__ == "DuckDBPyConnection"
+
+
+def _refuse_changing(query):
+    """Raise where a query of DuckDB says by itself that it finds others whenever it is read."""
+    found = _CHANGING.search(_QUOTED.sub(" ", getattr(query, "sql_query", str)()))
+    if found:
+        raise ValueError(
+            f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows are others "
+            "whenever it is read, and a fit needs the same at every reading. Write them to a table "
+            "first, as in database.sql('create table picked as ...')."
+        )
+
+
 def batches_of(X):
     """Return an iterable of Arrow tables: an iterator where `X` can be read once only."""
     kind = type(X)
+    if _is_connection(X):
+        raise TypeError(
+            "X is a connection of DuckDB, which is what execute returns. Pass a query of it, such "
+            "as database.sql('select lon, lat from visits'), or a table, database.table('visits')."
+        )
     if _is_lazy(X):
         return batches_of(X.to_native()) if hasattr(kind, "to_native") else _of_lazy_frame(X)
     if _is_dataset(X):
@@ -81,6 +108,7 @@ def batches_of(X):
         reader = _stream(X)
         return iter(Batches(reader.schema, lambda rows: reader))
     if _is_relation(X):  # of which older versions give one result each
+        _refuse_changing(X)
         return Batches(_schema_of(X.limit(0)), lambda rows: _stream(X.project("*")))
     return Batches(_schema_of(X), lambda rows: _stream(X))
 

@@ -19,7 +19,8 @@ def person_keys(groups, n_rows):
     those of two persons agree with a probability below ``n**2 / 2**127`` for n persons. All missing
     ids are one person.
     """
-    plain = isinstance(getattr(groups, "dtype", None), np.dtype)
+    dtype = getattr(groups, "dtype", None)
+    plain = isinstance(dtype, np.dtype) and dtype.kind != "T"  # variable text, also with none
     values = column(groups if plain else as_objects(groups), "groups", n_rows)
     low, high = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
     if values.dtype.kind in "bi" or values.dtype in (np.uint8, np.uint16, np.uint32):

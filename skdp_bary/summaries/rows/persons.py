@@ -26,6 +26,7 @@ from ..._values import (
     is_missing,
     refuse_masked,
     refuse_other_shapes,
+    refuse_other_tensors,
 )
 from ...geometry._bounds import check_domain
 from .numbering import number_objects, number_values
@@ -161,7 +162,7 @@ def encode_persons(groups, n_rows):
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuU":
         return number_values(column(groups, "groups", n_rows))
-    if isinstance(dtype, np.dtype) and dtype.kind != "O":
+    if isinstance(dtype, np.dtype) and dtype.kind not in "OT":
         raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
     ids = column(as_objects(groups), "groups", n_rows)
     require_ids(ids, groups)
@@ -373,6 +374,7 @@ def as_objects(values):
 def column(values, name, n_rows):
     """Return a 1-d array of `n_rows` values."""
     refuse_masked(values, name)
+    refuse_other_tensors(values, name)
     values = np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

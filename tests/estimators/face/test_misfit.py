@@ -60,10 +60,10 @@ def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
 def test_about_as_many_persons_as_noise_are_told_by_what_is_public_or_released():
     few = PrivateWassersteinBarycenter(2, bounds=(0, 1), n_init=1)
     (text,) = said(few.set_params(n_hint=7), FITTING[:2])
-    assert "About 7 persons in 1 classes" in text and "needs 16 persons" in text
+    assert "About 7 persons, by n_hint or a noisy count, are" in text and "16 persons" in text
     assert said(few.set_params(n_hint=8), FITTING[:2]) == []  # what is in the rows says nothing
     (text,) = said(few.set_params(n_hint=None, neighbors="replace_one"), FITTING[:2])
-    assert "About 2 persons" in text
+    assert "About 2 persons are" in text  # public under this relation: neither guess nor count
 
 
 @pytest.mark.parametrize("method", ["adaptive", "one_shot", "paper", "dense", "laplace"])

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skdp_bary import PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary._values import as_numbers
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema._table_cells import TableCells
@@ -466,3 +466,31 @@ def test_other_chunks_may_be_written_over(kind):
     by_name = kind == "pandas"
     read = list(open_rows(one_buffer).source.read(0))
     assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select a, Random () as b from t",
+        "select a, a as b from t where random() < 0.5",
+        "from t using sample 50%",
+        "select a, 'it''s' as b, uuid() as c from t",
+    ],
+)
+def test_queries_that_change_are_refused_before_the_charge(query):
+    """One was refused after the charge where the number of rows changed, and read where not."""
+    database = pytest.importorskip("duckdb").connect()
+    database.execute("create table t as select range / 9.0 as a from range(9)")
+    budget = BudgetAccountant(1.0)
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=9, accountant=budget)
+    with pytest.raises(ValueError, match="its rows are others whenever it is read"):
+        measure.fit(database.sql(query))
+    assert budget.entries == ()
+    calm = "select a, a as \"random()\" from t where 'random()' <> 'uuid()' -- using sample"
+    assert measure.fit(database.sql(calm)).n_features_in_ == 2
+
+
+def test_a_connection_in_place_of_a_query_is_told_what_to_pass():
+    database = pytest.importorskip("duckdb").connect()
+    with pytest.raises(TypeError, match=r"such as database\.sql\('select"):
+        PrivateMeasure(bounds=(0, 1)).fit(database)

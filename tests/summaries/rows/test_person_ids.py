@@ -159,3 +159,20 @@ def test_arrays_are_no_missing_ids(read):
     ids[:] = [np.array([1, 2]), np.array([1, 2]), np.array([3, 4])]
     with pytest.raises(ValueError, match="groups must hold integers or strings"):
         read(ids, 3)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [encode_persons, plain_ids, lambda ids, n: person_keys(ids, n)[0]],
+    ids=["memory", "chunks", "workers"],
+)
+def test_text_of_variable_length_is_text_wherever_it_comes_from(read):
+    texts = ["a", "b", "a", "longer"]
+    codes = read(np.array(texts, dtype=np.dtypes.StringDType()), 4)
+    assert same_partition(codes.tolist(), texts)
+
+
+def test_missing_entries_of_such_text_are_one_person():
+    ids = np.array(["a", None, None], dtype=np.dtypes.StringDType(na_object=None))
+    assert encode_persons(ids, 3).tolist() == [0, 1, 1]
+    assert person_keys(ids, 3)[1].tolist()[1:] == [2, 2]

@@ -36,8 +36,10 @@ from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.rows.opening import open_rows
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
+from ._face.classes import number_of_classes
 from ._face.columns import warn_of_ids
 from ._face.guarantee import Guarantee, GuaranteeRepr
+from ._face.misfit import few_persons
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 if TYPE_CHECKING:
@@ -209,6 +211,19 @@ path, of shape (n_rows, n_features)
             amounts = split_mu(self.epsilon, self.delta, shares)
             steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
         return Plan(self._relation(), self.epsilon, self.delta, steps)
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return whether noise will drown the persons, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        return few_persons(self._known_persons(), self._known_classes(), self.epsilon)
 
     @abstractmethod
     def _shares(self, n_features):
@@ -421,8 +436,15 @@ path, of shape (n_rows, n_features)
 
     def _known_persons(self):
         """Return the number of persons that public parameters tell, or None."""
-        sizes = (self.n_hint, getattr(self, "n_min", None))
-        return max((int(np.sum(size)) for size in sizes if size is not None), default=None)
+        sizes = [] if self.n_hint is None else [self.n_hint]
+        least = getattr(self, "n_min", None)
+        if least is not None:  # one number is that of every class
+            sizes.append(int(np.sum(least) if np.ndim(least) else least * self._known_classes()))
+        return max(sizes, default=None)
+
+    def _known_classes(self):
+        """Return the number of classes that public parameters tell, at least one."""
+        return number_of_classes(getattr(self, "classes", None))
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")

@@ -455,7 +455,8 @@ default="auto"
         -------
         advice : str
         """
-        return advise(self._method_setting(n_features))
+        few = super().privacy_advice(n_features)
+        return few or advise(self._method_setting(n_features))
 
     def _weights_of_classes(self, n_classes):
         if self.class_weights is None:

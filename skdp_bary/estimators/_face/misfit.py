@@ -49,6 +49,28 @@ def warn_of_missing(total, measurements, facts, epsilon):
     )
 
 
+def few_persons(size, n_classes, epsilon, known=""):
+    """Return what is wrong with about as many persons in a class as the noise of a count, or "".
+
+    Parameters
+    ----------
+    size : int or None
+        A public or released number of persons; None: not known.
+    n_classes : int
+    epsilon : float
+    known : str, default=""
+        How the number is known, where that is not plain.
+    """
+    if size is None or size * epsilon >= _DROWNED * n_classes:
+        return ""
+    in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
+    enough = math.ceil(2.0 * _DROWNED * n_classes / epsilon)
+    return (
+        f"About {size} persons{in_classes}{known} are no more than the noise at epsilon="
+        f"{epsilon:g} shows: what is released is mostly noise. It needs {enough} persons or more."
+    )
+
+
 def warn_of_few_persons(facts, epsilon):
     """Warn when there are about as many persons in a class as the noise of a count.
 
@@ -58,17 +80,10 @@ def warn_of_few_persons(facts, epsilon):
         Their `size` is public, or was released.
     epsilon : float
     """
-    if facts.size is None or facts.size * epsilon >= _DROWNED * facts.n_classes:
-        return
     known = "" if facts.mass_public else ", by n_hint or a noisy count,"
-    in_classes = "" if facts.n_classes == 1 else f" in {facts.n_classes} classes"
-    warnings.warn(
-        f"About {facts.size} persons{in_classes}{known} are no more than the noise at epsilon="
-        f"{epsilon:g} shows: points are mostly noise. It needs "
-        f"{math.ceil(2.0 * _DROWNED * facts.n_classes / epsilon)} persons or more.",
-        PrivacyWarning,
-        stacklevel=5,
-    )
+    told = few_persons(facts.size, facts.n_classes, epsilon, known)
+    if told:
+        warnings.warn(told, PrivacyWarning, stacklevel=5)
 
 
 def warn_of_few_cells(fit, facts, epsilon):

@@ -5,10 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter
+from skdp_bary import (
+    BudgetAccountant,
+    DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateTable,
+    PrivateWassersteinBarycenter,
+)
 from skdp_bary.estimators._denoise.measurements import Measurement, noisy_total
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
+from skdp_bary.schema import Number
 
 N = 2000
 RNG = np.random.default_rng(0)
@@ -55,6 +64,26 @@ def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
     assert said(PrivateMeasure(bounds=(0, 1), n_hint=N), wide) == []
     assert said(PrivateMeasure(bounds=Ball([0, 0], 1), n_hint=N), DEGREES) == []
     assert all("bounds=None" in text for text in said(PrivateMeasure(n_hint=N), DEGREES))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateMeasure(bounds=(0, 1), n_hint=7),
+        PrivateEMDHeatmap(bounds=(0, 1), n_hint=7),
+        DPSlicedWasserstein(bounds=(0, 1), n_min=7),
+        PrivateTable(Number(0, 1), n_hint=7),
+        PrivateWassersteinBarycenter(2, bounds=(0, 1), n_hint=7),
+    ],
+    **NAMES,
+)
+def test_quotes_tell_that_noise_drowns_so_few(estimator):
+    """Before anything is paid, and by public numbers alone."""
+    budget = BudgetAccountant(2.0, 1e-5)
+    assert "About 7 persons are no more than the noise" in budget.quote(estimator, 2).advice
+    size = "n_min" if hasattr(estimator, "n_min") else "n_hint"
+    for enough in (8, None):
+        assert "persons are" not in budget.quote(estimator.set_params(**{size: enough}), 2).advice
 
 
 def test_about_as_many_persons_as_noise_are_told_by_what_is_public_or_released():

@@ -39,7 +39,7 @@ def test_fits_warn_and_quotes_advise():
         with pytest.warns(PrivacyWarning, match="such as 1e-6 or less"):
             fitted(**settings)
     budget = BudgetAccountant(9.0, 0.5)
-    for n_min, words in ((20_000, "the 20,000 persons"), ((9_000, 9_000), "the 18,000 persons")):
+    for n_min, words in ((9_000, "the 18,000 persons"), ((9_000, 9_500), "the 18,500 persons")):
         sliced = DPSlicedWasserstein(bounds=(0, 1), delta=1e-4, n_min=n_min, classes=[0, 1])
         assert words in budget.quote(sliced, n_features=2).advice
     search = PrivateSearchCV(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .search import BarycenterEvent
 
 _WARMTHS = (0.03, 0.4)
+_MANY = 500  # atoms, which starts at random places differ little for
 _GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
 _FEW = 20_000  # points times atoms that an exact plan takes a few milliseconds for
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
@@ -73,8 +74,8 @@ def free_support_barycenter(
         Atoms to start from, instead of random balanced splits.
     n_init : int, default=None
         Number of random starts on the coarse sample; ``None`` makes two for a single measure and
-        one for several, whose barycenters hardly depend on the start. Few points (up to 1500
-        points times atoms, p = 2) take three times as many, by exact plans.
+        up to 500 atoms, and otherwise one: the cost then hardly depends on the start. Few points
+        (up to 1500 points times atoms, p = 2) take three times as many, by exact plans.
     n_keep : int, default=None
         How many of them continue on the finer sample; ``None`` keeps one in up to three
         dimensions and two beyond, where the coarse costs hardly tell the starts apart.
@@ -105,7 +106,7 @@ def free_support_barycenter(
     """
     arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, atom_weights, p, init)
     if n_init is None:
-        n_init = 2 if len(arguments.measures) == 1 else 1
+        n_init = 2 if len(arguments.measures) == 1 and len(arguments.target) <= _MANY else 1
     n_init = check_count(n_init, "n_init")
     if n_keep is None:
         n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
@@ -163,7 +164,7 @@ def _levels(max_iter, tol):
     # Plans are as warm as the density of the points asks for.
     return (
         Level(40, warmth=0.0, max_iter=40, imbalance=0.01, tol=10.0 * tol),
-        Level(200, warmth=0.0, max_iter=25, imbalance=0.01, tol=tol),
+        Level(200, warmth=0.0, max_iter=25, imbalance=0.01, tol=0.4 * tol),
         Level(np.inf, warmth=0.0, max_iter=max_iter, imbalance=0.004, tol=tol),
     )
 

@@ -129,6 +129,8 @@ class Search:
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
             iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
+            if index and all(few is whole for few, whole in zip(clouds, self.clouds, strict=True)):
+                break  # another level would look at the same points
         return iterates[0]
 
     def _best(self, iterates, clouds, n_keep):
@@ -167,23 +169,26 @@ class Search:
         counts = sum(s * pull.counts for s, pull in zip(self.shares, found, strict=True))
         sums = sum(s * pull.sums for s, pull in zip(self.shares, found, strict=True))
         pulled = _centers(counts, sums, iterate.atoms)
-        step = _RELAXATION * (pulled - iterate.atoms)
-        if iterate.movement < _NEARBY:
-            step += _MOMENTUM * iterate.step
         centers = [_centers(pull.counts, pull.sums, iterate.atoms) for pull in found]
-        potentials = tuple(
-            pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
-        )
         # The rest of the cost is how far the centers of one atom's cells are from the atom.
         away_from = [self._mean_power(center - iterate.atoms) for center in centers]
         inner = max(cost - float(self.shares @ away_from), _LEAST_INNER * cost)
+        movement = self._mean_power(pulled - iterate.atoms) / max(inner, np.finfo(float).tiny)
+        step = pulled - iterate.atoms
+        if movement < iterate.movement:  # otherwise long steps have gone too far
+            step *= _RELAXATION
+            if iterate.movement < _NEARBY:
+                step += _MOMENTUM * iterate.step
+        potentials = tuple(
+            pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
+        )
         return replace(
             iterate,
             atoms=iterate.atoms + step,
             step=step,
             potentials=potentials,
             cost=cost,
-            movement=self._mean_power(pulled - iterate.atoms) / max(inner, np.finfo(float).tiny),
+            movement=movement,
             history=(*iterate.history, cost * self.unit),
         )
 

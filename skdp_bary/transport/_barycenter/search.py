@@ -129,8 +129,9 @@ class Search:
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
             iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
-            if index and all(few is whole for few, whole in zip(clouds, self.clouds, strict=True)):
-                break  # another level would look at the same points
+            same = all(few is whole for few, whole in zip(clouds, self.clouds, strict=True))
+            if index and same and iterates[0].movement <= levels[-1].tol:
+                break  # another level would look at the same points, and hardly move
         return iterates[0]
 
     def _best(self, iterates, clouds, n_keep):

@@ -1,9 +1,10 @@
-"""Barycenters of one distribution from few persons an atom: pyramids beside trees.
+"""Barycenters of one distribution from few persons, or in wide bounds: pyramids beside trees.
 
 For two to four features and both kinds of noise: transport cost from the rows to the atoms, over
-that of atoms that are searched for on the rows themselves, with 16 atoms and epsilon 0.5. Sets are
-thin shapes, clusters and clouds; the pyramid's number of cells was chosen on the sets "seen".
-Printed are geometric means and the largest ratio of each half and number of persons an atom.
+that of atoms that are searched for on the rows themselves, with 16 atoms and epsilon 0.5, in bounds
+that fit and in bounds ten times as wide. Sets are thin shapes, clusters and clouds; the pyramid's
+number of cells was chosen on the sets "seen". Printed are geometric means and the largest ratio of
+each half, width and number of persons an atom.
 
 ``python -m benchmarks.barycenter.thin_shapes [--seeds 2]``
 """
@@ -11,6 +12,7 @@ Printed are geometric means and the largest ratio of each half and number of per
 import argparse
 import time
 import warnings
+from itertools import product
 
 import numpy as np
 
@@ -20,8 +22,8 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
 RESULTS = Results("barycenter_thin_shapes")
-KEYS = ("half", "set", "d", "noise", "signal")
-ATOMS, EPSILON, SIGNALS = 16, 0.5, (5, 20, 100)
+KEYS = ("half", "set", "d", "noise", "signal", "width")
+ATOMS, EPSILON, SIGNALS, WIDTHS = 16, 0.5, (5, 20, 100), (1, 10)
 METHODS = ("coreset", "pyramid")
 
 
@@ -79,7 +81,7 @@ HALVES = {
 }
 
 
-def measure(make, d, delta, signal, seeds):
+def measure(make, d, delta, signal, width, seeds):
     """Return the ratio of the costs of each method, and processor seconds of a fit."""
     n = round(signal * ATOMS / EPSILON)
     found = {method: [] for method in METHODS}
@@ -94,7 +96,7 @@ def measure(make, d, delta, signal, seeds):
                 method=method,
                 epsilon=EPSILON,
                 delta=delta,
-                bounds=(0, 1),
+                bounds=(0.5 - 0.5 * width, 0.5 + 0.5 * width),
                 n_hint=n,
                 random_state=seed,
             ).fit(X)
@@ -107,13 +109,15 @@ def measure(make, d, delta, signal, seeds):
 
 def report(rows):
     """Print the geometric means and the largest ratio of each method."""
-    for half in HALVES:
-        for signal in SIGNALS:
-            here = [row for row in rows if (row["half"], row["signal"]) == (half, signal)]
-            for method in METHODS if here else ():
-                ratios = [row["found"][method][0] for row in here]
-                mean = np.exp(np.mean(np.log(ratios)))
-                print(f"{half:6} {signal:4} {method:8} {mean:8.2f} (at most {max(ratios):.1f})")
+    for half, width, signal in product(HALVES, WIDTHS, SIGNALS):
+        wanted = (half, width, signal)
+        here = [row for row in rows if (row["half"], row["width"], row["signal"]) == wanted]
+        for method in METHODS if here else ():
+            ratios = [row["found"][method][0] for row in here]
+            mean = np.exp(np.mean(np.log(ratios)))
+            print(
+                f"{half:6} {width:3} {signal:4} {method:8} {mean:8.2f} (at most {max(ratios):.1f})"
+            )
 
 
 def main():
@@ -123,16 +127,14 @@ def main():
     seeds = parser.parse_args().seeds
     warnings.simplefilter("ignore", PrivacyWarning)
     done = {tuple(row[key] for key in KEYS) for row in RESULTS.read([])}
-    for half, sets in HALVES.items():
-        for make in sets:
-            for d in (2, 3, 4):
-                for noise, delta in (("Laplace", 0.0), ("Gaussian", 1e-6)):
-                    for signal in SIGNALS:
-                        key = (half, make.__name__[5:], d, noise, signal)
-                        if key not in done:
-                            row = dict(zip(KEYS, key, strict=True))
-                            row["found"] = measure(make, d, delta, signal, seeds)
-                            RESULTS.merge([row], KEYS)
+    cases = [(half, make) for half, sets in HALVES.items() for make in sets]
+    noises = {"Laplace": 0.0, "Gaussian": 1e-6}
+    for width, (half, make), d, noise, signal in product(WIDTHS, cases, (2, 3, 4), noises, SIGNALS):
+        key = (half, make.__name__[5:], d, noise, signal, width)
+        if key not in done:
+            row = dict(zip(KEYS, key, strict=True))
+            row["found"] = measure(make, d, noises[noise], signal, width, seeds)
+            RESULTS.merge([row], KEYS)
     report(RESULTS.read([]))
 
 

@@ -54,6 +54,8 @@ METHODS = {
     "published pmm": ("pmm", False),
     "coreset": ("coreset", False),
     "coreset, delta=1/n": ("coreset", True),
+    "pyramid": ("pyramid", False),
+    "pyramid, delta=1/n": ("pyramid", True),
 }
 GOALS = {
     # (case, method, epsilon): largest end_to_end and local wanted under replace_one
@@ -62,6 +64,8 @@ GOALS = {
     ("k1", "coreset", 0.1): (1.05, 1.035),
     ("k1", "coreset, delta=1/n", 0.1): (1.03, 1.02),
     ("k1", "coreset, delta=1/n", 0.02): (1.17, 1.15),
+    ("k1", "pyramid", 0.1): (1.05, 1.035),
+    ("k1", "pyramid, delta=1/n", 0.02): (1.17, 1.15),
     ("k4", "coreset", 1.0): (1.001, None),
     ("k4", "coreset", 0.1): (1.003, None),
     ("k4", "coreset, delta=1/n", 1.0): (1.001, None),

@@ -6,12 +6,13 @@ constant of the pyramid looks at the sets "seen" only; those kept aside are run 
 Printed are geometric means of ratios to the best peer of every setting and metric. The file kept
 has 1000 rows.
 
-``python -m benchmarks.measure.regimes [--quick]``
+``python -m benchmarks.measure.regimes [--quick] [--again pyramid]``
 """
 
 import argparse
 import time
 import warnings
+from itertools import product
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from skdp_bary import PrivateMeasure
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("measure_regimes")
+KEYS = ("half", "set", "d", "n", "epsilon")
 METHODS = ("pyramid", "haar")
 SEEN = ("clusters", "normal", "skewed", "spike")
 ASIDE = ("widths", "curve", "beta", "steps")
@@ -120,26 +122,25 @@ def ratios(rows, method):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few settings, no file written")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--again", nargs="+", choices=METHODS, help="these only; keep the others")
     options = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
-    rows, begin = [], time.perf_counter()
+    known = RESULTS.read({"rows": []})["rows"] if options.again else []
+    known = {tuple(row[key] for key in KEYS): row["errors"] for row in known}
+    rows = []
     for half, sets in (("seen", SEEN), ("aside", ASIDE)):
         for d in (1, 2) if options.quick else (1, 2, 3, 4):
-            for name in sets:
-                for n in options.sizes:
-                    for epsilon in (0.1, 1.0):
-                        errors = measure_setting(name, d, n, epsilon, options.seeds)
-                        rows.append(
-                            {"half": half, "set": name, "d": d, "n": n, "epsilon": epsilon}
-                            | {"errors": errors}
-                        )
+            for key in product((half,), sets, (d,), options.sizes, (0.1, 1.0)):
+                methods, peers = options.again or METHODS, key not in known
+                errors = measure_setting(*key[1:], options.seeds, methods, peers)
+                row = dict(zip(KEYS, key, strict=True))
+                rows.append(row | {"errors": known.get(key, {}) | errors})
             report(half, d, [row for row in rows if (row["half"], row["d"]) == (half, d)])
         report(half, "all", [row for row in rows if row["half"] == half])
     if not options.quick:
-        seconds = round(time.perf_counter() - begin, 1)
-        RESULTS.write({"seeds": options.seeds, "seconds": seconds, "rows": rows})
+        RESULTS.write({"seeds": options.seeds, "rows": rows})
 
 
 def report(half, d, rows):

@@ -67,20 +67,23 @@ def tabulate_trees():
 
 
 def tabulate_thin_shapes():
-    """Write the table of pyramids beside trees where persons are few."""
+    """Write the table of pyramids beside trees where persons are few or bounds wide."""
     found = {}
     for row in read("barycenter_thin_shapes"):
-        found.setdefault((row["half"], row["signal"]), []).append(row["found"])
+        key = row["half"], row["width"], row["signal"]
+        found.setdefault(key, []).append(row["found"])
     lines = []
-    for (half, signal), fits in found.items():
-        line = [half, signal]
+    for key, fits in found.items():
+        line = list(key)
         for method in ("coreset", "pyramid"):
             ratios, seconds = np.array([each[method] for each in fits]).T
-            line += [f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.1f}"]
+            line += [f"{np.exp(np.log(ratios).mean()):,.1f}", f"{ratios.max():,.0f}"]
             line += [f"{seconds.mean():.2f} s"]
-        lines.append(line)
-    header = ["sets", "persons × epsilon an atom", "tree", "largest", "time"]
-    write_table("barycenter_thin_shapes", [*header, "pyramid", "largest ", "time "], lines)
+        both = [each["pyramid"][0] / each["coreset"][0] for each in fits]
+        lines.append([*line, f"{max(both):.2f}"])
+    header = ["sets", "bounds over rows", "persons × epsilon an atom", "tree", "largest", "time"]
+    header += ["pyramid", "largest ", "time ", "pyramid over tree, largest"]
+    write_table("barycenter_thin_shapes", header, lines)
 
 
 def tabulate_scale():

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._parameter_rules import Integer, Option
 from .._parameters import PRIVACY_RULES
 from ..geometry._cell_tree import MAX_DEPTH, CellTree
-from ..geometry._domains import Box, Domain
 from ..privacy.noise.mechanisms import RoundedGaussian
 from ..privacy.noise.sampler import public_generator
 from ..transport._measures import DiscreteMeasure
 from ..transport._tree.haar import prune
 from ._base import BasePrivateEstimator
 from ._denoise.counted_trees import CountsMethod
-from ._denoise.pyramid import Pyramid, pyramid_shares
+from ._denoise.pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 from ._denoise.trees import HaarMethod, by_level, cell_support
 from ._denoise.tuning import TREES, pyramid_tuning
 from ._face.drawing import check_samples
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ..privacy.ledger.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
-_MEASURED = 4  # features, up to which a pyramid was measured, and is ahead
 AUTO, PYRAMID = "auto", "pyramid"
 METHODS = {
     "haar": HaarMethod(),
@@ -280,20 +278,15 @@ class PrivateMeasure(BasePrivateEstimator):
         check_is_fitted(self)
         return DiscreteMeasure(self.support_, self.weights_)
 
-    @property
-    def _is_box(self):
-        return not isinstance(self.bounds, Domain) or isinstance(self.bounds, Box)
-
     def _chosen_method(self, n_features):
         """Return the method to take, by public facts alone."""
         if self.method != AUTO:
             return self.method
-        is_given = self.bounds is not None and self._is_box
         is_free = isinstance(self.depth, str) and self.delta == 0
-        return PYRAMID if is_given and is_free and n_features <= _MEASURED else "haar"
+        return PYRAMID if is_free and suits_pyramid(self.bounds, n_features) else "haar"
 
     def _shares(self, n_features):
-        if not self._is_box and not isinstance(self.depth, str):
+        if not is_box(self.bounds) and not isinstance(self.depth, str):
             Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.").check(
                 self.depth, "depth"
             )

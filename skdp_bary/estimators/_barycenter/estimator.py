@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 
 _MOST_ATOMS = 4096
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
+_PYRAMID = PyramidMethod()
 _SUBSPACE = SubspaceMethod()
 _PERTURBATION = PerturbationMethod()
 _PROJECTED = ProjectedMethod()
 METHODS = {
-    "auto": AutoMethod(_CORESET, _SUBSPACE, _PERTURBATION, _PROJECTED),
+    "auto": AutoMethod(_CORESET, _PYRAMID, _SUBSPACE, _PERTURBATION, _PROJECTED),
     "coreset": _CORESET,
-    "pyramid": PyramidMethod(),
+    "pyramid": _PYRAMID,
     "subspace": _SUBSPACE,
     "pmm": CoresetMethod(CountsMethod(exponent=0.5, least_squares=False)),
     "perturbation": _PERTURBATION,
@@ -75,14 +76,15 @@ default="auto"
         How the distributions are released:
 
         - "auto": for p = 2 and four features or more "subspace" when ``delta > 0`` and
-          "perturbation" when not, otherwise "coreset", which it also takes where `n_hint` and the
-          budget say that means would be mostly noise; chosen by public parameters alone;
+          "perturbation" when not, unless `n_hint` and the budget say that means would be mostly
+          noise. Otherwise "pyramid" for two to four features when `bounds` is a box that is given,
+          and "coreset" where it is not; chosen by public parameters alone;
         - "coreset": a tree for every distribution, then the exact barycenter of the measures made
           of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
           fourth level with ``delta=0``;
         - "pyramid": as "coreset" with counts of cells that are split where earlier counts show
-          persons, so rows are read three times. In two to four features with few persons an atom
-          its cost is half as much on average, and the lower the thinner the shapes are;
+          persons, so rows are read three times. In two to four features its cost is lower by far
+          where bounds are wide, or shapes thin for the persons an atom has;
         - "subspace": released principal axes, a model of every distribution in them, and mean
           residuals that lift the atoms of the models back to all features. For p = 2 and
           ``delta > 0``;
@@ -104,7 +106,8 @@ default="auto"
 
     n_init : int or None, default=None
         Number of starts of the barycenter search. They are post-processing and cost nothing but
-        time. None: ten for one distribution, two for several, where starts hardly differ.
+        time. None: ten for one distribution, two for several and for "pyramid", where starts hardly
+        differ.
 
     init : array-like of shape (n_atoms, n_features) or None, default=None
         Public atoms that the rounds of "perturbation" start from. None spends a fifth of the budget

@@ -13,7 +13,7 @@ from ...privacy.noise.sampler import public_generator
 from ...summaries.asking.mapped import Mapped
 from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ...transport._tree.haar import prune
-from .._denoise.pyramid import Pyramid, pyramid_shares
+from .._denoise.pyramid import Pyramid, pyramid_shares, suits_pyramid
 from .._denoise.trees import cell_support
 from .._denoise.tuning import pyramid_tuning
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
@@ -41,6 +41,7 @@ class BarycenterSetting:
     distortion: float | None
     epsilon: float
     delta: float
+    bounds: object
     n_hint: int | None
     random_state: object
 
@@ -140,6 +141,8 @@ class PyramidMethod(BarycenterMethod):
 
     def questions(self, setting, facts):
         """Ask for the pyramids, and compute the barycenter of the measures that they give."""
+        if setting.n_init is None:  # what more starts find is within the noise
+            setting = replace(setting, n_init=TUNED.starts)
         pyramid = Pyramid(facts, None, _pyramid_tuning(setting.n_features))
         found = yield from pyramid.questions()
         measures = [
@@ -161,20 +164,23 @@ def _pyramid_tuning(n_features):
 class AutoMethod(BarycenterMethod):
     """The method that public facts speak for.
 
-    Trees give the shape of a distribution where cells are many for its dimension. From a few
-    features on, sums over released cells say more, which needs means (p = 2); with Gaussian
+    Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
+    box give it where bounds are wide or shapes thin for the persons there are. From a few features
+    on, sums over released cells say more, which needs means (p = 2); with Gaussian
     noise moments in a few released axes say most. Either needs a mean that noise does not move far;
-    where `n_hint` says that there is none, trees lose less. Who names a `distortion` asks for a
+    where `n_hint` says that there is none, counts lose less. Who names a `distortion` asks for a
     random projection.
 
     Parameters
     ----------
-    low, high, high_pure, projected : BarycenterMethod
-        For few features, for many with and without a delta, and for a given distortion.
+    low, adaptive, high, high_pure, projected : BarycenterMethod
+        For few features, for two to four of them in a given box, for many with and without a delta,
+        and for a given distortion.
     """
 
-    def __init__(self, low, high, high_pure, projected):
+    def __init__(self, low, adaptive, high, high_pure, projected):
         self.low = low
+        self.adaptive = adaptive
         self.high = high
         self.high_pure = high_pure
         self.projected = projected
@@ -184,7 +190,8 @@ class AutoMethod(BarycenterMethod):
         if setting.distortion is not None:
             return self.projected
         if setting.p != 2 or setting.n_features < TUNED.many_features or _is_drowned(setting):
-            return self.low
+            is_plane = setting.n_features > 1 and suits_pyramid(setting.bounds, setting.n_features)
+            return self.adaptive if is_plane else self.low
         return self.high if setting.delta > 0 else self.high_pure
 
     def shares(self, setting):

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ...geometry._cell_tree import CellTree
-from ...geometry._domains import Box
+from ...geometry._domains import Box, Domain
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...summaries.trees.disjoint_counts import DisjointCounts
@@ -25,7 +25,7 @@ from ...transport._tree.nodes import Tree
 from ...transport._tree.posterior import infer_masses
 from ...transport._tree.refining import refine
 from .measurements import Measurement
-from .tuning import PYRAMID
+from .tuning import PYRAMID, pyramid_tuning
 
 WHOLE, ONCE, TWICE = "levels", "cells", "finer_cells"
 _SHARPEST = 100.0  # rate of noise: what is narrower changes a count once in exp(100) draws
@@ -35,6 +35,17 @@ def pyramid_shares(tuning=PYRAMID):
     """Return the steps of a pyramid and their shares of the budget."""
     first, second, once, twice = tuning.shares
     return {WHOLE: first + second, ONCE: once, TWICE: twice}
+
+
+def is_box(bounds):
+    """Whether bounds are a box, given or found."""
+    return not isinstance(bounds, Domain) or isinstance(bounds, Box)
+
+
+def suits_pyramid(bounds, n_features):
+    """Whether a pyramid was measured for such a domain, by public facts alone."""
+    given = bounds is not None and is_box(bounds)
+    return given and n_features <= pyramid_tuning(n_features).most_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +114,7 @@ class Pyramid:
         for c, tree in enumerate(trees):
             masses, _ = self.posterior(tree, kept[c], priors[c])
             total = masses[0][0] if totals is None else totals[c]
+            masses = self._with_faint_lowered(tree, masses, kept[c])
             found.append((self._cells(tree, masses), max(float(total), 0.0)))
         return found
 
@@ -215,6 +227,35 @@ class Pyramid:
             if n_cells <= self.tuning.most_cells or least > masses[0].sum():
                 return finer
             least *= 1.2
+
+    def _with_faint_lowered(self, tree, masses, measurements):
+        """Return masses where cells that may well be empty give most of theirs to their siblings.
+
+        A person too many in each of many empty cells hardly moves a count, but far from all others
+        it moves distances.
+        """
+        precisions = self._precisions(tree, measurements)
+        found = [masses[0]]
+        for k, b in enumerate(tree.branching):
+            rows = np.asarray(masses[k + 1]).reshape(-1, b)
+            least = self.tuning.faint * precisions[k + 1].reshape(-1, b) ** -0.5
+            rows = np.where(rows < least, self.tuning.faint_left * rows, rows)
+            sums = rows.sum(axis=1, keepdims=True)
+            shares = np.where(sums > 0, rows / np.where(sums > 0, sums, 1.0), 1.0 / b)
+            found.append((shares * found[k][tree.chosen[k]][:, None]).ravel())
+        return found
+
+    def _precisions(self, tree, measurements):
+        """Return squared rates at which cells are known, from their own counts and those below."""
+        found = [np.zeros(size) for size in tree.sizes]
+        for measurement in measurements:
+            for own, rates in zip(found, measurement.on_tree(tree)[1], strict=True):
+                own += rates**2
+        for k in reversed(range(tree.depth)):
+            with np.errstate(divide="ignore"):
+                variances = (1.0 / found[k + 1]).reshape(-1, tree.branching[k]).sum(axis=1)
+                found[k][tree.chosen[k]] += 1.0 / variances
+        return found
 
     def _first_priors(self):
         return [[self.tuning.prior]] * self.facts.n_classes

@@ -42,6 +42,7 @@ class PyramidTuning:
     once: float = 3.0  # scales of the noise to come for which a cell is split the first time
     crowd: float = 0.75  # ... and power of the number of cells that may hold an equal share each
     twice: float = 1.5  # ... the second time
+    most_features: int = 4  # up to which it was measured, and is ahead of trees
     most_cells: int = 2**14  # detail against time
     extra: int = 4  # halvings below cells that one person's noise would fill
     deepest: int = 20  # halvings: detail against time and memory
@@ -49,6 +50,8 @@ class PyramidTuning:
     own: float = 4.0  # splits for which the prior counts against all splits that were seen
     level: float = 20.0  # ... and all levels against one
     step: float = 0.35  # of the grid of masses, in scales of least noise: precision against time
+    faint: float = 0.5  # scales of noise below which a cell counts as empty: far mass, tails
+    faint_left: float = 0.02  # of such a cell's mass that stays there: distances, likelihoods
     width: float = 5.0  # of windows, in standard deviations
 
 

@@ -4,6 +4,7 @@ import pytest
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.estimators._barycenter.methods import transport_cost
 from skdp_bary.estimators._barycenter.subspace import _without_noise
+from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
@@ -161,9 +162,15 @@ def test_settings_without_a_sound_form_are_refused(settings, match):
     [
         ({}, 10, "subspace"),
         ({}, 4, "subspace"),
-        ({}, 3, "coreset"),
+        ({}, 3, "pyramid"),
+        ({}, 1, "coreset"),
         ({"delta": 0.0}, 10, "perturbation"),
-        ({"delta": 0.0}, 3, "coreset"),
+        ({"delta": 0.0}, 3, "pyramid"),
+        ({"delta": 0.0, "bounds": None}, 3, "coreset"),
+        ({"delta": 0.0, "bounds": Ball([0.0] * 3, 1.0)}, 3, "coreset"),
+        ({"delta": 0.0, "p": 1}, 4, "pyramid"),
+        ({"delta": 0.0, "p": 1}, 5, "coreset"),
+        ({"delta": 0.0, "n_hint": 60, "epsilon": 1.0}, 4, "pyramid"),
         ({"p": 1}, 10, "coreset"),
         ({"n_hint": 60}, 10, "coreset"),
         ({"n_hint": 400, "epsilon": 1.0}, 4, "subspace"),

@@ -8,7 +8,8 @@ import pytest
 from skdp_bary import PrivateMeasure
 from skdp_bary.estimators._base import Facts
 from skdp_bary.estimators._denoise import pyramid as pyramid_module
-from skdp_bary.estimators._denoise.pyramid import Pyramid, pyramid_shares
+from skdp_bary.estimators._denoise.measurements import Measurement
+from skdp_bary.estimators._denoise.pyramid import Pyramid, full_tree, pyramid_shares
 from skdp_bary.estimators._denoise.tuning import PYRAMID
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection import replay_sensitivity
@@ -78,6 +79,31 @@ def test_masses_are_those_of_a_partition(d, gaussian, relation):
     assert (np.diff(cells.level) >= 0).all()
     assert cells.mass.sum() == pytest.approx(500, abs=60)
     assert total == 500 if relation == "replace_one" else total == pytest.approx(500, abs=60)
+
+
+def test_cells_that_noise_may_have_filled_leave_their_mass_to_their_siblings():
+    pyramid = Pyramid(facts_of(d=1), depth=4)
+    tree = full_tree((4, 4))
+    masses = [np.array([100.0]), np.array([97.0, 1.0, 1.0, 1.0]), np.full(16, 0.25)]
+    masses[2][:4] = [48.0, 47.0, 1.5, 0.5]
+    codes = np.arange(16)
+    counted = Measurement(np.full(16, 2), codes, np.zeros(16), rate=1.0)
+    with_rate = dataclasses.replace(PYRAMID, faint=1.0, faint_left=0.1)
+    pyramid = dataclasses.replace(pyramid, tuning=with_rate)
+    found = pyramid._with_faint_lowered(tree, masses, [counted])
+    # Four cells of rate 1 make one of rate 1/2, whose scale is 2: masses of 1 are below it.
+    shares = np.array([97.0, 0.1, 0.1, 0.1])
+    assert found[1] == pytest.approx(100.0 * shares / shares.sum())
+    shares = np.array([48.0, 47.0, 1.5, 0.05])
+    assert found[2][:4] == pytest.approx(found[1][0] * shares / shares.sum())
+    assert found[2][4:8] == pytest.approx(found[1][1] / 4)
+    assert (found[0], found[1].sum(), found[2].sum()) == pytest.approx((100.0, 100.0, 100.0))
+
+
+def test_wide_bounds_leave_little_mass_far_from_the_rows():
+    X = np.random.default_rng(0).normal(0.0, 0.05, (2000, 1))
+    model = PrivateMeasure(bounds=(-50, 50), n_hint=2000, random_state=0).fit(X)
+    assert model.weights_ @ np.abs(model.support_[:, 0]) < 0.1
 
 
 def test_every_class_has_splits_of_its_own():

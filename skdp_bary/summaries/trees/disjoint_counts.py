@@ -56,6 +56,11 @@ class DisjointCounts(Query):
     block_weights: tuple | None = None
 
     @property
+    def in_threads(self):
+        """Whether counters are few enough for every thread to have its own at hand."""
+        return self.cells.in_threads
+
+    @property
     def mass_block(self):
         """Block whose entries add up to the mass of all rows, if there is one that has to."""
         return self.cells.mass_block

@@ -25,10 +25,13 @@ class Division(ABC):
         Of each way, whether every class has one cell, which holds all of its rows.
     mass_block : int or None
         A way whose cells hold all rows, where sums must not grow too large.
+    in_threads : bool
+        Whether counters are few enough for every thread to have its own at hand.
     """
 
     n_classes = 1
     mass_block = None
+    in_threads = False  # a counter a cell goes through memory, which threads share
 
     @property
     @abstractmethod
@@ -64,6 +67,8 @@ class GridDivision(Division):
 
     grid: QuadGrid
     partitions: tuple
+
+    in_threads = True
 
     def __post_init__(self):
         if not self.partitions or any(p.depth != self.grid.depth for p in self.partitions):

@@ -35,6 +35,8 @@ class TreeQuery(Query):
         Relative noise scale of each block: the total first, then one block a level.
     """
 
+    in_threads = False  # a counter a leaf goes through memory, which threads share
+
     tree: CellTree
     n_classes: int = 1
     units: int = 1

@@ -195,11 +195,9 @@ class Levels(ProjectedHistogram):
         return 1.0, 1.0
 
 
-@pytest.mark.parametrize("kind", ["slices", "trees"])
-def test_trees_and_slices_are_counted_in_threads(kind, monkeypatch):
+def test_slices_are_counted_in_threads(monkeypatch):
     box = Box([0.0] * D, [1.0] * D)
-    slices = Levels(SliceLattice(box, public_directions("tight", 4, D)))
-    query = slices if kind == "slices" else CellCounts(CellTree(box, 7))
+    query = Levels(SliceLattice(box, public_directions("tight", 4, D)))
     whole = Sketch(query).update(Chunk(X, None, None))
     monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
     monkeypatch.setattr(Sketch, "size", 1)  # as if rows were many more than counters

@@ -70,10 +70,10 @@ def tabulate_thin_shapes():
     """Write the table of pyramids beside trees where persons are few or bounds wide."""
     found = {}
     for row in read("barycenter_thin_shapes"):
-        key = row["half"], row["width"], row["signal"]
+        key = row["noise"], row["half"], row["width"], row["signal"]
         found.setdefault(key, []).append(row["found"])
     lines = []
-    for key, fits in found.items():
+    for key, fits in sorted(found.items(), key=lambda item: item[0][0], reverse=True):
         line = list(key)
         for method in ("coreset", "pyramid"):
             ratios, seconds = np.array([each[method] for each in fits]).T
@@ -81,7 +81,8 @@ def tabulate_thin_shapes():
             line += [f"{seconds.mean():.2f} s"]
         both = [each["pyramid"][0] / each["coreset"][0] for each in fits]
         lines.append([*line, f"{max(both):.2f}"])
-    header = ["sets", "bounds over rows", "persons × epsilon an atom", "tree", "largest", "time"]
+    header = ["noise", "sets", "bounds over rows", "persons × epsilon an atom"]
+    header += ["tree", "largest", "time"]
     header += ["pyramid", "largest ", "time ", "pyramid over tree, largest"]
     write_table("barycenter_thin_shapes", header, lines)
 

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 _ONE_SHOT = (
     "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
-    "reading; pass a list of chunks or a function that returns a new iterator, or give n_hint and "
-    "bounds, or another method, where they would save a step."
+    "reading; pass a list of chunks or a function that returns a new iterator, or save steps with "
+    "{}."
 )
 _TWO_CLASSES = (
     "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "
@@ -114,6 +114,7 @@ class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
 
     _buys_size = True  # in a step before the others, where it is private and not hinted at
     _parameter_rules = PRIVACY_RULES
+    _fewest_steps = None  # a setting that reads rows least often, for those that can be read once
     verbose = 0  # of classes whose constructor does not take it
 
     def fit(
@@ -287,7 +288,9 @@ path, of shape (n_rows, n_features)
 
     def _public_facts(self, plan, rows):
         if len(plan.steps) > 1 and not rows.rereadable:
-            raise ValueError(_ONE_SHOT.format(", ".join(step.name for step in plan.steps)))
+            steps = ", ".join(step.name for step in plan.steps)
+            savers = filter(None, ["n_hint", "bounds", self._fewest_steps])
+            raise ValueError(_ONE_SHOT.format(steps, ", ".join(savers)))
         if plan.relation == REPLACE_ONE and rows.weights_move_classes:
             raise ValueError(_TWO_CLASSES)
         n_classes = 1 if rows.classes is None else len(rows.classes)

@@ -164,6 +164,7 @@ class PrivateMeasure(BasePrivateEstimator):
     True
     """
 
+    _fewest_steps = 'method="haar"'
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
         "method": Option((AUTO, *METHODS, PYRAMID)),

@@ -1,6 +1,7 @@
 """The one fit: what is charged when, what is refused before, and who knows what."""
 
 import pickle
+import re
 import warnings
 from dataclasses import fields
 
@@ -178,6 +179,15 @@ def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
     assert not accountant.entries
     measure(accountant=accountant, method="haar").fit(iter([X, X]))
     measure(accountant=accountant, n_hint=None).fit([X, X])
+
+
+@pytest.mark.parametrize("kind", [PrivateMeasure, PrivateWassersteinBarycenter, PrivateEMDHeatmap])
+def test_the_method_that_reads_rows_once_is_named_where_it_is_needed(kind):
+    model = kind(bounds=(0, 1), n_hint=100)
+    with pytest.raises(ValueError, match="save steps with") as told:
+        model.fit(iter([X, X]))
+    method = re.search(r"method=\"(\w+)\"", str(told.value))[1]
+    model.set_params(method=method).fit(iter([X, X]))
 
 
 def test_what_the_budget_cannot_pay_reads_no_row():

@@ -242,6 +242,7 @@ default="auto"
     True
     """
 
+    _fewest_steps = 'method="coreset"'
     _parameter_rules = PRIVACY_RULES | {
         "n_atoms": Integer(1, _MOST_ATOMS),
         "method": Option(tuple(METHODS)),

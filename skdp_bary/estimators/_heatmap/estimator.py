@@ -166,6 +166,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     ((256, 256), 1.0)
     """
 
+    _fewest_steps = 'method="one_shot"'
     _parameter_rules = PRIVACY_RULES | {
         "delta": OneOf((0,), note="The guarantee is pure."),
         "bounds": PublicDomain(),

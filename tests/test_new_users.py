@@ -188,6 +188,10 @@ def test_no_rows_and_no_files_are_told_as_such(tmp_path):
     for name in ("none.parquet", "*.parquet", "none/"):
         with pytest.raises(FileNotFoundError, match="X names no Parquet file that exists"):
             measure.fit(f"{tmp_path}/{name}")
+    (tmp_path / "rows[1].parquet").write_bytes(b"")
+    with pytest.raises(Exception, match="could not be read|Parquet") as told:
+        measure.fit(f"{tmp_path}/rows[1].parquet")
+    assert not isinstance(told.value, FileNotFoundError)
 
 
 def test_the_warning_about_noise_points_at_the_line_of_the_fit():

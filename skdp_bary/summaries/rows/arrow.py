@@ -16,7 +16,11 @@ _BATCH_VALUES = 1 << 20  # of all columns: small ones cost calls, large ones mem
 _BATCH_ROWS = 1 << 17
 _LEAST_ROWS = 1 << 10
 # In the text of a query alone: plans depend on what tables hold, so refusals by them would tell.
-_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTED = re.compile(
+    r"\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
+    r"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/",
+    re.DOTALL | re.IGNORECASE,
+)
 _CHANGING = re.compile(
     r"\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval)\s*\(|\b(using\s+sample|tablesample)\b",
     re.IGNORECASE,

@@ -154,7 +154,7 @@ def _read_parquet(path):
             "As text, X must name Parquet files: a path ending in .parquet, a folder, or a pattern "
             f"with *; got {path!r}."
         )
-    if "://" not in path and not glob(path):
+    if "://" not in path and not os.path.exists(path) and not glob(path):
         raise FileNotFoundError(f"X names no Parquet file that exists, got {path!r}.")
     return import_optional("dask.dataframe", "dask", "fit on a Parquet path").read_parquet(path)
 

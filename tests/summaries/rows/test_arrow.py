@@ -487,7 +487,10 @@ def test_queries_that_change_are_refused_before_the_charge(query):
         measure.fit(database.sql(query))
     assert budget.entries == ()
     calm = "select a, a as \"random()\" from t where 'random()' <> 'uuid()' -- using sample"
-    assert measure.fit(database.sql(calm)).n_features_in_ == 2
+    quoted = r"select a, a as b from t where 'a' <> $$random()$$ and 'a' <> e'it\'s random()'"
+    for query in (calm, quoted):
+        model = PrivateMeasure(bounds=(0, 1), n_hint=9)
+        assert model.fit(database.sql(query)).n_features_in_ == 2
 
 
 def test_a_connection_in_place_of_a_query_is_told_what_to_pass():

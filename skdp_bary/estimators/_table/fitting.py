@@ -12,6 +12,7 @@ import numpy as np
 
 from .._denoise.softmax import softmax
 from .classes import class_counts
+from .interactions import without_noise
 from .tuning import TUNED
 
 
@@ -34,6 +35,8 @@ class Target:
         Probabilities of the bins of every column in every class.
     starts : ndarray of int
         First bin of every column.
+    noise_share : float
+        How much of the noise was taken out of `ones` and `pairs`.
     """
 
     sizes: np.ndarray
@@ -45,6 +48,7 @@ class Target:
     pair_sd: float
     prior: np.ndarray
     starts: np.ndarray
+    noise_share: float = 0.0
 
     @property
     def total(self):
@@ -74,14 +78,11 @@ def target_of(measured, places):
     prior = np.empty((n_classes, n_all))
     blocks = {place: slice(*starts[i : i + 2]) for i, place in enumerate(places)}
     for place, n in zip(places, n_cells, strict=True):
-        bins, noise = measured.bins[place], found.sd * np.sqrt(n)
-        counts = np.stack([np.bincount(bins, row) for row in found.counts[place]])
-        ones[:, blocks[place]] = counts
-        counts, wrong = class_counts(measured, place, counts, noise**2)
-        raised = np.maximum(counts, TUNED.least_share * np.sqrt(wrong))
-        prior[:, blocks[place]] = raised / raised.sum(axis=1, keepdims=True)
+        ones[:, blocks[place]], prior[:, blocks[place]] = _one_way(measured, place, n)
+    share, tables = without_noise(measured, {p: prior[:, block] for p, block in blocks.items()})
+    ones = share * found.sizes[:, None] * prior + (1.0 - share) * ones
     pairs, known = np.zeros((n_classes, n_all, n_all)), np.zeros((n_all, n_all))
-    for (i, j), table in zip(measured.pairs, measured.tables, strict=True):
+    for (i, j), table in zip(measured.pairs, tables, strict=True):
         pairs[:, blocks[i], blocks[j]] = table
         pairs[:, blocks[j], blocks[i]] = table.transpose(0, 2, 1)
         known[blocks[i], blocks[j]] = known[blocks[j], blocks[i]] = 1.0
@@ -89,8 +90,17 @@ def target_of(measured, places):
     sds = max(found.size_sd, 1e-3), max(measured.pair_sd, 1e-3)
     return Target(
         found.sizes, sds[0], ones, np.maximum(variances, 1e-6), pairs, known, sds[1], prior,
-        starts[:-1],
+        starts[:-1], share,
     )  # fmt: skip
+
+
+def _one_way(measured, place, n_cells):
+    """Return the counts of the bins of a column in every class, and the best guess of shares."""
+    bins, noise = measured.bins[place], measured.histograms.sd * np.sqrt(n_cells)
+    counts = np.stack([np.bincount(bins, row) for row in measured.histograms.counts[place]])
+    better, wrong = class_counts(measured, place, counts, noise**2)
+    raised = np.maximum(better, TUNED.least_share * np.sqrt(wrong))
+    return counts, raised / raised.sum(axis=1, keepdims=True)
 
 
 def fit_mixture(target, n_components, max_iter, rng):
@@ -103,16 +113,21 @@ def fit_mixture(target, n_components, max_iter, rng):
         late = step / max_iter
         descent.move(gradients, TUNED.rate * min(1.0, 2.0 * (1.0 - late)))
         if late >= TUNED.patience and step % TUNED.interval == 0:
-            level = moved_level(level, misfit)
+            level = moved_level(level, misfit, target.noise_share)
     weights, labels, bins = problem.probabilities(parameters)
     return weights[:, None] * labels, bins
 
 
-def moved_level(level, misfit):
-    """Return the level of the penalty after a look at the misfit: more where noise is fitted."""
+def moved_level(level, misfit, noise_share=0.0):
+    """Return the level of the penalty after a look at the misfit: more where noise is fitted.
+
+    Where a share of the noise was taken out before, the rest of it is what can be fitted.
+    """
+    misfit /= max((1.0 - noise_share) ** 2, 1e-3)
     move = TUNED.gain * (TUNED.misfit - misfit)
     level *= math.exp(min(max(move, -TUNED.largest_move), TUNED.largest_move))
-    return min(max(level, TUNED.least_penalty), TUNED.most_penalty)
+    least, least_shrunk = TUNED.least_penalty, TUNED.least_penalty_shrunk
+    return min(max(level, least + noise_share * (least_shrunk - least)), TUNED.most_penalty)
 
 
 def first_parameters(target, n_components, rng):

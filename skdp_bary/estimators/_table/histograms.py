@@ -103,7 +103,9 @@ def _shares(left, n_left, right, n_right, sd, limits):
 def class_histograms(counts, pooled, bins, sd):
     """Return the probabilities of cells inside their bins, class by class.
 
-    The deviations of a class from all classes are shrunk by how far they are from noise.
+    What all classes together have beyond the denoised counts, and what a class has beyond its share
+    of that, are each shrunk by how far they are from noise; the latter in every bin by itself, so
+    that one cell in which classes differ does not bring in the noise of all others.
 
     Parameters
     ----------
@@ -115,18 +117,32 @@ def class_histograms(counts, pooled, bins, sd):
     sd : float
         Of the noise of an entry of `counts`.
     """
-    n_bins = int(bins.max()) + 1
+    n_bins, n_classes = int(bins.max()) + 1, len(counts)
     inside = _inside(pooled, bins, n_bins)
-    if len(counts) == 1:
+    if n_classes == 1:
         return inside[None]
     active = pooled > 0.0
     masses = np.stack([np.bincount(bins, row * active, minlength=n_bins) for row in counts])
-    masses = np.maximum(masses, sd)[:, bins]
+    masses = np.maximum(masses, sd)
+    shares = (masses / masses.sum(axis=0))[:, bins]
+    masses = masses[:, bins]
     moved = (counts - masses * inside) * active
-    energy = (moved**2).sum(axis=1)
-    kappa = np.maximum(1.0 - active.sum() * sd**2 / np.maximum(energy, 1e-300), 0.0)
-    found = np.maximum(masses * inside + kappa[:, None] * moved, 0.0) * active
+    together = moved.sum(axis=0)
+    energy = max(float(together @ together), 1e-300)
+    kept = max(1.0 - active.sum() * n_classes * sd**2 / energy, 0.0) * together
+    noise = sd**2 * ((1.0 - shares) ** 2 + (n_classes - 1) * shares**2)
+    apart = _shrunk_by_bin(moved - shares * together, noise, active, bins)
+    found = np.maximum(masses * inside + shares * kept + apart, 0.0) * active
     return np.stack([_inside(row, bins, n_bins, inside) for row in found])
+
+
+def _shrunk_by_bin(moves, noise, active, bins):
+    """Return moves of cells, shrunk in each bin by what its noise could have come to."""
+    n_active = np.bincount(bins, active)
+    could = n_active + 2.0 * np.sqrt(2.0 * n_active)
+    energies = np.stack([np.bincount(bins, row) for row in moves**2])
+    factors = 1.0 - could[bins] * noise / np.maximum(energies[:, bins], 1e-300)
+    return np.maximum(factors, 0.0) * moves
 
 
 def _inside(counts, bins, n_bins, otherwise=None):

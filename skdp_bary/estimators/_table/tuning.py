@@ -36,6 +36,9 @@ class TableTuning:
     most_all_bins: int = 1000  # of all columns: those of lines have fewer where there are many
     fewest_bins: int = 4
 
+    # pairs
+    together_noise: float = 0.8  # of it, that all classes together are shrunk by: the fit does too
+
     # mixture
     rate: float = 0.05  # of Adam, falling to zero over the second half
     first_moment: float = 0.9
@@ -44,13 +47,14 @@ class TableTuning:
     label_spread: float = 0.5
     penalty: float = 0.2  # first level of the pull to independence
     least_penalty: float = 0.03
+    least_penalty_shrunk: float = 0.2  # ... where all noise was taken out of the pairs before
     most_penalty: float = 1.5
     misfit: float = 0.9  # mean squared residual over the noise at which the level rests
     patience: float = 0.3  # of the steps, before the level moves
     interval: int = 10  # steps between its moves
     gain: float = 0.5
     largest_move: float = 0.15
-    least_share: float = 0.5  # standard deviations, to which a bin is raised before its logarithm
+    least_share: float = 0.1  # standard deviations, to which a bin is raised before its logarithm
 
 
 TUNED = TableTuning()

@@ -1,0 +1,87 @@
+"""Noise that would pass for a difference between classes is taken out of tables and histograms."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skdp_bary.estimators._table.fitting import moved_level
+from skdp_bary.estimators._table.histograms import class_histograms
+from skdp_bary.estimators._table.interactions import shrink_singular, taken_apart, without_noise
+from skdp_bary.estimators._table.tuning import TUNED
+
+SIZES = np.array([6000.0, 4000.0])
+PRIORS = {0: np.full((2, 8), 1 / 8), 1: np.full((2, 6), 1 / 6), 2: np.full((2, 5), 1 / 5)}
+
+
+def measured(sd, effect=0.0, n_classes=2, seed=0):
+    """Return noisy tables of three even columns, in which classes turn a pair opposite ways."""
+    rng, tables, pairs = np.random.default_rng(seed), [], ((0, 1), (0, 2), (1, 2))
+    for i, j in pairs:
+        even = SIZES[:, None, None] * PRIORS[i][:, :, None] * PRIORS[j][:, None, :]
+        turn = np.linspace(-1, 1, even.shape[1])[:, None] * np.linspace(-1, 1, even.shape[2])
+        exact = even * (1 + effect * np.array([1.0, -1.0])[:, None, None] * turn)
+        tables.append((exact + sd * rng.standard_normal(even.shape))[:n_classes])
+    found = SimpleNamespace(sizes=SIZES[:n_classes])
+    return SimpleNamespace(histograms=found, pairs=pairs, tables=tables, pair_sd=sd)
+
+
+def test_a_matrix_of_noise_vanishes_and_a_strong_one_stays():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((4, 30, 20))
+    noise -= noise.mean(axis=1, keepdims=True)
+    noise -= noise.mean(axis=2, keepdims=True)
+    signal = 20.0 * np.outer(np.linspace(-1, 1, 30), np.linspace(-1, 1, 20))
+    assert (shrink_singular(noise, np.ones(4)) ** 2).sum() < 0.05 * (noise**2).sum()
+    found = shrink_singular(signal + noise, np.ones(4))
+    assert ((found - signal) ** 2).sum() < 0.15 * (noise**2).sum()
+    np.testing.assert_allclose(shrink_singular(signal[None], np.zeros(1))[0], signal, atol=1e-9)
+    assert not shrink_singular(np.ones((3, 1, 7)), np.ones(3)).any()
+
+
+def test_parts_of_a_table_add_up_to_it_but_for_what_single_columns_tell():
+    table = measured(30.0).tables[0]
+    parts = taken_apart(table, SIZES, PRIORS[0], PRIORS[1])
+    rest = table - parts.even - parts.apart - (SIZES / SIZES.sum())[:, None, None] * parts.together
+    turned = rest - rest.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(turned - turned.mean(axis=2, keepdims=True), 0.0, atol=1e-9)
+    np.testing.assert_allclose(parts.apart.sum(axis=0), 0.0, atol=1e-9)
+
+
+def test_what_is_noise_between_classes_goes_and_what_is_not_stays():
+    given = measured(60.0)
+    share, tables = without_noise(given, PRIORS)
+    assert share > 0.7
+    truth = measured(0.0).tables
+    for found, table, exact in zip(tables, given.tables, truth, strict=True):
+        assert ((found - exact) ** 2).sum() < 0.3 * ((table - exact) ** 2).sum()
+    given = measured(2.0, effect=0.9)
+    share, tables = without_noise(given, PRIORS)
+    assert share < 0.02
+    for found, table in zip(tables, given.tables, strict=True):
+        np.testing.assert_allclose(found, table, atol=2.0)
+
+
+@pytest.mark.parametrize("sd", [0.0, 5.0])
+def test_one_class_has_nothing_to_differ_from(sd):
+    given = measured(sd, n_classes=1)
+    share, tables = without_noise(given, {place: prior[:1] for place, prior in PRIORS.items()})
+    assert share == 0.0
+    assert tables is given.tables
+
+
+def test_the_pull_to_independence_stays_where_noise_was_taken_out():
+    assert moved_level(0.01, 0.5) == TUNED.least_penalty
+    assert moved_level(0.01, 0.0, noise_share=1.0) == TUNED.least_penalty_shrunk
+    assert moved_level(0.3, 0.09, noise_share=0.9) == moved_level(0.3, 9.0) < 0.3
+
+
+def test_one_cell_in_which_classes_differ_does_not_bring_in_the_noise_of_others():
+    rng = np.random.default_rng(0)
+    exact = np.full((2, 400), 50.0)
+    exact[:, 7] = 20_000.0, 500.0
+    counts = exact + 40.0 * rng.standard_normal(exact.shape)
+    pooled, bins = exact.sum(axis=0), np.arange(400) // 40
+    found = class_histograms(counts, pooled, bins, 40.0)
+    assert found[0, 7] > 2 * found[1, 7]  # as the noisy counts say
+    np.testing.assert_allclose(found[:, 40:], 1 / 40, rtol=0.3)

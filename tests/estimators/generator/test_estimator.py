@@ -509,3 +509,21 @@ def test_tied_classes_have_one_cell_and_little_to_hold():
     with pytest.raises(ValueError, match="n_components must be .*, got 3"):
         tied(n_components=3).fit(*two_classes(100))
     assert tied(n_components=1, n_hint=10**7)._method_setting(3000, 60, 10**7).n_cells == 1
+
+
+@pytest.mark.parametrize(("kind", "n_components"), [("full", 1), ("full", 3), ("tied", 1)])
+def test_constant_and_doubled_columns_and_sums_stay_what_they_are(kind, n_components):
+    rng = np.random.default_rng(0)
+    free = 0.5 + 0.08 * np.clip(rng.standard_normal((6000, 2)), -3, 3)
+    X = np.column_stack([free, free[:, 0], 1.5 - free.sum(axis=1), np.full(6000, 0.3)])
+    X = np.column_stack([X, np.zeros(6000), np.ones(6000)])
+    settings = {"covariance_type": kind, "n_components": n_components}
+    with np.errstate(all="raise", under="ignore"):
+        model = make(epsilon=200.0, classes=None, random_state=0, **settings).fit(X)
+        drawn, _ = model.sample(4000, random_state=0)
+    assert np.isfinite(model.covariances_).all()
+    np.testing.assert_allclose(drawn.mean(axis=0), X.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(drawn.std(axis=0)[:4], X.std(axis=0)[:4], atol=0.02)
+    assert (drawn[:, 4:].std(axis=0) < 0.01).all()
+    assert (drawn[:, 0] - drawn[:, 2]).std() < 0.01
+    assert (drawn[:, 0] + drawn[:, 1] + drawn[:, 3]).std() < 0.01

@@ -15,7 +15,7 @@ import numpy as np
 from ._domains import Box
 from ._rowwise import row_blocks
 
-_STRETCH = 1.5  # of an axis over that of the domain
+STRETCH = 1.5  # of an axis over that of the domain
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class NestedCells:
     @cached_property
     def outside(self):
         """Which cells lie beside the bounding box, where no row is."""
-        return (self.places * _STRETCH >= np.exp2(self.levels)[:, None]).any(axis=1)
+        return (self.places * STRETCH >= np.exp2(self.levels)[:, None]).any(axis=1)
 
     @property
     def widths(self):
@@ -94,7 +94,7 @@ class NestedCells:
     @property
     def _corners(self):
         """Corners of the part of each cell in the bounding box."""
-        shares = np.exp2(-self.levels.astype(float))[:, None] * _STRETCH
+        shares = np.exp2(-self.levels.astype(float))[:, None] * STRETCH
         ends = np.minimum(self.places * shares, 1.0), np.minimum((self.places + 1) * shares, 1.0)
         low, high = np.asarray(self.domain.low, float), np.asarray(self.domain.high, float)
         return tuple(low + end * (high - low) for end in ends)
@@ -113,7 +113,7 @@ class NestedCells:
         """Return the place of rows in the finest grid, axis by axis."""
         if not isinstance(self.domain, Box):  # truncation below clips to the bounding box
             X = self.domain.clip(X)
-        side, found = (1 << self.depth) / _STRETCH, []
+        side, found = (1 << self.depth) / STRETCH, []
         widths = np.asarray(self.domain.high, float) - np.asarray(self.domain.low, float)
         for values, low, width in zip(X.T, self.domain.low, widths, strict=True):
             position = np.subtract(values, low)

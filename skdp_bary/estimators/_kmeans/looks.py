@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...geometry._nested_cells import NestedCells
+from ...geometry._nested_cells import STRETCH, NestedCells
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...summaries.trees.disjoint_counts import DisjointCounts
 from ...summaries.trees.divisions import NestedDivision
@@ -49,10 +49,16 @@ def _first_cells(facts):
     """Return a grid with about one cell for so many persons as stand out of the noise."""
     d = facts.n_features
     signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
-    level = round(math.log2(max(signal / TUNED.look_scales[0], 2.0)) / d)
+    beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
+    level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
     most = TUNED.first_halvings[d - 1]
     depth = TUNED.look_depth[d - 1]
     return NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
+
+
+def _scales(d):
+    """Return what a cell of each look should hold, in so many dimensions."""
+    return TUNED.line_scales if d == 1 else TUNED.look_scales
 
 
 def _sd(facts, i):
@@ -73,18 +79,18 @@ def _masses(parents, values, variances):
 def _cuts(setting, facts, i, masses, spread):
     """Return how often to halve the axes of each cell before look `i`."""
     d = facts.n_features
-    scale = TUNED.look_scales[i] * _sd(facts, i) / math.sqrt(2.0)
+    scale = _scales(d)[i] * _sd(facts, i) / math.sqrt(2.0)
     most = TUNED.most_cells + TUNED.cells_a_cluster * setting.n_clusters
     scale = max(scale, masses.sum() / most)
     cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
     cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])
     sds = TUNED.cut_sds
     if i == 1:  # parts of a far cell of nothing but noise hide that it is empty
-        sds = max(sds, _sure_sds(len(masses), TUNED.false_cut))
+        sds = max(sds, sure_sds(len(masses), TUNED.false_cut))
     return np.where(masses > sds * np.sqrt(spread), cuts, 0)
 
 
-def _sure_sds(n_cells, wrong):
+def sure_sds(n_cells, wrong):
     """Return above how many standard deviations of Laplace noise so many empty cells are thought.
 
     Parameters
@@ -96,10 +102,18 @@ def _sure_sds(n_cells, wrong):
     return math.log(max(n_cells / (2.0 * wrong), 1.0)) / math.sqrt(2.0)
 
 
+def _alive_sds(n_cells):
+    """Return how much of its noise one of so many cells holds before its parts keep what they hold.
+
+    Of many empty cells some would be thought to hold as much as a cell of a few.
+    """
+    return max(TUNED.alive_sds, sure_sds(n_cells, TUNED.false_alive))
+
+
 def _points(cells, parents, values, variances, sd):
     """Return the cells of the last look as WeightedPoints, and the mass of all."""
     estimates, spread = least_squares(parents, values, variances)
-    alive = [z > TUNED.alive_sds * np.sqrt(v) for z, v in zip(estimates, spread, strict=True)]
+    alive = [z > _alive_sds(len(z)) * np.sqrt(v) for z, v in zip(estimates, spread, strict=True)]
     alive[-1] = ~cells.outside  # whose own noise is large, and adds up to what the others say
     masses = nonnegative(parents, estimates, alive)[-1]
     held = np.flatnonzero((masses > 0) & ~cells.outside)

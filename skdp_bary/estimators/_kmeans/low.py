@@ -14,7 +14,7 @@ from ...transport._tree.nodes import Tree
 from .._denoise.shrinkage import read_means
 from .._denoise.trees import halving_orders
 from .._denoise.weighted_kmeans import lloyd, nearest
-from .looks import ask_looks, look_shares
+from .looks import ask_looks, look_shares, sure_sds
 from .methods import (
     KMeansMethod,
     PrivateClusters,
@@ -145,7 +145,8 @@ def without_far_noise(setting, domain, coarse, centers):
 
     A little noise far from all rows costs more than a cluster, and draws a center to it. Clusters
     whose mass does not stand out of the noise of their cells are left out where they are far from
-    those that do, relative to how far all cells lie apart, and only a little mass is lost.
+    those that do, relative to how far all cells lie apart, and only a little mass is lost. Where
+    clusters are seen well, one that is not seen has next to no mass, and needs not be as far.
 
     Parameters
     ----------
@@ -170,13 +171,15 @@ def _near_or_sure(coarse, centers, least):
     label = nearest(coarse.points, centers)[0]
     masses, cells = (np.bincount(label, x, len(centers)) for x in (coarse.masses, None))
     sds = TUNED.far_sds[coarse.points.shape[1] - 1]
-    sure = masses > sds * coarse.mass_sd * np.sqrt(cells)
+    alone = sure_sds(len(label), TUNED.false_sure) / TUNED.far_sds[-1]  # the largest of all cells
+    sure = masses > sds * coarse.mass_sd * np.maximum(np.sqrt(cells), alone)
     if not sure.any():
         return np.ones(len(label), dtype=bool)
     square = _spread(coarse.points, coarse.masses)
     squares = nearest(coarse.points, centers[sure])[1]
     reach = np.bincount(label, coarse.masses * squares, len(centers)) / np.maximum(masses, 1e-300)
-    far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square))
+    light = masses * len(centers) / (TUNED.far_share * coarse.masses.sum())
+    far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square * np.minimum(light, 1.0) ** 2))
     far = far[np.argsort(-reach[far], kind="stable")]
     lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
     return ~np.isin(label, lost)

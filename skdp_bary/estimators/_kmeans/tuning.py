@@ -33,12 +33,8 @@ class KMeansTuning:
 
     # up to three features: looks
     look_shares: tuple = (0.10, 0.15, 0.25, 0.50)  # the first looks find, the last one measures
-    look_scales: tuple = (
-        4.0,
-        4.0,
-        4.0,
-        1.0,
-    )  # of the noise, that a cell should hold: size or noise
+    look_scales: tuple = (4.0, 2.0, 2.0, 1.0)  # of noise, that a cell should hold: size or noise
+    line_scales: tuple = (4.0, 4.0, 4.0, 1.0)  # ... on a line, where small cells hide tails
     look_depth: tuple = (20, 14, 9)  # halvings of an axis in 1 to 3 features, at most
     first_halvings: tuple = (4, 7, 5)  # ... in the first look: memory and noise
     most_halvings: tuple = (8, 5, 3)  # ... from one look to the next
@@ -47,8 +43,11 @@ class KMeansTuning:
     cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
+    false_alive: float = 4.0  # ... empty cells of a look whose parts do all the same
     far_sds: tuple = (2.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
+    false_sure: float = 0.05  # empty cells that are thought to be a cluster of one cell
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
+    far_share: float = 0.3  # of an equal share of all: lighter clusters are far the nearer
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
     far_searches: int = 8  # again without what was left out, at most: centers against time
 

@@ -36,6 +36,14 @@ def test_near_cells_stay_however_little_they_hold():
     assert found([[0.5, 2.2]], [1.0])[1].masses.sum() == 601
 
 
+@pytest.mark.parametrize(("mass", "kept"), [(20.0, 600.0), (60.0, 660.0)])
+def test_what_is_not_seen_beside_heavy_clusters_needs_not_be_far(mass, kept):
+    points = np.vstack([NEAR, [[1.5, -0.2]]])
+    points = WeightedPoints(points, np.r_[np.full(6, 100.0), mass], 15.0, 0.01)
+    centers = np.array([[0.1, 0.5], [1.05, 1.0], [1.5, -0.2]])
+    assert without_far_noise(SETTING, DOMAIN, points, centers)[1].masses.sum() == kept
+
+
 def test_most_of_the_mass_is_kept_where_nothing_stands_out():
     points = WeightedPoints(10.0 * NEAR, np.full(6, 2.0), 3.0, 0.01)
     centers = points.best_centers(3, 10, 0)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ._kinds import Boolean, Category, Kind, Number, Ordinal, _Range
+from ._kinds import Boolean, Category, Date, Kind, Number, Ordinal, _Range
 
 MOST_SINGLE = 200  # values of a line that have a cell each
 MOST_CELLS = 512  # of a line with more
@@ -176,10 +176,15 @@ class LineCells(Cells):
 
     def label(self, cell):
         """Return a cell as its value, or as its lowest value and the end."""
-        if cell == self.missing:
-            return "missing"
-        low, high = self.ends(cell)
-        return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        return "missing" if cell == self.missing else self.in_words(*self.ends(cell))
+
+    def in_words(self, low, high):
+        """Return a range of numbers of the column as text: dates as dates."""
+        words = [
+            self.kind.in_words(end) if isinstance(self.kind, Date) else f"{end:g}"
+            for end in (low, high)
+        ]
+        return words[0] if low == high else " to ".join(words)
 
     def ends(self, cell):
         """Return the lowest and the highest number of a cell."""

@@ -73,17 +73,19 @@ class _Range(Kind):
         return float(self.low), float(self.high)
 
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
-        """Return the column as float64, NaN where missing."""
+        """Return the column as float64 in the range, NaN where missing."""
+        return self.in_range(self.numbers_of(values, what), what)
+
+    def numbers_of(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as float64, in the range or not, NaN where missing."""
         if values.dtype.kind in "biuf":
             with np.errstate(over="ignore"):
-                numbers = values.astype(np.float64)
-        elif values.dtype.kind == "c":
+                return values.astype(np.float64)
+        if values.dtype.kind == "c":
             raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
-        else:
-            found = self._read_each(values, number_of, what)
-            _refuse_unreadable(found, what, "are no numbers")
-            numbers = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
-        return self.in_range(numbers, what)
+        found = self._read_each(values, number_of, what)
+        _refuse_unreadable(found, what, "are no numbers")
+        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return float64 numbers clipped to the range, or raise where that is declared."""
@@ -288,7 +290,8 @@ class Date(_Range):
     Parameters
     ----------
     low, high : str or date
-        Public range, as ISO text or dates. Times with a zone are read in UTC.
+        Public range, as ISO text or dates. Times with a zone are read in UTC, here and in columns,
+        and what is drawn has no zone: a day that begins in Paris is the day before.
     resolution : {"day", "hour", "minute", "second"}, default="day"
         Times are cut off to it.
     outside : {"clip", "refuse"}, default="clip"
@@ -322,7 +325,13 @@ class Date(_Range):
         """Lowest and highest number of units."""
         return 0.0, float((moment_of(self.high) - moment_of(self.low)) // _UNITS[self.resolution])
 
-    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+    def in_words(self, number: float) -> str:
+        """Return a number of units since `low` as ISO text."""
+        moment = moment_of(self.low) + int(number) * _UNITS[self.resolution]
+        unit = {"day": "D", "hour": "m"}.get(self.resolution, self.resolution[0])
+        return str(np.datetime64(moment, "us").astype(f"datetime64[{unit}]"))
+
+    def numbers_of(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as whole units since `low`, NaN where missing."""
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
@@ -330,7 +339,7 @@ class Date(_Range):
         _refuse_unreadable(found, what, "are no dates")
         start, unit = moment_of(self.low), _UNITS[self.resolution]
         units = [np.nan if v is None else (v - start) // unit for v in found]
-        return self.in_range(np.array(units, dtype=np.float64), what)
+        return np.array(units, dtype=np.float64)
 
 
 @dataclass(frozen=True)

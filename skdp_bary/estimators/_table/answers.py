@@ -102,10 +102,10 @@ def _bin_words(cells, bins):
         own = np.flatnonzero(bins == number)
         if isinstance(cells, ListCells):
             words.append(" or ".join(cells.label(cell) for cell in own))
-        elif own[0] == cells.missing or cells.ends(own[0])[0] == cells.ends(own[-1])[1]:
+        elif own[0] == cells.missing:
             words.append(cells.label(own[0]))
         else:
-            words.append(f"{cells.ends(own[0])[0]:g} to {cells.ends(own[-1])[1]:g}")
+            words.append(cells.in_words(cells.ends(own[0])[0], cells.ends(own[-1])[1]))
     return words
 
 

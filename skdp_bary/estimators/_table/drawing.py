@@ -52,12 +52,26 @@ def condition(cells, asked, name):
             raise ValueError(f"given: {name!r} must be of {list(cells.values)}, got {asked!r}.")
         allowed[places] = 1.0
         return Condition(allowed)
+    return _in_range(cells, asked, name)
+
+
+def _in_range(cells, asked, name):
+    """Return the condition that a value or a range (low, high) makes; None is an open end."""
+    what, kind = f"given: {name!r}", cells.kind
     ends = asked if isinstance(asked, tuple) else (asked, asked)
-    if len(ends) != 2:
-        raise ValueError(f"given: {name!r} must be a value or (low, high), got {asked!r}.")
-    low, high = cells.kind.read(_objects(ends), f"given: {name!r}")
+    if len(ends) != 2 or isinstance(asked, (list, set, frozenset, np.ndarray)):
+        raise ValueError(f"{what} must be a value or (low, high), got {asked!r}.")
+    low, high = (
+        public if end is None else kind.numbers_of(_objects([end]), what)[0]
+        for end, public in zip(ends, kind.range, strict=True)
+    )
     if not low <= high:
-        raise ValueError(f"given: {name!r} must have low <= high, got {asked!r}.")
+        raise ValueError(f"{what} must have low <= high, got {asked!r}.")
+    if low > kind.range[1] or high < kind.range[0]:
+        public = cells.in_words(*kind.range)
+        raise ValueError(f"{what} must meet the range of its schema, {public}, got {asked!r}.")
+    low, high = kind.in_range(np.array([low, high]), what)
+    allowed = np.zeros(cells.n_cells)
     first, last = cells.cells_of(np.array([low, high]))
     allowed[first : last + 1] = 1.0
     return Condition(allowed, float(low), float(high))

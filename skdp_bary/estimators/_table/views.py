@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,8 @@ class TableViews:
         random_state : None, int or RandomState, default=None
         given : dict or None, default=None
             By name of the column what all rows must have: a value, a list of values of a category,
-            a range ``(low, high)`` of numbers or dates, or None for missing.
+            a range ``(low, high)`` of numbers or dates in which None is an open end, or None for
+            missing.
 
         Returns
         -------
@@ -107,6 +109,7 @@ class TableViews:
         log_probabilities : ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
+        _check_in_memory(X, "X")
         if self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.mixture_.log_probabilities(
@@ -134,6 +137,8 @@ class TableViews:
         report : TableReport
         """
         check_is_fitted(self)
+        _check_in_memory(X, "X")
+        _check_in_memory(held_out, "held_out")
         columns, read = self._columns(), TableCells(self.schema_, self._beside())
         tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
@@ -163,3 +168,12 @@ class TableViews:
         if not isinstance(given, Mapping) or not all(name in columns for name in given):
             raise ValueError(f"given must be a dict by columns of {list(columns)}, got {given!r}.")
         return {name: condition(columns[name], asked, name) for name, asked in given.items()}
+
+
+def _check_in_memory(rows, name):
+    """Raise where rows are elsewhere: exact functions of all of them have nothing to add up."""
+    lazy = next((how for how in ("compute", "collect") if hasattr(rows, how)), None)
+    if lazy or isinstance(rows, (str, PathLike, Iterator)):
+        remedy = f"{name}.{lazy}() is one" if lazy else "pandas.read_parquet reads a file"
+        kind = type(rows).__name__
+        raise TypeError(f"{name} must be a table in memory, got a {kind}; {remedy}.")

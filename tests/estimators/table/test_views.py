@@ -1,5 +1,7 @@
 """What is asked of a fitted table: rows under conditions and rules, counts, probabilities."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,13 @@ class TestGiven:
         assert fitted.sample(20, given={"age": None})["age"].isna().all()
         assert (fitted.sample(20, given={"job": "pilot"})["job"] == "pilot").all()
 
+    def test_ends_of_ranges_may_be_open(self, fitted):
+        assert (fitted.sample(50, given={"age": (None, 40)})["age"] <= 40).all()
+        late = fitted.sample(50, given={"since": ("2019-01-01", None)})["since"]
+        assert (late >= "2019-01-01").all()
+        assert fitted.sample(50, given={"age": (None, None)})["age"].notna().all()
+        assert (fitted.sample(20, given={"age": (40, 1000)})["age"] >= 40).all()
+
     def test_what_is_given_moves_the_others(self, fitted):
         rich, poor = (fitted.sample(2000, given={"member": m})["income"].mean() for m in (1, 0))
         assert rich > 1.7 * poor
@@ -43,7 +52,18 @@ class TestGiven:
 
     @pytest.mark.parametrize(
         "given",
-        [{"nobody": 1}, {"member": None}, {"job": "spy"}, {"age": (40, 30)}, {"age": "old"}, 3],
+        [
+            {"nobody": 1},
+            {"member": None},
+            {"job": "spy"},
+            {"age": (40, 30)},
+            {"age": "old"},
+            {"age": [30, 40]},
+            {"age": 1000},
+            {"age": (-20, -10)},
+            {"since": ("1900-01-01", "1900-12-31")},
+            3,
+        ],
     )
     def test_what_cannot_be_given(self, fitted, given):
         with pytest.raises(ValueError, match="given"):
@@ -67,6 +87,12 @@ class TestQuery:
                 assert count is None or row.low <= count <= row.high, (columns, row)
         ages = fitted.query("age")
         assert abs(ages.counts.sum() - 2000) < 100 and ages.values[-1] == ("missing",)
+
+    def test_ranges_of_dates_are_dates(self, fitted):
+        words = [word for (word,) in fitted.query("since").values]
+        low, high = words[0].split(" to ")
+        assert low == dict(SCHEMA.columns)["since"].low < high
+        assert words[-1].split(" to ")[-1] == dict(SCHEMA.columns)["since"].high
 
     def test_pure_noise_is_that_of_sums_of_laplace(self):
         model = PrivateTable(SCHEMA, "member", epsilon=20.0, delta=0.0, **SMALL).fit(bank(500))
@@ -92,6 +118,15 @@ class TestScores:
         cells = pandas.DataFrame({"a": ["x", "x", "y", "y"], "b": [True, False] * 2})
         model = PrivateTable(schema, label, epsilon=5.0, **SMALL).fit(pandas.concat([cells] * 9))
         assert np.isclose(np.exp(model.score_samples(cells)).sum(), 1.0)
+
+    def test_tables_elsewhere_are_refused_in_words(self, fitted):
+        lazy = pytest.importorskip("polars").from_pandas(bank(20)).lazy()
+        for rows in ("table.parquet", Path("table.parquet"), iter([bank(20)]), lazy):
+            for method in (fitted.score_samples, fitted.evaluate):
+                with pytest.raises(TypeError, match="X must be a table in memory"):
+                    method(rows)
+        with pytest.raises(TypeError, match="held_out must be a table in memory"):
+            fitted.evaluate(bank(20), held_out=lazy)
 
 
 class TestRules:

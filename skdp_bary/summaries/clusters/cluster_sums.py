@@ -14,6 +14,7 @@ from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
 from ..moments.frames import Frame, squared_lengths
+from .labels import labelled_blocks
 
 if TYPE_CHECKING:
     from ...summaries.asking.release import Release
@@ -133,13 +134,18 @@ class ClusterQuery(Query):
         squares : ndarray of shape (n_rows,) or None
             Their squared lengths, where they are known.
         """
+        squares = squared_lengths(rows) if squares is None else squares
+        if len(self.centers) == 1:
+            center = self.integer_centers[0]
+            away = squares - 2.0 * (rows @ center) + center @ center if center.any() else squares
+            return np.zeros(len(rows), dtype=np.int64), away
         matrix, constant, size = self._scores
         scores = matrix @ rows.T
         scores += constant
         best = scores.min(axis=0)
         score = np.floor(best * (1.0 / size))  # a power of two
         label = (best - size * score).astype(np.int64)
-        score += squared_lengths(rows) if squares is None else squares
+        score += squares
         return label, score
 
     def weights(self) -> tuple[float, ...] | None:
@@ -228,8 +234,7 @@ class ClippedMeans(ClusterQuery):
         largest = self.largest_factors
         share = 2.0**_SHARE_BITS / largest
         whole = np.floor(largest * share)
-        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
-            label, square = self.nearest(rows, squares)
+        for rows, label, square, masses in labelled_blocks(self, chunk):
             factor, outside = self._factors(label, square)
             part = whole[label]
             part[outside] = np.floor(factor[outside] * share[label[outside]])
@@ -294,8 +299,7 @@ class ClusterMoments(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         radii = self.integer_radii**2
-        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
-            label, square = self.nearest(rows, squares)
+        for rows, label, square, masses in labelled_blocks(self, chunk):
             factor, _ = self._factors(label, square)
             part = _relative(square, radii[label])
             mass = np.ones(len(label)) if masses is None else masses.astype(float)
@@ -361,8 +365,8 @@ class TotalSpread(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         square_radius = float(self.integer_radii.max()) ** 2
-        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
-            part = _relative(self.nearest(rows, squares)[1], square_radius)
+        for _, _, square, masses in labelled_blocks(self, chunk, keep=True):
+            part = _relative(square, square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
     def blocks(self, state):

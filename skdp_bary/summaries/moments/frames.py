@@ -128,7 +128,7 @@ class Frame:
             return
         integers, squares = kept
         for part in self._parts(len(integers), largest):
-            lengths = squares[part] if self._is_wide else None
+            lengths = squares[part] if self.is_wide else None
             yield integers[part].astype(float), lengths, chunk.masses_of(part)
 
     def _kept_of(self, chunk):
@@ -136,9 +136,12 @@ class Frame:
         if not self.kept or self in chunk.memo:
             return chunk.memo.get(self)
         room = chunk.X.nbytes // _MOST_KEPT
-        size = len(chunk.X) * (self.width * np.dtype(self._dtype).itemsize + 8 * self._is_wide)
+        size = len(chunk.X) * self._row_bytes
         if size > room:
             return None
+        centred = self.without_axes()
+        if centred is not self and size + len(chunk.X) * centred._row_bytes <= room:
+            centred._kept_of(chunk)  # later questions without the axes come back to them
         before = [frame for frame in chunk.memo if isinstance(frame, Frame)]
         while before and size + sum(_n_bytes(chunk.memo[frame]) for frame in before) > room:
             del chunk.memo[before.pop(0)]
@@ -158,17 +161,22 @@ class Frame:
 
     def _keep(self, chunk):
         integers = np.empty((len(chunk.X), self.width), dtype=self._dtype)
-        squares, end = np.empty(len(integers) if self._is_wide else 0), 0
+        squares, end = np.empty(len(integers) if self.is_wide else 0), 0
         for rows, _ in self._fresh(chunk, len(integers)):
             start, end = end, end + len(rows)
             integers[start:end] = rows
-            if self._is_wide:
+            if self.is_wide:
                 squares[start:end] = squared_lengths(rows)
         return integers, squares
 
     @property
-    def _is_wide(self):
+    def is_wide(self) -> bool:
+        """Whether rows are long beside what may be kept of each."""
         return self.width >= _WIDE
+
+    @property
+    def _row_bytes(self):
+        return self.width * np.dtype(self._dtype).itemsize + 8 * self.is_wide
 
     @property
     def _dtype(self):

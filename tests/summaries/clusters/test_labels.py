@@ -1,0 +1,86 @@
+"""Nearest centers that stay for one more question are those that would be found again."""
+
+import numpy as np
+import pytest
+
+from skdp_bary.geometry import Box
+from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread
+from skdp_bary.summaries.clusters.labels import labelled_blocks
+from skdp_bary.summaries.moments.frames import Frame
+from skdp_bary.summaries.rows.persons import Chunk
+
+WIDTH = 20
+
+
+def ask(cls, frame, centers, n_shares):
+    return cls(frame, centers, np.full(len(centers), 0.7), (1.0,) * n_shares)
+
+
+def question(kept=True, width=WIDTH):
+    rng = np.random.default_rng(0)
+    frame = Frame(Box([-1.0] * width, [1.0] * width), np.full(width, 0.1), 16, kept=kept)
+    return frame, rng.uniform(-0.5, 0.5, (3, width)), rng.uniform(-1.2, 1.2, (400, width))
+
+
+def answer(query, X, memo):
+    sketch = Sketch(query)
+    sketch.update(Chunk(X, None, None, memo))
+    return sketch.exact_blocks()
+
+
+@pytest.mark.parametrize(("cls", "shares"), [(ClippedMeans, 2), (ClusterMoments, 3)])
+@pytest.mark.parametrize("moved", [0.0, 0.2, -0.3])
+def test_an_answer_is_the_same_after_a_question_about_any_centers(cls, shares, moved):
+    frame, centers, X = question()
+    memo = {}
+    answer(ask(TotalSpread, frame, centers, 1), X, memo)
+    query = ask(cls, frame, centers + moved, shares)
+    for found, expected in zip(answer(query, X, memo), answer(query, X, {}), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_centers_are_found_once_for_two_questions(monkeypatch):
+    frame, centers, X = question()
+    memo, calls = {}, []
+    found = TotalSpread.nearest
+    monkeypatch.setattr(
+        ClippedMeans, "nearest", lambda *given: calls.append(1) or found(*given), raising=False
+    )
+    for _ in range(2):  # the second of them finds its centers itself
+        answer(ask(TotalSpread, frame, centers, 1), X, memo)
+        answer(ask(ClippedMeans, frame, centers, 2), X, memo)
+        assert not calls
+    answer(ask(ClippedMeans, frame, centers, 2), X, memo)
+    assert calls
+
+
+@pytest.mark.parametrize(("kept", "width"), [(False, WIDTH), (True, 5)])
+def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width):
+    frame, centers, X = question(kept, width)
+    memo = {}
+    answer(ask(TotalSpread, frame, centers, 1), X, memo)
+    assert [key for key in memo if not isinstance(key, Frame)] == []
+
+
+def test_a_count_that_stops_half_way_leaves_nothing():
+    frame, centers, X = question()
+    memo = {}
+    blocks = labelled_blocks(ask(TotalSpread, frame, centers, 1), Chunk(X, None, None, memo), True)
+    next(blocks)
+    blocks.close()
+    assert [key for key in memo if not isinstance(key, Frame)] == []
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3])
+def test_the_only_center_is_the_nearest_of_two_where_the_other_is_far(offset):
+    frame, _, X = question(kept=False)
+    rows = frame.integer_rows(X)
+    one, far = np.full((1, WIDTH), offset), np.full((1, WIDTH), 40.0)
+    label, square = ask(TotalSpread, frame, one, 1).nearest(rows)
+    label_of_two, square_of_two = ask(TotalSpread, frame, np.r_[one, far], 1).nearest(rows)
+    away = rows - frame.in_units(one)
+    assert np.array_equal(square, (away**2).sum(axis=1))
+    near = label_of_two == 0
+    assert near.mean() > 0.9 and np.array_equal(square[near], square_of_two[near])
+    assert not label.any()

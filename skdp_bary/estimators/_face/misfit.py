@@ -133,10 +133,14 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
     given = bounds is not None and isinstance(domain, Box) and facts.n_features <= _FEATURES
     if not given or facts.size is None or facts.size * epsilon < ENOUGH:
         return
-    places = (points - domain.low) / (domain.high - domain.low)
-    total = weights.sum()
-    for name, near in (("low", places <= _THIN), ("high", places >= 1.0 - _THIN)):
-        shares = weights @ near / total
+    total, layer = weights.sum(), _THIN * (domain.high - domain.low)
+    low, high = domain.low + layer, domain.high - layer
+    for name, is_near in (
+        ("low", lambda column: points[:, column] <= low[column]),
+        ("high", lambda column: points[:, column] >= high[column]),
+    ):
+        # a feature at a time: of a million points, a table of places is the peak of a fit
+        shares = [weights.sum(where=is_near(j)) / total for j in range(facts.n_features)]
         feature = int(np.argmax(shares))
         if shares[feature] > _MOST:
             warnings.warn(

@@ -134,7 +134,7 @@ def prune(tree, levels, least):
     ----------
     tree : CellTree
     levels : list of ndarray
-        Masses of the cells of level 0 to the leaves.
+        Masses of the cells of level 0 to the leaves; a level is taken out once it has been read.
     least : sequence of float
         For each level but the last, the mass a cell must exceed to be split.
 
@@ -155,6 +155,7 @@ def prune(tree, levels, least):
             cells.index[start : start + block.size] = block
             cells.mass[start : start + block.size] = levels[level][block]
             start += block.size
+        levels[level] = None  # not held beside the deeper cells
     return cells
 
 

@@ -1,6 +1,8 @@
 """Bounds that do not fit the rows are told by the release, where it can tell."""
 
+import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +17,9 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.estimators._denoise.measurements import Measurement, noisy_total
+from skdp_bary.estimators._face.misfit import warn_of_border
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.geometry import Ball
+from skdp_bary.geometry import Ball, Box
 from skdp_bary.schema import Number
 
 N = 2000
@@ -55,6 +58,16 @@ def test_rows_that_all_lie_at_one_face_are_told(estimator):
 )
 def test_rows_inside_are_not(estimator, X):
     assert said(estimator, X) == []
+
+
+def test_a_look_at_many_points_takes_hardly_any_memory():
+    points, weights = RNG.random((200_000, 2)), np.ones(200_000)
+    facts = SimpleNamespace(domain=Box([0.0, 0.0], [1.0, 1.0]), n_features=2, size=1e6)
+    tracemalloc.start()
+    warn_of_border(points, weights, facts, 1.0, (0, 1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * points.nbytes
 
 
 def test_few_persons_images_balls_and_bought_bounds_are_left_alone():

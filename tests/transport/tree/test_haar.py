@@ -131,7 +131,7 @@ def test_prior_splits_are_shares_of_the_parent(domain):
 def test_pruned_cells_are_a_partition_of_the_mass(least):
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6)
     levels, _ = exact_answer(tree)
-    cells = prune(tree, levels, [least] * 6)
+    cells = prune(tree, list(levels), [least] * 6)
     assert cells.mass.sum() == levels[0][0]
     covered = np.zeros(tree.n_cells, dtype=int)
     for level, index, mass in zip(cells.level, cells.index, cells.mass, strict=True):

@@ -60,16 +60,9 @@ def hierarchy(X, epsilon, rng):
     """HB of Qardaji, Yang, Li (2013): counts of a tree of 16 branches, made consistent."""
     d = X.shape[1]
     levels = _GRID_BITS[d] // 4
-    paths = _paths(X, levels * 4)
-    tree = Tree.complete(levels, branching=16)
-    values, variances = [], []
-    for level in range(levels + 1):
-        counts = np.bincount(paths >> 4 * (levels - level), minlength=16**level).astype(float)
-        noise = rng.laplace(0, levels / epsilon, counts.size) if level else 0.0
-        values.append(counts + noise)
-        variances.append(np.full(counts.size, 2 * (levels / epsilon) ** 2 if level else 0.0))
-    masses = project_nonnegative(tree, make_consistent(tree, values, variances)[0])
-    return _path_cells(np.arange(16**levels), np.full(16**levels, 4 * levels), masses[-1], d)
+    counts = np.bincount(_paths(X, levels * 4), minlength=16**levels).astype(float)
+    masses = _tree_counts(counts, levels, epsilon, rng)
+    return _path_cells(np.arange(16**levels), np.full(16**levels, 4 * levels), masses, d)
 
 
 def clustered_counts(X, epsilon, rng):
@@ -118,6 +111,24 @@ def priv_tree(X, epsilon, rng):
     return _path_cells(codes, bits, masses, d)
 
 
+def data_aware(X, epsilon, rng):
+    """DAWA of Li, Hay, Miklau (2014): buckets of alike neighbors, and a tree of counts over them.
+
+    In the plane, cells are put in line along a Hilbert curve. Buckets have a power of two of cells,
+    found with a quarter of the budget. The tree is that of HB in the place of one for a workload.
+    """
+    counts, side = _grid(X, 1 << _GRID_BITS[X.shape[1]] // X.shape[1])
+    order = np.argsort(_hilbert(side)) if X.shape[1] == 2 else np.arange(side)
+    first, second = 0.25 * epsilon, 0.75 * epsilon
+    ends = _cheapest_buckets(counts[order], first, second, rng)
+    sizes = np.diff(ends)
+    levels = max(1, -(-(len(sizes) - 1).bit_length() // 4))
+    sums = np.add.reduceat(counts[order], ends[:-1])
+    masses = np.empty(counts.size)
+    masses[order] = np.repeat(_tree_counts(sums, levels, second, rng) / sizes, sizes)
+    return _grid_cells(masses, side, X)
+
+
 PEERS = {
     "Laplace": laplace_cells,
     "UGrid": uniform_grid,
@@ -126,6 +137,12 @@ PEERS = {
     "AHP": clustered_counts,
     "PrivTree": priv_tree,
 }
+IN_LINE = {"DAWA": data_aware}  # peers for one and two features
+
+
+def peers_of(d):
+    """Return the peers that run with `d` features, by name."""
+    return PEERS | IN_LINE if d <= 2 else PEERS
 
 
 def _grid(X, side):
@@ -159,3 +176,64 @@ def _path_cells(codes, bits, masses, d):
         width[here, axis] /= 2
         low[here, axis] += (codes[here] >> (bits[here] - 1 - halving) & 1) * width[here, axis]
     return low, low + width, masses
+
+
+def _tree_counts(counts, levels, epsilon, rng):
+    """Counts measured on all levels of a tree of 16 branches and made consistent.
+
+    Where there are fewer counts than last cells, the others are known to be empty.
+    """
+    tree = Tree.complete(levels, branching=16)
+    padded = np.pad(counts, (0, 16**levels - counts.size))
+    values, variances = [padded.sum(keepdims=True)], [np.zeros(1)]
+    for level in range(1, levels + 1):
+        exact = padded.reshape(16**level, -1).sum(axis=1)
+        known = np.arange(exact.size) * 16 ** (levels - level) >= counts.size
+        scale = np.where(known, 0.0, levels / epsilon)
+        values.append(exact + scale * rng.laplace(0, 1, exact.size))
+        variances.append(2 * scale**2)
+    masses = project_nonnegative(tree, make_consistent(tree, values, variances)[0])[-1]
+    return masses[: counts.size]
+
+
+def _cheapest_buckets(counts, first, second, rng):
+    """Cut a line into buckets with the least noisy cost: unevenness plus one noise of a count.
+
+    A person moves the cost of one bucket of every partition, by at most 2: Laplace noise of twice
+    that scale on every bucket makes the choice private, as in report-noisy-max. A bucket of one
+    cell is never uneven and needs none. Long buckets begin at eighths of their length.
+    """
+    found = [[] for _ in range(counts.size + 1)]
+    for bits in range(counts.size.bit_length()):
+        length = 1 << bits
+        starts = np.arange(0, counts.size - length + 1, max(1, length // 8))
+        windows = np.lib.stride_tricks.sliding_window_view(counts, length)[starts]
+        uneven = np.abs(windows - windows.mean(axis=1, keepdims=True)).sum(axis=1)
+        if length > 1:
+            uneven = uneven + rng.laplace(0, 4 / first, len(starts))
+        for start, cost in zip(starts.tolist(), (uneven + 1 / second).tolist(), strict=True):
+            found[start + length].append((start, cost))
+    costs, last = [0.0], [0]
+    for choices in found[1:]:
+        cost, start = min((costs[start] + cost, start) for start, cost in choices)
+        costs.append(cost)
+        last.append(start)
+    ends = [counts.size]
+    while ends[-1]:
+        ends.append(last[ends[-1]])
+    return np.array(ends[::-1])
+
+
+def _hilbert(side):
+    """Place on the Hilbert curve of every cell of a square grid, row by row."""
+    x, y = (axis.ravel() for axis in np.indices((side, side)))
+    place = np.zeros(side * side, dtype=np.int64)
+    half = side // 2
+    while half:
+        right, upper = (x & half) > 0, (y & half) > 0
+        place += half * half * ((3 * right) ^ upper)
+        flip = ~upper & right
+        x, y = np.where(flip, half - 1 - x, x), np.where(flip, half - 1 - y, y)
+        x, y = np.where(upper, x, y) & (half - 1), np.where(upper, y, x) & (half - 1)
+        half //= 2
+    return place

@@ -1,4 +1,4 @@
-"""Make the tables of private measures: beside published releases, and inside a budget with a delta.
+"""Make the tables of private measures and maps: beside published releases, and inside a delta.
 
 ``python doc/figures/draw_measure_evidence.py``
 """
@@ -7,7 +7,7 @@ import math
 
 from evidence import read, write_table
 
-OURS = ("pyramid", "haar")
+OURS = ("pyramid", "haar", "adaptive")
 HEADER = ["sets", "features", "release", "W1", "largest", "range error", "largest range error"]
 
 
@@ -36,6 +36,19 @@ def write_inside_delta():
     write_table("measure_inside_delta", HEADER, lines)
 
 
+def write_maps():
+    """Write the ratios of maps, by half of the sets."""
+    rows, lines = read("heatmap_regimes"), []
+    for half in ("seen", "aside"):
+        here = [row for row in rows if row["half"] == half]
+        for method in here[0]["errors"] if here else ():
+            found = [ratios(here, method, metric) for metric in range(4)]
+            lines.append([half, method, *(f"{x:.2f}" for pair in found for x in pair)])
+    metrics = ("similarity", "correlation", "KL", "EMD")
+    names = [name for metric in metrics for name in (metric, f"largest {metric}")]
+    write_table("heatmap_regimes", ["sets", "release", *names], lines)
+
+
 def main():
     """Write the ratios of every method, by half of the sets and number of features."""
     rows, lines = read("measure_regimes")["rows"], []
@@ -47,6 +60,7 @@ def main():
                 lines.append([half, d, method, *(f"{x:.2f}" for x in numbers)])
     write_table("measure_regimes", HEADER, lines)
     write_inside_delta()
+    write_maps()
 
 
 if __name__ == "__main__":

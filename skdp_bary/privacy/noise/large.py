@@ -49,16 +49,23 @@ from functools import cache
 import numpy as np
 from scipy.special import ndtri
 
+from .fixed_point import (
+    DIGITS,
+    LARGEST_SCORE,
+    NODES,
+    ONE,
+    inverse_series,
+    log_of_two,
+    tails_of_nodes,
+)
+
 LEAST_SCALE = 2.0**26  # below it float64 alone leaves fewer than one draw in 2**16 undecided
 _LAPLACE_ERROR, _GAUSSIAN_ERROR = 2.0**-61, 2.0**-60
 _LAST_ERROR = 2.0**-49
 _BLOCK = 1 << 14  # temporaries stay in cache
-_FIXED = 160  # digits of the integers from which the tables are made
 _LEAST_KEY = 1 << 20
 _LOG_BITS, _LOG_CELLS = 11, 1 << 11
 _COARSE = 20  # digits after the point of the exact part of a logarithm
-_NODES = 10  # 2**10 nodes for each unit of the quantile
-_LARGEST_SCORE = 6
 _LARGEST_STEP = 2.0**-46
 
 
@@ -125,9 +132,9 @@ def _laplace_block(keys, scale, error):
 def _gaussian_block(keys, sigma, error):
     tails, fractions, inverse = _tail_tables()
     score = -ndtri((keys + 0.5) * 2.0**-64)
-    x = np.minimum(np.rint(score * 2.0**_NODES), len(tails) - 1.0)
+    x = np.minimum(np.rint(score * 2.0**NODES), len(tails) - 1.0)
     index = x.astype(np.int64)
-    x *= 2.0**-_NODES
+    x *= 2.0**-NODES
     d = score - x
     unit = inverse.take(index)
     # differences of integers wrap around and back; the fraction is that of Q less one half
@@ -138,7 +145,7 @@ def _gaussian_block(keys, sigma, error):
         np.subtract(hermite, series, out=series)
         series *= share * d
     wanted -= series
-    unsure = (np.abs(wanted) > 0.99 * _LARGEST_STEP) | (score > _LARGEST_SCORE)
+    unsure = (np.abs(wanted) > 0.99 * _LARGEST_STEP) | (score > LARGEST_SCORE)
     wanted *= 1.0 + x * d
     wanted += d
     error = error + (0.51 * sigma) * unit
@@ -166,75 +173,29 @@ def _floors(scale, digits, large, small, errors, shift=0.0):
 @cache
 def _log_tables():
     """Return 1 / (2**62 m), the two parts of log m for every middle m, and those of log 2."""
-    log = 2 * _inverse_series(8193, 1)
-    coarse, fine = np.empty(_LOG_CELLS + 1), np.empty(_LOG_CELLS + 1)
+    log = 2 * inverse_series(8193, 1)
+    coarse, fine = np.empty(_LOG_CELLS), np.empty(_LOG_CELLS)
     for i in range(_LOG_CELLS):
         coarse[i], fine[i] = _parts(log)
-        log += 2 * _inverse_series(4098 + 2 * i, 1)
-    coarse[-1], fine[-1] = _parts(2 * _inverse_series(3, 1))
+        log += 2 * inverse_series(4098 + 2 * i, 1)
     inverse = np.array([4096 / ((4097 + 2 * i) << 62) for i in range(_LOG_CELLS)])
-    return inverse, coarse[:-1], fine[:-1], coarse[-1], fine[-1]
+    return inverse, coarse, fine, *_parts(log_of_two())
 
 
 def _parts(number):
     """Return a number in fixed point as a multiple of ``2**-20`` and the rest."""
-    shift = _FIXED - _COARSE
+    shift = DIGITS - _COARSE
     whole = number >> shift
-    return whole * 2.0**-_COARSE, (number - (whole << shift)) / (1 << _FIXED)
+    return whole * 2.0**-_COARSE, (number - (whole << shift)) / ONE
 
 
 @cache
 def _tail_tables():
-    """Return the tails Q of the nodes times 2**64, as integer and rest - 1/2, and 2**-64 / f.
-
-    Between two nodes the density is integrated by its series around the middle, to ``h**7`` with
-    ``h = 2**-11``; the next term is below ``2**-96``.
-    """
-    one, h = 1 << _FIXED, _NODES + 1
-    n = _LARGEST_SCORE << _NODES
-    pi = 16 * _inverse_series(5, -1) - 4 * _inverse_series(239, -1)
-    density = math.isqrt((1 << 3 * _FIXED) // (2 * pi))
-    ratio, falling = _exp_of_power(2 * h + 1), _exp_of_power(2 * h)
-    tail, tails, fractions, inverse = one >> 1, [], [], []
-    for j in range(n + 1):
-        units = tail >> (_FIXED - 64)
+    """Return the tails Q of the nodes times 2**64, as integer and rest - 1/2, and 2**-64 / f."""
+    tails, fractions, inverse = [], [], []
+    for tail, density in zip(*tails_of_nodes(), strict=True):
+        units = tail >> (DIGITS - 64)
         tails.append(units - (1 << 64) if units >> 63 else units)
-        fractions.append((tail - (units << (_FIXED - 64))) / (1 << (_FIXED - 64)) - 0.5)
-        inverse.append(one / (density << 64))
-        density = density * ratio >> _FIXED  # in the middle
-        ratio = ratio * falling >> _FIXED
-        tail -= density * _mean_of_density(2 * j + 1, h) >> (_FIXED + _NODES)
-        density = density * ratio >> _FIXED
-        ratio = ratio * falling >> _FIXED
+        fractions.append((tail - (units << (DIGITS - 64))) / (1 << (DIGITS - 64)) - 0.5)
+        inverse.append(ONE / (density << 64))
     return np.array(tails), np.array(fractions), np.array(inverse)
-
-
-def _mean_of_density(place, h):
-    """Return the mean over places within ``2**-h`` of ``place * 2**-h``, over the density there."""
-    one = 1 << _FIXED
-    y = place * place << (_FIXED - 2 * h)
-    y2 = y * y >> _FIXED
-    y3 = y2 * y >> _FIXED
-    second, fourth = y - one, y2 - 6 * y + 3 * one
-    sixth = y3 - 15 * y2 + 45 * y - 15 * one
-    terms = ((second, 6), (fourth, 120), (sixth, 5040))
-    return one + sum((he >> (2 * h * (k + 1))) // n for k, (he, n) in enumerate(terms))
-
-
-def _exp_of_power(digits):
-    """Return ``exp(-2**-digits)`` in fixed point."""
-    total = term = 1 << _FIXED
-    k = 1
-    while term:
-        term = -((abs(term) >> digits) // k) if term > 0 else (abs(term) >> digits) // k
-        total, k = total + term, k + 1
-    return total
-
-
-def _inverse_series(n, sign):
-    """Return atanh(1 / n), for sign -1 atan(1 / n), by its series."""
-    power, total, k = (1 << _FIXED) // n, 0, 0
-    while power:
-        total += sign**k * (power // (2 * k + 1))
-        power, k = power // (n * n), k + 1
-    return total

@@ -29,7 +29,8 @@ def main():
     })  # fmt: skip
     write_plain("table_speed", {
         "rows": "rows", "partitions": "partitions", "cpu_seconds": "CPU seconds of the fit",
-        "peak_gb": "peak, GB", "sample_cpu_seconds": "CPU seconds of as many draws",
+        "peak_gb": "peak, GB",
+        "sample_cpu_seconds": "CPU seconds of as many draws, at most a million",
     })  # fmt: skip
 
 

@@ -6,6 +6,7 @@
 
 import csv
 import math
+from collections import defaultdict
 from itertools import product
 
 import numpy as np
@@ -198,6 +199,12 @@ def tabulate_two_samples():
         for row in rows
     ]
     write_table("two_sample_power", ["half", "case", "n", "d", *tests], lines)
+    shares = defaultdict(dict)
+    for row in read("two_sample_level"):
+        shares[row["law"]][f"d = {row['d']}, epsilon = {row['epsilon']:g}"] = f"{row['0.05']:.3f}"
+    names = list(dict.fromkeys(name for found in shares.values() for name in found))
+    lines = [[law, *(found[name] for name in names)] for law, found in shares.items()]
+    write_table("two_sample_level", ["equal laws", *names], lines)
 
 
 def tabulate_barycenter_methods():

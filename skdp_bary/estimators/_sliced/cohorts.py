@@ -26,10 +26,11 @@ from .comparison import MeanLaw, NoisyNumber, compare_means
 from .sizes import (
     MOST_PERSONS,
     given_sizes,
-    padded_sizes,
+    padded_and_bought,
     persons_counted,
     require_sizes,
     size_shares,
+    sizes_behind,
 )
 from .tuning import TUNED
 
@@ -269,13 +270,13 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         return facts
 
     def _questions(self, facts):
-        n_min = yield from padded_sizes(self._sizes(), facts, sds=TUNED.cohort_sds)
+        n_min, bought = yield from padded_and_bought(self._sizes(), facts, sds=TUNED.cohort_sds)
         slices = unit_slices(facts.domain, slicing_directions(facts.n_features))
         about = (slices, n_min, facts.n_classes, facts.units)
         if self.reference is None:
-            return (yield from _two_cohorts(about))
+            return (yield from _two_cohorts(about, bought))
         reference = _public_reference(self.reference, facts.n_features)
-        return (yield from _against_public(about, reference))
+        return (yield from _against_public(about, bought, reference))
 
     def _finish(self, facts, result):
         *result, narrow = result
@@ -286,7 +287,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
             warnings.warn(_NARROW.format(2 ** (TUNED.octaves - 1)), PrivacyWarning, stacklevel=4)
 
 
-def _two_cohorts(about):
+def _two_cohorts(about, bought):
     """Ask how wide cells should be, then for the law of the distance and for the distance."""
     slices, n_min, *_ = about
     ladder = _ladder(slices)
@@ -298,11 +299,11 @@ def _two_cohorts(about):
     released = yield "law", PairLaw(*about, widths)
     trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))
     released = yield "gap", CohortGap(*about, widths)
-    law = MeanLaw(tuple(NoisyNumber(n) for n in persons), persons, trace, norm, sum(persons))
+    law = MeanLaw(sizes_behind(persons, bought), persons, trace, norm, sum(persons))
     return _number(released, -1, min(persons)), law, narrow
 
 
-def _against_public(about, reference):
+def _against_public(about, bought, reference):
     """Ask for the distance alone: what else is needed the public rows tell."""
     slices, n_min, *_ = about
     chunk = Chunk(reference, None, None)
@@ -311,13 +312,13 @@ def _against_public(about, reference):
     trace, norm = _public_number(PairLaw(slices, None, 1, 1, widths), chunk)[-2:]
     gap = CohortGap(*about, widths, _public_histogram(slices, chunk))
     released = yield "gap", gap
-    persons = (*_persons(released, n_min), float(len(reference)))
+    persons, n_public = _persons(released, n_min), len(reference)
     law = MeanLaw(
-        tuple(NoisyNumber(n) for n in persons),
-        persons,
+        (*sizes_behind(persons, bought), NoisyNumber(n_public)),
+        (*persons, n_public),
         NoisyNumber(trace),
         NoisyNumber(norm),
-        len(reference),
+        n_public,
     )
     return _number(released, -1, persons[0]), law, False
 

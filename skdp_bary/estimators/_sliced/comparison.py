@@ -62,6 +62,11 @@ class NoisyNumber:
     scale: float = 0.0
     pure: bool = True
 
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+        return (2.0 if self.pure else 1.0) * self.scale**2
+
     def noise(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw fresh noise of the same law."""
         if not self.scale:
@@ -107,7 +112,8 @@ class MeanLaw:
         )
         trace = np.clip(self.trace.believed(n_draws, rng), 1e-4, 1.0)
         square = np.maximum(self.norm.believed(n_draws, rng), 0.0) ** 2
-        square = square - trace**2 / self.persons  # what chance adds to it
+        # what the noise of the release and chance add to it; the noise drawn here stays, as a doubt
+        square = square - self.norm.variance - trace**2 / self.persons
         square = np.clip(square, 1e-3 * trace**2, trace**2)
         return weight * trace, weight * np.sqrt(2.0 * square)
 

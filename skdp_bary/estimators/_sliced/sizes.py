@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
+from ...privacy.noise.mechanisms import DiscreteLaplace
 from ...summaries.slices.histogram import ClassSizes
+from .comparison import NoisyNumber
 from .tuning import TUNED
 
 MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
@@ -44,14 +46,20 @@ def padded_sizes(setting, facts, most=MOST_PERSONS, sds=TUNED.size_sds):
     Sizes that are not given are asked for, and lowered by `sds` standard deviations of their noise.
     They are cut at `most`; fewer are always allowed.
     """
+    padded, _ = yield from padded_and_bought(setting, facts, most, sds)
+    return padded
+
+
+def padded_and_bought(setting, facts, most=MOST_PERSONS, sds=TUNED.size_sds):
+    """Return what :func:`padded_sizes` does, and the release of the sizes, None where none is."""
     if facts.total_public:
-        return None
+        return None, None
     if setting.n_min is not None:
-        return setting.n_min
+        return setting.n_min, None
     released = yield "sizes", ClassSizes(facts.n_classes, facts.units)
     lowered = (released.values[0] - sds * released.noise_sd[0]) / facts.units
     most = min(most, MOST_PERSONS)
-    return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist())
+    return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist()), released
 
 
 def persons_counted(released, n_min, facts):
@@ -59,3 +67,13 @@ def persons_counted(released, n_min, facts):
     if n_min is not None:
         return [float(size) for size in n_min]
     return [max(float(mass), 1.0) / facts.units for mass in released.values[0]]
+
+
+def sizes_behind(persons, bought):
+    """Return what is known of the sizes of cohorts: bought ones as they were before padding."""
+    if bought is None:
+        return tuple(NoisyNumber(count) for count in persons)
+    units, scale = bought.query.units, bought.scales[0]
+    pure = isinstance(bought.mechanism, DiscreteLaplace)
+    masses = bought.values[0].tolist()
+    return tuple(NoisyNumber(mass / units, scale / units, pure) for mass in masses)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateTwoSampleTest
+from skdp_bary.estimators._sliced import cohorts as cohorts_module
 from skdp_bary.estimators._sliced.cohorts import _gaussian_spread, _widths
 from skdp_bary.estimators._sliced.comparison import MeanLaw, NoisyNumber, compare_means
 from skdp_bary.estimators._sliced.tuning import TUNED
@@ -120,16 +121,47 @@ def test_intervals_of_many_persons_are_narrow_and_not_empty():
     assert low < result.distance < high and high - low < 0.01 and abs(result.distance - 0.05) < 0.01
 
 
+@pytest.mark.parametrize("n_min", [None, 300])
+def test_bought_sizes_count_as_they_are_and_not_as_noise_is_made_for(n_min, monkeypatch):
+    laws = []
+    monkeypatch.setattr(
+        cohorts_module,
+        "compare_means",
+        lambda gap, law, *others: laws.append(law) or compare_means(gap, law, *others),
+    )
+    PrivateTwoSampleTest([0, 1], n_min=n_min, **SEEDED).fit(*cohorts(0.0))
+    (law,) = laws
+    for size, least in zip(law.sizes, law.fewest, strict=True):
+        if n_min is None:
+            assert least + 3.0 * size.scale < size.value  # that many fewer at least
+            assert abs(size.value - 600) < 30.0 * size.scale
+        else:
+            assert (size.value, size.scale, least) == (300.0, 0.0, 300.0)
+
+
+def test_noise_of_the_norm_widens_the_law_once_and_not_twice():
+    rng, norm, scale, squares = np.random.default_rng(0), 0.3, 0.05, []
+    for released in norm + rng.laplace(0.0, scale, 4000):
+        size, about = NoisyNumber(100.0), NoisyNumber(released, scale)
+        law = MeanLaw((size,), (100.0,), NoisyNumber(0.5), about, 1e9)
+        squares.append(np.mean(law.draw(20, rng)[1] ** 2))
+    expected = 2.0 * (norm**2 + 2.0 * scale**2) / 100.0**2
+    assert abs(np.mean(squares) / expected - 1.0) < 0.025
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_the_level_is_kept(epsilon):
+@pytest.mark.parametrize(
+    ("d", "epsilon", "neighbors"),
+    [(2, 0.1, "replace_one"), (2, 1.0, "replace_one"), (10, 1.0, "add_remove")],
+)
+def test_the_level_is_kept(d, epsilon, neighbors):
     """400 tests of equal cohorts: between .02 and .09 of them reject, four standard errors."""
     rejected = 0
     for seed in range(400):
         test = PrivateTwoSampleTest(
-            neighbors="replace_one", epsilon=epsilon, **SEEDED | {"random_state": seed}
+            [0, 1], neighbors=neighbors, epsilon=epsilon, **SEEDED | {"random_state": seed}
         )
-        rejected += test.fit(*cohorts(0.0, n=300, seed=seed)).pvalue_ <= 0.05
+        rejected += test.fit(*cohorts(0.0, n=300, d=d, seed=seed)).pvalue_ <= 0.05
     assert 0.02 * 400 <= rejected <= 0.09 * 400
 
 

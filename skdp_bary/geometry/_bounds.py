@@ -82,6 +82,7 @@ def in_order(bounds: Bounds, names: list[str] | None) -> Bounds:
     """
     if not isinstance(bounds, Mapping):
         return bounds
+    _refuse_geojson(bounds)
     if names is None:
         raise ValueError(
             f"bounds names the columns {list(bounds)}, and the rows have no names of columns. Fit "
@@ -104,12 +105,21 @@ def box_of(bounds: Mapping[str, tuple[float, float]], names: list[str] | None = 
     """Return the Box of bounds by name, in the order of `names`, or in their own order."""
     if not bounds:
         raise ValueError("bounds must name every column once, got an empty mapping.")
+    _refuse_geojson(bounds)
     for name, pair in bounds.items():
         if not isinstance(name, str) or not is_pair(pair):
             raise ValueError(
                 f"bounds must map names to (low, high) pairs, got {shown(name)}: {shown(pair)}."
             )
     return Box.of_features([bounds[name] for name in (bounds if names is None else names)])
+
+
+def _refuse_geojson(bounds):
+    if isinstance(bounds.get("type"), str):
+        raise ValueError(
+            f"bounds={{'type': {bounds['type']!r}, ...}} looks like GeoJSON: give "
+            "Mask.from_geojson(...), of skdp_bary.geometry, instead."
+        )
 
 
 def width_of(bounds: Bounds | None, default: int) -> int:

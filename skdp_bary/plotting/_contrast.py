@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _CALLER = "ContrastDisplay"
 _SURE = 2.0  # standard deviations
 _ASPECT = 0.6
+_HARDLY = 0.25  # of the highest smoothed density, to which waves reach where nobody is
+_TOLD = 4  # features beside those that are drawn
+_STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns of all features
 
 
 class ContrastDisplay:
@@ -26,7 +29,8 @@ class ContrastDisplay:
 
     Create it with :meth:`from_sketches`. One feature is drawn as a curve with a band, two as a map
     with lines around what is more than two standard deviations. Around a difference the waves of a
-    sketch leave fainter ones of both signs.
+    sketch leave others of both signs, also where nobody is: maps are pale where both sketches
+    together hold hardly anybody, and have no lines there.
 
     Parameters
     ----------
@@ -36,6 +40,8 @@ class ContrastDisplay:
         Differences of the smoothed densities, and their standard deviations under one law.
     feature_names : list of str
     title : str, default=""
+    held : ndarray of bool or None, default=None
+        Of the shape of `differences`: where there are persons enough. None: everywhere.
 
     Attributes
     ----------
@@ -67,12 +73,14 @@ class ContrastDisplay:
         *,
         feature_names: list,
         title: str = "",
+        held: np.ndarray | None = None,
     ) -> None:
         self.points = points
         self.differences = differences
         self.errors = errors
         self.feature_names = feature_names
         self.title = title
+        self.held = held
 
     @classmethod
     def from_sketches(
@@ -82,6 +90,7 @@ class ContrastDisplay:
         *,
         public_rows: ArrayLike | None = None,
         features: tuple | None = None,
+        at: ArrayLike | None = None,
         n_points: int = 65,
         ax: Axes | None = None,
     ) -> ContrastDisplay:
@@ -92,9 +101,11 @@ class ContrastDisplay:
         sketch : PrivateDriftSketch
         other : PrivateDriftSketch or None, default=None
         public_rows : array-like of shape (n_rows, n_features) or None, default=None
-        features : tuple of one or two int, or None, default=None
-            Places of the features that are drawn; all others are at the center of the domain. None:
-            the first two.
+        features : tuple of one or two int or str, or None, default=None
+            Places or names of the features that are drawn. None: the first two.
+        at : array-like of shape (n_features,) or None, default=None
+            Public point through which the picture cuts: values of the features that are not drawn.
+            None is where both together hold most persons, as the releases tell.
         n_points : int, default=65
             Points along a feature.
         ax : matplotlib Axes or None, default=None
@@ -106,26 +117,24 @@ class ContrastDisplay:
         """
         check_is_fitted(sketch)
         n_points = check_integer(n_points, "n_points", low=2)
-        width, domain = sketch.n_features_in_, sketch.domain_
-        features = tuple(range(min(width, 2))) if features is None else tuple(features)
-        known = all(isinstance(f, (int, np.integer)) and 0 <= f < width for f in features)
-        if not known or len(set(features)) != len(features) or len(features) not in (1, 2):
-            raise ValueError(
-                f"features must be one or two different places below {width}, got {features!r}."
-            )
+        domain, names = sketch.domain_, _names(sketch)
+        features = _places(features, names)
         sides = [np.linspace(domain.low[f], domain.high[f], n_points) for f in features]
         grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(features))
-        rows = np.tile(np.asarray(domain.center, dtype=float), (len(grid), 1))
+        center = _fullest(sketch, other, public_rows) if at is None else _point(at, len(names))
+        rows = np.tile(center, (len(grid), 1))
         rows[:, features] = grid
         shape = (n_points,) * len(features)
-        values, errors = sketch.contrast(rows, other, public_rows=public_rows)
-        names = getattr(sketch, "feature_names_in_", [f"feature {f}" for f in range(width)])
+        values, errors, density = sketch._contrast(rows, other, public_rows)
+        others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
+        title = f"more and less than the other, epsilon={sketch.privacy_.epsilon:g}"
         return cls(
             sides,
             values.reshape(shape),
             errors.reshape(shape),
-            feature_names=[str(names[f]) for f in features],
-            title=f"more and less than the other, epsilon={sketch.privacy_.epsilon:g}",
+            feature_names=[names[f] for f in features],
+            title="\n".join([title, ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]),
+            held=(density >= _HARDLY * density.max()).reshape(shape),
         ).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -164,10 +173,55 @@ class ContrastDisplay:
         image = self.axes_.pcolormesh(
             *self.points, values, cmap="RdBu_r", vmin=-most, vmax=most, shading="gouraud"
         )
-        ratios = values / np.maximum(self.errors.T, least)
+        held = np.ones(values.shape, dtype=bool) if self.held is None else self.held.T
+        if not held.all():
+            self.axes_.contourf(*self.points, held, levels=[-0.5, 0.5], colors="w", alpha=0.8)
+        ratios = np.where(held, values / np.maximum(self.errors.T, least), 0.0)
         for level in (-_SURE, _SURE):
             if (ratios > level).any() and (ratios < level).any():
                 self.axes_.contour(*self.points, ratios, levels=[level], colors="gray")
         self.axes_.set_ylabel(self.feature_names[1])
         self.figure_.colorbar(image, ax=self.axes_, label="difference of smoothed densities")
         return image
+
+
+def _names(sketch):
+    names = getattr(sketch, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {f}" for f in range(sketch.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def _places(features, names):
+    """Return the places of the features that are drawn."""
+    if features is None:
+        return tuple(range(min(len(names), 2)))
+    asked = (features,) if isinstance(features, (str, int)) else tuple(features)
+    found = [names.index(f) if isinstance(f, str) and f in names else f for f in asked]
+    known = all(isinstance(f, (int, np.integer)) and 0 <= f < len(names) for f in found)
+    if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
+        raise ValueError(
+            f"features must be one or two different places below {len(names)}, or of the names "
+            f"{names}, got {features!r}."
+        )
+    return tuple(found)
+
+
+def _fullest(sketch, other, public_rows):
+    """Return a place that holds many of both, from many places along one feature after another."""
+    domain, width = sketch.domain_, sketch.n_features_in_
+    places = np.random.default_rng(0).uniform(domain.low, domain.high, (_STARTS, width))
+    point = places[np.argmax(sketch._contrast(places, other, public_rows)[2])]
+    for feature in list(range(width)) * _SWEEPS:
+        line = np.tile(point, (_LINE, 1))
+        line[:, feature] = np.linspace(domain.low[feature], domain.high[feature], _LINE)
+        point = line[np.argmax(sketch._contrast(line, other, public_rows)[2])]
+    return point
+
+
+def _point(at, width):
+    """Return the public point through which the picture cuts."""
+    point = np.asarray(at, dtype=float)
+    if point.shape != (width,) or not np.isfinite(point).all():
+        raise ValueError(f"at must be {width} finite numbers, one a feature, got {at!r}.")
+    return point

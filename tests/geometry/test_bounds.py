@@ -92,3 +92,9 @@ def test_bounds_in_words(bounds, names, words):
 def test_words_are_few_and_widths_known():
     assert in_words(Box([0] * 9, [1] * 9)).endswith("feature 4 from 0 to 1, and 4 more")
     assert width_of(NAMED, None) == 2
+
+
+def test_geojson_is_told_from_bounds_by_name():
+    polygon = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    with pytest.raises(ValueError, match="give Mask.from_geojson"):
+        check_domain(polygon, 2)

@@ -6,6 +6,7 @@ import pytest
 from skdp_bary import PrivateDriftSketch
 from skdp_bary.plotting import ContrastDisplay
 
+pd = pytest.importorskip("pandas")
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -47,6 +48,31 @@ def test_a_curve_of_one_feature_beside_public_rows():
     assert below < 0 < above
     assert display.axes_.get_ylabel() == "difference of smoothed densities"
     assert np.allclose(display.drawn_.get_ydata(), display.differences)
+
+
+def test_maps_are_pale_and_have_no_lines_where_hardly_anybody_is(maps):
+    apart, _ = maps
+    assert apart.held[8, 8] and not apart.held[[0, 0, 16, 16], [0, 16, 0, 16]].any()
+    ratios = np.abs(apart.differences / apart.errors)
+    assert (ratios[~apart.held] > 2.0).any()  # the waves of a sketch reach there
+    bare = ContrastDisplay(apart.points, apart.differences, apart.errors, feature_names=["a", "b"])
+    assert len(bare.plot().axes_.collections) < len(apart.axes_.collections)  # nothing is pale
+
+
+def test_pictures_cut_through_where_persons_are_or_where_asked():
+    rows = np.random.default_rng(0).normal(-0.6, 0.1, size=(2000, 3))
+    table = pd.DataFrame(rows, columns=["age", "pressure", "crp"])
+    settings = {"epsilon": 2.0, "bounds": (-1, 1), "random_state": 0}
+    one, other = (PrivateDriftSketch(**settings).fit(part) for part in (table[:900], table[900:]))
+    asked = {"features": ("crp", "age"), "n_points": 5}
+    found = ContrastDisplay.from_sketches(one, other, **asked)
+    assert found.feature_names == ["crp", "age"]
+    assert abs(float(found.title.split("pressure = ")[1]) + 0.6) < 0.2
+    given = ContrastDisplay.from_sketches(one, other, at=[0.0, 0.5, 0.0], **asked)
+    assert given.title.endswith("pressure = 0.5")
+    assert not np.allclose(given.differences, found.differences)
+    with pytest.raises(ValueError, match="at must be 3 finite numbers"):
+        ContrastDisplay.from_sketches(one, other, at=[0.0, 0.5])
 
 
 @pytest.mark.parametrize("features", [(0, 3), (1, 1), (), ("x",)])

@@ -198,10 +198,14 @@ class PrivateDriftSketch(BasePrivateEstimator):
             chance.
         """
         check_is_fitted(self)
+        return self._contrast(read_rows(self, X, reset=False), other, public_rows)[:2]
+
+    def _contrast(self, points, other, public_rows):
+        """Return differences, their errors, and the smoothed density of both, at points."""
         theirs, scales = self._compared(other, public_rows)
-        points = read_rows(self, X, reset=False)
         waves = _question(self.domain_, 1, False).features(points)
-        return contrast(self.moments_, theirs, scales, waves)
+        density = waves @ (self.moments_.mean + theirs.mean) / 2.0
+        return *contrast(self.moments_, theirs, scales, waves), density
 
     def _compared(self, other, public_rows):
         """Return the moments that these are compared with, and the scales of the waves."""

@@ -81,7 +81,7 @@ def _released(measured, setting, places):
         (own,) = [place for place in places if place != label]
         bins = measured.bins[own]
         table = np.stack([np.bincount(bins, row) for row in found.counts[own]])
-        sizes, words = np.bincount(bins), _bin_words(setting.columns[own], bins)
+        sizes, words = np.bincount(bins), bin_words(setting.columns[own], bins)
         if len(places) == 1:
             return table.sum(0), measured.count_scale, sizes * n_classes, [(w,) for w in words]
         classes = [setting.columns[label].label(code) for code in range(n_classes)]
@@ -90,12 +90,12 @@ def _released(measured, setting, places):
         return table.ravel(), measured.count_scale, np.tile(sizes, n_classes), entries
     table = measured.tables[measured.pairs.index(tuple(sorted(places)))].sum(axis=0)
     table = table if places[0] < places[1] else table.T
-    words = [_bin_words(setting.columns[place], measured.bins[place]) for place in places]
+    words = [bin_words(setting.columns[place], measured.bins[place]) for place in places]
     entries = [(a, b) for a in words[0] for b in words[1]]
     return table.ravel(), measured.pair_scale, np.full(table.size, n_classes), entries
 
 
-def _bin_words(cells, bins):
+def bin_words(cells, bins):
     """Return the bins of a column in words."""
     words = []
     for number in range(int(bins.max()) + 1):

@@ -10,6 +10,7 @@ import numpy as np
 from ..._optional import import_optional
 
 _MOST_PICTURES = 24
+_LONGEST = 24  # letters of a label
 _STYLE = """\
 body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; }
 .warning { border: 2px solid #b00; color: #b00; padding: .7rem; font-weight: bold; }
@@ -57,10 +58,14 @@ def _histograms(report):
         axes.bar(at - 0.2, real, width=0.4, color="0.6", label="real")
         axes.bar(at + 0.2, drawn, width=0.4, color="C0", label="drawn")
         shown = at[:: max(len(at) // 6, 1)]
-        axes.set_xticks(shown, [words[i][:12] for i in shown], fontsize=6, rotation=20)
+        axes.set_xticks(shown, [_short(words[i]) for i in shown], fontsize=6, rotation=20)
         axes.set_title(str(name), fontsize=9)
     figure.axes[0].legend(fontsize=7)
     return _png(figure)
+
+
+def _short(words):
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 3] + "..."
 
 
 def _pairs(report):

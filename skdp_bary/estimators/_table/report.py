@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
+from .answers import bin_words
 from .page import html_page
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _bins(cells):
 
 
 def _histogram(cells, bins, real, drawn):
-    words = [cells.label(int(np.flatnonzero(bins == b)[0])) for b in range(bins.max() + 1)]
+    words = bin_words(cells, bins)
     shares = [np.bincount(rows, minlength=len(words)) / len(rows) for rows in (real, drawn)]
     return words, *shares
 

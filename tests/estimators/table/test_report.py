@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.schema import Number
+from skdp_bary.schema import Number, Schema
 
 from .test_estimator import SCHEMA, bank
 
@@ -55,3 +55,12 @@ def test_tables_without_names_and_tables_too_short():
 def test_a_frame_of_the_report_holds_all_bins(fitted):
     words, real, drawn = fitted.evaluate(bank(200)).histograms["age"]
     assert words[-1] == "missing" and np.isclose(real.sum(), 1.0) and np.isclose(drawn.sum(), 1.0)
+
+
+def test_bins_of_a_report_are_named_from_end_to_end():
+    rows = np.random.default_rng(0).uniform(0.0, 400.0, size=(50, 1))
+    model = PrivateTable(Schema([Number(0, 400)]), epsilon=9.0, max_iter=2, n_components=2)
+    words = model.fit(rows).evaluate(rows).histograms[0][0]
+    assert words[0].startswith("0 to ") and words[-1].endswith(" to 400")
+    ends = [[float(end) for end in word.split(" to ")] for word in words]
+    assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))

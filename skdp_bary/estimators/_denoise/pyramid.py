@@ -25,6 +25,7 @@ from ...transport._tree.nodes import Tree
 from ...transport._tree.posterior import infer_masses
 from ...transport._tree.refining import refine
 from .measurements import Measurement
+from .splits import learned_priors
 from .tuning import PYRAMID, pyramid_tuning
 
 WHOLE, ONCE, TWICE = "levels", "cells", "finer_cells"
@@ -131,7 +132,7 @@ class Pyramid:
             )
         except FloatingPointError:  # noise beyond all odds: what was paid for is delivered
             return _least_squares(tree, rounds), priors
-        return posterior.mean, self._learned(posterior.parts)
+        return posterior.mean, learned_priors(posterior.parts, self.tuning)
 
     @property
     def _persons(self):
@@ -259,16 +260,6 @@ class Pyramid:
 
     def _first_priors(self):
         return [[self.tuning.prior]] * self.facts.n_classes
-
-    def _learned(self, parts):
-        """Return a prior of each step, and of deeper ones, from how cells were split."""
-        tuning = self.tuning
-        weights, concentrations = np.array(tuning.prior).T
-        sums = np.array([part.sum(axis=1) for part in parts]).reshape(-1, len(weights))
-        together = (sums.sum(axis=0) + tuning.own * weights) / (sums.sum() + tuning.own)
-        own = sums + tuning.level * together
-        rows = [*(own / own.sum(axis=1, keepdims=True)), together]
-        return [np.stack([np.maximum(row, 1e-6), concentrations], axis=1) for row in rows]
 
     def _cells(self, tree, masses):
         """Return the cells of the domain that have mass; where none has, by the public prior."""

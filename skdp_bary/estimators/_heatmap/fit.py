@@ -11,6 +11,8 @@ from ...transport._tree.l1 import minimize_l1
 from ...transport._tree.nodes import Tree, child_codes
 from ...transport._tree.posterior import infer_masses
 from ...transport._tree.refining import origins_below
+from .._denoise.splits import learned_priors
+from .._denoise.tuning import PYRAMID
 from .tuning import TUNED
 
 
@@ -75,8 +77,22 @@ def fit_posterior(measurements, *, whole):
     tree = covering_tree(measurements)
     step = TUNED.step / max(m.rate for m in measurements)
     step = max(1.0, round(step)) if whole else max(TUNED.least_step, step)
-    posterior = infer_masses(tree, [m.on_tree(tree) for m in measurements], step=step)
+    rounds = [m.on_tree(tree) for m in measurements]
+    if tree.depth and max(m.rate * m.mass.sum() for m in measurements) >= TUNED.learned:
+        posterior = _learned_posterior(tree, rounds, step)
+    else:
+        posterior = infer_masses(tree, rounds, step=step)
     return HeatmapFit(*tree.leaves(posterior.mean), posterior)
+
+
+def _learned_posterior(tree, rounds, step):
+    """Return the posterior under a prior that the splits teach, which may be mostly even."""
+    try:
+        first = infer_masses(tree, rounds, prior=PYRAMID.prior, step=step, width=PYRAMID.width)
+        prior = learned_priors(first.parts, PYRAMID)[: tree.depth]
+        return infer_masses(tree, rounds, prior=prior, step=step)
+    except FloatingPointError:  # noise beyond the odds of narrow windows
+        return infer_masses(tree, rounds, step=step)
 
 
 def fit_l1(measurements):

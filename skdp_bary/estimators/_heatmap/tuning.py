@@ -26,6 +26,7 @@ class HeatmapTuning:
     # posterior
     step: float = 0.35  # of the grid of masses, in scales of the noise: precision against time
     least_step: float = 0.2  # ... and in persons
+    learned: float = 4000.0  # scales of noise in the total from which priors are learned: time
     rakes: int = 2  # of a density to the masses of its cells: agreement against time
 
 

@@ -93,3 +93,9 @@ def test_densities_are_those_of_every_cell_alone(bandwidth):
     expected = np.log((inside @ mass + 1) / (cells.mass.sum() + 1)) - np.log(4)
     found = log_density(cells, model.domain_, X, bandwidth)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_places_alike_over_wide_areas_are_learned_where_the_signal_is_strong():
+    noise = np.round(np.random.default_rng(0).laplace(0.0, 10.0, 1024))
+    masses = fit_posterior([full_level(5, 42.0 + noise, rate=0.1)], whole=True).mass
+    assert np.abs(masses - 42.0).mean() < 0.8 * np.abs(noise).mean()

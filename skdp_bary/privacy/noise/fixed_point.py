@@ -3,20 +3,24 @@
 Where floats cannot tell between two magnitudes m - 1 and m, the tail of a draw is compared with the
 tail T(m) at which the magnitude steps. That takes integers only.
 
-*Laplace.* ``T(m) = exp(-m / scale)``. Cutting the exponent moves it by less than a unit. What whole
-halvings leave of it is divided by ``2**8``, so the series ends after 20 terms, of which the next is
-below ``2**-240``. Every term and product loses at most two units, and eight squarings double what
-was lost: below ``2**14`` units in all.
+*Laplace.* ``T(m) = exp(-m / scale)``. Cutting the exponent moves it by less than a unit, and log 2,
+which is off by at most 124, by as much a halving; of either, what is left after the halvings is
+below 64 units. What whole halvings leave of the exponent is divided by ``2**8``, so the series ends
+after 20 terms, of which the next is below ``2**-240``. Every term and product loses at most two
+units, and eight squarings double what was lost: below ``2**14`` units in all.
 
 *Gauss.* ``T(m) = Q((m - 1/2) / sigma)``, with Q(x) the upper tail. Around the nearest node x0, at
 most ``h = 2**-11`` away, ``Q(x0 + d) = Q(x0) - f(x0) sum_k (-1)**k He_k(x0) d**(k+1) / (k+1)!``. As
 ``f(x) abs(He_k(x)) <= .44 sqrt(k!)``, what the sum of 14 terms leaves out is below ``.44 sqrt(14!)
-h**15 / 15! < 2**-188``, and what is cut below ``.44 sqrt(k!)`` units a term, ``2**17`` in all.
-Tails of the nodes come from one another by the same series at both ends of a step, where terms
-cancel in pairs; those up to the 14th stay, and the next is below ``2**-200``. The ratio of the
-densities at two nodes loses a unit a half step, so the density at ``x = j / 1024`` loses at most
-``2 j**2 + 2 j`` units of itself, below ``2**21`` as ``x**2 f(x) <= .3``, and the tails lose what
-6144 steps of ``2**-10`` times that add up to: ``2**24`` units. Together below ``2**-167``.
+h**15 / 15! < 2**-188``, and what is cut below ``.44 sqrt(k!)`` units a term, ``2**17`` in all; what
+the polynomials lose is multiplied by powers of d and lost in that. Tails of the nodes come from
+one another by the same series at both ends of a step, where terms cancel in pairs; those up to the
+14th stay, and the next is below ``2**-200``. The ratio of the densities at two places, half a step
+apart, is off by at most 7 units more a half step: one of its product, six of the factor. So the
+density at ``x = j / 1024`` is off by at most ``7 (2 j**2 + 2 j)`` units of itself, by ``2**12``
+that its products lose, and by ``2**7`` that pi does: below ``2**23`` as ``x**2 f(x) <= .3``. The
+tails lose what 6144 steps of ``2**-10`` times that add up to: ``2**26`` units. Together below
+``2**-165``.
 
 `SLACK` is ``2**-160``; a draw that is nearer than that takes further bits.
 """

@@ -88,9 +88,10 @@ def fit_posterior(measurements, *, whole):
 def _learned_posterior(tree, rounds, step):
     """Return the posterior under a prior that the splits teach, which may be mostly even."""
     try:
-        first = infer_masses(tree, rounds, prior=PYRAMID.prior, step=step, width=PYRAMID.width)
+        coarse = TUNED.learning_steps * step
+        first = infer_masses(tree, rounds, prior=PYRAMID.prior, step=coarse, width=PYRAMID.width)
         prior = learned_priors(first.parts, PYRAMID)[: tree.depth]
-        return infer_masses(tree, rounds, prior=prior, step=step)
+        return infer_masses(tree, rounds, prior=prior, step=step, width=PYRAMID.width)
     except FloatingPointError:  # noise beyond the odds of narrow windows
         return infer_masses(tree, rounds, step=step)
 

@@ -81,6 +81,7 @@ SETS = {  # the rows and the number of clusters
     "digits": (lambda: rounded("digits"), 10),
     "spots40": (lambda: spots(2000, 40, 6, 0.2, 10), 6),
     "line": (lambda: cloud(4000, 1, 26), 8),  # was kept aside, and showed a fault
+    "line-20k": (lambda: spots(20_000, 1, 16, 0.01, 41), 16),
     # kept aside
     "pair": (lambda: spots(5000, 2, 10, 0.06, 21), 10),
     "curve2": (lambda: curve(3000, 2, 22), 20),
@@ -94,6 +95,8 @@ SETS = {  # the rows and the number of clusters
     "cloud30": (lambda: cloud(600, 30, 29), 4),
     "cloud50": (lambda: cloud(1500, 50, 30, tails=4.0), 8),
     "spots20": (lambda: spots(1000, 20, 5, 0.2, 31), 5),
+    "line-50k": (lambda: cloud(50_000, 1, 43), 24),
+    "line-400k": (lambda: spots(400_000, 1, 40, 0.004, 44), 40),
 }
 ASIDE = list(SETS)[list(SETS).index("pair") :]
 

@@ -18,6 +18,7 @@ REGIME_METHODS = (
 ASIDE = (  # of benchmarks/kmeans/regimes.py
     *("pair", "curve2", "pair-wide", "trio", "cloud3", "iris"),
     *("seven", "diabetes", "nine-curve", "cloud30", "cloud50", "spots20"),
+    *("line-50k", "line-400k"),
 )
 EPSILONS = ("0.1", "0.5", "1.0", "2.0")
 
@@ -127,7 +128,8 @@ def tabulate_regimes():
     names = {key[0] for key in kept}
     few = {key[0] for key in kept if key[3] == "eugkm"}
     kinds = {
-        "up to 3 features": {name for name in few if not name.endswith("-wide")},
+        "up to 3 features": {name for name in few if not name.endswith(("-wide", "k"))},
+        "lines of 20,000 to 400,000 rows": {name for name in few if name.endswith("k")},
         "... bounds ten times too wide": {name for name in few if name.endswith("-wide")},
         "more features": names - few,
     }

@@ -3,13 +3,14 @@
 import math
 
 import numpy as np
+from scipy.special import ndtri
 
 from ...geometry._nested_cells import STRETCH, NestedCells
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...summaries.trees.disjoint_counts import DisjointCounts
 from ...summaries.trees.divisions import NestedDivision
 from .._denoise.nested import least_squares, nonnegative
-from .methods import WeightedPoints
+from .methods import WeightedPoints, is_gaussian
 from .tuning import TUNED
 
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
@@ -38,7 +39,8 @@ def ask_looks(setting, facts):
         sd = max(released.noise_sd[0] / facts.units, _EXACT)
         values.append(np.where(cells.outside, 0.0, released.values[0] / facts.units))
         variances.append(np.where(cells.outside, _EXACT**2, sd**2))  # no row can be there
-    return _points(cells, parents, values, variances, sd)
+    quantile = _normal_sds if is_gaussian(facts) else sure_sds
+    return _points(cells, parents, values, variances, sd, quantile)
 
 
 def _name(i):
@@ -102,18 +104,20 @@ def sure_sds(n_cells, wrong):
     return math.log(max(n_cells / (2.0 * wrong), 1.0)) / math.sqrt(2.0)
 
 
-def _alive_sds(n_cells):
-    """Return how much of its noise one of so many cells holds before its parts keep what they hold.
+def _normal_sds(n_cells, wrong):
+    """Return the same of Gaussian noise as `sure_sds`."""
+    return -float(ndtri(min(wrong / n_cells, 0.5)))
 
-    Of many empty cells some would be thought to hold as much as a cell of a few.
+
+def _points(cells, parents, values, variances, sd, quantile):
+    """Return the cells of the last look as WeightedPoints, and the mass of all.
+
+    Cells that hold so little that some of as many empty ones would be thought to hold it are not
+    alive: their parts keep nothing.
     """
-    return max(TUNED.alive_sds, sure_sds(n_cells, TUNED.false_alive))
-
-
-def _points(cells, parents, values, variances, sd):
-    """Return the cells of the last look as WeightedPoints, and the mass of all."""
     estimates, spread = least_squares(parents, values, variances)
-    alive = [z > _alive_sds(len(z)) * np.sqrt(v) for z, v in zip(estimates, spread, strict=True)]
+    least = [max(TUNED.alive_sds, quantile(len(z), TUNED.false_alive)) for z in estimates]
+    alive = [x * np.sqrt(v) < z for x, v, z in zip(least, spread, estimates, strict=True)]
     alive[-1] = ~cells.outside  # whose own noise is large, and adds up to what the others say
     masses = nonnegative(parents, estimates, alive)[-1]
     held = np.flatnonzero((masses > 0) & ~cells.outside)

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import laplace, norm
 
 from skdp_bary import PrivateKMeans
+from skdp_bary.estimators._kmeans import looks
+from skdp_bary.estimators._kmeans.looks import _normal_sds, sure_sds
 from skdp_bary.estimators._kmeans.low import without_far_noise
 from skdp_bary.estimators._kmeans.methods import KMeansSetting, WeightedPoints
 from skdp_bary.exceptions import PrivacyWarning
@@ -63,3 +66,25 @@ def test_bounds_ten_times_too_wide_lose_no_cluster():
             kmeans.fit(X)
         away = np.linalg.norm(middles[:, None] - kmeans.cluster_centers_, axis=2).min(axis=1)
         assert away.max() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("quantile", "tail"), [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)]
+)
+def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
+    for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):
+        assert n_cells * tail(quantile(n_cells, wrong)) == pytest.approx(wrong)
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_the_law_of_the_noise_tells_what_is_empty(monkeypatch):
+    asked = []
+    monkeypatch.setattr(looks, "sure_sds", lambda *a: asked.append("laplace") or sure_sds(*a))
+    monkeypatch.setattr(looks, "_normal_sds", lambda *a: asked.append("normal") or _normal_sds(*a))
+    X = np.random.default_rng(0).random((300, 2))
+    for delta in (0.0, 1e-6):
+        PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=300, random_state=0).fit(X)
+        asked.append(delta)
+    before, after = asked[: asked.index(0.0)], asked[asked.index(0.0) + 1 :]
+    assert "normal" not in before and before.count("laplace") > after.count("laplace") > 0
+    assert "normal" in after

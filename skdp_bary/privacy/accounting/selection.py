@@ -10,6 +10,7 @@ the choice, so it is drawn exactly and must stay secret; only the best run may l
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from .._checks import check_delta, check_epsilon, check_integer, check_real, exact, float_below
 from .calibration import gaussian_delta, renyi_delta
@@ -45,7 +46,7 @@ class NegativeBinomialTrials:
             raise ValueError(f"gamma must be below 1 by at least 2**-40, got {self.gamma!r}.")
         check_real(self.eta, "eta", low=0.0, high=1.0)
 
-    @property
+    @cached_property
     def mean(self):
         """Mean number of trials."""
         stop = float(self._stop)
@@ -88,7 +89,7 @@ class NegativeBinomialTrials:
             + math.log(max(self.mean, 1.0)) / (order - 1.0)
         ) * (1.0 + _MARGIN)
 
-    @property
+    @cached_property
     def _stop(self):
         return Fraction(self.gamma).limit_denominator(1 << 40)
 
@@ -161,7 +162,12 @@ def selection_mu(trials, epsilon, delta):
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if delta == 0.0:
         raise ValueError("delta must be above zero for Gaussian trials, got 0.")
+    return _largest_mu(trials, epsilon, delta)
 
+
+@lru_cache(maxsize=256)
+def _largest_mu(trials, epsilon, delta):
+    # seconds of work on public numbers, which quotes, plans and fits ask for again
     def admitted(mu):
         return renyi_delta(lambda order: trials.gaussian_renyi(mu, order), epsilon) <= delta
 

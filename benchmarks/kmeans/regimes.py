@@ -82,6 +82,7 @@ SETS = {  # the rows and the number of clusters
     "spots40": (lambda: spots(2000, 40, 6, 0.2, 10), 6),
     "line": (lambda: cloud(4000, 1, 26), 8),  # was kept aside, and showed a fault
     "line-20k": (lambda: spots(20_000, 1, 16, 0.01, 41), 16),
+    "line-1m": (lambda: cloud(1_000_000, 1, 42, tails=4.0), 16),
     # kept aside
     "pair": (lambda: spots(5000, 2, 10, 0.06, 21), 10),
     "curve2": (lambda: curve(3000, 2, 22), 20),

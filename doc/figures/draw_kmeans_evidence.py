@@ -128,8 +128,8 @@ def tabulate_regimes():
     names = {key[0] for key in kept}
     few = {key[0] for key in kept if key[3] == "eugkm"}
     kinds = {
-        "up to 3 features": {name for name in few if not name.endswith(("-wide", "k"))},
-        "lines of 20,000 to 400,000 rows": {name for name in few if name.endswith("k")},
+        "up to 3 features": {name for name in few if not name.endswith(("-wide", "k", "m"))},
+        "lines of 20,000 to 1,000,000 rows": {name for name in few if name.endswith(("k", "m"))},
         "... bounds ten times too wide": {name for name in few if name.endswith("-wide")},
         "more features": names - few,
     }

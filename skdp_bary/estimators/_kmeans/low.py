@@ -135,8 +135,11 @@ def search(setting, domain, coarse):
         return np.tile(domain.center, (setting.n_clusters, 1))
     pooled = _pool(coarse)
     centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
-    if pooled is not coarse:
-        centers = lloyd(coarse.points, coarse.masses, centers, rounds=TUNED.fine_rounds)
+    if pooled is not coarse:  # which adds up tails, where many rounds are needed
+        least, most = TUNED.fine_rounds
+        rounds = TUNED.fine_distances // (len(coarse.points) * len(centers))
+        rounds = min(max(rounds, least), most)
+        centers = lloyd(coarse.points, coarse.masses, centers, rounds=rounds)
     return domain.clip(centers)
 
 

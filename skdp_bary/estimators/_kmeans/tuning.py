@@ -63,7 +63,8 @@ class KMeansTuning:
     relocated_rounds: int = 2  # of Lloyd's algorithm on the cells, after that: fit against overfit
     search_cells: int = 4000  # on which starts are compared: detail against time
     beside: float = 0.002  # of the mass may lie beside the grid of these cells, on each side
-    fine_rounds: int = 2  # on all cells after that: detail against time
+    fine_rounds: tuple = (2, 30)  # on all cells after that, at least and at most: time
+    fine_distances: int = 1 << 26  # that these look at, above the least
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both

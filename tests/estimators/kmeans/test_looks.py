@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import laplace, norm
+from scipy.stats import laplace, norm, t
 
 from skdp_bary import PrivateKMeans
+from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans
 from skdp_bary.estimators._kmeans import looks
 from skdp_bary.estimators._kmeans.looks import _normal_sds, sure_sds
-from skdp_bary.estimators._kmeans.low import without_far_noise
+from skdp_bary.estimators._kmeans.low import search, without_far_noise
 from skdp_bary.estimators._kmeans.methods import KMeansSetting, WeightedPoints
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
@@ -88,3 +89,15 @@ def test_the_law_of_the_noise_tells_what_is_empty(monkeypatch):
     before, after = asked[: asked.index(0.0)], asked[asked.index(0.0) + 1 :]
     assert "normal" not in before and before.count("laplace") > after.count("laplace") > 0
     assert "normal" in after
+
+
+def test_tails_beside_the_grid_that_is_searched_get_their_centers():
+    """Cells are added up for the search, tails into the last ones: rounds on all cells follow."""
+    places = np.linspace(-1.0, 1.0, 12_000)[:, None]
+    masses = 1e6 * t(4.0).pdf(places[:, 0] / 0.05)
+    cells = WeightedPoints(places, masses, 1.0, 0.0)
+    setting = KMeansSetting(1, 16, "grid", 10, "auto", 10**6, 1.0, 0.0, 0)
+    found = search(setting, Box([-1.0], [1.0]), cells)
+    best = weighted_kmeans(places, masses, 16, 10, np.random.default_rng(0))
+    costs = [masses @ nearest(places, centers)[1] for centers in (found, best)]
+    assert costs[0] < 1.03 * costs[1]

@@ -31,8 +31,9 @@ from ..privacy.ledger.accountant import BudgetAccountant
 from ..privacy.ledger.entry import note_of
 from ..privacy.ledger.filters import SumFilter
 from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy.noise.sampler import noise_generator
+from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
+from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
@@ -55,9 +56,6 @@ _TWO_CLASSES = (
     "labels are public there, weights are not, and they would move a person between classes. Leave "
     "the weights out, give each person one class, or take neighbors='replace_any'."
 )
-# Integer sensitivities are below 2**46, and noise can be drawn up to a scale of 2**52: no step that
-# gets as much as this has too large a noise.
-_SURE = 2.0**-6
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
 
@@ -164,7 +162,7 @@ path, of shape (n_rows, n_features)
             if self._recode() is None and not isinstance(self.bounds, Mapping):
                 warn_of_ids(rows.names)  # no column was named in public
             self._before_charge(accountant, plan, facts, noise.seeded)
-            if _least_amount(plan) < _SURE:
+            if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
                 self._rehearse(plan, facts)
             note = note_of(rows.person, noise.seeded)
             pay = partial(accountant.charge, plan, type(self).__name__, note=note, rows=X)
@@ -197,6 +195,10 @@ path, of shape (n_rows, n_features)
         """
         n_features = check_integer(n_features, "n_features", low=1)
         check_parameters(self)
+        return self._plan(n_features)
+
+    def _plan(self, n_features):
+        """Return the plan of parameters that have been checked."""
         bought = self._bought_shares()
         own = self._shares(n_features)
         rest = 1.0 - sum(bought.values())
@@ -364,6 +366,10 @@ path, of shape (n_rows, n_features)
                 PrivacyWarning,
                 stacklevel=3,
             )
+
+    def _most_noise(self, facts):
+        """Return what the noise of a step with an epsilon or mu of one does not exceed in scale."""
+        return MOST_NOISE
 
     def _rehearse(self, plan, facts):
         """Hold the conversation of a fit with nobody's rows, and raise what public facts raise."""

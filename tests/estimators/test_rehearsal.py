@@ -11,10 +11,9 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.estimators import _base
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy.noise.sampler import MAX_SCALE
+from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 X = np.random.default_rng(0).random((40, 6))
@@ -27,6 +26,11 @@ ESTIMATORS = [
     PrivateMeasure(delta=1e-6),
     PrivateWassersteinBarycenter(2, n_init=1, n_rounds=2, **SETTINGS),
     PrivateWassersteinBarycenter(2, n_init=1, delta=1e-6, **SETTINGS),
+]
+WIDE = [
+    PrivateKMeans(2, n_init=1, delta=delta, neighbors=neighbors, **SETTINGS)
+    for delta in (0.0, 1e-6)
+    for neighbors in ("add_remove", "replace_one")
 ]
 
 
@@ -53,21 +57,37 @@ def test_some_steps_after_the_first_are_too_small():
     assert accountant.entries == ()
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_steps_that_are_not_rehearsed_can_be_drawn(estimator):
-    for groups in (None, PAIRS):
-        for record in record_fit(clone(estimator), {"X": X, "groups": groups}).records:
-            for case in record.sensitivity.l1 + record.sensitivity.l2_squared:
-                assert max(case) / _base._SURE <= MAX_SCALE or case in record.sensitivity.l2_squared
-                assert max(case) ** 0.5 / _base._SURE <= MAX_SCALE
+@pytest.mark.parametrize("groups", [None, PAIRS], ids=["rows", "persons"])
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *WIDE], ids=str)
+def test_no_noise_is_larger_than_what_spares_a_rehearsal(estimator, groups, monkeypatch):
+    limits, most_noise = [], type(estimator)._most_noise
+
+    def noted(self, facts):
+        limits.append(most_noise(self, facts))
+        return limits[-1]
+
+    monkeypatch.setattr(type(estimator), "_most_noise", noted)
+    rows = X if estimator not in WIDE else np.random.default_rng(0).random((40, 300))
+    ample = clone(estimator).set_params(epsilon=100.0)
+    recording = record_fit(ample, {"X": rows, "groups": groups})
+    assert recording.error is None
+    for record in recording.records:
+        mechanism = record.released.mechanism
+        amount = mechanism.mu if isinstance(mechanism, RoundedGaussian) else mechanism.epsilon
+        assert max(record.released.scales) * amount <= limits[0]
 
 
 def test_a_rehearsal_changes_nothing_of_a_seeded_fit(monkeypatch):
     fits = []
-    for sure in (0.0, np.inf):
-        monkeypatch.setattr(_base, "_SURE", sure)
+    for most in (0.0, np.inf):
+        monkeypatch.setattr(PrivateKMeans, "_most_noise", lambda self, facts, most=most: most)
         fits.append(PrivateKMeans(2, random_state=np.random.RandomState(3), **SETTINGS).fit(X))
     assert (fits[0].cluster_centers_ == fits[1].cluster_centers_).all()
+
+
+def test_small_fits_of_k_means_are_not_rehearsed(monkeypatch):
+    monkeypatch.setattr(PrivateKMeans, "_rehearse", lambda *_: pytest.fail("rehearsed"))
+    PrivateKMeans(2, **SETTINGS).fit(X)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ..._types import Neighbors, RandomState, Rows
     from ...estimators._kmeans.noise import NoiseLevel
     from ...geometry._bounds import Bounds
-    from ...privacy.accounting.plans import Plan
     from ...privacy.ledger.spending import SharedBudget
 
 _LOW_FEATURES = 3
@@ -323,21 +322,6 @@ class PrivateKMeans(
             )
         return str(self.noise_level(n_features))
 
-    def privacy_plan(self, n_features: int) -> Plan:
-        """Return what a fit on `n_features` features will release and charge.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        plan : Plan
-            Named steps with their mechanisms, the neighboring relation, epsilon and delta.
-        """
-        plan = super().privacy_plan(n_features)
-        return self._method(n_features).priced(plan)
-
     def __getattr__(self, name):
         """Say of what KMeans has and a private release must not have why it is not there."""
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -357,6 +341,12 @@ class PrivateKMeans(
             return _FROM_CENTERS
         low, high = METHODS[self.init]
         return low if n_features <= _LOW_FEATURES else high
+
+    def _plan(self, n_features):
+        return self._method(n_features).priced(super()._plan(n_features))
+
+    def _most_noise(self, facts):
+        return self._method(facts.n_features).most_noise(facts)
 
     def _method_setting(self, n_features):
         return setting_of(KMeansSetting, self, n_features=n_features)

@@ -77,7 +77,7 @@ def noise_level(estimator, n_features, n_rows):
         candidate = _changed(estimator, delta=d, accountant=None, neighbors=relation)
         if d == 0.0 and isinstance(estimator.init, str):
             candidate.init = "grid"  # the way with Laplace noise
-        last = candidate.privacy_plan(n_features).steps[-1].mechanism
+        last = candidate._plan(n_features).steps[-1].mechanism
         levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
     current = levels[1] if estimator.delta > 0 else levels[0]
     most = int(estimator.n_clusters * math.sqrt(NOISY / current))
@@ -122,12 +122,12 @@ def _changed(estimator, **params):
 
 def _rounds(estimator, n_features):
     """Return a number of rounds that a fit does not exceed: each is a step of its plan."""
-    n_steps = len(estimator.privacy_plan(n_features).steps)
+    n_steps = len(estimator._plan(n_features).steps)
     return n_steps if estimator.max_iter == "auto" else min(estimator.max_iter, n_steps)
 
 
 def _level(estimator, n_features, n_rows):
-    plan = estimator.privacy_plan(n_features)
+    plan = estimator._plan(n_features)
     return level_of(
         plan.steps[-1].mechanism, plan.relation, estimator.n_clusters, n_features, n_rows
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -69,8 +70,7 @@ class DiscreteLaplace:
     def scales(self, sensitivity, weights=None):
         """Smallest scales in the ratio `weights` whose loss is at most ``epsilon``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        unit = _worst(sensitivity.l1, [1 / Fraction(w) for w in weights]) / exact(self.epsilon)
-        return _scale_blocks(unit, weights, sensitivity.l1)
+        return _laplace_scales(self.epsilon, _hashable(sensitivity.l1), weights)
 
     def loss(self, sensitivity, scales):
         """Exact pure loss of a release drawn with these scales; infinite where noise is missing."""
@@ -104,9 +104,7 @@ class RoundedGaussian:
     def scales(self, sensitivity, weights=None):
         """Smallest standard deviations in the ratio `weights` whose loss is at most ``mu**2``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        inverse = [1 / Fraction(w) ** 2 for w in weights]
-        square = _worst(sensitivity.l2_squared, inverse) / Fraction(self.mu) ** 2
-        return _scale_blocks(_root_above(square), weights, sensitivity.l2_squared)
+        return _gaussian_scales(self.mu, _hashable(sensitivity.l2_squared), weights)
 
     def loss(self, sensitivity, scales):
         """Exact ``mu**2`` of a release drawn with these scales; infinite where noise is missing."""
@@ -121,6 +119,24 @@ class RoundedGaussian:
     def draw(self, scale, shape, noise):
         """Draw an integer array of noise."""
         return noise.rounded_gaussian(scale, shape)
+
+
+@lru_cache(maxsize=1 << 10)
+def _laplace_scales(epsilon, cases, weights):
+    """Return the scales of blocks; a step asks before it is charged, and when it is drawn."""
+    unit = _worst(cases, [1 / Fraction(w) for w in weights]) / exact(epsilon)
+    return _scale_blocks(unit, weights, cases)
+
+
+@lru_cache(maxsize=1 << 10)
+def _gaussian_scales(mu, cases, weights):
+    square = _worst(cases, [1 / Fraction(w) ** 2 for w in weights]) / Fraction(mu) ** 2
+    return _scale_blocks(_root_above(square), weights, cases)
+
+
+def _hashable(cases):
+    """Return the cases as tuples; queries may state them in lists."""
+    return tuple(map(tuple, cases))
 
 
 def _worst(cases, factors):
@@ -140,7 +156,7 @@ def _check_weights(weights, n_blocks):
     weights = np.ones(n_blocks) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (n_blocks,) or not (np.isfinite(weights).all() and (weights > 0).all()):
         raise ValueError(f"weights must be {n_blocks} positive numbers, got {weights!r}.")
-    return [float(w) for w in weights]
+    return tuple(float(w) for w in weights)
 
 
 def _root_above(square):

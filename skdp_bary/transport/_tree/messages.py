@@ -1,25 +1,29 @@
-"""Messages of belief propagation on a tree of cells: grids, convolutions, correlations.
+"""Messages of belief propagation on a tree of cells: convolutions and correlations.
 
 All messages are logs. A transform by FFT has rounding errors of about 1e-16 of its largest number,
 and where measurements disagree the masses that matter are far out in the tail of a convolution.
 There the factors are tilted first: those of the children are multiplied by exp(theta * mass), with
 one theta for all children of a cell, which multiplies their convolution by the same; what is known
 from above is divided by it. All are tilted to where the prior expects the mass of their cell, those
-that still disagree once more, to where it may be.
+that still disagree once more, to where it may be. Where windows are short the sums are made by
+their definition instead, which loses no tail as long as no product leaves the floats.
 """
 
 import numpy as np
 from scipy import fft
 from scipy.special import gammaln
 
+from .direct import convolve_all, correlate_others
+from .grids import Batch, ranges
 from .terms import HOPELESS, Terms, read_windows
+from .tilts import FAR, balance_tilts, near, tilt
 
 _CHUNK = 2**16  # numbers transformed together: few calls, yet they stay in the cache
+_FEW_PRODUCTS = 1 << 21  # of a batch: sums by their definition take less time than transforms
+_LONGEST = 512  # of such sums in place of tilted transforms
+_DEEPEST = 600.0  # log of how small products of floats may be, with room to spare
 _EXACT_UNITS = 64  # below this the weights W come from their recurrence
-_FAR = 3.0  # standard deviations from a bulk: there even a skewed tail is above rounding
 _LOST = 20.0  # log of how much larger than their result the numbers transformed may be
-_MAX_TILT_STEPS = 100
-_FIRST_TILT = 0.3  # of Newton's method at most: the rates of noise are about that a unit
 _MAX_TARGETS = 40  # of one convolution: masses about which its factors are tilted
 
 
@@ -41,40 +45,6 @@ def _look_up(units, a):
     if units.max(initial=0) >= len(units):
         return log_polya_weights(units, a)
     return log_polya_weights(np.arange(units.max(initial=0) + 1), a).take(units)
-
-
-class Grid:
-    """Windows of whole units of mass, from `lo` to `hi`, of the cells of one level.
-
-    What lives on it has as last axis the window of the first cell, of the second, and so on.
-    """
-
-    def __init__(self, lo, hi):
-        self.lo, self.hi = lo, hi
-        self.sizes = hi - lo + 1
-        self.starts = np.cumsum(self.sizes) - self.sizes
-        self.units = self.spread(lo - self.starts) + np.arange(self.sizes.sum())
-
-    def spread(self, per_cell):
-        """Repeat one number per cell along its window."""
-        return np.repeat(per_cell, self.sizes, axis=-1)
-
-    def windows(self, cells, length, first=0):
-        """Places of the windows of some cells, from place `first` of `length`; -1 beside them."""
-        place = np.arange(length) - np.asarray(first)[..., None]
-        sizes, starts = self.sizes[cells][..., None], self.starts[cells][..., None]
-        return np.where((place >= 0) & (place < sizes), starts + place, -1)
-
-    def sum(self, flat):
-        """Sum over the window of each cell."""
-        return np.add.reduceat(flat, self.starts, axis=-1) if flat.size else flat
-
-    def normalize(self, log):
-        """Return the numbers with these logs divided by their sum in each cell, and its log."""
-        largest = np.maximum.reduceat(log, self.starts, axis=-1) if log.size else log
-        numbers = np.exp(log - self.spread(largest))
-        sums = self.sum(numbers)
-        return numbers / self.spread(sums), largest + np.log(sums)
 
 
 class Split:
@@ -104,6 +74,7 @@ class Split:
         self.factors, self.numbers = _append(factors, -np.inf), _append(numbers, 0.0)
         place = children.units - children.spread(children.lo)
         moment = numbers * place
+        self.depths = children.depths(factors)[:, self.blocks].sum(axis=2)
         self.means = children.sum(moment)
         squares = children.sum(np.multiply(moment, place, out=moment))
         self.variances = np.maximum(squares - self.means**2, 0.0)
@@ -136,11 +107,17 @@ class Split:
         first = self.parents.lo[self.chosen] - self.base
         last = self.parents.hi[self.chosen] - self.base
         lengths = _round_lengths(np.maximum(last, support - first) + 1)
+        if self._is_small(len(lengths), lengths.max(initial=0)):
+            lengths[:] = lengths.max(initial=0)
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
             n = max(1, _CHUNK // (self.blocks.shape[1] * int(length)))
             for start in range(0, len(rows), n):
-                yield rows[start : start + n], int(length)
+                yield Batch(self, rows[start : start + n], int(length))
+
+    def _is_small(self, n_cells, length):
+        """Whether sums by their definition take less time than transforms."""
+        return len(self.numbers) * n_cells * int(length) ** 2 <= _FEW_PRODUCTS
 
     def convolve(self, own):
         """Log likelihood of what is below each chosen cell, on the grids of the parents.
@@ -150,27 +127,45 @@ class Split:
         """
         targets = self.targets
         gaps = targets - self.means[:, self.blocks].sum(axis=2)
-        far = np.abs(gaps) > 1 + _FAR * np.sqrt(self.variances[:, self.blocks].sum(axis=2))
+        far = np.abs(gaps) > 1 + FAR * np.sqrt(self.variances[:, self.blocks].sum(axis=2))
         message = np.zeros(len(self.parents.units))
         self.terms = np.full((len(self.parent_log), len(message)), -np.inf)
-        for rows, length in self.batches:
-            part, rank = np.nonzero(far[:, rows])
-            theta, numbers, scales = self._tilt_children(rows, part, rank, targets[rows[rank]])
-            product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=2)
-            cells = self.chosen[rows]
-            sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
-            places = _ranges(self.parents.starts[cells], sizes)
-            log = self.parent_log.take(places, axis=1)
-            log += np.repeat(scales.sum(axis=2), sizes, axis=1)
-            if theta.any():
-                log -= np.repeat(theta, sizes, axis=1) * _ranges(first, sizes)
-            read = _ranges(np.arange(len(rows)) * length + first, sizes)
-            terms = Terms(log, *read_windows(fft.irfft(product, n=length, axis=-1), read, sizes))
-            self._follow(rows, length, terms, own[places])
-            message[places], self.terms[:, places] = terms.mix()
+        for batch in self.batches:
+            exact = _is_exact(self.depths[:, batch.rows], batch.length)
+            if exact.all() and self._is_small(len(batch.rows), batch.length):
+                terms = self._added_up(batch)
+            else:
+                off = far[:, batch.rows]
+                terms = self._transformed(batch, off & ~exact)
+                self._add_up_some(batch, *np.nonzero(off & exact), terms)
+                self._follow(batch, terms, exact, own[batch.places])
+            message[batch.places], self.terms[:, batch.places] = terms.mix()
         return message
 
-    def _follow(self, rows, length, terms, own):
+    def _added_up(self, batch):
+        """Convolutions of the children of some cells by their definition."""
+        log = self.parent_log.take(batch.places, axis=1)
+        log += np.repeat(self.scales[:, batch.blocks].sum(axis=2), batch.sizes, axis=1)
+        sums = convolve_all(self.numbers.take(batch.window, axis=1))
+        read = ranges(np.arange(len(batch.rows)) * sums.shape[-1] + batch.first, batch.sizes)
+        numbers = sums.reshape(len(log), -1).take(read, axis=1)
+        return Terms(log, numbers, np.zeros_like(numbers))
+
+    def _transformed(self, batch, far):
+        """Convolutions of the children of some cells by FFT, of those `far` off tilted ones."""
+        part, rank = np.nonzero(far)
+        target = self.targets[batch.rows[rank]]
+        theta, numbers, scales = self._tilt_children(batch, part, rank, target)
+        product = _multiply(fft.rfft(numbers, n=batch.length, axis=-1), axis=2)
+        product = fft.irfft(product, n=batch.length, axis=-1)
+        log = self.parent_log.take(batch.places, axis=1)
+        log += np.repeat(scales.sum(axis=2), batch.sizes, axis=1)
+        if theta.any():
+            log -= np.repeat(theta, batch.sizes, axis=1) * ranges(batch.first, batch.sizes)
+        read = ranges(np.arange(len(batch.rows)) * batch.length + batch.first, batch.sizes)
+        return Terms(log, *read_windows(product, read, batch.sizes))
+
+    def _follow(self, batch, terms, exact, own):
         """Take the convolutions of some cells again for masses at which rounding hides them.
 
         A convolution is known to about 1e-14 of its largest number, which is about seven of its
@@ -178,23 +173,34 @@ class Split:
         anywhere; without this a wide parent is cut to what one tilt sees, its children are not,
         and their means do not add up.
         """
-        cells = self.chosen[rows]
-        sizes, first = self.parents.sizes[cells], self.parents.lo[cells] - self.base[rows]
+        length, sizes, first = batch.length, batch.sizes, batch.first
         starts = np.cumsum(sizes) - sizes
+        part, rank, _ = terms.hidden(own, starts, sizes)
+        shallow = exact[part, rank]
+        self._add_up_some(batch, part[shallow], rank[shallow], terms)
         for _ in range(_MAX_TARGETS):
             part, rank, target = terms.hidden(own, starts, sizes)
             if not part.size:
                 break
             target += first[rank] - starts[rank]
-            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target)
+            theta, numbers, scales = self._tilt_to(part, batch.blocks[rank], target)
             product = _multiply(fft.rfft(numbers, n=length, axis=-1), axis=1)
             n = sizes[rank]
-            read = _ranges(np.arange(len(rank)) * length + first[rank], n)
+            read = ranges(np.arange(len(rank)) * length + first[rank], n)
             numbers, floor = read_windows(fft.irfft(product, n=length, axis=-1)[None], read, n)
-            places = np.repeat(part, n), _ranges(self.parents.starts[cells[rank]], n)
+            places = np.repeat(part, n), ranges(self.parents.starts[batch.cells[rank]], n)
             log = self.parent_log[places] + np.repeat(scales.sum(axis=1), n)
-            log -= np.repeat(theta, n) * _ranges(first[rank], n)
-            terms.take_better((places[0], _ranges(starts[rank], n)), log, numbers[0], floor[0])
+            log -= np.repeat(theta, n) * ranges(first[rank], n)
+            terms.take_better((places[0], ranges(starts[rank], n)), log, numbers[0], floor[0])
+
+    def _add_up_some(self, batch, part, rank, terms):
+        """Put convolutions by their definition in the place of those that rounding hides."""
+        if not part.size:
+            return
+        sums = convolve_all(self.numbers[part[:, None, None], batch.window[rank]])
+        n, starts = batch.sizes[rank], np.cumsum(batch.sizes) - batch.sizes
+        read = ranges(np.arange(len(rank)) * sums.shape[-1] + batch.first[rank], n)
+        terms.put((np.repeat(part, n), ranges(starts[rank], n)), sums.ravel()[read])
 
     def correlate(self, above, log_sums):
         """Log of what the rest of the tree says about each child, on the grids of the children.
@@ -208,38 +214,66 @@ class Split:
         above = self.parent_log + above
         numbers, scales = self.parents.normalize(above)
         lost = (scales - log_sums)[:, self.chosen] + self.scales[:, self.blocks].sum(axis=2)
+        depths = self.parents.depths(above)
         above, numbers = _append(above, -np.inf), _append(numbers, 0.0)
         message = np.empty(len(self.children.units))
-        for rows, length in self.batches:
-            cells, blocks = self.chosen[rows], self.blocks[rows]
-            part, rank = np.nonzero(lost[:, rows] > _LOST)
-            index = self.parents.windows(cells, length, self.parents.lo[cells] - self.base[rows])
-            known = numbers.take(index, axis=1)
-            known[part, rank] = 0.0
-            window = self.children.windows(blocks, int(self.children.sizes[blocks].max()))
-            siblings, inner = self.numbers.take(window, axis=1), self.scales[:, blocks]
-            correlated = _correlate(siblings, known, length)
-            inner = inner.sum(axis=2, keepdims=True) - inner + scales[:, cells, None]
-            sizes = self.children.sizes[blocks].ravel()
-            log = self.child_log.take(_ranges(self.children.starts[blocks].ravel(), sizes), axis=1)
-            log += np.repeat(inner.reshape(len(log), -1), sizes, axis=1)
-            read = np.repeat(np.arange(sizes.size) * length, sizes) + _backward(sizes, length)
-            terms = Terms(log, *read_windows(correlated, read, sizes))
-            if part.size:
-                index = index[rank]
-                opposite = above[part[:, None], index], joint[part[:, None], index]
-                self._correlate_apart(rows, part, rank, opposite, terms)
-            places = _ranges(self.children.starts[blocks].ravel(), sizes)
-            message[places] = terms.mix()[0]
+        for batch in self.batches:
+            index = self.parents.windows(batch.cells, batch.length, batch.first)
+            known, log = numbers.take(index, axis=1), self._child_log(batch, scales)
+            exact = _is_exact(self.depths[:, batch.rows] + depths[:, batch.cells], batch.length)
+            if exact.all() and self._is_small(len(batch.rows), batch.length):
+                sums = correlate_others(known, self.numbers.take(batch.window, axis=1))
+                read = ranges(np.arange(batch.child_sizes.size) * batch.width, batch.child_sizes)
+                sums = sums.reshape(len(log), -1).take(read, axis=1)
+                terms = Terms(log, sums, np.zeros_like(sums))
+            else:
+                part, rank = np.nonzero(lost[:, batch.rows] > _LOST)
+                terms = self._correlate_near(batch, known, part, rank, log)
+                shallow = exact[part, rank]
+                self._correlate_some(batch, known, part[shallow], rank[shallow], terms)
+                if not shallow.all():
+                    part, rank = part[~shallow], rank[~shallow]
+                    index = index[rank]
+                    opposite = above[part[:, None], index], joint[part[:, None], index]
+                    self._correlate_apart(batch, part, rank, opposite, terms)
+            message[batch.child_places] = terms.mix()[0]
         return message
 
-    def _correlate_apart(self, rows, part, rank, opposite, terms):
+    def _child_log(self, batch, scales):
+        """Logs of what correlations are multiplied by, `scales` those of what is known."""
+        inner = self.scales[:, batch.blocks]
+        inner = inner.sum(axis=2, keepdims=True) - inner + scales[:, batch.cells, None]
+        log = self.child_log.take(batch.child_places, axis=1)
+        return log + np.repeat(inner.reshape(len(log), -1), batch.child_sizes, axis=1)
+
+    def _correlate_near(self, batch, known, part, rank, log):
+        """Correlations by FFT, without those of some parts and places in the batch."""
+        known = known.copy()
+        known[part, rank] = 0.0
+        correlated = _correlate(self.numbers.take(batch.window, axis=1), known, batch.length)
+        read = _backward(batch.child_sizes, batch.length)
+        return Terms(log, *read_windows(correlated, read, batch.child_sizes))
+
+    def _correlate_some(self, batch, known, part, rank, terms):
+        """Put correlations by their definition where rounding would hide them."""
+        if not part.size:
+            return
+        siblings = self.numbers[part[:, None, None], batch.window[rank]]
+        sums = correlate_others(known[part, rank], siblings)
+        sizes = self.children.sizes[batch.blocks[rank]].ravel()
+        places = ranges(batch.child_starts[rank].ravel(), sizes)
+        parts = np.repeat(np.repeat(part, batch.blocks.shape[1]), sizes)
+        read = ranges(np.arange(sizes.size) * batch.width, sizes)
+        terms.put((parts, places), sums.ravel()[read])
+
+    def _correlate_apart(self, batch, part, rank, opposite, terms):
         """Add what parents say of whom bulk and children are far apart, mass by mass.
 
         Parameters
         ----------
-        rows, part, rank
-            A batch, and which parts of the prior and places in it are meant.
+        batch : Batch
+        part, rank : ndarray of int
+            Which parts of the prior and places in the batch are meant.
         opposite : ndarray, ndarray
             For each of them what is known from above at every place, and how likely that mass is.
         terms : Terms
@@ -254,7 +288,6 @@ class Split:
         known, joint = opposite
         length = known.shape[1]
         is_open = joint > -HOPELESS
-        starts = self._local_starts(rows)
         for _ in range(_MAX_TARGETS):
             left = is_open.any(axis=1)
             part, rank, known = part[left], rank[left], known[left]
@@ -262,29 +295,24 @@ class Split:
             if not part.size:
                 break
             target = np.where(is_open, joint, -np.inf).argmax(axis=1)
-            theta, numbers, scales = self._tilt_to(part, self.blocks[rows[rank]], target)
-            here = is_open & _near(numbers, target, length)
-            outside, outer = _tilt(np.where(here, known, -np.inf), -theta)
+            cells = batch.blocks[rank]
+            theta, numbers, scales = self._tilt_to(part, cells, target)
+            here = is_open & near(numbers, target, length)
+            outside, outer = tilt(np.where(here, known, -np.inf), -theta)
             correlated = _correlate(numbers[None], outside[None], length)
-            cells = self.blocks[rows[rank]]
             sizes = self.children.sizes[cells].ravel()
-            back = _ranges(np.zeros_like(sizes), sizes)
-            read = np.repeat(np.arange(sizes.size) * length, sizes) + _backward(sizes, length)
+            back = ranges(np.zeros_like(sizes), sizes)
+            read = _backward(sizes, length)
             inner = (scales.sum(axis=1, keepdims=True) - scales + outer[:, None]).ravel()
             places = np.repeat(part, cells.shape[1])
-            places = np.repeat(places, sizes), _ranges(starts[rank].ravel(), sizes)
+            places = np.repeat(places, sizes), ranges(batch.child_starts[rank].ravel(), sizes)
             log = self.child_log[
-                places[0], _ranges(self.children.starts[cells].ravel(), sizes)
+                places[0], ranges(self.children.starts[cells].ravel(), sizes)
             ] + np.repeat(inner, sizes)
             log += np.repeat(np.repeat(theta, cells.shape[1]), sizes) * back
             numbers, floor = read_windows(correlated, read, sizes)
             terms.add(places, log, numbers[0], floor[0])
             is_open &= ~here
-
-    def _local_starts(self, rows):
-        """Where the windows of the children of a batch start, the windows standing in a row."""
-        sizes = self.children.sizes[self.blocks[rows]]
-        return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
 
     def _tilt_to(self, part, cells, target):
         """Factors of children tilted so that their sum is about `target`, one for each of `part`.
@@ -293,69 +321,23 @@ class Split:
         """
         index = self.children.windows(cells, int(self.children.sizes[cells].max()))
         logs = self.factors[part[:, None, None], index]
-        theta = _balance_tilts(logs, target)
-        return theta, *_tilt(logs, theta)
+        theta = balance_tilts(logs, target)
+        return theta, *tilt(logs, theta)
 
-    def _tilt_children(self, rows, part, rank, target):
+    def _tilt_children(self, batch, part, rank, target):
         """Factors of the children of some chosen cells, those that are far from `target` tilted.
 
-        `part` and `rank` say which: part of the prior, and place in `rows`. Returns theta (axes:
+        `part` and `rank` say which: part of the prior, and place in `batch`. Returns theta (axes:
         part of the prior, cell), the numbers (and child, place), and the logs of their scales.
         """
-        cells = self.blocks[rows]
-        index = self.children.windows(cells, int(self.children.sizes[cells].max()))
-        numbers, scales = self.numbers.take(index, axis=1), self.scales[:, cells]
-        theta = np.zeros((len(numbers), len(rows)))
+        index = batch.window
+        numbers, scales = self.numbers.take(index, axis=1), self.scales[:, batch.blocks]
+        theta = np.zeros((len(numbers), len(batch.rows)))
         if part.size:
             logs = self.factors[part[:, None, None], index[rank]]
-            theta[part, rank] = _balance_tilts(logs, target)
-            numbers[part, rank], scales[part, rank] = _tilt(logs, theta[part, rank])
+            theta[part, rank] = balance_tilts(logs, target)
+            numbers[part, rank], scales[part, rank] = tilt(logs, theta[part, rank])
         return theta, numbers, scales
-
-
-def _tilt(logs, theta):
-    """Numbers with the given logs plus theta * place, divided by the largest; the log of that.
-
-    There is one theta for every entry of the leading axes of `logs`.
-    """
-    if theta.any():
-        theta = theta.reshape(theta.shape + (1,) * (logs.ndim - theta.ndim))
-        logs = logs + theta * np.arange(logs.shape[-1])
-    scales = logs.max(axis=-1)
-    return np.exp(logs - scales[..., None]), scales
-
-
-def _balance_tilts(children, target):
-    """Theta at which the sum of the children has its mean at `target`, or about as near as spread.
-
-    There their product is largest against its rounding. Newton's method inside a bracket.
-    """
-    theta, left = np.zeros(len(children)), np.arange(len(children))
-    low, high = np.full(len(children), -np.inf), np.full(len(children), np.inf)
-    for _ in range(_MAX_TILT_STEPS):
-        means, variances = _moments(_tilt(children, theta[left])[0])
-        gap, spread = target[left] - means.sum(axis=1), variances.sum(axis=1)
-        far = np.abs(gap) > 1 + np.sqrt(spread)
-        if not far.any():
-            break
-        if not far.all():
-            children, left, gap, spread = children[far], left[far], gap[far], spread[far]
-        here = theta[left]
-        low[left], high[left] = np.where(gap > 0, (here, high[left]), (low[left], here))
-        reach = _FIRST_TILT + np.abs(here)  # at most doubles a tilt
-        newton = here + np.clip(gap / np.maximum(spread, 1e-12), -reach, reach)
-        middle = (low[left] + high[left]) / 2
-        middle = np.where(np.isfinite(middle), middle, newton)
-        theta[left] = np.where((newton > low[left]) & (newton < high[left]), newton, middle)
-    return theta
-
-
-def _moments(numbers):
-    """Mean place and its variance, for numbers proportional to probabilities."""
-    place = np.arange(numbers.shape[-1], dtype=float)
-    total = numbers.sum(axis=-1)
-    mean = numbers @ place / total
-    return mean, np.maximum(numbers @ place**2 / total - mean**2, 0.0)
 
 
 def _correlate(siblings, known, length):
@@ -369,17 +351,15 @@ def _correlate(siblings, known, length):
     )
 
 
+def _is_exact(depths, length):
+    """Whether products are above the smallest float everywhere, and their sums are short."""
+    return (depths < _DEEPEST) & (length <= _LONGEST)
+
+
 def _backward(sizes, length):
     """Places of the windows in correlations of this length, which stand conjugated: from behind."""
-    return (length - _ranges(np.zeros_like(sizes), sizes)) % length
-
-
-def _near(numbers, target, length):
-    """Places that the sum of some children reaches well; axis 1 are the children."""
-    means, variances = _moments(numbers)
-    gap = np.abs(np.arange(length) - means.sum(axis=1)[:, None])
-    near = gap <= _FAR * np.sqrt(variances.sum(axis=1))[:, None]
-    return near | (np.arange(length) == target[:, None])
+    back = (length - ranges(np.zeros_like(sizes), sizes)) % length
+    return back + np.repeat(np.arange(sizes.size) * length, sizes)
 
 
 def _round_lengths(lengths):
@@ -405,12 +385,6 @@ def _leave_one_out(spectra, outer):
     without_first = _leave_one_out(first, outer * _multiply(second, axis=2))
     without_second = _leave_one_out(second, outer * _multiply(first, axis=2))
     return np.concatenate([without_first, without_second], axis=2)
-
-
-def _ranges(starts, sizes):
-    """Concatenate the ranges of the given sizes from the given starts."""
-    offsets = np.cumsum(sizes) - sizes
-    return np.repeat(starts - offsets, sizes) + np.arange(sizes.sum())
 
 
 def _append(rows, number):

@@ -28,7 +28,8 @@ from functools import cached_property
 import numpy as np
 
 from .consistency import make_consistent, project_nonnegative
-from .messages import Grid, Split
+from .grids import Grid
+from .messages import Split
 from .nodes import Tree
 
 DIRICHLET_PRIOR = ((0.7, 0.1), (0.3, 1.0))

@@ -75,6 +75,10 @@ class Terms:
         ]
         return part, rank, np.array(target, dtype=np.int64)
 
+    def put(self, places, numbers):
+        """Put exact numbers in places."""
+        self.numbers[places], self.floor[places] = numbers, 0.0
+
     def take_better(self, places, log, numbers, floor):
         """Take in the terms of other transforms where they are known, or bound better."""
         old = self.log[places], self.numbers[places], self.floor[places]

@@ -249,6 +249,36 @@ def test_random_trees(seed):
         assert (p >= 0).all()
 
 
+@pytest.mark.parametrize(
+    ("seed", "shift"), [*((seed, 100.0) for seed in range(8)), (1, 1e3), (2, 3e3)]
+)
+def test_sums_and_transforms_agree(seed, shift, monkeypatch):
+    """Also where measurements contradict each other, and where sums repair transforms."""
+    rng = np.random.default_rng(seed)
+    tree, _, rounds = random_problem(rng)
+    far = [[v + rng.choice([0.0, shift], size=v.shape) for v in values] for values, _ in rounds]
+    rounds = [(values, rates) for values, (_, rates) in zip(far, rounds, strict=True)]
+    found = []
+    for few, longest in ((1 << 25, 1 << 12), (0, 1 << 12), (0, 0)):
+        monkeypatch.setattr(messages_module, "_FEW_PRODUCTS", few)
+        monkeypatch.setattr(messages_module, "_LONGEST", longest)
+        found.append(infer_masses(tree, rounds))
+    for other in found[1:]:
+        for mean, same in zip(found[0].mean, other.mean, strict=True):
+            np.testing.assert_allclose(mean, same, rtol=1e-6, atol=1e-3)
+        assert found[0].log_evidence == pytest.approx(other.log_evidence, rel=1e-6, abs=1e-4)
+
+
+def test_products_below_the_smallest_float_are_not_lost():
+    """Parts that are measured as empty, and a total far from that, on windows that hold both."""
+    tree = Tree.complete(1, branching=2)
+    measurements = [((np.array([1200.0]), np.zeros(2)), (5.0, 1.0))]
+    found = infer_masses(tree, measurements, step=1.0, width=3000.0)
+    assert found.mean[0] == pytest.approx(1200.0, abs=1.0)
+    np.testing.assert_allclose(found.mean[1], found.mean[0][0] / 2, rtol=1e-6)
+    assert found.log_evidence == pytest.approx(-1200.0, abs=20.0)
+
+
 def test_halving_the_data_into_rounds_changes_nothing():
     tree, masses, _ = random_problem(np.random.default_rng(3))
     rng = np.random.default_rng(4)
@@ -356,10 +386,12 @@ def test_a_mean_between_its_estimate_and_its_center_moves_no_window(monkeypatch)
 def test_a_prior_of_even_splits_needs_no_search_for_tilts(monkeypatch):
     """Its weights are tilted to the expected masses from the start."""
     asked = []
-    balance = messages_module._balance_tilts
+    balance = messages_module.balance_tilts
+    monkeypatch.setattr(messages_module, "_FEW_PRODUCTS", 0)
+    monkeypatch.setattr(messages_module, "_LONGEST", 0)
     monkeypatch.setattr(
         messages_module,
-        "_balance_tilts",
+        "balance_tilts",
         lambda children, target: asked.extend(target) or balance(children, target),
     )
     rng = np.random.default_rng(0)

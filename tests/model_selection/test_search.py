@@ -48,7 +48,9 @@ def corners(n=4000):
 
 
 def barycenter(**settings):
-    return PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=4000, n_init=2, **settings)
+    return PrivateWassersteinBarycenter(
+        method="coreset", bounds=(0, 1), n_hint=4000, n_init=2, **settings
+    )
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -163,7 +163,7 @@ def test_curves_say_what_they_need_before_anything_is_fitted(given, told):
 
 def test_tables_say_how_columns_are_named():
     schema = Schema({"a": Number(0, 1), "b": Number(0, 1)})
-    table = PrivateTable(schema, n_components=2, max_iter=1)
+    table = PrivateTable(schema, epsilon=20.0, n_components=2, max_iter=1)
     frame = pd.DataFrame(X, columns=["a", "b"])
     with pytest.raises(TypeError, match=r"one by one, as in query\('a', 'b'\)"):
         table.fit(frame).query(["a", "b"])

@@ -40,7 +40,7 @@ from ._alone import fitted_alone
 from ._face.classes import number_of_classes
 from ._face.columns import warn_of_ids
 from ._face.guarantee import Guarantee, GuaranteeRepr
-from ._face.misfit import few_persons
+from ._face.misfit import few_persons, warn_of_guessed_bounds
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class Facts:
         None before it is bought.
     mechanisms : dict
         Mechanism of each step, by name.
+    domain_guessed : bool
+        Whether the domain was bought, and noise left nothing to be seen of where rows lie.
     """
 
     relation: str
@@ -95,6 +97,7 @@ class Facts:
     domain: object
     size: int | None
     mechanisms: dict
+    domain_guessed: bool = False
 
     @property
     def labels(self) -> np.ndarray:
@@ -327,6 +330,7 @@ path, of shape (n_rows, n_features)
         """
         try:
             self._finish(facts, result)
+            warn_of_guessed_bounds(facts, self.epsilon)
         except PrivacyWarning as told:
             return told
         return None

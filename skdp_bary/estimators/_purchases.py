@@ -29,8 +29,8 @@ def buy_domain(facts):
     """Ask where the rows lie, and return the facts with a box around them."""
     origin = (0.0,) * facts.n_features
     released = yield "scale", DistanceHistogram(origin, _MAGNITUDES, facts.units)
-    place = top_bin(released)  # the outermost bin that stands out
-    reach = 1.0 if place is None else _MAGNITUDES[place]
+    top = top_bin(released)  # the outermost bin that stands out
+    reach = 1.0 if top is None else _MAGNITUDES[top]
     query = ClippedSum(reach, facts.n_features, facts.units, facts.mass_public)
     released = yield "center", query
     center = query.center(released)
@@ -40,4 +40,5 @@ def buy_domain(facts):
     place = tail_bin(released)
     edge = edges[-1] if place is None else edges[place]
     radius = min(_MARGIN * edge, edges[-1])
-    return replace(facts, domain=Box(center - radius, center + radius))
+    box = Box(center - radius, center + radius)
+    return replace(facts, domain=box, domain_guessed=top is None or place is None)

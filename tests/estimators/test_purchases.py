@@ -1,9 +1,12 @@
 """Bought facts: the size and the domain, from nothing but releases."""
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateMeasure
+from skdp_bary import PrivateMeasure, PrivateWassersteinBarycenter
 from skdp_bary.estimators._purchases import DOMAIN_SHARES, SIZE_SHARES
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.summaries.asking.tape import Tape, use_tape
@@ -110,3 +113,24 @@ def test_weights_and_groups_scale_the_facts():
 def test_buying_is_said():
     with pytest.warns(PrivacyWarning, match="bounds=None"):
         fit(rows(100))
+
+
+@pytest.mark.parametrize("make", [PrivateMeasure, partial(PrivateWassersteinBarycenter, 2)])
+def test_bounds_that_are_a_guess_are_told_by_the_release(make):
+    """Fifty persons do not stand out in any octave at epsilon 1, and twenty thousand do."""
+    with pytest.warns(PrivacyWarning, match="in domain_ are a guess"):
+        make(epsilon=1.0, n_hint=20_000).fit(rows(50))  # n_hint says nothing about rows
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make(epsilon=1.0, n_hint=20_000).fit(rows())
+    assert not any("guess" in str(told.message) for told in caught)
+
+
+def test_a_warning_about_bounds_keeps_what_was_paid_for():
+    model = PrivateMeasure(epsilon=0.5)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*in domain_ are a guess")
+        with pytest.raises(PrivacyWarning, match="guess"):
+            model.fit(rows(30))
+    assert model.domain_ is not None
+    assert len(model.support_)

@@ -115,6 +115,7 @@ def test_what_tables_cannot_be_searched_by_is_refused(settings, error, match):
 
 
 @pytest.mark.filterwarnings("ignore:A privacy-utility curve")
+@pytest.mark.filterwarnings("ignore:The table has about:skdp_bary.exceptions.PrivacyWarning")
 def test_the_curve_of_a_table_is_a_share_of_rows():
     model = search().estimator.set_params(n_components=10)
     curve = privacy_utility_curve(model, table(), epsilons=[0.01, 50.0], n_repeats=2)

@@ -86,6 +86,24 @@ def warn_of_few_persons(facts, epsilon):
         warnings.warn(told, PrivacyWarning, stacklevel=5)
 
 
+def warn_of_guessed_bounds(facts, epsilon):
+    """Warn when noise left nothing to be seen of where rows lie, so that bounds are a guess.
+
+    Parameters
+    ----------
+    facts : Facts
+    epsilon : float
+    """
+    if facts.domain_guessed:
+        warnings.warn(
+            "bounds=None: too few persons to be told from noise, with the share of epsilon="
+            f"{epsilon:g} that bounds are bought with. Those in domain_ are a guess, not where "
+            "rows lie, and what is released is mostly noise. Public bounds cost nothing.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+
+
 def warn_of_few_cells(fit, facts, epsilon):
     """Warn when nearly all mass of a map lies in a few of the cells of a coarse grid.
 

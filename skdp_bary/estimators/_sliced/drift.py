@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import PRIVACY_RULES
+from ...exceptions import PrivacyWarning
 from ...geometry._bounds import check_domain
 from ...geometry._directions import public_directions
 from ...geometry._unit_slices import unit_slices
@@ -18,6 +20,7 @@ from ...summaries.moments.moments import Moments, symmetric
 from ...summaries.slices.waves import WavesOf
 from ...transformers._reading import read_rows
 from .._base import BasePrivateEstimator
+from .._face.remedies import rounded_up
 from .tuning import TUNED
 from .wave_test import WaveMoments, compare_waves, contrast
 
@@ -269,6 +272,15 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
     def _finish(self, facts, result):
         self.moments_ = result
+        if result.mean_sd > TUNED.noisy_mean:
+            enough = rounded_up(2.0 * result.persons * result.mean_sd / TUNED.noisy_mean)
+            warnings.warn(
+                f"The sketch has about {result.persons:.0f} persons, by a noisy count, whose means "
+                f"drown in the noise at epsilon={self.epsilon:g}: even laws that have nothing in "
+                f"common may pass for one. It needs {enough} or more.",
+                PrivacyWarning,
+                stacklevel=4,
+            )
 
 
 def _question(domain, units, total_public):

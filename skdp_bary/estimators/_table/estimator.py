@@ -21,7 +21,7 @@ from .._base import BasePrivateEstimator
 from .drawing import check_rules
 from .fitting import fit_mixture, target_of
 from .judging import TableJudge
-from .misfit import warn_of_others
+from .misfit import warn_of_few_rows, warn_of_others
 from .mixture import mixture_of
 from .plan import TableSetting, shares
 from .questions import questions
@@ -282,6 +282,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
         self.schema_ = self._schema
         self._measured = result
+        warn_of_few_rows(result, self.epsilon)
         warn_of_others(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
 
     def __sklearn_tags__(self):

@@ -1,12 +1,38 @@
-"""A sign in a release that the schema does not fit the table. Post-processing: it costs nothing."""
+"""Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing."""
 
 import warnings
 
 from ...exceptions import PrivacyWarning
 from ...schema._cells import ListCells
 from .._face.misfit import ENOUGH
+from .._face.remedies import rounded_up
+from .questions import LEAST_ROWS
 
 _MOST = 0.95  # of the rows
+
+
+def warn_of_few_rows(measured, epsilon):
+    """Warn where there are no more rows than noise alone would show.
+
+    Parameters
+    ----------
+    measured : Measured
+    epsilon : float
+    """
+    found = measured.histograms
+    n_classes = len(found.sizes)
+    rows = found.raw_sizes.sum()
+    if rows >= LEAST_ROWS * found.size_sd * n_classes:
+        return
+    in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
+    enough = rounded_up(2.0 * LEAST_ROWS * found.size_sd * n_classes)
+    warnings.warn(
+        f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which is "
+        f"hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be mostly "
+        f"noise, and total_ is raised to {found.total:.0f}. It needs {enough} or more.",
+        PrivacyWarning,
+        stacklevel=5,
+    )
 
 
 def warn_of_others(columns, measured, epsilon):

@@ -11,7 +11,7 @@ from .bins import bins_of
 from .histograms import Thresholds, class_histograms, clean_histogram
 from .tuning import TUNED
 
-_LEAST_ROWS = 10.0  # standard deviations of a class, to which the number of its rows is raised
+LEAST_ROWS = 10.0  # standard deviations of a class, to which the number of its rows is raised
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def read_histograms(setting, query, released):
     """Return the first release in rows, denoised."""
     sizes, cells = (values / query.units for values in released.values)
     size_sd, sd = (noise / query.units for noise in released.noise_sd)
-    raw_sizes, sizes = sizes, np.maximum(sizes, max(_LEAST_ROWS * size_sd, 1.0))
+    raw_sizes, sizes = sizes, np.maximum(sizes, max(LEAST_ROWS * size_sd, 1.0))
     limits = Thresholds.of(setting.pure)
     ends = np.cumsum([setting.sizes[place] for place in setting.places])
     parts = np.split(cells, ends[:-1], axis=1) if len(ends) else []

@@ -1,10 +1,13 @@
 """PrivateDriftSketch: releases that differ are told apart, wrong comparisons are refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from skdp_bary import PrivateDriftSketch
 from skdp_bary.estimators._sliced.drift import _question
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, Box
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -77,3 +80,15 @@ def test_the_level_is_kept(epsilon):
         for i in range(300)
     )
     assert 0.01 * 300 <= rejected <= 0.1 * 300
+
+
+def test_a_sketch_of_so_few_that_noise_drowns_them_says_so():
+    """By what was released; persons many enough tell laws apart, and warn of nothing."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    sketch = PrivateDriftSketch(epsilon=0.05, bounds=(-4, 4))
+    with pytest.warns(PrivacyWarning, match="whose means drown in the noise at epsilon=0.05"):
+        sketch.fit(X)
+    assert sketch.moments_.mean_sd > 0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivateDriftSketch(epsilon=0.05, bounds=(-4, 4)).fit(np.tile(X, (200, 1)))

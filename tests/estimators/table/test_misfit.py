@@ -29,11 +29,29 @@ def test_a_column_of_others_is_told():
     assert len(budget.entries) == 1  # it is read off the release
 
 
-@pytest.mark.parametrize(("job", "n_rows"), [("cook", 400), ("COOK", 30)])
-def test_what_fits_or_is_few_rows_warns_of_nothing(job, n_rows):
+def test_no_more_rows_than_noise_are_told():
+    """By the release alone, which says nothing about others: n_hint is not known."""
+    budget = BudgetAccountant(2.0, 1e-6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit("COOK", 5, budget)
+    (text,) = [str(told.message) for told in caught]
+    assert "by a noisy count" in text and "total_ is raised" in text
+    assert len(budget.entries) == 1
+
+
+def test_rare_classes_alone_do_not_warn():
+    """Each is raised by itself; the table as a whole is no noise."""
+    rows = pandas.DataFrame({"age": np.arange(2000) % 10, "job": "cook"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit(job, n_rows)
+        PrivateTable(SCHEMA, label="job", epsilon=2.0, n_components=2, max_iter=1).fit(rows)
+
+
+def test_what_fits_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit("cook", 400)
 
 
 @pytest.mark.parametrize(("released", "told"), [(600.0, False), (30_000.0, True)])

@@ -69,7 +69,7 @@ def _add_table(commands):
     release = command.add_argument_group("release")
     release.add_argument("--label", metavar="NAME", help="column that others are to predict")
     _add_synthetic_rows(release)
-    _add_out(release, ".csv or .npz")
+    _add_out(release, ".csv, .npz or .parquet")
     _add_privacy(command.add_argument_group("privacy"), pure=False, delta=1e-6)
     command.set_defaults(run=later("_synthetic", "run"), parser=command)
 

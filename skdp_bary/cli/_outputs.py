@@ -23,6 +23,8 @@ def check_form(path, columns, endings=_ENDINGS):
         raise ValueError(
             f"--out {path}: GeoJSON needs two columns (longitude, latitude), got {list(columns)}."
         )
+    if ending == ".parquet":
+        import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
     if ending == ".png":
         import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
 

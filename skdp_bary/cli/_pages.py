@@ -180,7 +180,8 @@ TABLE = Page(
 Release histograms of the columns of a table and tables of their pairs, and write --rows of a
 synthetic table that has them. --schema says what every column can hold; columns that it does not
 declare are not read, and empty cells are missing values. It must be known without looking at the
-rows. More rows cost nothing; a second run of the command is a second release.
+rows. More rows cost nothing; a second run of the command is a second release. Rules, such as dates
+in order, are for Python: PrivateTable(schema, rules=...).
 
 With --groups all rows of one person count as one person, and the table is read as a whole; without,
 every row is a person, and rows are read in chunks.

@@ -37,7 +37,7 @@ def run(given):
     given.columns, given.write, given.said = list(schema.names), _content, _written
     say(persons_in_words(schema.names, given.groups))
     say(schema.describe())
-    check = partial(check_form, columns=schema.names, endings=(".csv", ".npz"))
+    check = partial(check_form, columns=schema.names, endings=(".csv", ".npz", ".parquet"))
     return offer(estimator, schema.n_columns, partial(_fit, file, given), given, check)
 
 
@@ -91,6 +91,8 @@ def _written(estimator, given):
 def _content(estimator, given, ending):
     """Return drawn rows as the content of a file."""
     drawn = estimator.sample(given.rows)
+    if ending == ".parquet":
+        return _parquet(drawn)
     columns = {
         name: _texts(column_values(drawn, place), kind)
         for place, (name, kind) in enumerate(
@@ -104,6 +106,17 @@ def _content(estimator, given, ending):
     table.writerow(map(cell, columns))
     table.writerows(zip(*columns.values(), strict=True))
     return text.getvalue().encode()
+
+
+def _parquet(drawn):
+    """Return a frame of drawn rows as the content of a Parquet file, with the types it has."""
+    arrow = import_optional("pyarrow", "cli", "skdp-bary table")
+    parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
+    if not hasattr(drawn, "column_names"):
+        drawn = arrow.Table.from_pandas(drawn, preserve_index=False)
+    content = io.BytesIO()
+    parquet.write_table(drawn, content)
+    return content.getvalue()
 
 
 def _texts(values, kind):

@@ -10,11 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ._kinds import Boolean, Category, Date, Kind, Number, Ordinal, _Range
+from ._kinds import Boolean, Category, Date, Integer, Kind, Number, Ordinal, _Range
 
 MOST_SINGLE = 200  # values of a line that have a cell each
 MOST_CELLS = 512  # of a line with more
 _FARTHEST = 1e100  # as of all bounds
+_MAGNITUDES = 1e3  # highest number over the lowest, from which even cells are coarse for most
+_AMOUNT = 1e5  # range from about zero on, that only amounts have
 
 
 class Cells(ABC):
@@ -192,6 +194,21 @@ class LineCells(Cells):
         if self.step is not None:
             high -= 1.0
         return tuple(float(end) for end in self._numbers(np.array([low, high])))
+
+
+def spans_magnitudes(kind: Kind) -> bool:
+    """Return whether a range of numbers is so wide that skewed values would share few even cells.
+
+    Parameters
+    ----------
+    kind : Kind
+    """
+    if not isinstance(kind, (Number, Integer)) or kind.log:
+        return False
+    low, high = kind.range
+    if low < 0:
+        return False
+    return high >= _MAGNITUDES * low > 0 or high - low >= _AMOUNT
 
 
 def cells_of_kind(kind: Kind, what: str) -> ListCells | LineCells:

@@ -119,7 +119,9 @@ class Number(_Range):
     resolution : float or None, default=None
         Width of the steps that matter, for tables; reading rounds nothing.
     log : bool, default=False
-        Whether steps grow with the numbers, for tables; needs ``low > 0``.
+        Whether steps grow with the numbers, for tables; needs ``low > 0``. Amounts of money, sizes
+        and times of waiting want it: in even steps most values share a few, and noise makes tails
+        that nobody has.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
     missing : bool, default=False

@@ -70,6 +70,10 @@ class Schema:
             ``{"columns": {"age": {"kind": "integer", "low": 0, "high": 120}, ...}}``, with
             ``"sparse"`` if wanted; as returned by :meth:`to_dict`.
         """
+        if isinstance(given, dict) and "rules" in given:
+            raise ValueError(
+                "A schema has no rules: they are given to PrivateTable(schema, rules=...)."
+            )
         if not isinstance(given, dict) or "columns" not in given or given.keys() - _KEYS:
             got = sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__
             raise ValueError(

@@ -62,6 +62,24 @@ def test_rows_of_all_kinds(ending, groups, capsys):
     assert ages[True] > 50 > ages[False]
 
 
+@pytest.mark.parametrize("has_pandas", [True, False])
+def test_parquet_has_the_types_of_the_schema(has_pandas, monkeypatch):
+    if not has_pandas:
+        monkeypatch.setattr("skdp_bary.schema._frames.find_spec", lambda name: None)
+    assert main(["table", "bank.csv", *TABLE, "--rows", "50", "--out", "made.parquet"]) == 0
+    made = pandas.read_parquet("made.parquet")
+    assert list(made.columns) == ["age", "job", "since", "income", "trouble"] and len(made) == 50
+    assert made["trouble"].dtype == bool and made["income"].dtype == float
+    assert made["job"].dtype == "category" and made["age"].isna().any()
+
+
+def test_rules_in_a_schema_file_are_refused_in_words(capsys):
+    with open("bank.yaml", "a", encoding="utf-8") as file:
+        file.write("rules: []\n")
+    assert main(["table", "bank.csv", *TABLE, "--out", "made.csv"]) == 2
+    assert "rules: they are given to PrivateTable" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("file", [CsvFile, ParquetFile])
 def test_columns_are_read_by_themselves(file):
     path = "bank.csv" if file is CsvFile else "bank.parquet"
@@ -92,7 +110,7 @@ def test_a_dry_run_reads_and_charges_nothing(capsys):
     ("options", "text"),
     [
         (["--rows", "0", "--out", "m.csv"], "--rows"),
-        (["--out", "m.parquet"], "must end in .csv or .npz"),
+        (["--out", "m.xlsx"], "must end in .csv or .npz or .parquet"),
         (["--out", "bank.csv", "--overwrite"], "would be replaced"),
         (["--out", "bank.yaml", "--overwrite"], "must end in"),
         (["--out", "m.csv", "--label", "income"], "label must be a column of flags"),

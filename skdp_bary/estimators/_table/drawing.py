@@ -6,9 +6,11 @@ import numpy as np
 
 from ...schema import Derived, InOrder, Key, Shares
 from ...schema._cells import ListCells
-from ...schema._frames import instants, with_column
+from ...schema._frames import frame_of, instants, with_column
 
 _ROUNDS = 30  # of draws, to find rows in order
+_TRIED = 400  # rows of a trial
+_TRIED_MISSING = 0.1  # ... of which values are missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,38 @@ def with_rules(frame, rules):
             continue
         frame = with_column(frame, rule.column, made)
     return frame
+
+
+def try_rules(rules, columns, container):
+    """Raise where a function of a rule fails on rows that are drawn from the schema alone.
+
+    Parameters
+    ----------
+    rules : sequence
+        They have been checked.
+    columns : dict
+        By name: cells of the columns, in order.
+    container : str
+        What rows are held by.
+    """
+    rng, allowed = np.random.default_rng(0), {}
+    for rule in rules:
+        if isinstance(rule, Shares):
+            values = [value for value, share in rule.shares.items() if share > 0]
+            allowed[rule.column] = condition(columns[rule.column], values, rule.column).allowed
+    units = []
+    for name, cells in columns.items():
+        drawn = rng.choice(np.flatnonzero(allowed.get(name, np.ones(cells.n_cells))), _TRIED)
+        if cells.missing is not None and name not in allowed:
+            drawn[rng.random(_TRIED) < _TRIED_MISSING] = cells.missing
+        units.append(cells.draw(drawn, rng))
+    good = np.ones(_TRIED, dtype=bool)
+    for rule in rules:
+        if isinstance(rule, InOrder):
+            good &= _in_order(units, columns, rule)
+    if good.any():
+        kept = [values[good] for values in units]
+        with_rules(frame_of(kept, list(columns.values()), list(columns), container), rules)
 
 
 def check_rules(rules, columns):

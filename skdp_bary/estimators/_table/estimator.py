@@ -13,12 +13,12 @@ from ..._values import column_names
 from ...geometry._bounds import some_of
 from ...privacy.noise.sampler import public_generator
 from ...schema import Derived, Key, Schema
-from ...schema._cells import ListCells
+from ...schema._cells import ListCells, spans_magnitudes
 from ...schema._frames import container_of
 from ...schema._table_cells import TableCells
 from ...summaries.rows.grouping import declared
 from .._base import BasePrivateEstimator
-from .drawing import check_rules
+from .drawing import check_rules, try_rules
 from .fitting import fit_mixture, target_of
 from .judging import TableJudge
 from .misfit import warn_of_few_rows, warn_of_others
@@ -61,7 +61,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         What is known in public beyond the schema: :class:`~skdp_bary.schema.Derived` and
         :class:`~skdp_bary.schema.Key` columns, which the table may have and which are not measured,
         :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`. Rows that are
-        drawn keep them.
+        drawn keep them. Functions are tried on rows drawn from the schema before a fit is charged.
 
     n_components : int, default=300
         Components of the mixture.
@@ -219,6 +219,8 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return tuple(rule.column for rule in self.rules if isinstance(rule, (Derived, Key)))
 
     def _open(self, names, X, y, groups, sample_weight):
+        container = container_of(X, self._schema.names is not None)
+        self._try_rules(container)
         rows = super()._open(names, X, None, groups, sample_weight)
         found = self._schema.names or [
             name for name in column_names(X) or () if name not in self._unread()
@@ -227,8 +229,21 @@ class PrivateTable(TableViews, BasePrivateEstimator):
             names.feature_names_in_ = np.array(found, dtype=object)
         ids = getattr(declared(groups), "ids", None)
         names._ids = () if ids is None else (ids,)
-        names._container = container_of(X, self._schema.names is not None)
+        names._container = container
         return rows
+
+    def _try_rules(self, container):
+        """Raise where a function of a rule would fail on drawn rows, before anything is charged."""
+        if not any(isinstance(rule, Derived) for rule in self.rules):
+            return
+        columns = self._method_setting(self._schema.n_columns or 1).columns
+        try:
+            try_rules(self.rules, dict(zip(self._schema.names, columns, strict=True)), container)
+        except Exception as error:
+            raise ValueError(
+                "rules: a function fails on rows that were drawn from the schema alone, as rows of "
+                f"the release would be: {type(error).__name__}: {error}. Nothing was charged."
+            ) from error
 
     def _bought_shares(self):
         return {}  # ranges are public, and the number of rows is part of the first step
@@ -238,6 +253,30 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     def _bounds_in_words(self):
         return f"by the schema: {some_of(self._schema.describe().splitlines(), '; ')}"
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return what public facts say about noise, and about ranges of the schema.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        n_features = self._schema.n_columns or n_features
+        names = self._schema.names or [f"column {place}" for place in range(n_features)]
+        kinds = self._schema.kinds(n_features)
+        wide = [name for name, kind in zip(names, kinds, strict=True) if spans_magnitudes(kind)]
+        hint = ""
+        if wide:
+            hint = (
+                f"Wide ranges in even cells: {some_of(list(map(str, wide)), ', ')}. Where most "
+                "values lie far below the highest, as amounts do, log=True with a low above 0 "
+                "gives cells that grow with the numbers."
+            )
+        return " ".join(filter(None, [super().privacy_advice(n_features), hint]))
 
     def _shares(self, n_features):
         return shares(self._method_setting(n_features))

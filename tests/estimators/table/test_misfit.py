@@ -9,7 +9,7 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.estimators._table.misfit import warn_of_others
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.schema import Category, Integer, Schema
+from skdp_bary.schema import Category, Integer, Number, Schema
 from skdp_bary.schema._table_cells import TableCells
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
@@ -65,3 +65,23 @@ def test_noise_is_no_sign_of_others(released, told):
         warnings.simplefilter("always")
         warn_of_others(columns, SimpleNamespace(histograms=noise), 0.01)
     assert len(caught) == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Number(0, 1e7), True),
+        (Number(0.1, 1e3), True),
+        (Integer(0, 10**6), True),
+        (Integer(0, 120), False),
+        (Number(0, 1), False),
+        (Number(-1e6, 1e6), False),
+        (Number(1, 1e7, log=True), False),
+        (Integer(0, 10**6, log=True), False),
+        (Number(1900, 2030), False),
+    ],
+)
+def test_quotes_name_ranges_that_want_growing_cells(kind, told):
+    model = PrivateTable(Schema({"age": Integer(0, 99), "income": kind}))
+    advice = BudgetAccountant(1.0, 1e-6).quote(model).advice
+    assert ("even cells: income." in advice) == told

@@ -170,6 +170,51 @@ class TestRules:
         assert not budget.entries
 
     @pytest.mark.parametrize(
+        ("function", "error"),
+        [
+            (lambda rows: rows["wage"] * 2, "KeyError: 'wage'"),
+            (lambda rows: rows["age"].astype("int64"), "ValueError"),  # where it is missing
+            (lambda rows: np.ones(3), "ValueError"),
+        ],
+    )
+    def test_functions_are_tried_before_the_charge(self, function, error):
+        budget = BudgetAccountant(20.0, 1e-5)
+        model = PrivateTable(SCHEMA, rules=[Derived("x", function)], accountant=budget, **SMALL)
+        with pytest.raises(ValueError, match=f"drawn from the schema alone.*{error}"):
+            model.fit(bank(30))
+        assert not budget.entries
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+    def test_a_trial_keeps_other_rules_and_sees_no_row(self, kind):
+        """A function may rely on order and on shares; what it is shown does not move with rows."""
+        schema = Schema(
+            {
+                "first": Date("2020-01-01", "2020-12-31"),
+                "last": Date("2020-01-01", "2020-12-31"),
+                "job": Category(["cook", "nurse"]),
+            }
+        )
+        seen = []
+
+        def days(rows):
+            first, last, jobs = (np.array(rows[name]) for name in ("first", "last", "job"))
+            assert (first <= last).all() and set(jobs.tolist()) == {"cook"}
+            seen.append(first.tolist())
+            return (last - first).astype("timedelta64[D]").astype(int)
+
+        rules = (InOrder("first", "last"), Shares("job", {"cook": 1.0}), Derived("days", days))
+        for job in ("cook", "nurse"):
+            table = pandas.DataFrame(
+                {"first": ["2020-03-01"] * 30, "last": ["2020-04-01"] * 30, "job": job}
+            )
+            if kind != "pandas":
+                module = pytest.importorskip({"arrow": "pyarrow"}.get(kind, kind))
+                make = module.from_pandas if kind == "polars" else module.Table.from_pandas
+                table = make(table)
+            PrivateTable(schema, rules=rules, **SMALL).fit(table)
+        assert len(seen) == 2 and seen[0] == seen[1]
+
+    @pytest.mark.parametrize(
         ("make", "error"),
         [
             (lambda: Derived("a", 3), TypeError),

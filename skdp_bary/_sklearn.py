@@ -1,7 +1,9 @@
 """The only importer of private names of scikit-learn."""
 
 import sys
+from collections.abc import Mapping
 
+from sklearn import get_config
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._repr_html.estimator import (
@@ -16,17 +18,31 @@ __all__ = [
     "captioned_block",
     "captioned_diagram",
     "openmp_threads",
+    "search_has_groups",
 ]
 
 
 def called_by_a_search():
     """Whether a search or a cross-validation of scikit-learn is among the callers."""
+    return next(_searches(), None) is not None
+
+
+def search_has_groups():
+    """Whether one that is among the callers was given groups, and routes none of them."""
+    return not get_config()["enable_metadata_routing"] and any(
+        given.get("groups") is not None
+        for frame in _searches()
+        for given in (frame.f_locals, frame.f_locals.get("params"))
+        if isinstance(given, Mapping)
+    )
+
+
+def _searches():
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
-            return True
+            yield frame
         frame = frame.f_back
-    return False
 
 
 def captioned_block(estimator, caption):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 _NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_ID_ENDINGS = {"id", "ids", "uid", "uuid", "guid", "ssn"}
+_ID_ENDINGS = {"id", "ids", "pid", "uid", "uuid", "guid", "ssn"}
 _ID_NAMES = {"", "index", "key", "user", "userid", "person", "patient", "customer", "name"}
 _ARROW_NUMBERS = {
     "bool",

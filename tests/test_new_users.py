@@ -5,9 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from skdp_bary import (
     BudgetAccountant,
+    DomainScaler,
+    JLTransformer,
     PrivateEMDHeatmap,
     PrivateGenerator,
     PrivateKMeans,
@@ -223,3 +227,45 @@ def test_tensors_that_are_no_arrays_are_told_how_to_become_some(tensor, words):
         measure.fit(tensor)
     with pytest.raises(TypeError, match=words.format("sample_weight")):
         measure.fit(X, sample_weight=tensor)
+
+
+def ids_told(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    texts = [str(told.message) for told in caught if told.category is PrivacyWarning]
+    return [text for text in texts if " id" in text]
+
+
+@pytest.mark.parametrize("step", [DomainScaler, JLTransformer])
+def test_ids_before_a_public_step_are_told(step):
+    """Behind it columns have no names, and the id would be a feature."""
+    frame = pd.DataFrame(X, columns=["a", "patient_id"])
+    first = step(bounds=(0, 1)) if step is DomainScaler else step(1, bounds=(0, 1))
+    (text,) = ids_told(lambda: first.fit(frame))
+    assert "'patient_id' is read as a feature" in text
+    assert not ids_told(lambda: first.fit(frame.rename(columns={"patient_id": "b"})))
+    named = first.set_params(bounds={"a": (0, 1), "patient_id": (0, 1)})
+    assert not ids_told(lambda: named.fit(frame))
+
+
+def test_ids_in_the_place_of_labels_are_told_by_their_name():
+    model, ids = PrivateMeasure(bounds=(0, 1), n_hint=len(X)), np.arange(len(X)) // 2
+    (text,) = ids_told(lambda: model.fit(X, pd.Series(ids, name="pid")))
+    assert "y is named 'pid'" in text and "as groups" in text
+    assert not ids_told(lambda: model.fit(X, pd.Series(ids, name="ward")))
+    assert not ids_told(lambda: model.fit(X, pd.Series(ids, name="pid"), groups=ids))
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_ids_that_a_search_keeps_to_itself_are_told(routed):
+    model, ids = PrivateMeasure(bounds=(0, 1), n_hint=len(X)), np.arange(len(X)) // 2
+
+    def search():
+        with config_context(enable_metadata_routing=routed):
+            asked = model.set_fit_request(groups=True) if routed else model
+            GridSearchCV(asked, {"epsilon": [1.0]}, cv=GroupKFold(2)).fit(X, groups=ids)
+
+    assert any("this fit does not see them" in text for text in ids_told(search)) != routed
+    search = GridSearchCV(model, {"epsilon": [1.0]}, cv=2)
+    assert not ids_told(lambda: search.fit(X))

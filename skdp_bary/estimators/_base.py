@@ -35,10 +35,10 @@ from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
+from ..transformers._columns import warn_of_ids, warn_of_ids_as_labels, warn_of_unread_groups
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
 from ._face.classes import number_of_classes
-from ._face.columns import warn_of_ids
 from ._face.guarantee import Guarantee, GuaranteeRepr
 from ._face.misfit import few_persons, warn_of_guessed_bounds
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
@@ -164,6 +164,9 @@ path, of shape (n_rows, n_features)
             facts = self._public_facts(plan, rows)
             if self._recode() is None and not isinstance(self.bounds, Mapping):
                 warn_of_ids(rows.names)  # no column was named in public
+            if groups is None:
+                warn_of_ids_as_labels(y)
+                warn_of_unread_groups()
             self._before_charge(accountant, plan, facts, noise.seeded)
             if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
                 self._rehearse(plan, facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..geometry._bounds import check_domain
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
+from ._columns import warn_of_ids
 from ._reading import finite_rows, names_seen, read_rows
 
 if TYPE_CHECKING:
@@ -165,6 +167,8 @@ class JLTransformer(
         """
         check_parameters(self)
         read_rows(self, X, reset=True, accept_sparse="csr")
+        if not isinstance(self.bounds, Mapping):  # which name the columns
+            warn_of_ids(names_seen(self))
         d = self.n_features_in_
         self._domain = None
         if self.bounds is not None:

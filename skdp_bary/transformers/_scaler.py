@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..geometry._ball import Ball
 from ..geometry._bounds import check_domain
 from ..geometry._domains import Box
 from ..geometry._rowwise import saturated
+from ._columns import warn_of_ids
 from ._reading import finite_rows, names_seen, read_rows
 
 if TYPE_CHECKING:
@@ -104,6 +106,8 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         """
         check_parameters(self)
         read_rows(self, X, reset=True)
+        if not isinstance(self.bounds, Mapping):  # which name the columns
+            warn_of_ids(names_seen(self))
         d = self.n_features_in_
         self._domain = check_domain(self.bounds, d, names_seen(self))
         if self.target == "box":

@@ -266,11 +266,14 @@ def _windows(histogram, width):
 
 
 def _exact_dot(first, second):
-    """Return the sum of the products of masses below 2**43 as a Python integer."""
-    most = int(first.max()) * int(second.max()) * first.shape[1]
+    """Return the sum of the products of masses as a Python integer."""
+    largest = int(first.max()), int(second.max())
+    most = largest[0] * largest[1] * first.shape[1]
     if most < 1 << 53:  # float64 adds a line exactly, and much faster
         lines = np.einsum("ij,ij->i", first.astype(np.float64), second.astype(np.float64))
         return sum(int(line) for line in lines.tolist())
+    if max(largest) >= 1 << 2 * _LIMB_BITS:  # as n_min may say, however few persons there are
+        return int((first.astype(object) * second).sum())
     total = 0
     mask = (1 << _LIMB_BITS) - 1
     for ours, theirs in zip(first, second, strict=True):

@@ -103,6 +103,17 @@ def test_masses_of_many_persons_are_counted_exactly(rows, slices):
         assert [int(b[0]) for b in plain[1:]] == [int(b[0]) for b in heavy[1:]]
 
 
+@pytest.mark.parametrize("n_min", [(1 << 30, 3), (1 << 29, 1 << 29)])
+def test_padding_to_the_most_persons_is_exact(rows, slices, n_min):
+    """Units of a person are no part of the answer, however large the mass that they make."""
+    X, y = rows
+    for cls in (CohortGap, PairLaw, PairSpreads):
+        plain = answers(cls(slices, n_min, 2, 1, widths=WIDTHS), X, y)
+        masses = np.full(50, 1 << 20)
+        heavy = answers(cls(slices, n_min, 2, 1 << 20, widths=WIDTHS), X, y, masses)
+        assert [int(b[0]) for b in plain] == [int(b[0]) for b in heavy]
+
+
 def test_sums_beyond_float64_are_exact():
     """Windows of masses whose products leave 53 bits."""
     histogram = np.zeros((1, 9), dtype=np.int64)

@@ -19,7 +19,7 @@ from .terms import HOPELESS, Terms, read_windows
 from .tilts import FAR, balance_tilts, near, tilt
 
 _CHUNK = 2**16  # numbers transformed together: few calls, yet they stay in the cache
-_FEW_PRODUCTS = 1 << 21  # of a batch: sums by their definition take less time than transforms
+_FEW_PRODUCTS = 1 << 19  # of a batch: sums by their definition take less time than transforms
 _LONGEST = 512  # of such sums in place of tilted transforms
 _DEEPEST = 600.0  # log of how small products of floats may be, with room to spare
 _EXACT_UNITS = 64  # below this the weights W come from their recurrence

@@ -33,7 +33,7 @@ def bounds_advice(name, estimator):
             elif handed is not None and not _same(step.bounds, handed):
                 advice[path] = (
                     f"give it the bounds that {type(before).__name__} hands on, "
-                    f"{_in_words(handed)}, and not {step.bounds!r}"
+                    f"{_in_words(handed)}, and not {step.bounds!r}{_for_a_ball(before, step)}"
                 )
         before = step
     return advice
@@ -94,6 +94,14 @@ def _same(bounds, handed):
         return check_domain(bounds, handed.n_features) == handed
     except (TypeError, ValueError):
         return False
+
+
+def _for_a_ball(before, step):
+    """Return what else would do where a ball is wanted and a box is handed on."""
+    wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
+    if not wants_ball or before.target == "ball":
+        return ""
+    return "; or let DomainScaler(target='ball') hand on the ball of radius 1 around 0"
 
 
 def _in_words(domain):

@@ -25,6 +25,21 @@ def matplotlib_module(name, caller):
     return import_optional(f"matplotlib.{name}", "plot", caller)
 
 
+def check_kind(estimator, needed, wanted):
+    """Raise where a picture is asked of an estimator that lacks what is drawn.
+
+    Parameters
+    ----------
+    estimator : object
+    needed : str
+        Name of an attribute of its class.
+    wanted : str
+        The class that a picture is of, in words.
+    """
+    if not hasattr(type(estimator), needed):
+        raise TypeError(f"This is a picture of {wanted}, got {type(estimator).__name__}.")
+
+
 def map_aspect(bounds):
     """Return height over width of a map of two features within bounds (low, high)."""
     sides = bounds[1] - bounds[0]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy._checks import check_integer
-from ._axes import map_aspect, open_axes
+from ._axes import check_kind, map_aspect, open_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,6 +115,7 @@ class ContrastDisplay:
         -------
         display : ContrastDisplay
         """
+        check_kind(sketch, "_contrast", "a PrivateDriftSketch")
         check_is_fitted(sketch)
         n_points = check_integer(n_points, "n_points", low=2)
         domain, names = sketch.domain_, _names(sketch)

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..estimators._heatmap.density import raster
-from ._axes import matplotlib_module, open_axes
+from ..geometry import Mask
+from ._axes import check_kind, matplotlib_module, open_axes
 
 if TYPE_CHECKING:
     from ..estimators._heatmap.estimator import PrivateEMDHeatmap
@@ -23,12 +24,13 @@ _GAMMA = 0.5
 class HeatmapDisplay:
     """A heatmap in the units of its rows, with outlines over it and its uncertainty beside it.
 
-    Create it with :meth:`from_estimator`, which needs no rows.
+    Create it with :meth:`from_estimator`, which needs no rows. Cells outside of a
+    :class:`~skdp_bary.geometry.Mask` are left blank.
 
     Parameters
     ----------
     heatmap : ndarray of shape (n_rows, n_columns)
-        The first row is the lowest.
+        The first row is the lowest. Cells that are NaN are left blank.
     extent : tuple of float
         Left, right, lower and upper border of the map.
     outlines : list of ndarray of shape (n_points, 2) or None, default=None
@@ -104,15 +106,19 @@ class HeatmapDisplay:
         -------
         display : HeatmapDisplay
         """
+        check_kind(estimator, "k_median", "a PrivateEMDHeatmap")
         check_is_fitted(estimator)
         low, high = estimator.domain_.low, estimator.domain_.high
         names = getattr(estimator, "feature_names_in_", None)
         privacy = getattr(estimator, "privacy_", None)
+        uncertainty = None
+        if level is not None:
+            uncertainty = _on_land(_interval_lengths(estimator, level), estimator.domain_)
         display = cls(
-            estimator.heatmap_,
+            _on_land(estimator.heatmap_, estimator.domain_),
             extent=(low[0], high[0], low[1], high[1]),
             outlines=None if outlines is None else [check_array(line) for line in outlines],
-            uncertainty=None if level is None else _interval_lengths(estimator, level),
+            uncertainty=uncertainty,
             feature_names=None if names is None else [str(name) for name in names],
             title="release" if privacy is None else f"release, epsilon={privacy.epsilon:g}",
         )
@@ -160,6 +166,14 @@ class HeatmapDisplay:
         axes.set_ylabel(names[1])
         self.figure_.colorbar(image, ax=axes, label=label)
         return image
+
+
+def _on_land(picture, domain):
+    """Return a picture without the cells that lie outside of a mask, which have no color."""
+    if not isinstance(domain, Mask):
+        return picture
+    rows, columns = picture.shape
+    return np.where(domain.cell_prior((columns, rows)).T > 0.0, picture, np.nan)
 
 
 def _interval_lengths(estimator, level):

@@ -5,7 +5,13 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .._values import as_floats, canonical_csr, refuse_other_shapes, refuse_sparse
+from .._values import (
+    as_floats,
+    canonical_csr,
+    column_names,
+    refuse_other_shapes,
+    refuse_sparse,
+)
 
 
 def read_rows(estimator, X, *, reset, accept_sparse=False):
@@ -16,6 +22,16 @@ def read_rows(estimator, X, *, reset, accept_sparse=False):
     rows = finite_rows(X, accept_sparse=accept_sparse, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     return rows
+
+
+def read_points(estimator, X):
+    """Return public points as float64, or raise: names are compared only where they have any."""
+    if column_names(X) is not None:
+        return read_rows(estimator, X, reset=False)
+    points = finite_rows(X, estimator=estimator)
+    if points.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X must have {estimator.n_features_in_} features, got {points.shape[1]}.")
+    return points
 
 
 def finite_rows(X, *, accept_sparse=False, estimator=None):

@@ -320,6 +320,7 @@ def test_functions_that_choose_columns_are_not_known():
         (DomainScaler((0, 9)), (-1, 1), "(0, 1)"),
         (DomainScaler((0, 9)), None, "(0, 1), and not None"),
         (DomainScaler((0, 9)), Ball([0, 0], 1.0), "(0, 1)"),
+        (DomainScaler((0, 9)), Ball([0, 0], 1.0), "or let DomainScaler(target='ball') hand on"),
         (DomainScaler((0, 9), target="ball"), Ball([0, 0], 1.0), None),
         (DomainScaler((0, 9), target="ball"), (0, 1), "Ball"),
         (DomainScaler((0, 9), clip=False), (0, 9), None),

@@ -1,9 +1,11 @@
 """Where two sketches differ: more here, less there, and nothing where samples are of one law."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateDriftSketch
+from skdp_bary import PrivateDriftSketch, PrivateMeasure
 from skdp_bary.plotting import ContrastDisplay
 
 pd = pytest.importorskip("pandas")
@@ -85,3 +87,26 @@ def test_features_are_places(features):
 def close_figures():
     yield
     pyplot.close("all")
+
+
+def test_points_need_no_names_and_rows_of_other_widths_are_refused():
+    """A grid of public points is an array, also where the rows were a frame."""
+    rows = np.random.default_rng(0).normal(0.0, 0.25, size=(500, 2))
+    here, there = (
+        PrivateDriftSketch(bounds=(-1, 1)).fit(pd.DataFrame(rows + shift, columns=["a", "b"]))
+        for shift in (0.0, 0.2)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = here.contrast(rows[:5], there)[0]
+    named = here.contrast(pd.DataFrame(rows[:5], columns=["a", "b"]), there)[0]
+    assert np.array_equal(plain, named)
+    with pytest.raises(ValueError, match="must have 2 features, got 3"):
+        here.contrast(np.zeros((1, 3)), there)
+    with pytest.raises(ValueError, match="feature names should match"):
+        here.contrast(pd.DataFrame(rows[:5], columns=["b", "a"]), there)
+
+
+def test_other_estimators_are_refused_in_words():
+    with pytest.raises(TypeError, match="a picture of a PrivateDriftSketch, got PrivateMeasure"):
+        ContrastDisplay.from_sketches(PrivateMeasure())

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateEMDHeatmap
-from skdp_bary.geometry import Box
+from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
+from skdp_bary.geometry import Box, Mask
 from skdp_bary.plotting import HeatmapDisplay
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -64,3 +64,24 @@ def test_axes_can_be_given(fitted):
 def test_storing_only():
     display = HeatmapDisplay(np.ones((2, 2)), extent=(0, 1, 0, 1))
     assert not hasattr(display, "axes_")
+
+
+def test_what_lies_outside_of_a_mask_is_blank():
+    """The blur of the heatmap reaches over the water; the picture does not."""
+    border = [[0, 20], [8, 20], [8, 24], [0, 24]]
+    lake = [[0, 20], [2, 20], [2, 24], [0, 24]]
+    land = Mask([border, lake])
+    X = np.tile([2.5, 21.0], (300, 1))
+    model = PrivateEMDHeatmap(5.0, bounds=land, resolution=32, random_state=0).fit(X)
+    display = HeatmapDisplay.from_estimator(model, level=0.9)
+    for image, picture in zip(display.images_, (display.heatmap, display.uncertainty), strict=True):
+        columns = picture.shape[1]
+        assert np.isnan(picture[:, : columns // 4]).all()
+        assert np.isfinite(picture[:, columns // 4 :]).all()
+        assert np.isfinite(image.norm.vmax)
+    assert np.nanargmax(display.heatmap) % 32 in range(8, 13)
+
+
+def test_other_estimators_are_refused_in_words():
+    with pytest.raises(TypeError, match="a picture of a PrivateEMDHeatmap, got PrivateMeasure"):
+        HeatmapDisplay.from_estimator(PrivateMeasure())

@@ -18,7 +18,7 @@ from ...privacy._checks import check_integer
 from ...privacy.noise.sampler import public_generator
 from ...summaries.moments.moments import Moments, symmetric
 from ...summaries.slices.waves import WavesOf
-from ...transformers._reading import read_rows
+from ...transformers._reading import read_points, read_rows
 from .._base import BasePrivateEstimator
 from .._face.remedies import rounded_up
 from .tuning import TUNED
@@ -201,7 +201,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
             chance.
         """
         check_is_fitted(self)
-        return self._contrast(read_rows(self, X, reset=False), other, public_rows)[:2]
+        return self._contrast(read_points(self, X), other, public_rows)[:2]
 
     def _contrast(self, points, other, public_rows):
         """Return differences, their errors, and the smoothed density of both, at points."""

@@ -48,7 +48,7 @@ def test_posterior_is_nearer_to_the_truth_than_clipped_noise(whole):
         assert (fit.posterior.step == 1.0) == whole
         ours += np.abs(fit.mass - true).sum()
         clipped += np.abs(np.maximum(fine, 0) - true).sum()
-    assert ours < 0.75 * clipped
+    assert ours < 0.8 * clipped
 
 
 def test_posterior_of_a_cell_measured_twice_uses_both():
@@ -95,7 +95,7 @@ def test_densities_are_those_of_every_cell_alone(bandwidth):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_places_alike_over_wide_areas_are_learned_where_the_signal_is_strong():
+def test_places_alike_over_wide_areas_are_learned():
     noise = np.round(np.random.default_rng(0).laplace(0.0, 10.0, 1024))
     masses = fit_posterior([full_level(5, 42.0 + noise, rate=0.1)], whole=True).mass
     assert np.abs(masses - 42.0).mean() < 0.8 * np.abs(noise).mean()

@@ -11,6 +11,7 @@ from ...geometry._directions import public_directions
 from ...geometry._slices import SliceLattice
 from ...summaries.moments.moments import symmetric
 from ...summaries.networks.row_features import FeaturesOf
+from ...summaries.slices.histogram import MOST_PERSONS
 from ...summaries.slices.quantiles import ProjectedQuantiles
 from ...transport._sliced import monotone_rows, sliced_gradient
 from .methods import Adapted, AdapterMethod, clipping_radius, counted_mass, moments_query
@@ -89,12 +90,12 @@ class SketchMethod(Marginals):
         """Follow the released quantiles; on a tight frame a common shift takes one sweep."""
         directions = public_directions("tight", None, len(axes))
         lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
-        n_min = None if facts.total_public else (max(int(facts.size), 1),)
+        n_min = None if facts.total_public else (min(facts.size, MOST_PERSONS),)
         balance = math.sqrt(facts.size * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
         n_quantiles = int(np.clip(round(balance), TUNED.fewest_blocks, TUNED.most_blocks))
         query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
         released = yield "sketch", FeaturesOf(features, axes, query)
-        persons = counted_mass(released, facts) if n_min is None else facts.size
+        persons = counted_mass(released, facts) if n_min is None else n_min[0]
         quantiles = monotone_rows(query.means(released.values[-1][0], persons))
         points = here.copy()
         rate = 0.5 * points.size

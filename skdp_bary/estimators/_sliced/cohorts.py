@@ -20,11 +20,11 @@ from ...privacy.noise.mechanisms import DiscreteLaplace
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import Chunk
 from ...summaries.slices.collisions import FRACTION, CohortGap, PairLaw, PairSpreads
+from ...summaries.slices.histogram import MOST_PERSONS
 from .._base import BasePrivateEstimator
 from .._face.classes import named_or_found_classes
 from .comparison import MeanLaw, NoisyNumber, compare_means
 from .sizes import (
-    MOST_PERSONS,
     given_sizes,
     padded_and_bought,
     persons_counted,

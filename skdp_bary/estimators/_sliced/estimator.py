@@ -11,13 +11,14 @@ from ..._parameter_rules import Integer, OneOf, Option
 from ..._parameters import PRIVACY_RULES, Integers, Labels, Points
 from ...geometry._directions import DIRECTIONS, direction_count
 from ...geometry._slices import SliceLattice
+from ...summaries.slices.histogram import MOST_PERSONS
 from .._base import BasePrivateEstimator
 from .._face.classes import named_classes, number_of_classes
 from .._face.settings import setting_of
 from .methods import SlicedSetting
 from .rows import RowsMethod
 from .scalar import ScalarMethod
-from .sizes import MOST_PERSONS, given_sizes
+from .sizes import given_sizes
 from .sketch import MOST_QUANTILES, SketchMethod
 from .views import SlicedViews
 

@@ -6,11 +6,9 @@ import numpy as np
 
 from ...privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ...privacy.noise.mechanisms import DiscreteLaplace
-from ...summaries.slices.histogram import ClassSizes
+from ...summaries.slices.histogram import MOST_PERSONS, ClassSizes
 from .comparison import NoisyNumber
 from .tuning import TUNED
-
-MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
 
 
 def given_sizes(n_min, n_classes):

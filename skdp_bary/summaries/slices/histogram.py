@@ -20,6 +20,8 @@ from ...privacy._neighbors import REPLACE_ANY, check_neighbors
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
 
+MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit integers
+
 
 @dataclass(frozen=True)
 class ClassSizes(Query):

@@ -310,6 +310,13 @@ class TestPrivacy:
             ours, theirs = (run.fitted.model_.head.parts for run in (first, second))
             assert all(map(np.array_equal, ours, theirs))
 
+    @pytest.mark.parametrize("rows", [TARGET[:50], np.full((50, 6), 1e6)], ids=["some", "outside"])
+    @pytest.mark.parametrize("persons", [None, np.arange(50)], ids=["rows", "persons"])
+    def test_a_hint_that_is_far_too_high_raises_for_no_rows(self, rows, persons):
+        estimator = adapter(method="sketch", neighbors="add_remove", n_hint=2**53, hidden=4)
+        fitted = estimator.fit(*SOURCE, rows, groups=persons)
+        assert np.isfinite(fitted.predict_proba(UNSEEN[:3])).all()
+
     def test_clones_take_estimators_that_are_not_fitted(self):
         estimator = adapter(estimator=PCA(2), method="moments")
         assert clone(estimator).fit(*SOURCE, TARGET).predict(UNSEEN[:3]).shape == (3,)

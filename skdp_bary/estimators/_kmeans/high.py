@@ -57,7 +57,7 @@ class HighMethod(KMeansMethod):
         return cluster_plan(setting, size)
 
     def most_noise(self, facts):
-        """Return a lower bound for rows that are persons: a search over small fits rehearses less.
+        """Return a smaller limit where rows are persons: few small fits are rehearsed then.
 
         Sums change most, in L1 by sqrt(d) of a clipped residual; twice that where one is replaced,
         and the shares of the blocks add up to at most three times that of the sums.

@@ -9,6 +9,7 @@ from ...schema._cells import ListCells
 from ...schema._frames import frame_of, instants, with_column
 
 _ROUNDS = 30  # of draws, to find rows in order
+_LEAST_DRAWN = 1000  # at once, of which few rows may be found: chance alone finds none of one
 _TRIED = 400  # rows of a trial
 _TRIED_MISSING = 0.1  # ... of which values are missing
 
@@ -100,10 +101,10 @@ def draw_units(mixture, columns, conditions, rules, n_rows, rng):
     wanted = {names.index(name): asked.allowed for name, asked in conditions.items()}
     mixture = mixture.given(wanted) if wanted else mixture
     ordered = [rule for rule in rules if isinstance(rule, InOrder)]
-    kept = []
+    kept, n_drawn = [], max(n_rows, _LEAST_DRAWN) if ordered else n_rows
     for _ in range(_ROUNDS if ordered else 1):
-        units = _units(mixture, columns, conditions, n_rows, rng)
-        good = np.ones(n_rows, dtype=bool)
+        units = _units(mixture, columns, conditions, n_drawn, rng)
+        good = np.ones(n_drawn, dtype=bool)
         for rule in ordered:
             good &= _in_order(units, columns, rule)
         kept.append([values[good] for values in units])

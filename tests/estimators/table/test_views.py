@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.schema import Boolean, Category, Date, Derived, InOrder, Key, Schema, Shares
+from skdp_bary.schema import Boolean, Category, Date, Derived, InOrder, Key, Number, Schema, Shares
 
 from .test_estimator import SCHEMA, SMALL, bank, pandas, released
 
@@ -147,6 +147,14 @@ class TestRules:
         assert np.allclose(rows["tax"], rows["income"] * 0.2) and rows["id"].is_unique
         assert (rows["since"] <= rows["until"]).all()
         assert abs((rows["grade"] == "low").sum() - 25) <= 1 and not (rows["grade"] == "mid").any()
+
+    def test_a_single_row_in_order_is_found_where_few_are(self):
+        first = np.random.default_rng(0).uniform(0.5, 1.0, 2000)
+        last = np.where(np.arange(2000) % 20, 1.0 - first, 1.0)
+        table = pandas.DataFrame({"first": first, "last": last})
+        schema = Schema({name: Number(0.0, 1.0) for name in table})
+        model = PrivateTable(schema, rules=[InOrder("first", "last")], **SMALL).fit(table)
+        assert all(len(model.sample(1, random_state=seed)) == 1 for seed in range(40))
 
     def test_columns_of_rules_are_not_measured(self):
         rules = (Key("id"), Derived("twice", lambda rows: rows["income"] * 2))

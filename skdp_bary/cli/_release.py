@@ -28,6 +28,8 @@ def run(given):
     given.build, given.write, given.said = _RELEASES[given.release]
     table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
     bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
+    if bounds is None and given.release == "heatmap":
+        raise ValueError("--bounds must be given for a map, as in --bounds lon=139:140 lat=35:36.")
     given.columns = table.columns
     estimator = given.build(given, table.columns).set_params(
         epsilon=given.epsilon,

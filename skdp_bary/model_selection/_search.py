@@ -20,6 +20,7 @@ from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
 from ..privacy.accounting.failure import failure_advice
 from ..privacy.ledger.entry import note_of
+from ..privacy.ledger.quote import known_width
 from ..privacy.noise.sampler import noise_generator
 from ._candidates import Candidates, best_of
 from ._search_parts import search_parts
@@ -326,8 +327,7 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             )
 
     def _known_features(self):
-        parts = search_parts(self.estimator)
-        return parts.private._known_features() if parts.public is None else None
+        return known_width(self.estimator)
 
     def _known_persons(self):
         return search_parts(self.estimator).private._known_persons()

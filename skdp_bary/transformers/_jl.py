@@ -17,7 +17,7 @@ from .._parameters import PublicDomain, Seed, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
-from ..geometry._bounds import check_domain
+from ..geometry._bounds import check_domain, width_of
 from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
@@ -264,6 +264,12 @@ class JLTransformer(
     @property
     def _n_features_out(self):
         return self.n_components_
+
+    def _known_features(self):
+        return width_of(self.bounds, None)
+
+    def _features_after(self, n_features):
+        return self._target_dimension(n_features)
 
     def _sk_visual_block_(self):
         return captioned_block(self, "public: fitting reads no row")

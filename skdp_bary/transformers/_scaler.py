@@ -15,7 +15,7 @@ from .._parameters import PublicDomain, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
-from ..geometry._bounds import check_domain
+from ..geometry._bounds import check_domain, width_of
 from ..geometry._domains import Box
 from ..geometry._rowwise import saturated
 from ._columns import warn_of_ids
@@ -159,6 +159,12 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} features, got {X.shape[1]}.")
         return X * self.scale_ + self.offset_
+
+    def _known_features(self):
+        return width_of(self.bounds, None)
+
+    def _features_after(self, n_features):
+        return n_features
 
     def _sk_visual_block_(self):
         return captioned_block(self, "public: fitting reads no row")

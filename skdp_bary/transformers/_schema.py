@@ -174,6 +174,10 @@ class SchemaTransformer(
         frame.columns = list(names)
         return frame
 
+    def _known_features(self):
+        schema = self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+        return schema.n_columns
+
     def _sk_visual_block_(self):
         return captioned_block(self, "public: every value is read by itself")
 

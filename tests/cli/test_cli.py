@@ -309,6 +309,12 @@ def test_pictures_name_the_columns(folder, capsys, command, monkeypatch):
     assert drawn == [("lon", "lat")]
 
 
+def test_a_map_without_bounds_is_refused_first(folder, capsys):
+    assert main(["heatmap", "places.csv", "--columns", "lon", "lat", "--out", "m.png"]) == 2
+    said = capsys.readouterr()
+    assert "--bounds must be given for a map" in said.err and "estimated" not in said.out
+
+
 def test_a_release_is_not_overwritten_unasked(folder, capsys):
     BudgetAccountant.create("budget.db", 3.0)
     options = [*PLACES, "--ledger", "budget.db", "--out", "m.csv"]

@@ -144,11 +144,25 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
     return found
 
 
+def known_width(estimator: object) -> int | None:
+    """Return the number of columns that public parameters tell, of a pipeline by its first step.
+
+    Parameters
+    ----------
+    estimator : object
+    """
+    known = getattr(estimator, "_known_features", None)
+    if known is not None:
+        return known()
+    steps = (step for _, step in getattr(estimator, "steps", ()))
+    first = next((step for step in steps if step is not None and step != "passthrough"), None)
+    return None if first is None else known_width(first)
+
+
 def _width_of(asked, n_features):
     """Return the number of columns: as given, or as public parameters of an estimator tell it."""
     if n_features is None:
-        known = getattr(asked, "_known_features", None)
-        n_features = None if known is None else known()
+        n_features = known_width(asked)
     if n_features is None:
         raise TypeError(
             "n_features must be given, the number of columns that would be fitted: neither bounds "
@@ -232,6 +246,8 @@ def _width_after(step, width):
     if _may_charge(step) or _parts(step, None):
         return None
     try:
+        if hasattr(step, "_features_after"):  # whose bounds may want names, which zeros lack
+            return step._features_after(width)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return copy.deepcopy(step).fit_transform(np.zeros((1, width))).shape[1]

@@ -15,8 +15,10 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateTable,
     RowByRow,
+    SchemaTransformer,
 )
 from skdp_bary.exceptions import RelationError
+from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Category, Integer, Schema
 
@@ -125,3 +127,31 @@ def test_the_number_of_columns_is_taken_from_public_parameters():
     assert budget.quote(wide).bounds.endswith("x4: integer, low 0, high 9; and 25 more")
     with pytest.raises(TypeError, match="n_features must be given"):
         budget.quote(measure(budget))
+
+
+@pytest.mark.parametrize(
+    ("first", "width"),
+    [
+        (DomainScaler({"age": (0, 99), "pay": (0, 1e5)}), 2),
+        (DomainScaler(([0, 0, 0], [1, 1, 1])), 3),
+        (JLTransformer(2, bounds=Ball([0.0] * 5, 1.0)), 2),
+        (JLTransformer(1, bounds={"age": (0, 99), "pay": (0, 1e5)}), 1),
+        (SchemaTransformer(Schema({"age": Integer(0, 99), "pay": Integer(0, 9)})), 2),
+        ("passthrough", None),
+        (DomainScaler((0, 1)), None),
+    ],
+)
+def test_the_first_step_of_a_pipeline_tells_its_width(first, width):
+    budget = BudgetAccountant(1.0)
+    pipeline = make_pipeline(first, measure(budget))
+    search = PrivateSearchCV(
+        make_pipeline(first, measure(None)), {"privatemeasure__method": ["haar"]}
+    )
+    for asked in (pipeline, search):
+        if width is None:
+            with pytest.raises(TypeError, match="n_features must be given"):
+                budget.quote(asked)
+        else:
+            assert budget.quote(asked).epsilon > 0
+    if width is not None:
+        assert budget.quote(pipeline).plan == measure(budget).privacy_plan(width)

@@ -178,9 +178,7 @@ path, of shape (n_rows, n_features)
                 result = desk.answer(self._questions(facts))
                 desk.close()
                 told = self._finished(facts, result)
-            self.domain_ = facts.domain
-            self.privacy_ = desk.plan
-            self._seeded = noise.seeded
+            self.domain_, self.privacy_, self._seeded = facts.domain, desk.plan, noise.seeded
             vars(self).pop("feature_names_in_", None)  # of an earlier fit
             vars(self).update(vars(names))
             if told is not None:

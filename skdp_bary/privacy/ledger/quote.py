@@ -136,12 +136,18 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
     if not (hasattr(asked, "privacy_plan") or _parts(asked, None) or _may_charge(asked)):
         raise TypeError(
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
-            f"pipeline of some, got {asked!r}."
+            f"pipeline of some, got {_shown(asked)}."
         )
     found = list(_walk("", asked, _width_of(asked, n_features)))
     if not found:
         raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
     return found
+
+
+def _shown(asked):
+    if isinstance(asked, (list, tuple, dict, set)):
+        return f"a {type(asked).__name__}: quote estimators one by one"
+    return repr(asked)
 
 
 def known_width(estimator: object) -> int | None:

@@ -155,3 +155,10 @@ def test_the_first_step_of_a_pipeline_tells_its_width(first, width):
             assert budget.quote(asked).epsilon > 0
     if width is not None:
         assert budget.quote(pipeline).plan == measure(budget).privacy_plan(width)
+
+
+def test_a_list_of_estimators_is_refused_without_showing_them():
+    budget = BudgetAccountant(1.0)
+    with pytest.raises(TypeError, match="got a list: quote estimators one by one") as caught:
+        budget.quote([measure(budget), measure(budget)])
+    assert "PrivateMeasure" not in str(caught.value)

@@ -11,6 +11,7 @@ from .chunks import refuse_beside_chunks
 from .dask_persons import gathered
 from .grouping import name_of
 from .named import names_no_column
+from .parquet_rows import ParquetRows
 from .partitions import BESIDE, Limits, PartReader
 from .persons import check_floats, column, split_chunk
 from .quiet import Quiet, computed
@@ -50,28 +51,27 @@ class DaskSource:
     @staticmethod
     def takes(X):
         """Whether `X` is a Dask collection, a list of delayed chunks, or names Parquet files."""
-        return is_dask(X) or isinstance(X, (str, os.PathLike))
+        return is_dask(X) or isinstance(X, (str, os.PathLike, ParquetRows))
 
     @staticmethod
     def columns(X, **beside):
-        """Read Parquet files, and take the columns that `beside` names out of the rows.
+        """Open Parquet files, and take the columns that `beside` names out of the rows.
 
         Returns
         -------
-        X : Dask collection or list of delayed chunks
+        X : Dask collection, ParquetRows or list of delayed chunks
         beside : dict
         """
         beside |= {"groups": name_of(beside["groups"])}
-        if isinstance(X, (str, os.PathLike)):
-            X = _read_parquet(os.fspath(X))
         named = {part: name for part, name in beside.items() if isinstance(name, str)}
-        if not named:
-            return X, beside
-        if not _is_frame(X):
-            raise ValueError(names_no_column(*next(iter(named.items()))))
-        columns = {part: _column(X, part, name) for part, name in named.items()}
-        features = [name for name in X.columns if name not in named.values()]
-        return X[features], beside | columns
+        if not isinstance(X, (str, os.PathLike)):
+            return _taken_out(X, named, beside)
+        path = os.fspath(X)
+        X, columns = _taken_out(_read_parquet(path), named, beside)
+        given = {part for part, values in beside.items() if values is not None}
+        if given <= named.keys() - {"groups"}:
+            X = ParquetRows.of(path, X, named) or X
+        return X, columns
 
     @staticmethod
     def distinct_labels(y):
@@ -80,15 +80,19 @@ class DaskSource:
         find = delayed(Quiet(_distinct), pure=False)
         return merge_on_workers([find([part]) for part in _blocks(y)], find)
 
-    recoded = staticmethod(recoded_collection)
+    @staticmethod
+    def recoded(X, recode):
+        """Return rows that are recoded on the workers."""
+        return X.recoded(recode) if isinstance(X, ParquetRows) else recoded_collection(X, recode)
 
     def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
         if isinstance(X, (list, tuple)):
             refuse_beside_chunks(y=y, sample_weight=sample_weight)
         self.grouped = groups is not None
-        self.named = X._meta if _is_frame(X) else None
+        unread = isinstance(X, ParquetRows)
+        self.named = X._meta if unread or _is_frame(X) else None
         given = {"y": y, "sample_weight": sample_weight, "groups": groups}
-        joined, beside = _beside(X, given)
+        joined, beside = _beside(X, dict.fromkeys(given) if unread else given)
         blocks = _blocks(joined)
         together = _are_together(X, groups, len(blocks))
         if isinstance(X, (list, tuple)):
@@ -98,6 +102,7 @@ class DaskSource:
                 raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
             self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
             names = None if self.named is None else column_names(self.named)
+            names = X.names if unread else names
         limits = _limits(groups.divisions) if together else [None] * len(blocks)
         self.reader = PartReader(
             self.n_features, classes, self.weighted, self.grouped, mass_bounds, names
@@ -129,6 +134,17 @@ class DaskSource:
         delayed = import_optional("dask", "dask", "rows on a cluster").delayed
         answers = self.on_every_part(_answer, question)
         return merge_on_workers(answers, delayed(merge, pure=False))
+
+
+def _taken_out(X, named, beside):
+    """Return rows without the columns that are named, and these columns beside them."""
+    if not named:
+        return X, beside
+    if not _is_frame(X):
+        raise ValueError(names_no_column(*next(iter(named.items()))))
+    columns = {part: _column(X, part, name) for part, name in named.items()}
+    features = [name for name in X.columns if name not in named.values()]
+    return X[features], beside | columns
 
 
 def _column(X, part, name):

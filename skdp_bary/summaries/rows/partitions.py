@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._values import columns_like
+from .parquet_rows import ParquetPiece
 from .person_pieces import divided
 from .persons import (
     PERSON_UNITS,
@@ -151,6 +152,9 @@ class Limits:
 
 def _slices(n_rows, X, y, weights, ids, limits):
     """Yield a partition slice by slice; in one where its rows are in no array or dataframe."""
+    if isinstance(X, ParquetPiece):
+        yield from ((*rows, ids, limits) for rows in X.slices(n_rows))
+        return
     if isinstance(X, tuple):
         X, y, weights = split_chunk(X)
     values = (X, y, weights)

@@ -1,0 +1,185 @@
+"""Parquet files that workers read themselves: the rows of Dask's reader, a few at a time."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skdp_bary.summaries.rows import parquet_rows
+from skdp_bary.summaries.rows.dask import DaskSource
+from skdp_bary.summaries.rows.opening import open_rows
+from skdp_bary.summaries.rows.parquet_rows import ParquetRows
+
+arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+N = 1003
+rng = np.random.default_rng(0)
+LABELLED = pd.DataFrame(rng.random((N, 3)), columns=["u", "v", "w"]).assign(
+    label=rng.choice(["a", "b"], N), weight=rng.random(N)
+)
+CLASSES = np.array(["a", "b"])
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set({"scheduler": "synchronous"}):
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder of three files, each with several row groups."""
+    for number, rows in enumerate(np.array_split(np.arange(N), 3)):
+        file = tmp_path / f"part.{number}.parquet"
+        LABELLED.iloc[rows].to_parquet(file, row_group_size=100, index=False)
+    return tmp_path
+
+
+def opened(X, **beside):
+    return open_rows(X, find_classes=lambda y: CLASSES, **{"y": "label", **beside})
+
+
+def chunks(rows, n_rows):
+    """Return what the workers count, and how many rows were read at once."""
+    reader, parts = rows.source.reader, rows.source.parts
+    parts = dask.compute(*(dask.delayed(tuple)(part) for part in parts))
+    return [chunk for part in parts for chunk in reader.chunks(n_rows, *part)]
+
+
+def together(found):
+    """Return rows, codes and masses in an order of their own."""
+    rows = np.vstack([chunk.X for chunk in found])
+    order = np.lexsort(rows.T)
+    codes, masses = (np.concatenate([getattr(c, a) for c in found]) for a in ("codes", "masses"))
+    return rows[order], codes[order], masses[order]
+
+
+def of_dask(path):
+    """Return the same, of partitions that Dask reads."""
+    return together(chunks(opened(dd.read_parquet(path), sample_weight="weight"), 1))
+
+
+def assert_same_rows(rows, path):
+    for own, other in zip(together(chunks(rows, 1)), of_dask(path), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_rows_are_read_a_few_at_a_time(folder, monkeypatch):
+    monkeypatch.setattr("skdp_bary.summaries.rows.partitions._SLICE_VALUES", 90)
+    rows = opened(folder, sample_weight="weight")
+    assert max(len(chunk.X) for chunk in chunks(rows, 1)) == 30
+    assert max(len(chunk.X) for chunk in chunks(rows, 50)) == 50
+    assert_same_rows(rows, folder)
+
+
+@pytest.mark.parametrize(
+    ("piece_bytes", "few", "n_parts"), [(1, 9, 12), (1 << 26, 9, 3), (1, 2, 3)]
+)
+def test_files_are_cut_at_their_row_groups(folder, monkeypatch, piece_bytes, few, n_parts):
+    monkeypatch.setattr(parquet_rows, "_PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(parquet_rows, "_FEW_FILES", few)
+    rows = opened(folder, sample_weight="weight")
+    assert rows.source.n_parts == n_parts
+    assert_same_rows(rows, folder)
+
+
+def test_names_of_the_features_and_of_the_labels(folder):
+    rows = opened(folder, sample_weight="weight")
+    assert rows.names == ["u", "v", "w"]
+    assert rows.n_features == 3 and rows.source.weighted
+    assert open_rows(folder, y="label", sample_weight="weight").classes is None
+    found = DaskSource.distinct_labels(DaskSource.columns(folder, y="label", groups=None)[1]["y"])
+    assert found.tolist() == ["a", "b"]
+
+
+def test_only_columns_that_are_needed_are_read(folder, monkeypatch):
+    read, asked = parquet.ParquetFile.iter_batches, []
+
+    def watched(self, size, groups, columns, **options):
+        asked.append(columns)
+        return read(self, size, groups, columns, **options)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", watched)
+    chunks(opened(folder, sample_weight="weight"), 1)
+    assert asked and all(columns == ["u", "v", "w", "label", "weight"] for columns in asked)
+
+
+def test_an_index_is_no_feature(tmp_path):
+    LABELLED.set_index("label").to_parquet(tmp_path / "rows.parquet")
+    rows = opened(tmp_path, sample_weight="weight")
+    assert isinstance(DaskSource.columns(tmp_path, y="label", groups=None)[0], ParquetRows)
+    assert rows.names == ["u", "v", "w"]
+    assert_same_rows(rows, tmp_path)
+
+
+def test_files_whose_columns_stand_in_another_order(folder):
+    LABELLED[LABELLED.columns[::-1]].to_parquet(folder / "rest.parquet", index=False)
+    found, _, _ = together(chunks(opened(folder, sample_weight="weight"), 1))
+    expected = np.repeat(LABELLED[["u", "v", "w"]].to_numpy(), 2, axis=0)
+    np.testing.assert_array_equal(found, expected[np.lexsort(expected.T)])
+
+
+def test_a_file_that_lacks_a_column(folder):
+    LABELLED.drop(columns="v").to_parquet(folder / "rest.parquet", index=False)
+    with pytest.raises(ValueError, match=r"missing \['v'\]"):
+        chunks(opened(folder, sample_weight="weight"), 1)
+
+
+def test_files_without_rows(folder):
+    LABELLED[:0].to_parquet(folder / "none.parquet", index=False)
+    rows = opened(folder, sample_weight="weight")
+    assert rows.public_size() == N
+    assert_same_rows(rows, folder)
+
+
+def test_names_of_folders_are_columns_that_dask_reads(tmp_path):
+    dd.from_pandas(LABELLED.assign(day=LABELLED.label == "a"), npartitions=2).to_parquet(
+        tmp_path / "rows", partition_on="day"
+    )
+    X, _ = DaskSource.columns(str(tmp_path / "rows"), y="label", groups=None)
+    assert not isinstance(X, ParquetRows) and "day" in X.columns
+
+
+def test_what_dask_must_join_or_shuffle_it_reads_too(folder):
+    frame = dd.read_parquet(folder)
+    X, _ = DaskSource.columns(folder, y=frame["label"], groups=None)
+    assert not isinstance(X, ParquetRows)
+    X, beside = DaskSource.columns(folder, y="label", groups="weight")
+    assert not isinstance(X, ParquetRows) and beside["groups"] is not None
+
+
+def test_files_of_another_filesystem():
+    LABELLED.to_parquet("memory://bucket/rows/part.parquet", row_group_size=100)
+    rows = opened("memory://bucket/rows/", sample_weight="weight")
+    assert_same_rows(rows, "memory://bucket/rows/")
+
+
+def test_workers_are_sent_names_and_no_row(folder):
+    X, _ = DaskSource.columns(folder, y="label", groups=None)
+    piece = pickle.loads(pickle.dumps(X.pieces[0]))
+    assert sum(len(rows) for rows, *_ in piece.slices(10)) == len(pd.read_parquet(piece.path))
+    assert len(pickle.dumps(X.pieces)) < 2000 * len(X.pieces)
+
+
+def test_recoded_rows_keep_their_names(folder):
+    class Halved:
+        names = None
+
+        def __call__(self, table):
+            return np.stack([np.asarray(table[name]) / 2 for name in ("u", "v", "w")], axis=1)
+
+    rows = open_rows(str(folder), y="label", sample_weight="weight", recode=Halved())
+    found = np.vstack([chunk.X for chunk in chunks(rows, 1)])
+    assert rows.names == ["u", "v", "w"]
+    assert found.sum() == pytest.approx(LABELLED[["u", "v", "w"]].to_numpy().sum() / 2)
+
+
+def test_an_error_of_the_reader_quotes_nothing(folder):
+    LABELLED.assign(v="secret").to_parquet(folder / "rest.parquet", index=False)
+    with pytest.raises(ValueError, match="column .v. of X must hold real numbers") as told:
+        chunks(opened(folder, sample_weight="weight"), 1)
+    assert "secret" not in str(told.value)

@@ -3,7 +3,7 @@
 Everything here is post-processing: it sees releases and public facts only.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,6 +75,7 @@ def fit_posterior(measurements, *, whole):
         Whether true masses are whole persons.
     """
     tree = covering_tree(measurements)
+    measurements = [replace(m, rate=min(m.rate, TUNED.sharpest)) for m in measurements]
     step = TUNED.step / max(m.rate for m in measurements)
     step = max(1.0, round(step)) if whole else max(TUNED.least_step, step)
     rounds = [m.on_tree(tree) for m in measurements]

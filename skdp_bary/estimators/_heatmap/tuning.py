@@ -26,6 +26,7 @@ class HeatmapTuning:
     # posterior
     step: float = 0.35  # of the grid of masses, in scales of the noise: precision against time
     least_step: float = 0.2  # ... and in persons
+    sharpest: float = 100.0  # rate of noise that is believed: that grid rounds parts of persons
     learned: float = 50.0  # scales of noise in the total from which splits teach a prior
     learning_steps: float = 3.0  # of that grid, in one step where only the prior is learned: time
     rakes: int = 2  # of a density to the masses of its cells: agreement against time

@@ -117,6 +117,15 @@ class TestAnswers:
         assert model.total_ == 0.0
         assert np.allclose(model.render(8, bandwidth=0), 1 / 64)
 
+    @pytest.mark.parametrize("epsilon", [1e3, 1e9])
+    def test_parts_of_persons_are_mapped_whatever_the_budget(self, epsilon):
+        """Cells hold parts of persons, and are known better than the posterior can tell apart."""
+        X = np.random.default_rng(0).random((3000, 2))
+        persons = np.random.default_rng(1).integers(0, 1000, 3000)
+        estimator = heatmap(epsilon=epsilon, n_hint=None).set_params(bounds=SQUARE)
+        total = estimator.fit(X, groups=persons).cells_.mass.sum()
+        assert total == pytest.approx(len(np.unique(persons)), rel=0.05)
+
     def test_cells_cover_the_map_once(self, fitted):
         areas = np.prod(fitted.cells_.high - fitted.cells_.low, axis=1)
         assert areas.sum() == pytest.approx(1.0)

@@ -149,8 +149,9 @@ class PrivateKMeans(
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian, and RaceChoice for
         ``init="max_cover"``.
     Sensitivity
-        A row is in one cell of every grid and in one cluster, and adds a clipped vector of integers
-        to the sum there; replacing it may change two cells, or turn the vector around. With
+        A row is in one cell of every grid, at one distance from a mean and in one cluster, and adds
+        a clipped vector of integers to the sum there; replacing it may change two cells or
+        distances, or turn the vector around. With
         ``init="max_cover"`` a row counts for the points within reach until one of them is picked.
     Budget
         All steps, and what finds bounds and size, cost (epsilon, delta) together.

@@ -8,6 +8,7 @@ import numpy as np
 from ...geometry._projections import haar_frame
 from ...privacy.noise.sampler import public_generator
 from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
+from ...summaries.moments.bounds import DistanceHistogram, tail_bin
 from ...summaries.moments.frame_counts import Gram, Histogram
 from ...summaries.moments.frames import Axes, Frame
 from ...summaries.moments.moments import symmetric
@@ -72,7 +73,7 @@ class HighMethod(KMeansMethod):
         """Ask step by step, for points relative to the released mean."""
         plan = self.plan(setting, facts.size)
         blocks = TUNED.gaussian if is_gaussian(facts) else TUNED.laplace
-        rows = yield from row_moments(facts, plan.parts)
+        rows = yield from row_moments(facts, plan)
         frame, cells = yield from self.cells(setting, facts, plan, rows)
         axes, wide = frame.axes, frame.without_axes()
         filled = yield from fill(setting, facts, plan, frame, cells)
@@ -158,24 +159,89 @@ class RowMoments:
         return float(np.clip(left, TUNED.least_left * square, square))
 
 
-def row_moments(facts, parts):
-    """Ask for mass, sum and spread about the center of the domain, and return RowMoments.
+def row_moments(facts, plan):
+    """Ask for mass, sum and spread of the rows, and return RowMoments.
 
-    `parts` are their shares of the precision.
+    Where bounds are wide, sums of rows that are clipped to nothing else have far too much noise. So
+    a part of what the plan gives pays for a first mean, and distances from it tell how far the rows
+    reach; the rest pays for sums of rows clipped there. Both means count by their precision.
     """
     domain, d = facts.domain, facts.n_features
-    frame = Frame(domain, domain.center, digits_of(facts.units).rows)
-    origin, radius = np.zeros((1, d)), np.array([domain.radius])
-    query = about_clusters(ClusterMoments, facts, frame, origin, radius, parts)
-    found = read_means((yield "moments", query))
-    read, count = found.read, max(float(found.weight[0]), 1.0)
-    mean, noise = read.sums[0] / count, (read.sums_sd[0] / count) ** 2
-    if d > 4:
-        mean = mean * max(0.0, 1.0 - d * noise / max(float(mean @ mean), 1e-300))
-    spread = float(read.spread[0]) / count - float(mean @ mean)
-    rms = math.sqrt(float(np.clip(spread, 0.01 * domain.radius**2, domain.radius**2)))
-    center, doubt = domain.center + mean, float(read.spread_sd[0]) / count
-    return RowMoments(count, center, rms, doubt, Frame(domain, center, frame.bits, kept=True))
+    bits = digits_of(facts.units).rows
+    origin, reach, first = np.zeros(d), domain.radius, None
+    if plan.reach:
+        first = yield from mean_about(facts, "place", ClippedMeans, origin, reach, plan.parts[:2])
+        place = shortened(first.mean, first.noise)
+        nearer = yield from rows_reach(facts, domain.center + place)
+        if nearer < reach:
+            origin, reach = place, nearer
+    last = yield from mean_about(facts, "moments", ClusterMoments, origin, reach, plan.parts)
+    mean, noise = (last.mean, last.noise) if first is None else _averaged(first, last)
+    mean = shortened(mean, noise)
+    read, shift = last.read, mean - origin
+    spread = float(read.spread[0]) / last.count - float(shift @ shift)
+    rms = math.sqrt(float(np.clip(spread, 0.01 * reach**2, reach**2)))
+    center, doubt = domain.center + mean, float(read.spread_sd[0]) / last.count
+    return RowMoments(last.count, center, rms, doubt, Frame(domain, center, bits, kept=True))
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfRows:
+    """A noisy mean of all rows.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        Relative to the center of the domain.
+    noise : float
+        Variance of the noise of a coordinate.
+    count : float
+        Noisy number of rows.
+    read : Readout
+        All that was released.
+    """
+
+    mean: np.ndarray
+    noise: float
+    count: float
+    read: object
+
+
+def mean_about(facts, name, query_class, origin, reach, shares):
+    """Ask about rows clipped to a reach about an origin, which is relative to the domain's center.
+
+    Returns the MeanOfRows.
+    """
+    frame = Frame(facts.domain, facts.domain.center + origin, digits_of(facts.units).rows)
+    zero, radius = np.zeros((1, facts.n_features)), np.array([reach])
+    query = about_clusters(query_class, facts, frame, zero, radius, shares)
+    found = read_means((yield name, query))
+    count = max(float(found.weight[0]), 1.0)
+    noise = float(found.read.sums_sd[0] / count) ** 2
+    return MeanOfRows(origin + found.read.sums[0] / count, noise, count, found.read)
+
+
+def rows_reach(facts, center):
+    """Ask for distances from a point, and return one that few rows are beyond."""
+    largest = facts.domain.radius_about(center)
+    edges = tuple(largest * 2.0 ** (-b / 2) for b in reversed(range(TUNED.reach_edges)))
+    query = DistanceHistogram(tuple(center.tolist()), edges, facts.units)
+    place = tail_bin((yield "reach", query))
+    return largest if place is None else edges[place]
+
+
+def _averaged(first, last):
+    """Return the mean of two by their precision, and its noise."""
+    weight = first.noise / (first.noise + last.noise)
+    return first.mean + weight * (last.mean - first.mean), weight * last.noise
+
+
+def shortened(mean, noise):
+    """Return a noisy mean, drawn to zero by James and Stein's factor in more than four features."""
+    d = len(mean)
+    if d <= 4:
+        return mean
+    return mean * max(0.0, 1.0 - d * noise / max(float(mean @ mean), 1e-300))
 
 
 def principal_axes(setting, facts, rows):

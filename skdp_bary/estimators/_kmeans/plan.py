@@ -22,6 +22,9 @@ class ClusterPlan:
         The grid has two to this power cells.
     parts : tuple of float
         Shares of the precision of the moments for mass, sum and spread.
+    reach : float
+        What distances from a first mean get, beside the other shares; 0 where noise would drown
+        them, and rows are clipped to the domain alone.
     kept, groups : int
         Cells that are kept, and those after grouping, at most; relative to the clusters.
     """
@@ -36,6 +39,7 @@ class ClusterPlan:
     ambient_rounds: int
     bits: int
     parts: tuple
+    reach: float = TUNED.reach_share
     kept: int = TUNED.kept_factor
     groups: int = TUNED.filled_factor
 
@@ -43,6 +47,9 @@ class ClusterPlan:
     def shares(self):
         """Shares by the names of the steps, in order."""
         steps = {"moments": self.moments}
+        if self.reach:
+            first = TUNED.place_share * self.moments
+            steps = {"place": first, "reach": self.reach, "moments": self.moments - first}
         if self.axes:
             steps["axes"] = self.axes
         steps |= {"cells": self.cells, "fill": self.fill}
@@ -53,10 +60,11 @@ class ClusterPlan:
         for i in range(self.ambient_rounds):
             share = (1.0 - TUNED.residual_share) * self.ambient / self.ambient_rounds
             steps[f"ambient_{i + 1}"] = share
-        return steps
+        total = sum(steps.values())
+        return {name: share / total for name, share in steps.items()}
 
 
-def make_plan(setting, recipe, parts, detail=0.0):
+def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
     """Return a plan by its shares, rounds in the subspace and bits.
 
     ``max_iter`` counts all rounds; the last two of them use all features. "auto" means those of the
@@ -71,6 +79,8 @@ def make_plan(setting, recipe, parts, detail=0.0):
         Of the precision of the moments.
     detail : float, default=0.0
         From 0 to 1: how far the grid may be finer, and more of its cells kept.
+    reach : float
+        What distances from a first mean get.
     """
     shares, low_rounds, bits = recipe
     rounds = setting.rounds(round(low_rounds) + TUNED.ambient_rounds)
@@ -81,6 +91,7 @@ def make_plan(setting, recipe, parts, detail=0.0):
         ambient,
         round(bits + TUNED.detailed_bits * detail),
         parts,
+        reach,
         round(TUNED.kept_factor * TUNED.detailed_kept**detail),
         round(TUNED.filled_factor * TUNED.detailed_filled**detail),
     )
@@ -124,7 +135,8 @@ def _pure_plan(setting, known):
     a_cluster = signal / (2.0 * k * math.sqrt(2.0 * d))
     detail = _ramp(a_cluster, TUNED.pure_detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
-    return make_plan(setting, recipe, parts, detail)
+    reach = _reach(math.sqrt(2.0) * TUNED.sure_reach / signal)
+    return make_plan(setting, recipe, parts, detail, reach)
 
 
 def _gaussian_plan(setting, known):
@@ -144,7 +156,15 @@ def _gaussian_plan(setting, known):
         parts = TUNED.costly_parts
     detail = _ramp(a_cluster, TUNED.detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
-    return make_plan(setting, recipe, parts, detail)
+    reach = _reach((TUNED.sure_reach / signal) ** 2)
+    return make_plan(setting, recipe, parts, detail, reach)
+
+
+def _reach(needed):
+    """Return what distances get, by the share at which they stand out of the noise, or 0."""
+    if needed > TUNED.reach_share:
+        return 0.0
+    return min(max(TUNED.ample_reach * needed, TUNED.least_reach), TUNED.reach_share)
 
 
 def _affordable(known):

@@ -83,6 +83,12 @@ class KMeansTuning:
     detail: tuple = (600.0, 2500.0)  # persons a cluster times mu: where the grid gets finer
     pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
     many_rows: tuple = (30_000.0, 200_000.0)  # between which less and less of that: time
+    place_share: float = 0.25  # of what moments get, for a first mean: wide bounds against few rows
+    reach_share: float = 0.04  # of the budget, at most: wide bounds against bounds that fit
+    least_reach: float = 0.01  # ... at least, where distances are asked for
+    ample_reach: float = 3.0  # times the share that suffices, where that is little
+    sure_reach: float = 10.0  # rows over the noise of a distance's count, from which it is asked
+    reach_edges: int = 14  # distances that are told apart, two in an octave: how wide bounds may be
     detailed_bits: float = 3.0  # of the finest grid: detail against time
     detailed_rounds: float = 3.0  # in the subspace: fit against noise
     detailed_kept: float = 4.0  # times as many cells

@@ -1,6 +1,7 @@
 """PrivateKMeans: the face of KMeans, passes, plans, and planted bugs."""
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -198,7 +199,34 @@ def test_mixed_plans_move_with_the_signal():
     rounds = [plan_of(100, 16, delta=1e-6, n_hint=n).low_rounds for n in (1_000, None, 10**7)]
     assert rounds == [1, 3, 5]
     assert plan_of(5, max_iter=1).ambient_rounds == 1
-    assert plan_of(5, max_iter=0).shares.keys() == {"moments", "cells", "fill"}
+    assert plan_of(5, max_iter=0).shares.keys() == {
+        "place",
+        "reach",
+        "moments",
+        "cells",
+        "fill",
+    }
+
+
+@pytest.mark.parametrize(("delta", "enough"), [(0.0, 400), (1e-6, 300)])
+def test_distances_are_asked_for_where_they_stand_out_of_the_noise(delta, enough):
+    def plan(n):
+        return plan_of(10, 4, delta=delta, n_hint=n)
+
+    assert "reach" not in plan(enough // 4).shares
+    shares = [plan(n).shares["reach"] for n in (enough, 100 * enough)]
+    assert shares[0] > 2.0 * shares[1] > 0.0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_wide_bounds_cost_little_in_ten_features(delta):
+    X, _ = blobs(1500, 10)
+    kmeans = PrivateKMeans(3, delta=delta, n_hint=1500)
+    costs = {1.0: [], 10.0: []}
+    for (width, found), seed in product(costs.items(), range(4)):
+        kmeans.set_params(bounds=(-width, width), random_state=seed)
+        found.append(mean_cost(X, kmeans.fit(X).cluster_centers_))
+    assert np.mean(costs[10.0]) < 2.0 * np.mean(costs[1.0])
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

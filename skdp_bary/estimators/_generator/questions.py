@@ -282,4 +282,5 @@ def spiked(matrix, sd):
     across = np.maximum(np.diagonal(matrix) - np.diagonal((axes * top) @ axes.T), 0.0)
     # what the axes take of the noise by their choice is missing across them
     missing = max(float(np.trace(matrix) - clean.sum()), 0.0) * (kept < len(values))
-    return inside + np.diag(across * (missing / max(float(across.sum()), 1e-300)))
+    total = float(across.sum())
+    return inside + np.diag(across * (missing / total if total > 0.0 else 0.0))

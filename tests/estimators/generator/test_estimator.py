@@ -423,6 +423,15 @@ def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
         assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_a_scatter_of_noise_alone_is_read_in_any_unit(unit):
+    """Axes at the edge of the noise leave nothing across them."""
+    noise = np.random.default_rng(0).standard_normal((20, 20))
+    matrix = (noise + noise.T) / np.sqrt(2.0)
+    np.fill_diagonal(matrix, 0.01)
+    np.testing.assert_allclose(spiked(matrix * unit, unit) / unit, spiked(matrix, 1.0), atol=1e-9)
+
+
 def test_features_of_an_unequal_box_are_counted_in_its_widths(data):
     """As if they were scaled by hand; a box of equal widths is left as it is."""
     X, y = data

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...geometry._ball import Ball
 from ...geometry._lattice import CentredLattice
+from ...geometry._rowwise import folded, row_blocks
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
 from ..asking.query import Query
@@ -183,17 +184,18 @@ class ClippedSum(Query):
 def row_distances(X, center):
     """Return Euclidean distances, each a function of its row alone whatever the memory layout.
 
-    numpy's sums along an axis group terms by layout and block, so the columns are added one by one.
+    numpy's sums along an axis group terms by layout and block, so halves of columns are added.
     """
-    largest = np.zeros(len(X))
-    for axis, c in enumerate(center):
-        np.maximum(largest, np.abs(X[:, axis] - c), out=largest)
-    safe = np.maximum(largest, 1e-300)  # scaled so that squares neither overflow nor vanish
-    total = np.zeros(len(X))
-    for axis, c in enumerate(center):
-        total += ((X[:, axis] - c) / safe) ** 2
-    with np.errstate(over="ignore"):  # too far for a float is in the last bin all the same
-        return largest * np.sqrt(total)
+    center, distances = np.asarray(center, dtype=float)[:, None], np.empty(len(X))
+    for rows in row_blocks(*X.shape):
+        away = np.subtract(X[rows].T, center, order="C")
+        np.abs(away, out=away)
+        largest = away.max(axis=0)
+        away /= np.maximum(largest, 1e-300)  # so that squares neither overflow nor vanish
+        np.square(away, out=away)
+        with np.errstate(over="ignore"):  # too far for a float is in the last bin all the same
+            distances[rows] = largest * np.sqrt(folded(away))
+    return distances
 
 
 def top_bin(released, rows_lost=1e-3):

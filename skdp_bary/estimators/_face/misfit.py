@@ -49,6 +49,29 @@ def warn_of_missing(total, measurements, facts, epsilon):
     )
 
 
+def warn_of_hint(total, hint, n_clusters, epsilon):
+    """Warn when a release has far more or fewer persons than its budget was divided for.
+
+    Parameters
+    ----------
+    total : float
+        Released number of persons.
+    hint : int or None
+        What ``n_hint`` says; None: nothing.
+    n_clusters : int
+    epsilon : float
+    """
+    if hint is None or max(total, hint) * epsilon < ENOUGH * n_clusters:
+        return
+    if not _FEW * hint <= total <= hint / _FEW:
+        warnings.warn(
+            f"The release has about {max(total, 0.0):.2g} persons, and n_hint says {hint}. The "
+            "budget was divided for that many, so costs can be many times too high.",
+            PrivacyWarning,
+            stacklevel=5,
+        )
+
+
 def few_persons(size, n_classes, epsilon, known=""):
     """Return what is wrong with about as many persons in a class as the noise of a count, or "".
 

@@ -18,7 +18,7 @@ from ...geometry._rowwise import nearest_points, row_distances
 from ...privacy._checks import check_integer
 from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
-from .._face.misfit import warn_of_border
+from .._face.misfit import warn_of_border, warn_of_hint
 from .._face.settings import setting_of
 from .cover import HighCoverMethod, LowCoverMethod
 from .high import HighMethod
@@ -387,6 +387,7 @@ class PrivateKMeans(
         self.coarse_ = DiscreteMeasure(points, masses)
         self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
         warn_of_border(points, masses, facts, self.epsilon, self.bounds)
+        warn_of_hint(clusters.weights.sum(), self.n_hint, self.n_clusters, self.epsilon)
         last = list(facts.mechanisms.values())[-1]
         width, size = facts.n_features, facts.size
         if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:

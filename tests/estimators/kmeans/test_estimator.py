@@ -498,3 +498,15 @@ def test_a_radius_read_off_the_rows_is_caught(monkeypatch):
 
     monkeypatch.setattr(PrivateKMeans, "_open", peek)
     assert not replay_sensitivity(kmeans, X, neighbor).holds
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+@pytest.mark.parametrize("off", [0.01, 1.0, 100.0])
+def test_a_hint_that_the_release_contradicts_is_told(n_features, off):
+    rng = np.random.default_rng(0)
+    X = rng.choice([-0.5, 0.5], (20_000, 1)) + 0.05 * rng.standard_normal((20_000, n_features))
+    model = PrivateKMeans(2, bounds=(-1, 1), n_hint=int(off * len(X)), random_state=0)
+    with pytest.warns(PrivacyWarning) as told:
+        model.fit(X)
+    found = [str(each.message) for each in told]
+    assert any("n_hint says" in each for each in found) == (off != 1.0)

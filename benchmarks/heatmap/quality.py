@@ -112,8 +112,8 @@ def _table(path, columns):
 
 def true_masses(X, people, bounds, side=SIDE):
     """Mass of every cell: each person's mass of one, shared evenly among their rows."""
-    low, high = np.asarray(bounds[0]), np.asarray(bounds[1])
-    places = np.clip((X - low) / (high - low) * side, 0, side - 1).astype(int)
+    box = bounds if isinstance(bounds, Box) else Box(*bounds)
+    places = np.clip((X - box.low) / (box.high - box.low) * side, 0, side - 1).astype(int)
     persons = np.unique(people, return_inverse=True)[1]
     weights = 1.0 / np.bincount(persons)[persons]
     grid = np.zeros((side, side))

@@ -6,7 +6,6 @@ import copy
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -162,8 +161,8 @@ path, of shape (n_rows, n_features)
             if isinstance(plan, SubsampledPlan):
                 rows.sample_persons(plan.rate, plan.sampling, noise)
             facts = self._public_facts(plan, rows)
-            if self._recode() is None and not isinstance(self.bounds, Mapping):
-                warn_of_ids(rows.names)  # no column was named in public
+            if self._recode() is None:  # no schema names the columns
+                warn_of_ids(rows.names, self.bounds)
             if groups is None:
                 warn_of_ids_as_labels(y)
                 warn_of_unread_groups()

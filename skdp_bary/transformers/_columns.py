@@ -1,20 +1,25 @@
 """Signs in the names of columns that they are ids and no features; names are public."""
 
 import warnings
+from collections.abc import Mapping
 
 from .._sklearn import search_has_groups
 from .._values import names_somebody
 from ..exceptions import PrivacyWarning
 
 
-def warn_of_ids(names):
+def warn_of_ids(names, bounds):
     """Warn where a column is read as a number whose name is one of an id.
 
     Parameters
     ----------
     names : list of str or None
         Of the columns that are features; None where they have none.
+    bounds : object
+        Where they name the columns, somebody has said in public that all of them are features.
     """
+    if isinstance(bounds, Mapping):
+        return
     ids = [name for name in names or () if names_somebody(name)]
     if ids:
         warnings.warn(

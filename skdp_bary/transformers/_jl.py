@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap
 from ..geometry._projections import barycenter_dimension, distance_dimension, kmeans_dimension
 from ..geometry._rowwise import row_blocks
 from ._columns import warn_of_ids
-from ._reading import finite_rows, names_seen, read_rows
+from ._reading import names_seen, read_rows, rows_of_width
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray
@@ -167,8 +166,7 @@ class JLTransformer(
         """
         check_parameters(self)
         read_rows(self, X, reset=True, accept_sparse="csr")
-        if not isinstance(self.bounds, Mapping):  # which name the columns
-            warn_of_ids(names_seen(self))
+        warn_of_ids(names_seen(self), self.bounds)
         d = self.n_features_in_
         self._domain = None
         if self.bounds is not None:
@@ -218,9 +216,7 @@ class JLTransformer(
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = finite_rows(X)
-        if X.shape[1] != self.n_components_:
-            raise ValueError(f"X must have {self.n_components_} features, got {X.shape[1]}.")
+        X = rows_of_width(X, self.n_components_)
         rows = self._map.invert(X)
         return rows if self._domain is None else rows + self._domain.center
 

@@ -28,10 +28,15 @@ def read_points(estimator, X):
     """Return public points as float64, or raise: names are compared only where they have any."""
     if column_names(X) is not None:
         return read_rows(estimator, X, reset=False)
-    points = finite_rows(X, estimator=estimator)
-    if points.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"X must have {estimator.n_features_in_} features, got {points.shape[1]}.")
-    return points
+    return rows_of_width(X, estimator.n_features_in_, estimator=estimator)
+
+
+def rows_of_width(X, n_features, *, estimator=None):
+    """Return rows of so many finite numbers as float64, or raise."""
+    rows = finite_rows(X, estimator=estimator)
+    if rows.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, got {rows.shape[1]}.")
+    return rows
 
 
 def finite_rows(X, *, accept_sparse=False, estimator=None):

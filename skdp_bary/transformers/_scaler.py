@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..geometry._bounds import check_domain, width_of
 from ..geometry._domains import Box
 from ..geometry._rowwise import saturated
 from ._columns import warn_of_ids
-from ._reading import finite_rows, names_seen, read_rows
+from ._reading import names_seen, read_rows, rows_of_width
 
 if TYPE_CHECKING:
     from .._types import Rows
@@ -106,8 +105,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
         """
         check_parameters(self)
         read_rows(self, X, reset=True)
-        if not isinstance(self.bounds, Mapping):  # which name the columns
-            warn_of_ids(names_seen(self))
+        warn_of_ids(names_seen(self), self.bounds)
         d = self.n_features_in_
         self._domain = check_domain(self.bounds, d, names_seen(self))
         if self.target == "box":
@@ -155,9 +153,7 @@ class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, Base
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = finite_rows(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} features, got {X.shape[1]}.")
+        X = rows_of_width(X, self.n_features_in_)
         return X * self.scale_ + self.offset_
 
     def _known_features(self):

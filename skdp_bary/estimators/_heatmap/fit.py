@@ -9,7 +9,7 @@ import numpy as np
 
 from ...transport._tree.l1 import minimize_l1
 from ...transport._tree.nodes import Tree, child_codes
-from ...transport._tree.posterior import infer_masses
+from ...transport._tree.posterior import glance, infer_masses
 from ...transport._tree.refining import origins_below
 from .._denoise.splits import learned_priors
 from .._denoise.tuning import PYRAMID
@@ -90,9 +90,10 @@ def _learned_posterior(tree, rounds, step):
     """Return the posterior under a prior that the splits teach, which may be mostly even."""
     try:
         coarse = TUNED.learning_steps * step
-        first = infer_masses(tree, rounds, prior=PYRAMID.prior, step=coarse, width=PYRAMID.width)
+        first = glance(tree, rounds, prior=PYRAMID.prior, step=coarse, width=PYRAMID.width)
         prior = learned_priors(first.parts, PYRAMID)[: tree.depth]
-        return infer_masses(tree, rounds, prior=prior, step=step, width=PYRAMID.width)
+        width = PYRAMID.width
+        return infer_masses(tree, rounds, prior=prior, step=step, width=width, start=first)
     except FloatingPointError:  # noise beyond the odds of narrow windows
         return infer_masses(tree, rounds, step=step)
 

@@ -11,7 +11,7 @@ from skdp_bary.transport._tree import messages as messages_module
 from skdp_bary.transport._tree import posterior as posterior_module
 from skdp_bary.transport._tree.messages import log_polya_weights
 from skdp_bary.transport._tree.nodes import Tree
-from skdp_bary.transport._tree.posterior import infer_masses
+from skdp_bary.transport._tree.posterior import glance, infer_masses
 
 PRIOR = ((0.7, 0.1), (0.3, 1.0))
 
@@ -381,6 +381,43 @@ def test_a_mean_between_its_estimate_and_its_center_moves_no_window(monkeypatch)
     assert len(passes) == 1
     wide = infer_masses(tree, [(values, rates)], step=0.5, width=40)
     np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-2)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Steps of the grids on which posteriors were made."""
+    steps, propagate = [], posterior_module._propagate
+    monkeypatch.setattr(
+        posterior_module, "_propagate", lambda *a: steps.append(a[4]) or propagate(*a)
+    )
+    return steps
+
+
+def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
+    """A coarse pass and a fine one say what two fine ones say, of which one is thrown away."""
+    tree = Tree.complete(1, branching=2)
+    measured = [([np.array([1000.0]), np.array([380.0, 620.0])], [0.2, 0.2])]
+    shape = {"prior": ((1.0, 1e4),), "width": 5.0}
+    alone = infer_masses(tree, measured, step=1.0, **shape)
+    assert passes == [1.0, 1.0]
+    passes.clear()
+    first = glance(tree, measured, step=4.0, **shape)
+    found = infer_masses(tree, measured, step=1.0, start=first, **shape)
+    assert passes == [4.0, 1.0]
+    wide = infer_masses(tree, measured, step=1.0, **{**shape, "width": 40.0})
+    for posterior in alone, found:
+        off = np.abs(posterior.mean[1] - wide.mean[1])
+        assert (off < 0.5 * np.sqrt(wide.variance[1])).all()
+
+
+def test_windows_down_to_zero_need_no_second_pass(passes):
+    """A mean may be far below its estimate where nothing is left out below it."""
+    values = [np.array([100.0]), np.array([8.0, 92.0])]
+    tree = Tree.complete(1, branching=2)
+    prior = ((1.0, 1e-4),)
+    found = infer_masses(tree, [(values, [0.2, 0.2])], prior=prior, step=1.0, width=2.0)
+    assert found.mean[1][0] < 1.0
+    assert len(passes) == 1
 
 
 def test_a_prior_of_even_splits_needs_no_search_for_tilts(monkeypatch):

@@ -20,7 +20,7 @@ from ..summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, Tota
 from ..summaries.clusters.cover import ClusterCounts, CoverQuery
 from ..summaries.clusters.losses import NearestLoss
 from ..summaries.moments.bounds import ClippedSum, Count, DistanceHistogram
-from ..summaries.moments.frame_counts import Gram, Histogram
+from ..summaries.moments.frame_counts import FrameDistances, Gram, Histogram
 from ..summaries.moments.frames import Frame
 from ..summaries.moments.moments import Moments
 from ..summaries.networks.head_gradients import (
@@ -190,6 +190,11 @@ def _gram_worlds():
 def _frame_worlds():
     line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
     yield World("line", lambda u, r, w: Histogram(_frame(u), np.ones(1), (2,), u), line)
+
+    def apart(u, r, w):
+        return FrameDistances(_frame(u), np.full(1, 0.25), (0.25, 0.5, 1.0), u)
+
+    yield World("line", apart, line)
     flat = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
     square = Box([-1.0, -1.0], [1.0, 1.0])
     frame = {u: Frame(square, np.zeros(2), digits_of(u).rows) for u in (1, 1 << 16, 1 << 20)}

@@ -8,8 +8,8 @@ import numpy as np
 from ...geometry._projections import haar_frame
 from ...privacy.noise.sampler import public_generator
 from ...summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread, digits_of
-from ...summaries.moments.bounds import DistanceHistogram, tail_bin
-from ...summaries.moments.frame_counts import Gram, Histogram
+from ...summaries.moments.bounds import tail_bin
+from ...summaries.moments.frame_counts import FrameDistances, Gram, Histogram
 from ...summaries.moments.frames import Axes, Frame
 from ...summaries.moments.moments import symmetric
 from .._denoise.shrinkage import read_means, unlengthened
@@ -166,23 +166,25 @@ def row_moments(facts, plan):
     a part of what the plan gives pays for a first mean, and distances from it tell how far the rows
     reach; the rest pays for sums of rows clipped there. Both means count by their precision.
     """
-    domain, d = facts.domain, facts.n_features
-    bits = digits_of(facts.units).rows
-    origin, reach, first = np.zeros(d), domain.radius, None
+    domain, bits = facts.domain, digits_of(facts.units).rows
+    frame = Frame(domain, domain.center, bits, kept=True)
+    origin, reach, first = np.zeros(facts.n_features), domain.radius, None
     if plan.reach:
-        first = yield from mean_about(facts, "place", ClippedMeans, origin, reach, plan.parts[:2])
+        shares = plan.parts[:2]
+        first = yield from mean_about(frame, facts, "place", ClippedMeans, origin, reach, shares)
         place = shortened(first.mean, first.noise)
-        nearer = yield from rows_reach(facts, domain.center + place)
+        nearer = yield from rows_reach(frame, facts, place)
         if nearer < reach:
             origin, reach = place, nearer
-    last = yield from mean_about(facts, "moments", ClusterMoments, origin, reach, plan.parts)
+    last = yield from mean_about(frame, facts, "moments", ClusterMoments, origin, reach, plan.parts)
     mean, noise = (last.mean, last.noise) if first is None else _averaged(first, last)
     mean = shortened(mean, noise)
-    read, shift = last.read, mean - origin
+    read, shift = last.read, mean - last.origin
     spread = float(read.spread[0]) / last.count - float(shift @ shift)
     rms = math.sqrt(float(np.clip(spread, 0.01 * reach**2, reach**2)))
-    center, doubt = domain.center + mean, float(read.spread_sd[0]) / last.count
-    return RowMoments(last.count, center, rms, doubt, Frame(domain, center, bits, kept=True))
+    doubt = float(read.spread_sd[0]) / last.count
+    frame = frame.moved(domain.center + mean)
+    return RowMoments(last.count, frame.center, rms, doubt, frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +193,8 @@ class MeanOfRows:
 
     Attributes
     ----------
-    mean : ndarray of shape (n_features,)
-        Relative to the center of the domain.
+    mean, origin : ndarray of shape (n_features,)
+        The mean, and the point that rows were clipped about, relative to the domain's center.
     noise : float
         Variance of the noise of a coordinate.
     count : float
@@ -202,32 +204,30 @@ class MeanOfRows:
     """
 
     mean: np.ndarray
+    origin: np.ndarray
     noise: float
     count: float
     read: object
 
 
-def mean_about(facts, name, query_class, origin, reach, shares):
-    """Ask about rows clipped to a reach about an origin, which is relative to the domain's center.
+def mean_about(frame, facts, name, query_class, origin, reach, shares):
+    """Ask about rows clipped to a reach about an origin, in a frame about the domain's center.
 
     Returns the MeanOfRows.
     """
-    frame = Frame(facts.domain, facts.domain.center + origin, digits_of(facts.units).rows)
-    zero, radius = np.zeros((1, facts.n_features)), np.array([reach])
-    query = about_clusters(query_class, facts, frame, zero, radius, shares)
+    query = about_clusters(query_class, facts, frame, origin[None], np.array([reach]), shares)
     found = read_means((yield name, query))
-    count = max(float(found.weight[0]), 1.0)
+    count, origin = max(float(found.weight[0]), 1.0), found.asked[0]
     noise = float(found.read.sums_sd[0] / count) ** 2
-    return MeanOfRows(origin + found.read.sums[0] / count, noise, count, found.read)
+    return MeanOfRows(origin + found.read.sums[0] / count, origin, noise, count, found.read)
 
 
-def rows_reach(facts, center):
-    """Ask for distances from a point, and return one that few rows are beyond."""
-    largest = facts.domain.radius_about(center)
+def rows_reach(frame, facts, place):
+    """Ask for distances from a place in a frame, and return one that few rows are beyond."""
+    largest = facts.domain.radius_about(frame.center + place)
     edges = tuple(largest * 2.0 ** (-b / 2) for b in reversed(range(TUNED.reach_edges)))
-    query = DistanceHistogram(tuple(center.tolist()), edges, facts.units)
-    place = tail_bin((yield "reach", query))
-    return largest if place is None else edges[place]
+    farthest = tail_bin((yield "reach", FrameDistances(frame, place, edges, facts.units)))
+    return largest if farthest is None else edges[farthest]
 
 
 def _averaged(first, last):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,8 +93,73 @@ class Gram(Query):
         return Sensitivity((l1,), cases)
 
 
+class _PlaceCounts(Query):
+    """Mass of disjoint places, of which a row has one."""
+
+    @property
+    @abstractmethod
+    def n_places(self) -> int:
+        """How many places there are."""
+
+    @abstractmethod
+    def _places(self, chunk):
+        """Yield the places of rows, and their masses or None."""
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return the empty histogram."""
+        return (np.zeros(self.n_places, dtype=np.int64),)
+
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
+        """Add the masses of the rows to their places."""
+        for places, masses in self._places(chunk):
+            sums = np.bincount(places, weights=masses, minlength=len(state[0]))
+            state[0][:] += sums.astype(np.int64)
+
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return the histogram."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """A person has one place to add to, or two to change."""
+        touched = 1 if relation == ADD_REMOVE else 2
+        return Sensitivity.single(touched * self.units, touched * self.units**2)
+
+
 @dataclass(frozen=True, eq=False)
-class Histogram(Query):
+class FrameDistances(_PlaceCounts):
+    """Mass of the rows by their distance from a point, in a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+    center : ndarray of shape (width,)
+        Public or released, relative to the frame's center.
+    edges : tuple of float
+        Increasing outer radii of the bins; the last bin also takes everything beyond its edge.
+    units : int
+        Largest mass of one person.
+    """
+
+    frame: Frame
+    center: np.ndarray
+    edges: tuple
+    units: int = 1
+
+    @property
+    def n_places(self) -> int:
+        """Number of bins."""
+        return len(self.edges)
+
+    def _places(self, chunk):
+        center = self.frame.in_units(self.center[None])[0]
+        squares_of_edges = (np.array(self.edges[:-1]) / self.frame.step) ** 2
+        for rows, squares, masses in self.frame.measured_blocks(chunk, _BLOCK[1]):
+            away = squares - 2.0 * (rows @ center) + center @ center  # exact in any order
+            yield np.searchsorted(squares_of_edges, away), masses
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(_PlaceCounts):
     """Mass of the cells of a product grid on the leading axes of a frame.
 
     Parameters
@@ -113,24 +179,10 @@ class Histogram(Query):
     bits: tuple
     units: int = 1
 
-    def zeros(self) -> tuple[np.ndarray, ...]:
-        """Return the empty histogram."""
-        return (np.zeros(1 << sum(self.bits), dtype=np.int64),)
-
-    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
-        """Add the masses of the rows to their cells."""
-        for rows, masses in self.frame.blocks(chunk, 1 << 20):
-            sums = np.bincount(self._cells(rows), weights=masses, minlength=len(state[0]))
-            state[0][:] += sums.astype(np.int64)
-
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return the histogram."""
-        return (state[0].copy(),)
-
-    def sensitivity(self, relation: str) -> Sensitivity:
-        """A person has one cell to add to, or two to change."""
-        touched = 1 if relation == ADD_REMOVE else 2
-        return Sensitivity.single(touched * self.units, touched * self.units**2)
+    @property
+    def n_places(self) -> int:
+        """Number of cells."""
+        return 1 << sum(self.bits)
 
     def cell_centers(self, cells: np.ndarray) -> np.ndarray:
         """Return the middle of cells on the axes of the grid, of shape (n_cells, n_axes)."""
@@ -139,11 +191,16 @@ class Histogram(Query):
         sides = np.array(sides, dtype=float)
         return self.halfwidths * ((2 * places + 1) / sides - 1.0)
 
+    def _places(self, chunk):
+        for rows, masses in self.frame.blocks(chunk, _BLOCK[1]):
+            yield self._cells(rows), masses
+
     def _cells(self, rows):
-        cell = np.zeros(len(rows), dtype=np.int64)
-        for axis, b in enumerate(self.bits):
-            width = self.halfwidths[axis] / self.frame.step
-            place = np.floor((rows[:, axis] + width) * (2.0 ** (b - 1) / width))
-            cell <<= b
-            cell += np.clip(place, 0, (1 << b) - 1).astype(np.int64)
-        return cell
+        widths = (self.halfwidths[: len(self.bits)] / self.frame.step)[:, None]
+        sides = 2.0 ** np.array(self.bits)
+        places = np.add(rows[:, : len(sides)].T, widths, order="C")
+        places *= sides[:, None] / (2.0 * widths)
+        np.floor(places, out=places)
+        np.clip(places, 0.0, sides[:, None] - 1.0, out=places)
+        strides = np.append(np.cumprod(sides[:0:-1])[::-1], 1.0)
+        return (strides @ places).astype(np.int64)  # integers: exact in any order

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from ...summaries.rows.persons import Chunk
 
 _AXIS_BITS = 20
-_BLOCK_VALUES = 1 << 17  # temporaries stay in cache, and calls of numpy are few
+_BLOCK_VALUES = 1 << 18  # temporaries stay in cache, and calls of numpy are few
 _NARROW = 32
 _SHORT = np.iinfo(np.int16).max
 _MOST_KEPT = 2  # bytes of rows, for one of integers that stay
-_WIDE = 16  # from which keeping squared lengths saves more than 8 bytes a row cost
+_WIDE = 8  # from which keeping squared lengths saves more than their bytes cost
+_SQUARE_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +81,13 @@ class Frame:
     bits: int
     axes: Axes | None = None
     kept: bool = False
-    _centred: Frame | None = field(default=None, init=False, repr=False)
+    _before: Frame | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def step(self) -> float:
         """Width of one lattice unit, a power of two."""
+        if self._before is not None:
+            return self._before.step
         return 2.0 ** (octave_about(self.domain, self.center) - self.bits)
 
     @property
@@ -94,21 +97,41 @@ class Frame:
 
     def in_units(self, points: np.ndarray) -> np.ndarray:
         """Return points, given relative to the center, in lattice units, not far off the domain."""
-        limit = 2.0 ** (self.bits + 1)
-        lengths = np.sqrt((points**2).sum(axis=1, keepdims=True)) / self.step
-        return np.trunc(points / self.step * (limit / np.maximum(lengths, limit)))
+        return self._integers(points, 2.0 ** (self.bits + 1))
 
     def along(self, axes: Axes) -> Frame:
         """Return the frame in which the integer rows of this one are mapped to axes."""
-        frame = Frame(self.domain, self.center, self.bits, axes, self.kept)
-        object.__setattr__(frame, "_centred", self)
+        return self._followed_by(self.center, axes)
+
+    def moved(self, center: np.ndarray) -> Frame:
+        """Return the frame of the same lattice about another point, at most ``2**bits`` units away.
+
+        Its integer rows are those of this frame less a vector of integers, of norm at most about
+        ``2**(bits + 1)``. Where rows stay in memory they are moved there, and leave this frame.
+        """
+        way = self._integers((center - self.center)[None], 2.0**self.bits)[0]
+        return self._followed_by(self.center + way * self.step)
+
+    def _integers(self, points, longest):
+        """Return points in lattice units, none longer than `longest`."""
+        lengths = np.sqrt((points**2).sum(axis=1, keepdims=True)) / self.step
+        return np.trunc(points / self.step * (longest / np.maximum(lengths, longest)))
+
+    def _followed_by(self, center, axes=None):
+        frame = Frame(self.domain, center, self.bits, axes, self.kept)
+        object.__setattr__(frame, "_before", self)
         return frame
+
+    @cached_property
+    def _way(self):
+        """Integers from the center of the frame that this one was moved from."""
+        return np.rint((self.center - self._before.center) / self.step)
 
     def without_axes(self) -> Frame:
         """Return the frame in which rows are only centred."""
         if self.axes is None:
             return self
-        return self._centred or Frame(self.domain, self.center, self.bits)
+        return self._before or Frame(self.domain, self.center, self.bits)
 
     def blocks(self, chunk: Chunk, largest: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Yield the integer rows of at most `largest` rows at a time, and their masses or None."""
@@ -142,27 +165,36 @@ class Frame:
         centred = self.without_axes()
         if centred is not self and size + len(chunk.X) * centred._row_bytes <= room:
             centred._kept_of(chunk)  # later questions without the axes come back to them
+        moved = None if centred is not self else chunk.memo.pop(self._before, None)
         before = [frame for frame in chunk.memo if isinstance(frame, Frame)]
         while before and size + sum(_n_bytes(chunk.memo[frame]) for frame in before) > room:
             del chunk.memo[before.pop(0)]
-        chunk.memo[self] = self._keep(chunk)
+        chunk.memo[self] = self._keep(chunk, moved)
         return chunk.memo[self]
 
     def _fresh(self, chunk, largest):
         """Yield integer rows and masses that are not kept."""
-        if self.axes is None:
+        before = self._before
+        if before is None:
             for part in self._parts(len(chunk.X), largest):
                 yield self.integer_rows(chunk.X[part]), chunk.masses_of(part)
         else:
-            centred = self.without_axes()
-            blocks = centred.blocks if centred in chunk.memo else centred._fresh
+            blocks = before.blocks if before in chunk.memo else before._fresh
             for rows, masses in blocks(chunk, largest):
-                yield self._mapped(rows), masses
+                yield self._from_before(rows), masses
 
-    def _keep(self, chunk):
-        integers = np.empty((len(chunk.X), self.width), dtype=self._dtype)
-        squares, end = np.empty(len(integers) if self.is_wide else 0), 0
-        for rows, _ in self._fresh(chunk, len(integers)):
+    def _keep(self, chunk, moved):
+        """Return what stays, written over that of the frame moved from where it is as large."""
+        if moved is not None and moved[0].dtype == self._dtype:
+            integers, squares = moved
+            parts = self._parts(len(integers), len(integers))
+            fresh = (self._from_before(integers[part].astype(float)) for part in parts)
+        else:
+            integers = np.empty((len(chunk.X), self.width), dtype=self._dtype)
+            squares = np.empty(len(integers) if self.is_wide else 0)
+            fresh = (rows for rows, _ in self._fresh(chunk, len(integers)))
+        end = 0
+        for rows in fresh:
             start, end = end, end + len(rows)
             integers[start:end] = rows
             if self.is_wide:
@@ -171,12 +203,17 @@ class Frame:
 
     @property
     def is_wide(self) -> bool:
-        """Whether rows are long beside what may be kept of each."""
-        return self.width >= _WIDE
+        """Whether rows are long beside a number of each that is kept too, and leave room for it."""
+        room = len(self.center) * np.dtype(float).itemsize // _MOST_KEPT
+        return self.width >= _WIDE and self._integer_bytes + _SQUARE_BYTES <= room
+
+    @property
+    def _integer_bytes(self):
+        return self.width * np.dtype(self._dtype).itemsize
 
     @property
     def _row_bytes(self):
-        return self.width * np.dtype(self._dtype).itemsize + 8 * self.is_wide
+        return self._integer_bytes + _SQUARE_BYTES * self.is_wide
 
     @property
     def _dtype(self):
@@ -192,11 +229,20 @@ class Frame:
 
     def integer_rows(self, X: np.ndarray) -> np.ndarray:
         """Return integer rows as float64, each a function of its row alone."""
+        if self._before is not None:
+            return self._from_before(self._before.integer_rows(X))
         rows = self._clip(X)
         rows *= 1.0 / self.step
-        rows -= _repeated(self.center / self.step, len(X))
+        if self.center.any():
+            rows -= _repeated(self.center / self.step, len(X))
         np.rint(rows, out=rows)
         return rows if self.axes is None else self._mapped(rows)
+
+    def _from_before(self, rows):
+        """Return integer rows from those of the frame that this one comes from, written over."""
+        if self.axes is None:
+            return np.subtract(rows, _repeated(self._way, len(rows)), out=rows)
+        return self._mapped(rows)
 
     def _clip(self, X):
         if not isinstance(self.domain, Box):

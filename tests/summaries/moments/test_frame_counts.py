@@ -7,8 +7,9 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.privacy.noise.mechanisms import Sensitivity
 from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.moments.frame_counts import Gram, Histogram
+from skdp_bary.summaries.moments.frame_counts import FrameDistances, Gram, Histogram
 from skdp_bary.summaries.moments.frames import Axes, Frame
 from skdp_bary.summaries.rows.persons import PERSON_UNITS, Chunk
 from skdp_bary.summaries.trees.level_counts import LevelCounts
@@ -102,3 +103,30 @@ def test_frames_map_each_row_alone():
         np.testing.assert_array_equal(together, alone)
         assert (together == np.rint(together)).all()
         assert (together**2).sum(axis=1).max() <= 2.0 ** (2 * shape.bits + 1)
+
+
+@pytest.mark.parametrize("units", [1, PERSON_UNITS])
+def test_distances_in_a_frame_are_counted_about_any_point_of_it(units):
+    rng = np.random.default_rng(0)
+    X = np.vstack([0.6 * rng.standard_normal((300, 3)), np.full((2, 3), 9.0)])
+    place, edges = np.array([0.3, -0.5, 0.1]), (0.25, 0.5, 1.0, 1.5)
+    query = FrameDistances(frame(16 if units == 1 else 12), place, edges, units)
+    masses = None if units == 1 else np.full(len(X), 7)
+    (found,) = blocks_of(query, X, masses)
+    inside = query.frame.domain.clip(X)
+    apart = np.linalg.norm(inside - query.frame.center - place, axis=1)
+    expected = np.bincount(np.searchsorted(edges[:-1], apart), minlength=4)
+    assert np.abs(found - expected * (1 if masses is None else 7)).sum() <= (
+        2 if units == 1 else 28
+    )
+    assert found.sum() == len(X) * (1 if masses is None else 7)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_row_has_one_distance(relation):
+    query = FrameDistances(frame(), np.zeros(3), (0.5, 1.0, 4.0))
+    rows = np.array([[0.1, 0.2, 0.0], [0.9, 0.2, 0.0], [-2.0, 0.0, 0.0], [99.0, 0.0, 0.0]])
+    answers = [blocks_of(query, row)[0] for row in rows]
+    others = answers if relation != "add_remove" else [blocks_of(query, np.zeros((0, 3)))[0]]
+    worst = max(int(np.abs(a - b).sum()) for a in answers for b in others)
+    assert query.sensitivity(relation) == Sensitivity.single(worst, worst)

@@ -82,3 +82,48 @@ def test_rows_stay_where_they_were_mapped_from(monkeypatch):
     mapped = frame.along(axes_of(width, 10))
     assert mapped.without_axes() is frame
     assert sum(len(rows) for rows, _ in mapped.blocks(chunk, 70)) == N
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("width", [5, 40])
+@pytest.mark.parametrize("kept", [False, True])
+def test_moved_rows_are_those_before_less_integers(width, kept, place):
+    frame = Frame(domains(width)[place], np.full(width, 0.05), 16, kept=kept)
+    chunk = Chunk(rows_of(width), None, np.arange(N))
+    before = np.concatenate([rows for rows, _ in frame.blocks(chunk, 70)])
+    moved = frame.moved(np.linspace(-0.2, 0.3, width))
+    assert np.abs(moved.center - np.linspace(-0.2, 0.3, width)).max() <= moved.step
+    way = (moved.center - frame.center) / frame.step
+    for _ in range(2):
+        found = list(moved.measured_blocks(chunk, 70))
+        rows = np.concatenate([rows for rows, _, _ in found])
+        assert np.array_equal(rows, before - np.rint(way))
+        squares = np.concatenate([squares for _, squares, _ in found])
+        assert np.array_equal(squares, (rows**2).sum(axis=1))
+    assert np.array_equal(rows, moved.integer_rows(chunk.X))
+    mapped = moved.along(axes_of(width, 4))
+    found = np.concatenate([rows for rows, _ in mapped.blocks(chunk, 70)])
+    assert np.array_equal(found, mapped.integer_rows(chunk.X))
+    assert not (frame in chunk.memo and moved in chunk.memo)
+
+
+def test_rows_that_stay_are_moved_where_they_are():
+    width = 40
+    frame = Frame(domains(width)[0], np.zeros(width), 16, kept=True)
+    chunk = Chunk(rows_of(width), None, None)
+    list(frame.blocks(chunk, N))
+    integers = chunk.memo[frame][0]
+    list(frame.moved(np.full(width, 0.1)).blocks(chunk, N))
+    ((_, (moved, _)),) = chunk.memo.items()
+    assert moved is integers
+
+
+@pytest.mark.parametrize("far", [0.999, 1e9])
+def test_rows_moved_as_far_as_may_be_still_add_up_exactly(far):
+    """A noisy mean may lie anywhere; products of rows must stay below 2**53 all the same."""
+    width = 3
+    frame = Frame(domains(width)[2], np.zeros(width), 16)
+    moved = frame.moved(np.full(width, far))
+    ends = np.vstack([np.full(width, 9.0), np.full(width, -9.0)])
+    lengths = np.sqrt((moved.integer_rows(ends) ** 2).sum(axis=1))
+    assert 1.9 * 2**16 < lengths.max() < 2**17 + 4

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-_ROWS = 2**15  # of a plan at a time
+_ROWS = 2**8  # of a plan at a time, or more
 _ENTRIES = 2**16  # coordinates at a time, which stay near the processor
 
 
@@ -33,12 +33,13 @@ def chosen_cost(points, rows, atoms, labels, p):
 
 def sparse_cost(points, atoms, plan, p):
     """Return what a plan in compressed rows, one a point, costs."""
-    total = 0.0
-    for start in range(0, len(points), _ROWS):
-        ends = plan.indptr[start : start + _ROWS + 1]
-        rows = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends))
-        here = slice(ends[0], ends[-1])
-        total += float(plan.data[here] @ chosen_cost(points, rows, atoms, plan.indices[here], p))
+    total, size = 0.0, max(_ROWS, _ENTRIES // points.shape[1])
+    for start in range(0, len(points), size):
+        ends, part = plan.indptr[start : start + size + 1], points[start : start + size]
+        here, pieces = slice(ends[0], ends[-1]), np.diff(ends)
+        if not (pieces == 1).all():
+            part = np.repeat(part, pieces, axis=0)
+        total += float(plan.data[here] @ paired_cost(part, atoms[plan.indices[here]], p))
     return total
 
 

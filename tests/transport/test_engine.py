@@ -145,12 +145,53 @@ def test_misleading_potentials_are_dropped_and_good_ones_used(engine_only, monke
     monkeypatch.setattr(
         levels.Level,
         "balanced",
-        lambda self: solved.append(len(self.labels)) or balanced(self),
+        lambda self, *given: solved.append(len(self.standing.labels)) or balanced(self, *given),
     )
     assert exact.solve_problem(problem, found.potentials).cost == pytest.approx(found.cost)
     assert solved == [6000]
     exact.solve_problem(problem, found.potentials + np.random.default_rng(0).random(20))
     assert len(solved) > 2
+
+
+def test_the_next_atom_and_its_margin_are_those_of_sorting():
+    rng = np.random.default_rng(3)
+    points, atoms, potentials = rng.random((2500, 7)), rng.random((30, 7)), 0.1 * rng.random(30)
+    costs = cdist(points, atoms, "sqeuclidean") - potentials
+    labels, others, margins = LoosePoints(points).rank(atoms, potentials, 2.0)
+    first, second = np.sort(costs, axis=1)[:, :2].T
+    rows = np.arange(2500)
+    np.testing.assert_allclose(costs[rows, labels], first, atol=1e-13)
+    np.testing.assert_allclose(costs[rows, others], second, atol=1e-13)
+    np.testing.assert_allclose(margins, second - first, atol=1e-13)
+    assert np.all(labels != others)
+
+
+def test_a_step_of_newton_leaves_far_less_to_move_in_many_dimensions():
+    problem = problem_of("uniform", 6000, 20, 8, 4)
+    potentials = levels.solve_levels(problem, None).potentials
+    near = potentials + 0.01 * np.random.default_rng(0).standard_normal(20)
+    here = levels.Level(problem, near)
+    labels = here.points.labels(problem.atoms, near, 2.0)
+    before = levels.Standing.of(problem, near, labels).mass_to_move
+    assert before > 0.01 and here.standing.mass_to_move < 0.4 * before
+
+
+@pytest.mark.parametrize("shape", ["tight clusters", "unequal"])
+def test_steps_that_mislead_are_not_taken(monkeypatch, shape):
+    problem = problem_of(shape, 6000, 20, 8, 4)
+    monkeypatch.setattr(levels, "newton_step", lambda *given: np.linspace(-1.0, 1.0, 20))
+    here = levels.Level(problem, np.zeros(20))
+    assert not here.standing.potentials.any()
+
+
+def test_samples_in_many_dimensions_may_lack_what_is_noise_and_all_points_nothing():
+    problem = problem_of("uniform", 6000, 20, 8, 4)
+    level = levels.Level(problem, np.zeros(20))
+    assert level.standing.excess.min() < -level.noise
+    found = level.balanced(level.noise)
+    assert -level.noise <= found.excess.min() < -balancing.TOLERANCE
+    assert np.abs(level.balanced().excess).max() <= balancing.TOLERANCE
+    assert levels.solve_levels(problem, None).mass_error < 1e-15
 
 
 @pytest.mark.parametrize("fault", ["potential", "label", "share", "mass"])

@@ -279,3 +279,15 @@ def test_wide_points_are_transported_on_the_flat_through_the_atoms(solver):
     lowest = reduced.min(axis=1)
     used = result.plan.tocoo()
     np.testing.assert_allclose(reduced[used.coords], lowest[used.coords[0]], atol=1e-6)
+
+
+def test_wide_points_far_from_the_origin_keep_their_potentials():
+    rng = np.random.default_rng(6)
+    # Multiples of a power of two, so that the shift itself changes no difference.
+    points, atoms = (rng.integers(0, 2**20, (size, 60)) / 2**20 for size in (500, 9))
+    shift = 2.0**30
+    result = solve_semidiscrete(DiscreteMeasure(points + shift), DiscreteMeasure(atoms + shift))
+    reduced = cdist(points, atoms, "sqeuclidean") - result.potentials
+    used = result.plan.tocoo()
+    lowest = reduced.min(axis=1)[used.coords[0]]
+    np.testing.assert_allclose(reduced[used.coords], lowest, rtol=0, atol=1e-11)

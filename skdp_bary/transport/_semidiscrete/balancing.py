@@ -41,12 +41,12 @@ class Balancing:
         """Number of items, those without mass included."""
         return self.used[1]
 
-    def run(self, points, atoms, p):
-        """Send mass until balance is reached; tell whether it is."""
+    def run(self, points, atoms, p, tolerance=TOLERANCE):
+        """Send mass until no atom lacks more than some units; tell whether that is so."""
         problem = Problem(points, atoms, float(p))
         gap, potentials = self.windows.gap, self.edges.potentials
         scale = np.abs(gap[np.isfinite(gap)]).max(initial=0.0) + np.ptp(potentials)
-        limits = TOLERANCE, _ROUNDING * scale
+        limits = tolerance, _ROUNDING * scale
         while True:
             state = self.boxes, self.items, self.windows, self.edges, self.heap, self.paths
             done = balance(problem, *state, self.excess, *limits, self.used)

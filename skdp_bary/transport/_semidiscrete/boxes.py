@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import compiled, inlined, summing
 
 RUN = 32  # points of the smallest box
 FAN = 8  # boxes of one that is a level larger
@@ -28,17 +28,31 @@ def cost_of(points, i, atoms, k, p):
 
 
 @inlined
+def _extra_along(points, i, atoms, j, k, axis):
+    to_k, to_j = atoms[k, axis] - points[i, axis], atoms[j, axis] - points[i, axis]
+    return (atoms[k, axis] - atoms[j, axis]) * (to_k + to_j)
+
+
+@summing
+def _extra_square(points, i, atoms, j, k):
+    total = 0.0
+    for axis in range(atoms.shape[1]):
+        total += _extra_along(points, i, atoms, j, k, axis)
+    return total
+
+
+@inlined
 def extra_of(points, i, atoms, j, k, p):
     """Return what atom k costs a point beyond atom j, without cancellation for p of 1 and 2."""
-    if p == 1.0 or p == 2.0:
+    if p == 2.0:
+        return _extra_square(points, i, atoms, j, k)
+    if p == 1.0:
         twice, far, near = 0.0, 0.0, 0.0
         for axis in range(atoms.shape[1]):
             to_k, to_j = atoms[k, axis] - points[i, axis], atoms[j, axis] - points[i, axis]
             twice += (atoms[k, axis] - atoms[j, axis]) * (to_k + to_j)
             far += to_k * to_k
             near += to_j * to_j
-        if p == 2.0:
-            return twice
         distances = math.sqrt(far) + math.sqrt(near)
         return twice / distances if distances > 0.0 else 0.0
     return cost_of(points, i, atoms, k, p) - cost_of(points, i, atoms, j, p)

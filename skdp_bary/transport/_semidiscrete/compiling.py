@@ -57,3 +57,8 @@ def _type(name):
 def inlined(function):
     """Compile a small function, which makes no array, into those that call it."""
     return numba.njit(**_OPTIONS, **_NO_COUNTING)(function)
+
+
+def summing(function):
+    """Do the same, and add what the function adds in any order: several terms at a time."""
+    return numba.njit(fastmath={"reassoc"}, **_OPTIONS, **_NO_COUNTING)(function)

@@ -12,7 +12,7 @@ from .._result import TransportResult
 from .._semidual import SemidualProblem
 from .coincident import fill_in_order
 
-_CHUNK = 64  # wide points at a time
+_CHUNK = 256  # wide points at a time
 _FLAT = 1e-15  # of the longest direction of the atoms; less is rounding
 
 
@@ -48,17 +48,20 @@ class FlatFrame:
     How far a point is from the flat adds the same to its cost at every atom, so it changes no plan.
     """
 
-    center: np.ndarray
+    center: np.ndarray | None
     scale: float
     basis: np.ndarray
 
     @classmethod
-    def of(cls, points, atoms):
-        """Return the frame of the flat through the atoms; the points say how large it is."""
+    def of(cls, atoms):
+        """Return the frame of the flat through the atoms."""
         center = atoms.mean(axis=0)
-        _, lengths, directions = np.linalg.svd(atoms - center, full_matrices=False)
+        away = atoms - center
+        _, lengths, directions = np.linalg.svd(away, full_matrices=False)
         needed = max(1, np.count_nonzero(lengths > _FLAT * lengths[0]))
-        scale = _farthest(points, center)
+        scale = float(np.linalg.norm(away, axis=1).max())
+        if np.linalg.norm(center) <= scale:  # nothing cancels, so points need not be shifted
+            center = None
         return cls(center, scale if scale > 0 else 1.0, np.ascontiguousarray(directions[:needed].T))
 
     def inward(self, points):
@@ -66,18 +69,10 @@ class FlatFrame:
         found = np.empty((len(points), self.basis.shape[1]))
         for start in range(0, len(points), _CHUNK):
             part = slice(start, start + _CHUNK)
-            found[part] = (points[part] - self.center) @ self.basis
+            away = points[part] if self.center is None else points[part] - self.center
+            found[part] = (self.basis.T @ away.T).T  # takes less time this way round
         found /= self.scale
         return found
-
-
-def _farthest(points, center):
-    """Return the largest distance from the center."""
-    largest = 0.0
-    for start in range(0, len(points), _CHUNK):
-        away = points[start : start + _CHUNK] - center
-        largest = max(largest, float(np.einsum("ij,ij->i", away, away).max()))
-    return largest**0.5
 
 
 @dataclass(frozen=True)

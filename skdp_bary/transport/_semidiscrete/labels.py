@@ -6,9 +6,10 @@ import numpy as np
 
 from .._costs import pairwise_cost
 from .boxes import RUN, assign, bound_all, build, count_pieces, cut_pieces
+from .ranking import lower, rank
 
 BOXED = 3  # most features in which boxes tell atoms apart
-_CHUNK = 4096  # points at a time where they do not
+_CHUNK = 1024  # points at a time where they do not
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,19 @@ class LoosePoints:
     def __init__(self, points):
         self.points = points
 
-    def labels(self, atoms, potentials, p):
-        """Return a cheapest atom of every point."""
-        labels = np.empty(len(self.points), dtype=np.int32)
+    def rank(self, atoms, potentials, p):
+        """Return a cheapest atom of every point, the next one, and how much dearer that is."""
+        labels, others = np.empty((2, len(self.points)), dtype=np.int32)
+        margins, room = np.empty(len(self.points)), np.empty(_CHUNK)
         for start in range(0, len(labels), _CHUNK):
             part = slice(start, start + _CHUNK)
-            costs = _costs(self.points[part], atoms, p)
-            labels[part] = (costs - potentials).argmin(axis=1)
-        return labels
+            costs = _costs(atoms, self.points[part], p)
+            rank(costs, potentials, labels[part], others[part], room, margins[part])
+        return labels, others, margins
+
+    def labels(self, atoms, potentials, p):
+        """Return a cheapest atom of every point."""
+        return self.rank(atoms, potentials, p)[0]
 
     def cells(self, labels, atoms, p):
         """Return the Cells; their items are the points sorted by atom."""
@@ -100,15 +106,13 @@ class LoosePoints:
         firsts = np.append(0, np.cumsum(per_atom))
         within = np.arange(firsts[-1]) - np.repeat(firsts[:-1], per_atom)
         starts = RUN * within + np.repeat(np.cumsum(counts) - counts, per_atom)
-        table, owners = np.empty((firsts[-1], n_atoms)), labels[rows]
-        step = _CHUNK // RUN
-        for low in range(0, len(starts), step):
-            high = min(low + step, len(starts))
-            stop = starts[high] if high < len(starts) else len(rows)
-            here = slice(starts[low], stop)
-            extra = _costs(self.points[rows[here]], atoms, p)
-            extra -= extra[np.arange(len(extra)), owners[here]][:, None]
-            table[low:high] = np.minimum.reduceat(extra, starts[low:high] - starts[low])
+        table, owners, room = np.empty((firsts[-1], n_atoms)), labels[rows], np.empty(_CHUNK)
+        ends = np.append(starts[1:], len(rows))
+        for low in range(0, len(starts), _CHUNK // RUN):
+            boxes = slice(low, low + _CHUNK // RUN)
+            here = slice(starts[low], ends[boxes][-1])
+            costs = _costs(atoms, self.points[rows[here]], p)
+            lower(costs, owners[here], ends[boxes] - starts[low], room, table[boxes])
         gap = np.full((n_atoms, n_atoms), np.inf)
         used = np.flatnonzero(per_atom)
         gap[used] = np.minimum.reduceat(table, firsts[used])
@@ -117,11 +121,13 @@ class LoosePoints:
         return Cells(rows, owners, firsts, starts, nothing, nothing, table, gap)
 
 
-def _costs(points, atoms, p):
+def _costs(atoms, points, p):
     """Return the costs of some points, those for p = 2 without the points' own squared norms."""
     if p != 2:
-        return pairwise_cost(points, atoms, p)
-    return points @ (-2.0 * atoms.T) + np.einsum("ij,ij->i", atoms, atoms)
+        return pairwise_cost(atoms, points, p)
+    costs = (-2.0 * atoms) @ points.T
+    costs += np.einsum("ij,ij->i", atoms, atoms)[:, None]
+    return costs
 
 
 def prepare(points):

@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-_ROWS = 2**8  # of a plan at a time, or more
 _ENTRIES = 2**16  # coordinates at a time, which stay near the processor
 
 
@@ -33,7 +32,7 @@ def chosen_cost(points, rows, atoms, labels, p):
 
 def sparse_cost(points, atoms, plan, p):
     """Return what a plan in compressed rows, one a point, costs."""
-    total, size = 0.0, max(_ROWS, _ENTRIES // points.shape[1])
+    total, size = 0.0, max(1, _ENTRIES // points.shape[1])
     for start in range(0, len(points), size):
         ends, part = plan.indptr[start : start + size + 1], points[start : start + size]
         here, pieces = slice(ends[0], ends[-1]), np.diff(ends)

@@ -115,14 +115,13 @@ def index_type(size):
 
 
 def _curve_keys(points):
-    axes = _leading_coordinates(points)
-    low, span = axes.min(axis=0), np.ptp(axes, axis=0)
-    steps = (2**_AXIS_BITS - 1) / np.where(span > 0, span, 1.0)
-    spread = _spread_bits(axes.shape[1])
-    keys = np.zeros(len(points), dtype=np.uint64)
-    for axis in range(axes.shape[1]):
-        cells = ((axes[:, axis] - low[axis]) * steps[axis]).astype(np.int16)
-        keys |= (spread << np.uint64(axis))[cells]
+    axes = np.array(_leading_coordinates(points).T, order="C")  # a copy, in which an axis is a run
+    keys, spread = np.zeros(len(points), dtype=np.uint64), _spread_bits(len(axes))
+    for axis, values in enumerate(axes):
+        span = np.ptp(values)
+        values -= values.min()
+        values *= (2**_AXIS_BITS - 1) / (span if span > 0 else 1.0)
+        keys |= (spread << np.uint64(axis))[values.astype(np.int16)]
     keys <<= np.uint64(_HASH_BITS)
     keys |= _row_hash(points) >> np.uint64(64 - _HASH_BITS)
     return keys

@@ -7,8 +7,9 @@ def test_merges_equal_rows_only_and_knows_the_way_back():
     rng = np.random.default_rng(0)
     for n_features in (1, 2, 3, 6):
         points = rng.integers(0, 3, (400, n_features)).astype(float)
-        weights = rng.random(400)
+        weights, given = rng.random(400), points.copy()
         cloud, inverse = order_points(points, weights)
+        np.testing.assert_array_equal(points, given)  # the order is found on a copy
         np.testing.assert_array_equal(cloud.points[inverse], points)
         assert len(np.unique(cloud.points, axis=0)) == len(cloud.points)
         np.testing.assert_allclose(

@@ -9,7 +9,7 @@ from .boxes import RUN, assign, bound_all, build, count_pieces, cut_pieces
 from .ranking import lower, rank
 
 BOXED = 3  # most features in which boxes tell atoms apart
-_CHUNK = 1024  # points at a time where they do not
+_ENTRIES = 2**15  # costs at a time where they do not, which stay near the processor
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,10 @@ class LoosePoints:
     def rank(self, atoms, potentials, p):
         """Return a cheapest atom of every point, the next one, and how much dearer that is."""
         labels, others = np.empty((2, len(self.points)), dtype=np.int32)
-        margins, room = np.empty(len(self.points)), np.empty(_CHUNK)
-        for start in range(0, len(labels), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        size = RUN * _runs_at_a_time(len(atoms))
+        margins, room = np.empty(len(self.points)), np.empty(size)
+        for start in range(0, len(labels), size):
+            part = slice(start, start + size)
             costs = _costs(atoms, self.points[part], p)
             rank(costs, potentials, labels[part], others[part], room, margins[part])
         return labels, others, margins
@@ -106,10 +107,11 @@ class LoosePoints:
         firsts = np.append(0, np.cumsum(per_atom))
         within = np.arange(firsts[-1]) - np.repeat(firsts[:-1], per_atom)
         starts = RUN * within + np.repeat(np.cumsum(counts) - counts, per_atom)
-        table, owners, room = np.empty((firsts[-1], n_atoms)), labels[rows], np.empty(_CHUNK)
-        ends = np.append(starts[1:], len(rows))
-        for low in range(0, len(starts), _CHUNK // RUN):
-            boxes = slice(low, low + _CHUNK // RUN)
+        table, owners = np.empty((firsts[-1], n_atoms)), labels[rows]
+        ends, step = np.append(starts[1:], len(rows)), _runs_at_a_time(n_atoms)
+        room = np.empty(RUN * step)
+        for low in range(0, len(starts), step):
+            boxes = slice(low, low + step)
             here = slice(starts[low], ends[boxes][-1])
             costs = _costs(atoms, self.points[rows[here]], p)
             lower(costs, owners[here], ends[boxes] - starts[low], room, table[boxes])
@@ -119,6 +121,10 @@ class LoosePoints:
         nothing = np.empty((0, atoms.shape[1]))
         rows, starts = rows.astype(np.int32), starts.astype(np.int32)
         return Cells(rows, owners, firsts, starts, nothing, nothing, table, gap)
+
+
+def _runs_at_a_time(n_atoms):
+    return max(2, _ENTRIES // (RUN * n_atoms))
 
 
 def _costs(atoms, points, p):

@@ -13,6 +13,8 @@ from .certificate import certify, to_units
 def axis_of_line(problem):
     """Return the only axis along which points and atoms differ, or None."""
     points, atoms = problem.cloud.points, problem.atoms
+    if np.count_nonzero(np.ptp(atoms, axis=0)) > 1:  # seen without a look at the points
+        return None
     low = np.minimum(points.min(axis=0), atoms.min(axis=0))
     high = np.maximum(points.max(axis=0), atoms.max(axis=0))
     axes = np.flatnonzero(high > low)

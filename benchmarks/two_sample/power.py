@@ -7,7 +7,7 @@ public sizes, and see rows of the box [-1, 1]:
 - "reference": the same with the first sample public;
 - "dpMMD": the permutation test of Kim and Schrab (2023), written anew: mean of Gaussian kernels
   with widths (.25, .5, 1) sqrt(d), 199 permutations, Laplace noise of 2 sqrt(2) / (n epsilon);
-- "not private": a permutation test of the distance of "cohorts", without noise.
+- "not private": a permutation test of a distance on slices, without noise.
 
 Half of the cases were kept aside while the tests were tuned; ``"aside"`` tells which.
 ``python -m benchmarks.two_sample.power [--runs 12] [--cases shift]``
@@ -147,7 +147,7 @@ def counted_once():
     known, collect = {}, desk.collect
 
     def recall(query, rows):
-        key = type(query), getattr(query, "widths", None)
+        key = type(query), getattr(getattr(query, "lattice", None), "width", None)
         if key not in known:
             known[key] = collect(query, rows)
             blocks = known[key].exact_blocks()
@@ -189,7 +189,7 @@ def gaussian_kernel(Z):
 
 
 def sliced_features(Z, n_directions=60, n_cells=16):
-    """Return cells of slices, as wide as those of the private test, without its lattice."""
+    """Return cells of slices, half of them as wide as those of the private test."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((Z.shape[1], n_directions))
     found = []

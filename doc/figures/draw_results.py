@@ -205,6 +205,13 @@ def tabulate_two_samples():
     names = list(dict.fromkeys(name for found in shares.values() for name in found))
     lines = [[law, *(found[name] for name in names)] for law, found in shares.items()]
     write_table("two_sample_level", ["equal laws", *names], lines)
+    shares = defaultdict(dict)
+    for row in read("two_sample_drift_level"):
+        setting = f"d = {row['d']}, epsilon = {row['epsilon']:g}"
+        shares[row["law"], row["neighbors"]][setting] = f"{row['0.05']:.3f}"
+    names = list(dict.fromkeys(name for found in shares.values() for name in found))
+    lines = [[*about, *(found[name] for name in names)] for about, found in shares.items()]
+    write_table("two_sample_drift_level", ["equal laws", "neighbors", *names], lines)
 
 
 def tabulate_barycenter_methods():

@@ -6,7 +6,7 @@ is at the other, and there are no more persons than the noise was made for.
 
 import numpy as np
 
-from ..geometry._unit_slices import UnitSlices
+from ..geometry._unit_slices import UnitPlanes, UnitSlices
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ._hostile import Pair, public_classes
 
@@ -64,6 +64,7 @@ def parted_pairs(estimator, kind, query):
 
 def _ends(lattice):
     """Yield opposite points of the domain: its corners, and two ends of some lines."""
+    lattice = lattice.slices if isinstance(lattice, UnitPlanes) else lattice
     scaled = isinstance(lattice, UnitSlices)
     for ends in _ends_of_lattice(lattice):
         yield tuple(map(lattice.unscaled, ends)) if scaled else ends

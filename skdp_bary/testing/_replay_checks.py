@@ -12,6 +12,7 @@ from ..summaries.clusters.cluster_sums import ClusterQuery
 from ..summaries.moments.frame_counts import Gram
 from ..summaries.networks.row_features import FeaturesOf
 from ..summaries.slices.collisions import MeetingsQuery
+from ..summaries.slices.planes import PairLaw
 from ..summaries.slices.waves import WavesOf
 from ._hostile import hostile_pairs, make_arguments
 from ._settings import default_setting, require, settings
@@ -20,6 +21,7 @@ from ._worst_neighbors import worst_pairs
 
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
+_TIGHT_LAW = 0.5  # not all that moves a covariance makes its norm larger
 _TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell, or on one wave
 
 
@@ -115,6 +117,7 @@ def _try_worst_pairs(candidate, kind, reached):
         in_parts = isinstance(question, (ClusterQuery, Gram))
         on_slices = isinstance(question, (MeetingsQuery, WavesOf))
         asked[name] = _TIGHT_IN_PARTS if in_parts else _TIGHT_ON_SLICES if on_slices else _TIGHT
+        asked[name] = _TIGHT_LAW if isinstance(question, PairLaw) else asked[name]
         for pair in worst_pairs(candidate, kind, record.query):
             if reached[name] >= _TIGHT:
                 break

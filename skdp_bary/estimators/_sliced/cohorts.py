@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_array
 from ..._parameter_rules import Integer
 from ..._parameters import PRIVACY_RULES, Integers, Labels, Points
 from ...exceptions import PrivacyWarning
-from ...geometry._unit_slices import slicing_directions, unit_slices
+from ...geometry._unit_slices import slicing_directions, unit_planes, unit_slices
 from ...privacy.noise.mechanisms import DiscreteLaplace
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import Chunk
-from ...summaries.slices.collisions import FRACTION, CohortGap, PairLaw, PairSpreads
+from ...summaries.slices.collisions import FRACTION, PairSpreads
 from ...summaries.slices.histogram import MOST_PERSONS
+from ...summaries.slices.planes import CELL, CohortGap, PairLaw
 from .._base import BasePrivateEstimator
 from .._face.classes import named_or_found_classes
 from .comparison import MeanLaw, NoisyNumber, compare_means
@@ -62,7 +63,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     """Private test whether two cohorts are samples of one law.
 
     Both cohorts are private and come in one call, told apart by `y`; or there is one, and a public
-    `reference`. Rows are compared by a kernel on public slices, the chance that two rows fall into
+    `reference`. Rows are compared by a kernel on public planes, the chance that two rows fall into
     one cell of a random place. Released are the distance of the cohorts by this kernel, one
     number, and what its law depends on when nothing differs. The p-value and an interval for the
     distance between the laws follow by simulation, the noise included. That a p-value below 0.05
@@ -146,11 +147,12 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     Sensitivity
         The kernel is between 0 and 1 and is 1 for a row with itself, so features of two rows are at
         most sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n,
-        the mean of ``1 - k`` over pairs and the norm of the covariance of features by at most
-        2 / n each. They are counted n times, in integers of 1/1024, rounded down. Where the number
-        of persons is private, n is ``n_min``, and who changes the cohort moves them twice.
+        the mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of
+        features by at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded
+        down. Where the number of persons is private, n is ``n_min``, and who changes the cohort
+        moves them twice.
     Budget
-        All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.14 for
+        All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.16 for
         the law of the distance and the rest for the distance; with a reference all of it for the
         distance. Sizes and bounds are bought before, where they are not given.
     Released
@@ -289,29 +291,27 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
 
 def _two_cohorts(about, bought):
     """Ask how wide cells should be, then for the law of the distance and for the distance."""
-    slices, n_min, *_ = about
-    ladder = _ladder(slices)
-    released = yield "look", PairSpreads(*about, ladder)
+    slices, n_min, *rest = about
+    released = yield "look", PairSpreads(*about, _ladder(slices))
     persons = _persons(released, n_min)
     spread = _number(released, -1, sum(persons))
-    widths = _widths(slices, spread.value + TUNED.look_sds * spread.scale)
+    planes = _planes(slices, spread.value + TUNED.look_sds * spread.scale)
     narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
-    released = yield "law", PairLaw(*about, widths)
+    released = yield "law", PairLaw(planes, n_min, *rest)
     trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))
-    released = yield "gap", CohortGap(*about, widths)
+    released = yield "gap", CohortGap(planes, n_min, *rest)
     law = MeanLaw(sizes_behind(persons, bought), persons, trace, norm, sum(persons))
     return _number(released, -1, min(persons)), law, narrow
 
 
 def _against_public(about, bought, reference):
     """Ask for the distance alone: what else is needed the public rows tell."""
-    slices, n_min, *_ = about
+    slices, n_min, *rest = about
     chunk = Chunk(reference, None, None)
-    width = PairSpreads(slices, None, 1, 1, _ladder(slices))
-    widths = _widths(slices, _public_number(width, chunk)[-1])
-    trace, norm = _public_number(PairLaw(slices, None, 1, 1, widths), chunk)[-2:]
-    gap = CohortGap(*about, widths, _public_histogram(slices, chunk))
-    released = yield "gap", gap
+    look = PairSpreads(slices, None, 1, 1, _ladder(slices))
+    planes = _planes(slices, _public_number(look, chunk)[-1])
+    trace, norm = _public_number(PairLaw(planes), chunk)[-2:]
+    released = yield "gap", CohortGap(planes, n_min, *rest, _public_histogram(planes, chunk))
     persons, n_public = _persons(released, n_min), len(reference)
     law = MeanLaw(
         (*sizes_behind(persons, bought), NoisyNumber(n_public)),
@@ -325,17 +325,17 @@ def _against_public(about, bought, reference):
 
 def _ladder(slices):
     """Return single widths of cells in levels, each half the one before."""
-    return tuple(_levels(slices, TUNED.widest * 2.0**-octave) for octave in range(TUNED.octaves))
+    widths = (TUNED.widest * 2.0**-octave for octave in range(TUNED.octaves))
+    return tuple(max(1, round(width / slices.step)) for width in widths)
 
 
-def _widths(slices, spread):
-    """Return the widths of cells for rows of which about so many rungs are too narrow.
+def _planes(slices, spread):
+    """Return planes with cells for rows of which about so many rungs of the ladder are too narrow.
 
-    Two widths serve what differs nearby and far apart. The widest are for rows that fill a third of
-    their domain; they halve while the spread is below that of Gaussian rows of half the width.
+    The widest cells, twice as wide as the widest rung, are for rows that fill a third of their
+    domain; they halve while the spread is below that of Gaussian rows of half the width.
     """
-    width = TUNED.widest * 2.0 ** -_octave(spread)
-    return _levels(slices, width), _levels(slices, 2.0 * width)
+    return unit_planes(slices, 2.0 * TUNED.widest * 2.0 ** -_octave(spread) / CELL)
 
 
 def _octave(spread):
@@ -349,10 +349,6 @@ def _gaussian_spread(octave):
     apart = np.abs(_APART) * _USUAL * math.sqrt(2.0) * 2.0**-octave
     rungs = TUNED.widest * 2.0 ** -np.arange(TUNED.octaves)
     return float(np.minimum(apart / rungs[:, None], 1.0).mean(axis=1).sum())
-
-
-def _levels(slices, width):
-    return max(1, round(width / slices.step))
 
 
 def _number(released, place, persons):
@@ -375,8 +371,8 @@ def _public_number(query, chunk):
     return [float(block[0]) / (FRACTION * len(chunk.X)) for block in query.blocks(state)]
 
 
-def _public_histogram(slices, chunk):
-    query = CohortGap(slices)
+def _public_histogram(planes, chunk):
+    query = CohortGap(planes)
     (state,) = query.zeros()
     query.count((state,), chunk)
     return state[0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 _GRID = 81  # distances that an interval is searched among
 _OUTER = (0.025, 0.975)
 _FARTHEST = 2.0**0.5  # two means of phi
+_LEAST_TRACE = 1e-4  # so that no law is that of a single point
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,23 @@ class NoisyNumber:
         """Draw what the number may have been before its noise."""
         return self.value - self.noise(size, rng)
 
+    def believed_between(
+        self, low: float, high: float, size: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw what a number between two others may have been before its noise.
+
+        What it cannot have been is left out. Moved to the nearer end instead, it would make that
+        end as likely as all that lies beyond.
+        """
+        nearest = min(max(self.value, low), high)
+        if not self.scale:
+            return np.full(size, nearest)
+        sign = -1.0 if self.value < low else 1.0  # chances near 0 are more precise than near 1
+        ends = np.sort(sign * (np.array([low, high]) - self.value)) / self.scale
+        chances = rng.uniform(*_chance(ends, self.pure), size)
+        drawn = self.value + sign * self.scale * _standard(chances, self.pure)
+        return np.clip(np.where(np.isfinite(drawn), drawn, nearest), low, high)
+
 
 @dataclass(frozen=True)
 class MeanLaw:
@@ -110,7 +129,7 @@ class MeanLaw:
             1.0 / np.maximum(size.believed(n_draws, rng), least)
             for size, least in zip(self.sizes, self.fewest, strict=True)
         )
-        trace = np.clip(self.trace.believed(n_draws, rng), 1e-4, 1.0)
+        trace = self.trace.believed_between(_LEAST_TRACE, 1.0, n_draws, rng)
         square = np.maximum(self.norm.believed(n_draws, rng), 0.0) ** 2
         # what the noise of the release and chance add to it; the noise drawn here stays, as a doubt
         square = square - self.norm.variance - trace**2 / self.persons
@@ -155,3 +174,19 @@ def compare_means(gap, law, n_draws, rng):
 def _crossing(grid, curve, value):
     """Return where a curve, which rises but for chance, reaches a value; an end if nowhere."""
     return float(np.interp(value, np.maximum.accumulate(curve), grid))
+
+
+def _chance(places, pure):
+    """Return the distribution function of standard Laplace or Gaussian noise."""
+    if not pure:
+        return ndtr(places)
+    tails = 0.5 * np.exp(-np.abs(places))
+    return np.where(places < 0.0, tails, 1.0 - tails)
+
+
+def _standard(chances, pure):
+    """Return where the distribution function of standard noise has such values."""
+    if not pure:
+        return ndtri(chances)
+    with np.errstate(divide="ignore"):
+        return np.where(chances < 0.5, np.log(2.0 * chances), -np.log(2.0 - 2.0 * chances))

@@ -27,8 +27,10 @@ class SlicedTuning:
     cohort_share: float = 0.125  # of the budget, for sizes that are not given: they set the noise
     cohort_sds: float = 3.5  # that a bought size is lowered by: who is padded looks different
     look_share: float = 0.06  # of the budget, for the width of cells: against the distance
-    law_share: float = 0.14  # ... for the law of the distance between equal cohorts
-    widest: float = 0.5  # cells in units of the half domain: for rows that spread by 0.3
+    law_share: float = 0.16  # ... for the law of the distance between equal cohorts
+    widest: float = (
+        0.5  # look in units of the half domain: cells of twice that serve a spread of 0.3
+    )
     octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
     look_sds: float = 1.0  # of noise that the look must show before cells become narrower
 

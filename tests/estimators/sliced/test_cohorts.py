@@ -5,7 +5,7 @@ import pytest
 
 from skdp_bary import PrivateTwoSampleTest
 from skdp_bary.estimators._sliced import cohorts as cohorts_module
-from skdp_bary.estimators._sliced.cohorts import _gaussian_spread, _widths
+from skdp_bary.estimators._sliced.cohorts import _gaussian_spread, _planes
 from skdp_bary.estimators._sliced.comparison import MeanLaw, NoisyNumber, compare_means
 from skdp_bary.estimators._sliced.tuning import TUNED
 from skdp_bary.exceptions import PrivacyWarning
@@ -51,11 +51,11 @@ def test_narrow_rows_get_narrow_cells():
     assert test.fit(X, y).pvalue_ < 0.05
 
 
-def test_widths_halve_with_the_rows():
+def test_cells_halve_with_the_rows():
     slices = unit_slices(Box([-1.0], [1.0]), slicing_directions(1))
-    found = [_widths(slices, _gaussian_spread(octave))[0] for octave in range(TUNED.octaves)]
-    assert found == [256, 128, 64, 32, 16, 8, 4]
-    assert _widths(slices, 100.0) == (256, 512)
+    found = [_planes(slices, _gaussian_spread(octave)).width for octave in range(TUNED.octaves)]
+    assert found == [512, 256, 128, 64, 32, 16, 8]
+    assert _planes(slices, 100.0).width == 512
 
 
 def test_found_labels_are_those_of_replace_one():
@@ -147,6 +147,31 @@ def test_noise_of_the_norm_widens_the_law_once_and_not_twice():
         squares.append(np.mean(law.draw(20, rng)[1] ** 2))
     expected = 2.0 * (norm**2 + 2.0 * scale**2) / 100.0**2
     assert abs(np.mean(squares) / expected - 1.0) < 0.025
+
+
+@pytest.mark.parametrize("pure", [True, False])
+@pytest.mark.parametrize("value", [-0.1, 0.01, 0.03, 1.05])
+def test_what_a_number_cannot_have_been_is_left_out(value, pure):
+    """Put at the border, as it was, it made half of the simulated distances nothing but noise."""
+    rng = np.random.default_rng(0)
+    number = NoisyNumber(value, 0.03, pure)
+    found = number.believed_between(0.0, 1.0, 20_000, rng)
+    assert found.min() >= 0.0 and found.max() <= 1.0
+    all_of_it = number.believed(10**6, rng)
+    expected = all_of_it[(all_of_it > 0.0) & (all_of_it < 1.0)]
+    for share in (0.1, 0.5, 0.9):
+        assert abs(np.quantile(found, share) - np.quantile(expected, share)) < 0.003
+    assert NoisyNumber(value, 1e-9, pure).believed_between(0.0, 1.0, 2, rng) == pytest.approx(
+        np.clip(value, 0.0, 1.0), abs=1e-7
+    )
+
+
+def test_correlation_of_two_of_many_features_is_found():
+    """Single slices of ten features hardly see it; planes do."""
+    X, y = cohorts(0.0, n=1500, d=10)
+    X[y == 1, 1] = 0.9 * X[y == 1, 0] + 0.19**0.5 * X[y == 1, 1]
+    test = PrivateTwoSampleTest([0, 1], neighbors="replace_one", **SEEDED)
+    assert test.fit(X, y).pvalue_ < 0.05
 
 
 @pytest.mark.slow

@@ -1,18 +1,20 @@
-"""How often rows meet: counted by cells, the same as over all pairs."""
+"""How often rows meet on slices and planes: counted by cells, the same as over all pairs."""
+
+import itertools
 
 import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._unit_slices import slicing_directions, unit_slices
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.slices.collisions import (
-    FRACTION,
-    CohortGap,
-    PairLaw,
-    PairSpreads,
-    meetings,
+from skdp_bary.geometry._unit_slices import (
+    slicing_directions,
+    spanning_directions,
+    unit_planes,
+    unit_slices,
 )
+from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.summaries.slices.collisions import FRACTION, PairSpreads, meetings
+from skdp_bary.summaries.slices.planes import CELL, CohortGap, PairLaw
 
 WIDTHS = (90, 180)
 
@@ -28,18 +30,26 @@ def slices():
     return unit_slices(Box([-1.0, -1.0], [1.0, 1.0]), slicing_directions(2))
 
 
-def levels_of(slices, X):
-    found = np.empty((slices.n_directions, len(X)), dtype=np.int64)
-    for rows, some, levels in slices.levels(X):
+@pytest.fixture(scope="module")
+def planes(slices):
+    return unit_planes(slices, 0.25)
+
+
+def levels_of(lattice, X):
+    found = np.empty((lattice.n_directions, len(X)), dtype=np.int64)
+    for rows, some, levels in lattice.levels(X):
         found[some, rows] = levels
     return found
 
 
-def kernel(slices, X):
+def kernel(planes, X):
     """Return the kernel of all pairs of rows."""
-    levels = levels_of(slices, X)
-    apart = np.abs(levels[:, :, None] - levels[:, None, :])
-    return np.mean([np.maximum(0.0, 1.0 - apart / w).mean(axis=0) for w in WIDTHS], axis=0)
+    product = 1.0
+    for pieces in divmod(levels_of(planes, X), planes.side):
+        apart = np.abs(pieces[:, :, None] - pieces[:, None, :])
+        apart = np.minimum(apart, planes.side - apart)  # numbers begin anew
+        product = product * np.maximum(0.0, 1.0 - apart / CELL)
+    return product.mean(axis=0)
 
 
 def answers(query, X, y, masses=None):
@@ -48,70 +58,129 @@ def answers(query, X, y, masses=None):
     return query.blocks(state)
 
 
-def test_the_gap_is_that_of_all_pairs(rows, slices):
+def questions(slices, planes, *others):
+    yield CohortGap(planes, *others)
+    yield PairLaw(planes, *others)
+    yield PairSpreads(slices, *others, widths=WIDTHS)
+
+
+def test_squares_are_pieces_of_two_slices(planes):
+    X = np.array([[0.0, 0.0], [0.3, -0.2], [5.0, 5.0]])
+    U = spanning_directions(2)
+    places = np.clip(X, -1.0, 1.0) @ U
+    pieces = np.floor(places[1:] / 0.25 + 1e-3) % planes.side
+    expected = pieces[:, ::2] * planes.side + pieces[:, 1::2]
+    found = levels_of(planes, X).T
+    assert (found[0] == planes.center_level).all()
+    assert (found[1:] == expected).mean() > 0.97  # all but the borders, which are rounded
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("octave", range(7))
+def test_opposite_ends_do_not_meet_where_numbers_of_pieces_begin_anew(d, octave):
+    slices = unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d))
+    ends = np.array([[-1.0] * d, [1.0] * d])
+    assert kernel(unit_planes(slices, 0.25 * 2.0**-octave), ends)[0, 1] < 0.1
+
+
+def test_the_gap_is_that_of_all_pairs(rows, planes):
     X, y = rows
-    K = kernel(slices, X)
+    K = kernel(planes, X)
     square = K[:20, :20].mean() + K[20:, 20:].mean() - 2 * K[:20, 20:].mean()
-    sizes, gap = answers(CohortGap(slices, None, 2, widths=WIDTHS), X, y)
+    sizes, gap = answers(CohortGap(planes, None, 2), X, y)
     assert sizes.tolist() == [20, 30]
     assert gap == np.floor(np.sqrt(square) * 20 * FRACTION)
 
 
-def test_a_reference_is_a_cohort(rows, slices):
+def test_a_reference_is_a_cohort(rows, planes):
     X, y = rows
-    query = CohortGap(slices, None, 2, widths=WIDTHS)
+    query = CohortGap(planes, None, 2)
     state = query.zeros()
     query.count(state, Chunk(X, y, None))
-    alone = CohortGap(slices, None, 1, widths=WIDTHS, reference=state[0][1])
+    alone = CohortGap(planes, None, 1, reference=state[0][1])
     assert answers(alone, X[y == 0], None)[1] == answers(query, X, y)[1]
 
 
-def test_the_law_is_that_of_all_pairs(rows, slices):
+def test_the_law_is_that_of_all_pairs(rows, planes):
     X, y = rows
-    query = PairLaw(slices, None, 2, widths=WIDTHS)
+    query = PairLaw(planes, None, 2)
     _, trace, norm = answers(query, X, y)
-    assert trace == np.floor((1.0 - kernel(slices, X).mean()) * 50 * FRACTION)
-    hot = np.zeros((50, query.n_groups * query.n_cells))
-    hot[np.arange(50), query._cells(levels_of(slices, X))] = 1.0
-    covariance = np.cov(hot.T, bias=True) / query.n_groups
-    assert norm == np.floor(np.linalg.norm(covariance) * 50 * FRACTION)
+    assert trace == np.floor((1.0 - kernel(planes, X).mean()) * 50 * FRACTION)
+    cells = query._cells(levels_of(planes, X))
+    hot = np.zeros((50, 24 * 16))
+    hot[np.arange(50), cells] = 1.0
+    blocks = np.cov(hot.T, bias=True).reshape(24, 16, 24, 16)
+    squares = (blocks**2).sum(axis=(1, 3))
+    group = np.arange(24)
+    one_plane = group[:, None] // 2 == group // 2
+    places = one_plane & (group[:, None] != group)
+    expected = squares[places].mean() / 120 + squares[~one_plane].mean() * 119 / 120
+    assert norm == np.floor(np.sqrt(expected) * 50 * FRACTION)
+
+
+def test_the_norm_of_cells_is_about_that_of_the_kernel(planes):
+    """In ten features as in two: it sets how far equal cohorts are apart."""
+    for d in (2, 10, 50):
+        X = 0.3 * np.random.default_rng(d).standard_normal((1500, d))
+        line = unit_planes(unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d)), 0.25)
+        K = kernel(line, X[:400])
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        true = np.mean(K[~np.eye(400, dtype=bool)] ** 2)
+        trace, norm = (int(b[0]) / FRACTION / 1500 for b in answers(PairLaw(line), X, None)[1:])
+        assert np.sqrt(norm**2 - trace**2 / 1500) == pytest.approx(np.sqrt(true), rel=0.2)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_no_replacement_moves_the_law_further_than_is_stated(d):
+    """Few persons at few places, where one counts most."""
+    slices = unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d))
+    query = PairLaw(unit_planes(slices, 0.25))
+    corners = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=d)))[:5]
+    (stated,) = query.sensitivity("replace_one").l1
+    largest = 0
+    for crowd in itertools.combinations_with_replacement(range(len(corners)), 3):
+        found = [answers(query, corners[[*crowd, i]], None)[1:] for i in range(len(corners))]
+        for one, other in itertools.combinations(np.array(found)[:, :, 0], 2):
+            assert (abs(one - other) <= stated[1:]).all()
+            largest = max(largest, abs(one - other)[1])
+    assert largest > 0.4 * stated[2]
 
 
 def test_spreads_are_sums_over_widths(rows, slices):
     X, y = rows
-    single = [answers(PairLaw(slices, None, 2, widths=(w,)), X, y)[1] for w in WIDTHS]
+    single = [answers(PairSpreads(slices, None, 2, widths=(w,)), X, y)[1] for w in WIDTHS]
     spread = answers(PairSpreads(slices, None, 2, widths=WIDTHS), X, y)[1]
     assert abs(int(spread[0]) - int(sum(single)[0])) <= 2  # each is rounded down
 
 
-def test_few_are_filled_up_with_the_center(rows, slices):
+def test_few_are_filled_up_with_the_center(rows, slices, planes):
     X, y = rows
     filled = np.vstack([X, np.zeros((15, 2))]), np.append(y, [0] * 5 + [1] * 10)
-    for cls in (CohortGap, PairLaw, PairSpreads):
-        padded = answers(cls(slices, (25, 40), 2, widths=WIDTHS), X, y)
-        whole = answers(cls(slices, None, 2, widths=WIDTHS), *filled)[1:]
-        assert [int(b[0]) for b in padded] == [int(b[0]) for b in whole]
+    few, all_there = (questions(slices, planes, n_min, 2) for n_min in ((25, 40), None))
+    for padded, whole in zip(few, all_there, strict=True):
+        expected = [int(block[0]) for block in answers(whole, *filled)[1:]]
+        assert [int(block[0]) for block in answers(padded, X, y)] == expected
 
 
-def test_masses_of_many_persons_are_counted_exactly(rows, slices):
+def test_masses_of_many_persons_are_counted_exactly(rows, slices, planes):
     """Large masses take another way through the same integers."""
     X, y = rows
-    for cls in (CohortGap, PairLaw, PairSpreads):
-        plain = answers(cls(slices, None, 2, 1, widths=WIDTHS), X, y)
-        masses = np.full(50, 1 << 20)
-        heavy = answers(cls(slices, None, 2, 1 << 20, widths=WIDTHS), X, y, masses)
-        assert [int(b[0]) for b in plain[1:]] == [int(b[0]) for b in heavy[1:]]
+    masses = np.full(50, 1 << 20)
+    units = (questions(slices, planes, None, 2, unit) for unit in (1, 1 << 20))
+    for light, heavy in zip(*units, strict=True):
+        expected = [int(block[0]) for block in answers(light, X, y)[1:]]
+        assert [int(block[0]) for block in answers(heavy, X, y, masses)[1:]] == expected
 
 
 @pytest.mark.parametrize("n_min", [(1 << 30, 3), (1 << 29, 1 << 29)])
-def test_padding_to_the_most_persons_is_exact(rows, slices, n_min):
+def test_padding_to_the_most_persons_is_exact(rows, slices, planes, n_min):
     """Units of a person are no part of the answer, however large the mass that they make."""
     X, y = rows
-    for cls in (CohortGap, PairLaw, PairSpreads):
-        plain = answers(cls(slices, n_min, 2, 1, widths=WIDTHS), X, y)
-        masses = np.full(50, 1 << 20)
-        heavy = answers(cls(slices, n_min, 2, 1 << 20, widths=WIDTHS), X, y, masses)
-        assert [int(b[0]) for b in plain] == [int(b[0]) for b in heavy]
+    masses = np.full(50, 1 << 20)
+    units = (questions(slices, planes, n_min, 2, unit) for unit in (1, 1 << 20))
+    for light, heavy in zip(*units, strict=True):
+        expected = [int(block[0]) for block in answers(light, X, y)]
+        assert [int(block[0]) for block in answers(heavy, X, y, masses)] == expected
 
 
 def test_sums_beyond_float64_are_exact():
@@ -133,6 +202,10 @@ def test_levels_do_not_depend_on_units_or_other_rows(domain):
     X[0] = 1e300
     levels = levels_of(slices, X)
     assert levels.min() >= 0 and levels.max() < slices.n_levels
+    planes = unit_planes(slices, 0.25)
+    squares = levels_of(planes, X)
+    assert squares.min() >= 0 and squares.max() < planes.n_levels
     for i in range(len(X)):
         assert np.array_equal(levels_of(slices, X[i : i + 1])[:, 0], levels[:, i])
+        assert np.array_equal(levels_of(planes, X[i : i + 1])[:, 0], squares[:, i])
     np.testing.assert_allclose(slices.scaled(slices.unscaled(X[1:] * 0.0 + 0.3)), 0.3)

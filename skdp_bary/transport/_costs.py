@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-_ENTRIES = 2**16  # coordinates at a time, which stay near the processor
+_ENTRIES = 2**17  # coordinates at a time, which stay near the processor
 
 
 def pairwise_cost(atoms, points, p):
@@ -14,10 +14,10 @@ def pairwise_cost(atoms, points, p):
     return distance if p == 1 else distance**p
 
 
-def paired_cost(points, others, p):
-    """Return the costs between the rows of two arrays of one shape."""
-    difference = points - others
-    square = np.einsum("ij,ij->i", difference, difference)
+def paired_cost(points, others, p, out=None):
+    """Return the costs between the rows of two arrays of one shape; `out` is room for a third."""
+    difference = np.subtract(points, others, out=out)
+    square = np.vecdot(difference, difference)
     return square if p == 2 else square ** (p / 2)
 
 
@@ -33,12 +33,17 @@ def chosen_cost(points, rows, atoms, labels, p):
 def sparse_cost(points, atoms, plan, p):
     """Return what a plan in compressed rows, one a point, costs."""
     total, size = 0.0, max(1, _ENTRIES // points.shape[1])
-    for start in range(0, len(points), size):
-        ends, part = plan.indptr[start : start + size + 1], points[start : start + size]
-        here, pieces = slice(ends[0], ends[-1]), np.diff(ends)
+    room = np.empty((min(size, plan.nnz), points.shape[1]))
+    for start in range(0, plan.nnz, size):
+        stop = min(start + size, plan.nnz)
+        low = np.searchsorted(plan.indptr, start, side="right") - 1
+        high = np.searchsorted(plan.indptr, stop)
+        rows, pieces = points[low:high], np.diff(plan.indptr[low : high + 1].clip(start, stop))
         if not (pieces == 1).all():
-            part = np.repeat(part, pieces, axis=0)
-        total += float(plan.data[here] @ paired_cost(part, atoms[plan.indices[here]], p))
+            rows = np.repeat(rows, pieces, axis=0)
+        others, columns = room[: len(rows)], plan.indices[start:stop]
+        np.take(atoms, columns, axis=0, out=others, mode="clip")  # without a copy in between
+        total += float(plan.data[start:stop] @ paired_cost(rows, others, p, out=others))
     return total
 
 

@@ -93,7 +93,14 @@ def plan_cost(
     >>> plan_cost(DiscreteMeasure([[0.0], [1.0]]), [[2.0]], csr_array([[0.5], [0.5]]))
     2.5
     """
-    return sparse_cost(measure.support, np.asarray(support), plan.tocsr(), float(p))
+    support = np.asarray(support, dtype=np.float64)
+    shape = measure.n_points, len(support)
+    if plan.shape != shape or support.shape[1:] != (measure.n_features,):
+        raise ValueError(
+            f"plan must have a row for each point and a column for each atom, {shape}, and atoms "
+            f"{measure.n_features} features, got {plan.shape} and atoms of shape {support.shape}."
+        )
+    return sparse_cost(measure.support, support, plan.tocsr(), float(p))
 
 
 def geometric_median(points, weights, start, *, tol=1e-10):

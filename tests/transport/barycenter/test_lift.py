@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 from skdp_bary.transport import (
     DiscreteMeasure,
@@ -71,3 +72,13 @@ def test_refuses_plans_of_other_measures():
     result = free_support_barycenter(low, 3, random_state=0)
     with pytest.raises(ValueError, match="one plan for each measure"):
         lift_support(measures[:1], result.transports)
+
+
+@pytest.mark.parametrize("plan", [(3, 2), (2, 3), (3, 3)])
+def test_plans_of_another_shape_have_no_cost(plan):
+    points = DiscreteMeasure([[0.0], [1.0], [2.0]])
+    with pytest.raises(ValueError, match="plan must have a row for each point and a column"):
+        plan_cost(points, [[0.0], [1.0], [2.0], [3.0]], sparse.csr_array(np.ones(plan)))
+    with pytest.raises(ValueError, match="atoms 1 features"):
+        plan_cost(points, [[0.0, 1.0], [2.0, 3.0]], sparse.csr_array(np.ones((3, 2))))
+    assert plan_cost(points, [[0], [1]], sparse.csr_array(np.eye(3, 2))) == 0.0  # integers serve

@@ -46,8 +46,10 @@ class Results:
 
     def merge(self, rows, keys):
         """Keep `rows` beside the earlier ones; a row with the same `keys` takes the place of it."""
-        merged = {tuple(row[key] for key in keys): row for row in [*self.read([]), *rows]}
-        self.write(list(merged.values()))
+        fresh = {tuple(row[key] for key in keys): row for row in rows}
+        # Earlier rows that agree in these keys only among themselves all stay.
+        kept = [fresh.pop(tuple(row[key] for key in keys), row) for row in self.read([])]
+        self.write([*kept, *fresh.values()])
 
 
 def run_alone(module, *arguments):

@@ -136,7 +136,7 @@ def main():
         else:
             found[part] = [both(sides, "p", ("mix", POINTS, k, 0)) for k in (64, 256)]
         results.write(found)
-    Results("speed").merge(list(work(found)), ("work",))
+    Results("speed").merge(list(work(found)), ("work", "peer"))
     for side in sides.values():
         side.close()
 

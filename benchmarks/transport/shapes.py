@@ -32,7 +32,7 @@ N_ATOMS = 48
 GOALS = {5_000: 4, 20_000: 25, 50_000: 45}  # points, and how many times faster than POT
 ROUNDS = 3
 MIDDLE = 20_000  # points, in the table of all work
-GROWTH = (100_000, 1_000_000)
+GROWTH = [100_000, 1_000_000]
 SHAPES = {
     "tight40": "40 tight clusters",
     "tight48": "48 tight clusters",
@@ -311,7 +311,7 @@ def main():
         side.close()
     if arguments.out and arguments.table:
         write_table(found, arguments.table)
-        Results("speed").merge(list(work(found)), ("work",))
+        Results("speed").merge(list(work(found)), ("work", "peer"))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ class UnitFrame:
     def of(cls, points):
         """Return the frame of some points."""
         center = points.mean(axis=0)
-        scale = float(np.abs(points - center).max())
+        away = points - center
+        scale = float(max(away.max(), -away.min()))
         return cls(center, scale if scale > 0 else 1.0)
 
     def inward(self, points):

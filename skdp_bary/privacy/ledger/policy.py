@@ -15,7 +15,7 @@ The calendar is public, and so are times and amounts of entries.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ...exceptions import BudgetError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PERIODS = ("day", "month", "quarter", "year")
 UNITS = SumFilter(1.0, 0.0)  # units do not depend on the ceiling
 _MOST_CARRIED = 1000
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,32 @@ def may_spend(policy, spender):
     return not policy.spenders or spender in policy.spenders
 
 
+def in_later_periods(policy, cost, moment):
+    """Return in words when the next period begins, or that none can pay for `cost`.
+
+    Parameters
+    ----------
+    policy : SpendingPolicy
+    cost : Cost
+    moment : str
+        As the time of an entry.
+    """
+    limit, periods = limit_of(policy), policy.carry_over + 1
+    if not cost.fits(Cost(periods * limit.loss, periods * limit.delta)):
+        return f"No {policy.period} of this policy can pay for that."
+    return f"The next {policy.period} begins on {_next_period(policy, moment)}, in UTC."
+
+
+def _next_period(policy, moment):
+    """Return the first day of the period after that of a moment."""
+    day = _day(moment[:10])
+    if policy.period == "day":
+        return day + timedelta(days=1)
+    months = _MONTHS[policy.period]
+    year, month = divmod(((12 * day.year + day.month - 1) // months + 1) * months, 12)
+    return date(year, month + 1, 1)
+
+
 def left_under(policy, entries, moment, part, relation):
     """Return what a policy leaves at a moment for a part of the data, in units of a ledger.
 
@@ -225,8 +252,7 @@ class Book:
         day = _day(moment[:10])
         if self._policy.period == "day":
             return day.toordinal()
-        months = {"month": 1, "quarter": 3, "year": 12}[self._policy.period]
-        return (12 * day.year + day.month - 1) // months
+        return (12 * day.year + day.month - 1) // _MONTHS[self._policy.period]
 
 
 def price(entry):

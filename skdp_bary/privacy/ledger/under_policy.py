@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...exceptions import BudgetError
 from .filters import Cost
-from .policy import UNITS, SpendingPolicy, left_under, may_spend, price
+from .policy import UNITS, SpendingPolicy, in_later_periods, left_under, may_spend, price
 from .quote import Quote
 from .spending import SharedBudget, check_text
 
@@ -35,11 +35,12 @@ class BudgetUnderPolicy(SharedBudget):
     >>> budget = BudgetAccountant(epsilon=5.0)
     >>> monthly = budget.under(SpendingPolicy(epsilon=0.1, period="month"))
     >>> monthly.spend(0.1)
-    >>> monthly.spend(0.1)
+    >>> monthly.spend(0.1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     skdp_bary.exceptions.BudgetError: A spend asks for epsilon=0.1, delta=0.0, but the policy \
-leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
+leaves only epsilon=0.0, delta=0.0 of this month. The next month begins on ..., in UTC. \
+Nothing was charged.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
 
     def remaining(self) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that the ledger and the policy still accept."""
-        return _smaller(super().remaining(), self._policy_room())
+        return _smaller(super().remaining(), self._policy_room(self._entry("", 0.0, 0.0, "").time))
 
     def quote(self, plan_or_estimator: object, n_features: int | None = None) -> Quote:
         """Return what a fit would cost, and whether ledger and policy admit it now.
@@ -104,14 +105,16 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
         Quote
         """
         quote = super().quote(plan_or_estimator, n_features)
-        room = self._policy_room()
+        moment = self._entry("", 0.0, 0.0, "").time
+        room = self._policy_room(moment)
         cost = sum((price(plan) for _, plan in quote.plans), Cost())
         if cost.fits(room):
             after = quote.after and _smaller(quote.after, cost.below(room))
             return replace(quote, now=_smaller(quote.now, room), after=after)
         now = _smaller(quote.now, room)
         words = f"The policy leaves epsilon={now[0]}, delta={now[1]} of this {self._policy.period}."
-        advice = " ".join(filter(None, (words, quote.advice)))
+        later = in_later_periods(self._policy, cost, moment)
+        advice = " ".join(filter(None, (words, later, quote.advice)))
         return replace(quote, fits=False, now=now, after=None, advice=advice)
 
     def _entry(self, who, *arguments, **options):
@@ -122,15 +125,15 @@ leaves only epsilon=0.0, delta=0.0 of this month. Nothing was charged.
         room = left_under(self._policy, entries(), entry.time, entry.part, entry.relation)
         if not price(entry).fits(room):
             left = UNITS.room(room)
+            later = in_later_periods(self._policy, price(entry), entry.time)
             raise BudgetError(
                 f"{entry.who or 'A spend'} asks for epsilon={entry.epsilon}, delta={entry.delta}, "
                 f"but the policy leaves only epsilon={left[0]}, delta={left[1]} of this "
-                f"{self._policy.period}. Nothing was charged."
+                f"{self._policy.period}. {later} Nothing was charged."
             )
 
-    def _policy_room(self):
-        now = self._entry("", 0.0, 0.0, "").time
-        return left_under(self._policy, self._ledger.entries(), now, self._part, self._neighbors)
+    def _policy_room(self, moment):
+        return left_under(self._policy, self._ledger.entries(), moment, self._part, self._neighbors)
 
     def __repr__(self):
         part = f", part={self._part!r}" if self._part else ""

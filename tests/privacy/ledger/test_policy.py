@@ -51,6 +51,38 @@ def test_a_new_year_gives_nothing_back_to_the_ceiling(clock):
     assert len(budget.entries) == budget.verify() == 2
 
 
+@pytest.mark.parametrize(
+    ("day", "period", "first"),
+    [
+        ("2028-02-28", "day", "2028-02-29"),
+        ("2026-12-31", "day", "2027-01-01"),
+        ("2026-01-31", "month", "2026-02-01"),
+        ("2026-12-01", "month", "2027-01-01"),
+        ("2026-01-01", "quarter", "2026-04-01"),
+        ("2026-11-15", "quarter", "2027-01-01"),
+        ("2026-12-31", "year", "2027-01-01"),
+    ],
+)
+def test_refusals_say_when_the_next_period_begins(clock, day, period, first):
+    clock(day)
+    view = BudgetAccountant(5.0).under(SpendingPolicy(1.0, period=period, carry_over=1))
+    view.spend(0.75)
+    words = f"The next {period} begins on {first}, in UTC. Nothing was charged."
+    with pytest.raises(BudgetError) as refused:
+        view.spend(2.0)
+    assert words in str(refused.value)
+    clock(first)
+    view.spend(1.25)  # what was carried over, too
+
+
+def test_refusals_do_not_put_off_what_no_period_can_pay_for(clock):
+    view = BudgetAccountant(5.0, 0.1).under(SpendingPolicy(1.0, carry_over=1))
+    with pytest.raises(BudgetError, match="No year of this policy can pay for that. Nothing"):
+        view.spend(2.000001)
+    with pytest.raises(BudgetError, match="No year of this policy can pay for that. Nothing"):
+        view.spend(0.5, 1e-9)
+
+
 @pytest.mark.parametrize("period", ["day", "month", "quarter", "year"])
 def test_where_periods_end(clock, period):
     last, first = {
@@ -183,7 +215,9 @@ class TestFits:
         view.spend(0.5)
         quote = view.quote(self.measure(0.75, None), 1)
         assert (quote.fits, quote.now, quote.after) == (False, (0.5, 0.0), None)
-        assert quote.advice.startswith("The policy leaves epsilon=0.5, delta=0.0 of this year.")
+        assert quote.advice.startswith(
+            "The policy leaves epsilon=0.5, delta=0.0 of this year. The next year begins on "
+        )
 
     def test_copies_spend_from_the_same_budget(self):
         budget = BudgetAccountant(5.0)

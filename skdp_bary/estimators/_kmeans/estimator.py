@@ -122,7 +122,8 @@ class PrivateKMeans(
         Noisy number of persons of each cluster, at least zero.
     center_stderr_ : ndarray of shape (n_clusters,)
         Standard deviation that the noise of the last round gives each coordinate of a center,
-        before it is reduced by shrinkage.
+        before it is reduced by shrinkage; at most half the widest side of the domain, since
+        nothing that stays within it deviates by more.
     n_iter_ : int
         Number of private rounds, or of looks; public.
     coarse_ : DiscreteMeasure
@@ -379,7 +380,8 @@ class PrivateKMeans(
     def _finish(self, facts, clusters):
         self.cluster_centers_ = clusters.centers
         self.cluster_weights_ = clusters.weights
-        self.center_stderr_ = clusters.stderr
+        sides = facts.domain.high - facts.domain.low
+        self.center_stderr_ = np.minimum(clusters.stderr, float(sides.max()) / 2.0)
         self.n_iter_ = clusters.n_iter
         coarse = clusters.coarse
         points = coarse.points if len(coarse.points) else facts.domain.center[None]

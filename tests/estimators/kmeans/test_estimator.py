@@ -56,6 +56,17 @@ def test_separated_clusters_are_found(n_features, delta, neighbors):
     assert kmeans.center_stderr_.shape == (3,)
 
 
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_centers_of_nobody_are_off_by_half_the_domain_at_most(n_features):
+    """With next to no noise an empty cluster has no mass to divide the noise by."""
+    X = np.random.default_rng(0).uniform(size=(3, n_features))
+    settings = {"bounds": (0, 3), "n_hint": 30, "max_iter": 1, "random_state": 0}
+    kmeans = PrivateKMeans(7, epsilon=1e9, **settings).fit(X)
+    assert (kmeans.cluster_weights_ == 0).any()
+    np.testing.assert_array_equal(kmeans.center_stderr_[kmeans.cluster_weights_ == 0], 1.5)
+    assert kmeans.center_stderr_.min() < 1e-6
+
+
 @pytest.mark.parametrize("n_features", [2, 5])
 def test_without_bounds_and_hint(n_features):
     X, _ = blobs(n_features=n_features)

@@ -115,6 +115,14 @@ class Chunk:
         return Chunk(self.X[rows], codes, masses, memo, starts, self.units)
 
 
+_NAN = (
+    "Input X contains NaN. Leave out such rows, or fill in a public value: SchemaTransformer with "
+    "missing=True in its schema, then SimpleImputer(strategy='constant', fill_value=..., "
+    "keep_empty_features=True), in a pipeline before. PrivateTable takes missing=True itself."
+)
+_INFINITY = "Input X contains infinity. Put a public value in its place, or leave out such rows."
+
+
 def check_floats(X):
     """Return the rows as float64, refusing anything that is not a finite number.
 
@@ -125,8 +133,7 @@ def check_floats(X):
     with np.errstate(over="ignore", invalid="ignore"):
         total_is_finite = np.isfinite(X.sum())
     if not total_is_finite and not np.isfinite(X).all():
-        kind = "NaN" if np.isnan(X).any() else "infinity"
-        raise ValueError(f"Input X contains {kind}.")
+        raise ValueError(_NAN if np.isnan(X).any() else _INFINITY)
     return X
 
 

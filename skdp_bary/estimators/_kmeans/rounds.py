@@ -1,10 +1,12 @@
 """What a noisy round of Lloyd's algorithm says, and what is asked next."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._denoise.shrinkage import noise_left, read_means, shrink_rows
+from .._denoise.tuning import MEANS
 from .._denoise.weighted_kmeans import nearest
 from .tuning import TUNED
 
@@ -151,9 +153,20 @@ def ambient_round(released, spread, basis, unknown):
     steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
     after = np.maximum(spread - moved, TUNED.least_left_ambient * spread)
-    kept = _kept_way(means, steps, basis) if known.any() else unknown
+    kept = _kept_way(means, steps, basis) if _stands_out(means, unknown) else unknown
     centers = kept * (means.asked + steps)
     return LloydState(centers, means.read.mass, after, 0.0 * means.noise, means.noise)
+
+
+def _stands_out(means, unknown):
+    """Whether the mass of a cluster does, of all clusters where centers would go back otherwise.
+
+    The largest of many masses that are noise alone is above two standard deviations as a rule.
+    """
+    if unknown > 0:
+        return means.known.any()
+    limit = MEANS.sure + math.sqrt(2.0 * math.log(len(means.known)))
+    return (means.read.mass > limit * means.read.mass_sd).any()
 
 
 def _kept_way(means, steps, basis):

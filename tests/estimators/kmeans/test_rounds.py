@@ -42,3 +42,16 @@ def test_centers_without_a_known_mass_take_what_the_plan_says():
     object.__setattr__(released.query.read(released), "mass_sd", 100.0)
     np.testing.assert_array_equal(ambient_round(released, np.ones(2), None, 0.0).centers, 0.0)
     np.testing.assert_array_equal(ambient_round(released, np.ones(2), None, 1.0).centers, asked)
+
+
+def test_one_mass_of_many_that_noise_may_have_made_moves_no_center():
+    """Where the budget went to the mean, the largest of sixteen masses must stand out for sure."""
+    rng, asked = np.random.default_rng(0), np.ones((16, 5))
+    for mass, expected in ((3.0, 0.0), (9.0, 1.0)):
+        released = release(asked, asked, 1e-3, rng)
+        read = released.query.read(released)
+        read.mass[:] = 0.0
+        read.mass[3] = mass
+        read.sums[:] = 0.0
+        centers = ambient_round(released, np.ones(16), None, 0.0).centers
+        np.testing.assert_allclose(centers, expected, atol=0.01)

@@ -121,7 +121,7 @@ _METHODS = {
     "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot", "paper", "dense", "laplace",
                                                 "topk"),
     "PrivateMeasure": ("pyramid", "haar", "counts", "pmm"),
-    "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "subspace", "pmm",
+    "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace", "pmm",
                                      "perturbation", "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
     "DPSlicedWasserstein": ("sketch", "scalar", "rows"),

@@ -154,7 +154,7 @@ def test_imports_point_down(module):
     assert climbing(text_of(module), module) == []
 
 
-SHARED_BY_FAMILIES = {"_denoise", "_face"}
+SHARED_BY_FAMILIES = {"_clusters", "_denoise", "_face"}
 
 
 def family(dotted):

@@ -142,6 +142,15 @@ SMALL = {
             1, n_init=1, bounds=(0, 1), classes=["a", "b"], n_hint=100, method="pyramid"
         ),
         PrivateWassersteinBarycenter(
+            2,
+            n_init=1,
+            bounds=([0.0] * 4, [1.0] * 4),
+            classes=["a", "b"],
+            n_hint=100,
+            method="clusters",
+            epsilon=100.0,
+        ),
+        PrivateWassersteinBarycenter(
             1,
             n_init=1,
             bounds=([0.0, 0.0], [1.0, 1.0]),

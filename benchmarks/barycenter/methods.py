@@ -22,7 +22,8 @@ from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_
 RESULTS = Results("barycenter_methods")
 DIMENSIONS = (2, 3, 4, 5, 8, 15)
 CASES = ((1.0, 1e-6), (1.0, 0.0), (0.1, 1e-6))
-METHODS = {True: ("coreset", "perturbation", "subspace"), False: ("coreset", "perturbation")}
+METHODS = ("coreset", "pyramid", "perturbation", "clusters", "subspace")
+BOX = 4  # features up to which pyramids are asked, and from which clusters
 N_ROWS, N_CLASSES, N_ATOMS = 20_000, 2, 8
 
 
@@ -57,9 +58,17 @@ def fit(X, y, d, method, epsilon, delta, seed):
     return model.fit(X, y).support_
 
 
+def suits(method, d, delta):
+    """Return whether a method is asked in so many features."""
+    left_out = {"subspace": delta == 0, "pyramid": d > BOX, "clusters": d < BOX}
+    return not left_out.get(method, False)
+
+
 def measure(d, seeds):
     """Return one row a case: mean and largest ratio of every method."""
-    ratios = {(case, method): [] for case in CASES for method in METHODS[case[1] > 0]}
+    ratios = {
+        (case, method): [] for case in CASES for method in METHODS if suits(method, d, case[1])
+    }
     for seed in range(seeds):
         X, y = make_rows(d, seed)
         clouds = [DiscreteMeasure(X[y == code]) for code in range(N_CLASSES)]

@@ -11,10 +11,10 @@ import math
 import numpy as np
 
 from skdp_bary import PrivateKMeans
+from skdp_bary.estimators._clusters.methods import PrivateClusters, about_clusters
 from skdp_bary.estimators._denoise.shrinkage import read_means
 from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
 from skdp_bary.estimators._kmeans.cover import RaceMethod, check_delta_allows_cover
-from skdp_bary.estimators._kmeans.methods import PrivateClusters, about_clusters
 from skdp_bary.geometry._projections import haar_frame
 from skdp_bary.privacy.noise.sampler import public_generator
 from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, digits_of

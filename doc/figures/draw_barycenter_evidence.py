@@ -87,6 +87,27 @@ def tabulate_thin_shapes():
     write_table("barycenter_thin_shapes", header, lines)
 
 
+def tabulate_few_rows():
+    """Write the table of all methods where rows are few and features many."""
+    found = {}
+    for row in read("barycenter_few_rows"):
+        setting = row["half"], row["noise"], row["d"]
+        draw = row["set"], row["epsilon"], row["n"]
+        found.setdefault(setting, {}).setdefault(draw, {})[row["method"]] = row["ratio"]
+    names = ("auto", "coreset", "perturbation", "projected", "clusters", "subspace", "one mean")
+    lines = []
+    for setting, draws in sorted(
+        found.items(), key=lambda item: (item[0][1:], item[0][0] != "seen")
+    ):
+        means = [[ratios.get(name, np.nan) for ratios in draws.values()] for name in names]
+        shown = [f"{np.exp(np.log(each).mean()):.2f}" for each in means]
+        largest = max(ratios["auto"] / ratios["one mean"] for ratios in draws.values())
+        line = [*setting, *shown, f"{largest:.2f}"]
+        lines.append(["" if cell == "nan" else cell for cell in line])
+    header = ["sets", "noise", "features", *names, "auto over one mean, largest"]
+    write_table("barycenter_few_rows", header, lines)
+
+
 def tabulate_scale():
     """Write the table of ten million rows."""
     result = read("barycenter_scale")
@@ -176,6 +197,7 @@ def main():
     tabulate_us()
     tabulate_trees()
     tabulate_thin_shapes()
+    tabulate_few_rows()
     tabulate_scale()
     tabulate_digits()
     draw_synthetic()

@@ -216,7 +216,7 @@ def tabulate_two_samples():
 
 def tabulate_barycenter_methods():
     """Write the methods of the barycenter by dimension and budget."""
-    names = ("coreset", "perturbation", "subspace")
+    names = ("coreset", "pyramid", "perturbation", "clusters", "subspace")
     lines = [
         [row["d"], f"{row['epsilon']:g}", f"{row['delta']:g}"]
         + [f"{row['ratios'][name]['mean']:.3f}" if name in row["ratios"] else "" for name in names]

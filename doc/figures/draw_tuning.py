@@ -11,7 +11,7 @@ from evidence import DOC, write_table
 ESTIMATORS = DOC.parent / "skdp_bary" / "estimators"
 FAMILIES = {
     "trees": "_denoise",
-    "kmeans": "_kmeans",
+    "kmeans": "_clusters",
     "barycenter": "_barycenter",
     "heatmap": "_heatmap",
     "sliced": "_sliced",

@@ -34,6 +34,7 @@ from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
+from ..summaries.rows.persons import coarser_units
 from ..transformers._columns import warn_of_ids, warn_of_ids_as_labels, warn_of_unread_groups
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
@@ -315,7 +316,7 @@ path, of shape (n_rows, n_features)
             n_features=rows.n_features,
             n_classes=n_classes,
             classes=rows.classes,
-            units=rows.units_for(size),
+            units=rows.units_for(size, _least_amount(plan)),
             total_public=public_sizes and not rows.source.weighted,
             mass_public=plan.relation != ADD_REMOVE and not rows.source.weighted,
             domain=domain,
@@ -399,7 +400,9 @@ path, of shape (n_rows, n_features)
         if shares is None:
             return facts
         desk.divide_anew(shares)
-        return replace(facts, mechanisms={s.name: s.mechanism for s in desk.plan.steps})
+        units = coarser_units(facts.units, least=_least_amount(desk.plan))
+        mechanisms = {s.name: s.mechanism for s in desk.plan.steps}
+        return replace(facts, units=units, mechanisms=mechanisms)
 
     def _bought_shares(self):
         """Shares of the steps that buy what was not given: the size, the domain."""

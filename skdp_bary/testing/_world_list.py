@@ -1,6 +1,7 @@
 """A small world for every question, and the reasons why some bounds are not reached in it."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..geometry._nested_cells import NestedCells
 from ..geometry._slices import SliceLattice
 from ..geometry._unit_slices import unit_planes, unit_slices
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
-from ..summaries.asking.by_class import ByClass
+from ..summaries.asking.by_class import Apart, ByClass
 from ..summaries.asking.mapped import InWidths, Mapped
 from ..summaries.asking.row_mapped import RowMapped
 from ..summaries.clusters.cell_grams import CellGrams
@@ -348,6 +349,12 @@ def _cover_worlds():
     yield World("line, weights", make, line, kinds=("weights",), relations=(ADD_REMOVE,))
 
 
+def _apart(pure, u, r, w):
+    """Two classes that are asked about otherwise, and with other sensitivities."""
+    distances = DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u)
+    return Apart((distances, NearestLoss(_column(0.2, 4.2), 1.0, u)), pure)
+
+
 def _mapped_worlds():
     line = _column(-3.0, 0.2, 1.5)
     apart = DistanceHistogram((0.0,), (1.0, 2.0, 4.0))
@@ -370,6 +377,9 @@ def _mapped_worlds():
         return ByClass((of(u), of(u)))
 
     yield World("line, 2 classes", by_class, line, 2)
+    for pure in (True, False):
+        name = f"line, 2 classes{', pure' if pure else ''}"
+        yield World(name, partial(_apart, pure), line, 2)
 
 
 def _head_worlds():

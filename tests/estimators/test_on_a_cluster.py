@@ -52,6 +52,9 @@ FITS = {
     ),
     "barycenter, labels found": (
         PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
+        PrivateWassersteinBarycenter(
+            3, classes=[0, 1], method="clusters", n_init=1, epsilon=20.0, **SEEDED
+        ),
         X,
         {"y": Y, "groups": PEOPLE},
     ),

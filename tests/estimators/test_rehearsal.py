@@ -51,7 +51,7 @@ def test_a_budget_too_small_for_a_later_step_is_refused_unpaid(estimator, groups
 
 def test_some_steps_after_the_first_are_too_small():
     accountant = BudgetAccountant(1.0)
-    small = PrivateKMeans(2, epsilon=0.1, n_init=1, accountant=accountant, **SETTINGS)
+    small = PrivateKMeans(2, epsilon=1e-3, n_init=1, accountant=accountant, **SETTINGS)
     with pytest.raises(ValueError, match="for step '(fill|residual|ambient_1|low_1)'"):
         small.fit(X, groups=PAIRS)
     assert accountant.entries == ()

@@ -22,6 +22,7 @@ from .._face.classes import class_shares, named_or_found_classes
 from .._face.drawing import check_samples
 from .._face.misfit import warn_of_border, warn_of_few_persons
 from .._face.settings import setting_of
+from .clusters import ClustersMethod
 from .methods import (
     AutoMethod,
     BarycenterSetting,
@@ -45,14 +46,16 @@ _PYRAMID = PyramidMethod()
 _SUBSPACE = SubspaceMethod()
 _PERTURBATION = PerturbationMethod()
 _PROJECTED = ProjectedMethod()
+_CLUSTERS = ClustersMethod()
 METHODS = {
-    "auto": AutoMethod(_CORESET, _PYRAMID, _SUBSPACE, _PERTURBATION, _PROJECTED),
+    "auto": AutoMethod(_CORESET, _PYRAMID, _SUBSPACE, _CLUSTERS, _PROJECTED),
     "coreset": _CORESET,
     "pyramid": _PYRAMID,
     "subspace": _SUBSPACE,
     "pmm": CoresetMethod(CountsMethod(exponent=0.5, least_squares=False)),
     "perturbation": _PERTURBATION,
     "projected": _PROJECTED,
+    "clusters": _CLUSTERS,
 }
 
 
@@ -71,27 +74,30 @@ class PrivateWassersteinBarycenter(
     n_atoms : int, default=8
         Number of atoms.
 
-    method : {"auto", "coreset", "pyramid", "subspace", "perturbation", "projected", "pmm"}, \
-default="auto"
+    method : {"auto", "coreset", "pyramid", "clusters", "subspace", "perturbation", "projected", \
+"pmm"}, default="auto"
         How the distributions are released:
 
-        - "auto": for p = 2 and four features or more "subspace" when ``delta > 0`` and
-          "perturbation" when not, unless `n_hint` and the budget say that means would be mostly
-          noise. Otherwise "pyramid" for two to four features when `bounds` is a box that is given,
-          and "coreset" where it is not; chosen by public parameters alone;
+        - "auto": "pyramid" for two to four features when `bounds` is a box that is given.
+          Otherwise "coreset" for p = 1 and for up to three features, and from four on "subspace"
+          when ``delta > 0``, unless `n_hint` and the budget say that moments would be mostly
+          noise, and else "clusters"; chosen by public parameters alone;
         - "coreset": a tree for every distribution, then the exact barycenter of the measures made
           of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
           fourth level with ``delta=0``;
         - "pyramid": as "coreset" with counts of cells that are split where earlier counts show
           persons, so rows are read three times. In two to four features its cost is lower by far
           where bounds are wide, or shapes thin for the persons an atom has;
+        - "clusters": private k-means of every distribution, with as many clusters as atoms, then
+          the exact barycenter of the weighted centers. For four features and more; where noise
+          leaves nothing to see of clusters, centers and atoms go to one private mean;
         - "subspace": released principal axes, a model of every distribution in them, and mean
           residuals that lift the atoms of the models back to all features. For p = 2 and
           ``delta > 0``;
         - "pmm": as "coreset" with noisy counts and the schedule of He, Vershynin and Zhu (2023);
         - "perturbation": from a coarse coreset, or from `init`, rounds of noisy masses and residual
-          sums over the cells of released atoms. For p = 2, and best with ``delta > 0``: in up to
-          three features "coreset" is better, in five and more this is, by far;
+          sums over the cells of released atoms. For p = 2: in up to three features "coreset" is
+          better, in five and more this is, by far;
         - "projected": the same after a coarse coreset of randomly projected rows.
 
     p : {1, 2}, default=2
@@ -198,18 +204,18 @@ default="auto"
     Mechanism
         RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
         ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for
-        ``method="pyramid"``, DiscreteLaplace for ``method="pmm"``, DiscreteLaplace for
-        ``method="perturbation"``, DiscreteLaplace for ``method="projected"``, nothing for
-        ``method="subspace"``: it refuses ``delta=0``.
+        ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, DiscreteLaplace for
+        ``method="pmm"``, DiscreteLaplace for ``method="perturbation"``, DiscreteLaplace for
+        ``method="projected"``, nothing for ``method="subspace"``: it refuses ``delta=0``.
     Sensitivity
         That of PrivateMeasure for one distribution; a level of counts changes by 1 when a person is
         added and by 2 when one is replaced. A person is in one distribution, so several cost
         together what one costs under "add_remove" and "replace_one"; under "replace_any" two trees
-        change, each by an added or a removed person. The counts of a pyramid change as levels do. A
-        round releases masses, residual sums
-        and squared residuals of fixed cells, in units in which a residual has length at most 1:
-        one person adds 1 to each in one cell; replaced, the person moves the sums of one cell by up
-        to 2, or of two cells by 1 each.
+        change, each by an added or a removed person. The counts of a pyramid change as levels do.
+        Clusters change as those of PrivateKMeans, each class with noise for its own questions. A
+        round releases masses, residual sums and squared residuals of fixed cells, in units in which
+        a residual has length at most 1: one person adds 1 to each in one cell; replaced, the person
+        moves the sums of one cell by up to 2, or of two cells by 1 each.
     Budget
         All distributions together, and what finds bounds and size, cost (epsilon, delta). With
         ``subsample`` that is the cost of the whole fit on its random batch, amplified.
@@ -262,7 +268,14 @@ default="auto"
         n_atoms: int = 8,
         *,
         method: Literal[
-            "auto", "coreset", "pyramid", "subspace", "perturbation", "projected", "pmm"
+            "auto",
+            "coreset",
+            "pyramid",
+            "clusters",
+            "subspace",
+            "perturbation",
+            "projected",
+            "pmm",
         ] = "auto",
         p: float = 2,
         classes: ArrayLike | None = None,
@@ -424,6 +437,10 @@ default="auto"
 
     def _shares(self, n_features):
         return METHODS[self.method].shares(self._method_setting(n_features))
+
+    def _settled_shares(self, facts):
+        setting = self._method_setting(facts.n_features)
+        return METHODS[self.method].settled_shares(setting, facts)
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)

@@ -95,6 +95,10 @@ class BarycenterMethod(ABC):
     def shares(self, setting):
         """Return the steps, in order, and the share of the budget of each."""
 
+    def settled_shares(self, setting, facts):
+        """Return other steps and shares at the same total, by the size of the data, or None."""
+        return None
+
     @abstractmethod
     def questions(self, setting, facts):
         """Ask about the rows, and return the PrivateBarycenter."""
@@ -166,37 +170,42 @@ class AutoMethod(BarycenterMethod):
 
     Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
     box give it where bounds are wide or shapes thin for the persons there are. From a few features
-    on, sums over released cells say more, which needs means (p = 2); with Gaussian
-    noise moments in a few released axes say most. Either needs a mean that noise does not move far;
-    where `n_hint` says that there is none, counts lose less. Who names a `distortion` asks for a
-    random projection.
+    on, sums over released cells say more, which needs means (p = 2): with Gaussian noise moments in
+    a few released axes say most, unless `n_hint` says that noise drowns them. Clusters go to the
+    mean of all rows by themselves where there is no more to be seen. Who names a `distortion` asks
+    for a random projection.
 
     Parameters
     ----------
-    low, adaptive, high, high_pure, projected : BarycenterMethod
-        For few features, for two to four of them in a given box, for many with and without a delta,
-        and for a given distortion.
+    low, adaptive, high, clusters, projected : BarycenterMethod
+        For few features, for two to four of them in a given box, for many with Gaussian noise that
+        leaves enough to see, for many else, and for a given distortion.
     """
 
-    def __init__(self, low, adaptive, high, high_pure, projected):
+    def __init__(self, low, adaptive, high, clusters, projected):
         self.low = low
         self.adaptive = adaptive
         self.high = high
-        self.high_pure = high_pure
+        self.clusters = clusters
         self.projected = projected
 
     def choose(self, setting):
         """Return the method for a setting."""
         if setting.distortion is not None:
             return self.projected
-        if setting.p != 2 or setting.n_features < TUNED.many_features or _is_drowned(setting):
-            is_plane = setting.n_features > 1 and suits_pyramid(setting.bounds, setting.n_features)
-            return self.adaptive if is_plane else self.low
-        return self.high if setting.delta > 0 else self.high_pure
+        if setting.n_features > 1 and suits_pyramid(setting.bounds, setting.n_features):
+            return self.adaptive
+        if setting.p != 2 or setting.n_features < TUNED.many_features:
+            return self.low
+        return self.high if setting.delta > 0 and not _is_drowned(setting) else self.clusters
 
     def shares(self, setting):
         """Return the steps of the chosen method."""
         return self.choose(setting).shares(setting)
+
+    def settled_shares(self, setting, facts):
+        """Return what the chosen method says."""
+        return self.choose(setting).settled_shares(setting, facts)
 
     def questions(self, setting, facts):
         """Ask what the chosen method asks."""
@@ -204,14 +213,18 @@ class AutoMethod(BarycenterMethod):
 
 
 def _is_drowned(setting):
-    """Whether sums of a distribution are mostly noise, by the public hint of the size."""
+    """Whether moments of a distribution are mostly noise, by the public hint of the size."""
     return setting.n_hint is not None and signal_level(setting) < 1.0
 
 
+def n_public_classes(setting):
+    """Return how many classes are named."""
+    return 1 if setting.classes is None else max(np.size(setting.classes), 1)
+
+
 def signal_level(setting):
-    """Return persons a class, by the public hint, over those whose sums noise does not drown."""
-    classes = 1 if setting.classes is None else max(np.size(setting.classes), 1)
-    persons = setting.n_hint / classes
+    """Return persons a class, by the public hint, over those whose moments are not drowned."""
+    persons = setting.n_hint / n_public_classes(setting)
     epsilon, delta = setting.epsilon, setting.delta
     if delta > 0:
         least = TUNED.gaussian_signal * math.sqrt(setting.n_features)

@@ -13,9 +13,10 @@ class BarycenterTuning:
     """
 
     # "auto"
-    many_features: int = 4  # from which sums over cells say more than trees, by methods.py
-    gaussian_signal: float = 16.0  # least persons times mu, for each root of a feature, for sums
-    pure_signal: float = 500.0  # ... and least persons times epsilon
+    many_features: int = 4  # from which sums say more than trees, where there is no box
+    # least persons times mu, for each root of a feature, for moments, by few_rows.py
+    gaussian_signal: float = 25.0
+    pure_signal: float = 500.0  # persons times epsilon below which a quote speaks of noise
 
     # trees
     prune: float = 0.5  # of a noise standard deviation: smaller cells are not split, for less noise

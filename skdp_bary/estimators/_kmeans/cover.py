@@ -7,11 +7,11 @@ import numpy as np
 from ...privacy.accounting.plans import race_plan
 from ...summaries.clusters.cover import ClusterCounts, CoverQuery, cover_radii
 from ...summaries.rows.persons import ROW_UNITS
-from .high import HighMethod, principal_axes
+from .._clusters.high import HighMethod, principal_axes
+from .._clusters.methods import KMeansMethod, WeightedPoints, about_clusters, standing_out
+from .._clusters.plan import make_plan
+from .._clusters.tuning import TUNED
 from .low import LowMethod
-from .methods import KMeansMethod, WeightedPoints, about_clusters, standing_out
-from .plan import make_plan
-from .tuning import TUNED
 
 
 class RaceMethod(KMeansMethod):

@@ -18,13 +18,13 @@ from ...geometry._rowwise import nearest_points, row_distances
 from ...privacy._checks import check_integer
 from ...transport import DiscreteMeasure
 from .._base import BasePrivateEstimator
+from .._clusters.high import HighMethod
+from .._clusters.methods import KMeansSetting
 from .._face.misfit import warn_of_border, warn_of_hint
 from .._face.settings import setting_of
 from .cover import HighCoverMethod, LowCoverMethod
-from .high import HighMethod
 from .lloyd import LloydMethod
 from .low import LowMethod
-from .methods import KMeansSetting
 from .noise import NOISY, level_of, noise_level
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ import numpy as np
 from ..._shown import shown
 from ...summaries.clusters.cluster_sums import ClusterMoments, digits_of
 from ...summaries.moments.frames import Frame
+from .._clusters.methods import KMeansMethod, PrivateClusters, WeightedPoints, about_clusters
+from .._clusters.tuning import TUNED
 from .._denoise.shrinkage import read_means
-from .methods import KMeansMethod, PrivateClusters, WeightedPoints, about_clusters
-from .tuning import TUNED
 
 
 class LloydMethod(KMeansMethod):

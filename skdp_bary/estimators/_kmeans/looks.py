@@ -9,9 +9,9 @@ from ...geometry._nested_cells import STRETCH, NestedCells
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...summaries.trees.disjoint_counts import DisjointCounts
 from ...summaries.trees.divisions import NestedDivision
+from .._clusters.methods import WeightedPoints, is_gaussian
+from .._clusters.tuning import TUNED
 from .._denoise.nested import least_squares, nonnegative
-from .methods import WeightedPoints, is_gaussian
-from .tuning import TUNED
 
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
 

@@ -11,11 +11,7 @@ from ...summaries.moments.frames import Frame
 from ...summaries.trees.level_counts import LevelCounts
 from ...transport._tree.consistency import make_consistent, project_nonnegative
 from ...transport._tree.nodes import Tree
-from .._denoise.shrinkage import read_means
-from .._denoise.trees import halving_orders
-from .._denoise.weighted_kmeans import lloyd, nearest
-from .looks import ask_looks, look_shares, sure_sds
-from .methods import (
+from .._clusters.methods import (
     KMeansMethod,
     PrivateClusters,
     WeightedPoints,
@@ -24,7 +20,11 @@ from .methods import (
     rescaled,
     total_privacy,
 )
-from .tuning import TUNED
+from .._clusters.tuning import TUNED
+from .._denoise.shrinkage import read_means
+from .._denoise.trees import halving_orders
+from .._denoise.weighted_kmeans import lloyd, nearest
+from .looks import ask_looks, look_shares, sure_sds
 
 
 class LowMethod(KMeansMethod):

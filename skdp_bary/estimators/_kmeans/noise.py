@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import RoundedGaussian
+from .._clusters.tuning import TUNED
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
-from .tuning import TUNED
 
 NOISY = 0.1  # noise level above which centers can be mostly noise
 

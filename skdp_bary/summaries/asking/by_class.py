@@ -1,6 +1,8 @@
 """One question for every class, each about the rows of that class alone."""
 
+import math
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
@@ -98,6 +100,129 @@ class ByClass(Query):
         return [query.read(replace(released, values=own, query=query)) for query, own in values]
 
 
+@dataclass(frozen=True, eq=False)
+class Apart(ByClass):
+    """The answers to one query a class, the blocks of one class after those of another.
+
+    The queries may be as sensitive as they like: each class gets the noise that it would get alone.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+        One a class, with as many blocks each.
+    pure : bool
+        Whether noise is Laplace, so that sensitivity is measured in L1.
+    """
+
+    pure: bool = False
+
+    def __post_init__(self):
+        if len({query.sensitivity(ADD_REMOVE).n_blocks for query in self.queries}) != 1:
+            raise ValueError("The queries of all classes must have as many blocks.")
+
+    @property
+    def mass_block(self):
+        """Those of the queries."""
+        block, n_blocks = self.queries[0].mass_block, self._n_blocks
+        return (
+            None if block is None else tuple(range(block, len(self.queries) * n_blocks, n_blocks))
+        )
+
+    def zeros(self):
+        """Return the states of all classes, one after the other."""
+        return tuple(part for query in self.queries for part in query.zeros())
+
+    def count(self, state, chunk):
+        """Let every query count the rows of its class."""
+        parts = _shared_out(state, len(self.queries))
+        for code, (query, own) in enumerate(zip(self.queries, parts, strict=True)):
+            query.count(own, _of_class(chunk, code))
+
+    def blocks(self, state):
+        """Return the blocks of all classes, one after the other."""
+        parts = _shared_out(state, len(self.queries))
+        answers = (query.blocks(own) for query, own in zip(self.queries, parts, strict=True))
+        return tuple(block for answer in answers for block in answer)
+
+    def weights(self):
+        """Return the relative noise that each query would get alone, for who joins or leaves."""
+        found = []
+        for query in self.queries:
+            sensitivity = query.sensitivity(ADD_REMOVE)
+            own = query.weights() or (1.0,) * sensitivity.n_blocks
+            if self.pure:
+                cases = sensitivity.l1
+                loss = max(sum(n / w for n, w in zip(case, own, strict=True)) for case in cases)
+            else:
+                cases = sensitivity.l2_squared
+                square = max(
+                    sum(n / w**2 for n, w in zip(case, own, strict=True)) for case in cases
+                )
+                loss = math.sqrt(square)
+            found += [w * loss for w in own]
+        return tuple(found)
+
+    def sensitivity(self, relation):
+        """A person changes the answer of one class; who changes the class, those of two.
+
+        With rows in several classes, a person changes each by a share of that; the shares add up
+        to one, so noise that covers every case covers their mean.
+        """
+        within = [query.sensitivity(relation) for query in self.queries]
+        joins = [query.sensitivity(ADD_REMOVE) for query in self.queries]
+        moves = relation == REPLACE_ANY
+        return Sensitivity(
+            _apart([one.l1 for one in within], [one.l1 for one in joins] if moves else ()),
+            _apart(
+                [one.l2_squared for one in within],
+                [one.l2_squared for one in joins] if moves else (),
+            ),
+        )
+
+    def read(self, released):
+        """Return the release of every class."""
+        values = _shared_out(released.values, len(self.queries))
+        scales = _shared_out(released.scales, len(self.queries))
+        parts = zip(self.queries, values, scales, strict=True)
+        return [replace(released, values=v, scales=s, query=query) for query, v, s in parts]
+
+    @property
+    def _n_blocks(self):
+        return self.queries[0].sensitivity(ADD_REMOVE).n_blocks
+
+
+def side_by_side(conversations, pure):
+    """Hold one conversation a class at once, all of which take the same steps.
+
+    Parameters
+    ----------
+    conversations : list of generator
+        Yield pairs (name, query) about the rows of their class alone, and return something.
+    pure : bool
+        Whether noise is Laplace.
+
+    Returns
+    -------
+    results : list
+        What the conversations return.
+    """
+    if len(conversations) == 1:
+        return [(yield from conversations[0])]
+    results, answers = [], [None] * len(conversations)
+    while not results:
+        asked = []
+        for conversation, answer in zip(conversations, answers, strict=True):
+            try:
+                asked.append(conversation.send(answer))
+            except StopIteration as done:
+                results.append(done.value)
+        if asked:
+            (name,) = {name for name, _ in asked}
+            together = Apart(tuple(query for _, query in asked), pure)
+            answers = together.read((yield name, together))
+    return results
+
+
 def frames_of(domain, centers, bits, axes=None):
     """Return a frame around the center of every class, all with lattice units of one width.
 
@@ -117,6 +242,27 @@ def _of_class(chunk, code):
     masses = None if chunk.masses is None else chunk.masses[own]
     memo = chunk.memo.setdefault((ByClass, code), {})  # of these rows, for later questions
     return Chunk(chunk.X[own], None, masses, memo)
+
+
+def _shared_out(parts, n_classes):
+    """Return as many of the parts for every class, in order."""
+    size = len(parts) // n_classes
+    return [tuple(parts[start : start + size]) for start in range(0, len(parts), size)]
+
+
+def _apart(within, joins):
+    """Return the cases of blocks of classes in a row: of one class, and of each two of `joins`."""
+    n_blocks = len(within[0][0])
+
+    def placed(changes):
+        cases = (changes.get(code, (0,) * n_blocks) for code in range(len(within)))
+        return tuple(n for case in cases for n in case)
+
+    found = [placed({code: case}) for code, cases in enumerate(within) for case in cases]
+    for first, second in combinations(range(len(joins)), 2):
+        for one, other in product(joins[first], joins[second]):
+            found.append(placed({first: one, second: other}))
+    return tuple(found)
 
 
 def _sums_of_two(cases):

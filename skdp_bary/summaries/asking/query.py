@@ -31,8 +31,8 @@ class Query(ABC):
     ----------
     units : int or None
         Largest mass of one person; rows are counted in these units. None: no masses are asked for.
-    mass_block : int or None
-        Block whose entries add up to the mass of all rows that were counted, if there is one.
+    mass_block : int, tuple of int or None
+        Block, or blocks, whose entries add up to the mass of all rows that were counted.
     in_threads : bool
         Whether `count` may run in several threads at a time, each with a state of its own.
     """

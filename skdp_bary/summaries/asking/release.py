@@ -100,7 +100,8 @@ def _refuse_wrapped(released):
     query = released.query
     if query.mass_block is None:
         return
-    mass = int(released.values[query.mass_block].sum(dtype=object))
+    places = query.mass_block if isinstance(query.mass_block, tuple) else (query.mass_block,)
+    mass = sum(int(released.values[place].sum(dtype=object)) for place in places)
     cases = query.sensitivity(ADD_REMOVE).l2_squared
     reach = math.isqrt(max(max(case) for case in cases))  # of one person in one entry
     if mass * reach >= _ROOM * query.units:

@@ -1,5 +1,7 @@
 """The one door for rows: which source takes them, whose they are, and how often they are read."""
 
+import math
+
 from ..._progress import SILENT
 from ..._values import column_names
 from ...geometry._bounds import in_order
@@ -111,9 +113,12 @@ class Rows:
             return PERSON_UNITS
         return WEIGHT_UNITS if self.source.weighted else 1
 
-    def units_for(self, size):
-        """Return the largest mass of one person that suits so many persons; None: not known."""
-        return self.person_units if size is None else coarser_units(self.person_units, size)
+    def units_for(self, size, least=math.inf):
+        """Return the largest mass of one person for a size, None where it is not known.
+
+        `least` is the smallest epsilon or mu of a step.
+        """
+        return coarser_units(self.person_units, 1 if size is None else size, least)
 
     @property
     def person(self):

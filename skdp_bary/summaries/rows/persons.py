@@ -11,6 +11,7 @@ they are follows from the number of persons, where it is public or has been boug
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -35,6 +36,7 @@ WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20
 CHUNK_ROWS = 1 << 19  # counted at once: float64 sums of so many masses are exact
 _MOST_UNITS = 1 << 38  # of all persons; a unit adds at most 2**21 to a sum, which leaves 8 of 2**62
+_SEEN_UNITS = 1 << 25  # at an epsilon or mu of one: more would need noise wider than is drawn
 _COARSER = 3  # digits; persons and weighted rows never have the same units
 _COARSEST = 1 << 13  # finer ones are made coarser
 _PLAIN = np.dtype(object)
@@ -216,8 +218,8 @@ def encode_weights(sample_weight, n_rows):
     return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
 
 
-def coarser_units(units, size):
-    """Return the units of a person, so few that sums over about `size` persons fit 64 bits.
+def coarser_units(units, size=1, least=math.inf):
+    """Return the units of a person, so few that sums fit 64 bits, and their noise what is drawn.
 
     Persons have ``2**20`` and 3, 6 or 9 digits less, weighted rows ``2**16`` and 3 or 6 less.
 
@@ -225,10 +227,12 @@ def coarser_units(units, size):
     ----------
     units : int
         The finest, in which the rows are; 1 where rows have no masses.
-    size : int
+    size : int, default=1
         Public or estimated number of persons.
+    least : float, default=inf
+        The smallest epsilon or mu of a step; noise in which a unit would not be seen.
     """
-    while units >= _COARSEST and size * units > _MOST_UNITS:
+    while units >= _COARSEST and (size * units > _MOST_UNITS or units > _SEEN_UNITS * least):
         units >>= _COARSER
     return units
 

@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary.estimators._clusters import high as _kmeans_high
+from skdp_bary.estimators._clusters import methods as _kmeans_methods
+from skdp_bary.estimators._clusters.high import HighMethod, allocate_bits
+from skdp_bary.estimators._clusters.plan import cluster_plan
 from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
-from skdp_bary.estimators._kmeans import high as _kmeans_high
-from skdp_bary.estimators._kmeans import methods as _kmeans_methods
-from skdp_bary.estimators._kmeans.high import HighMethod, allocate_bits
-from skdp_bary.estimators._kmeans.plan import cluster_plan
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
@@ -521,3 +521,13 @@ def test_a_hint_that_the_release_contradicts_is_told(n_features, off):
         model.fit(X)
     found = [str(each.message) for each in told]
     assert any("n_hint says" in each for each in found) == (off != 1.0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+@pytest.mark.parametrize(("n_features", "n_hint"), [(4, 100), (10, 1000), (50, 100_000)])
+def test_persons_with_ids_are_clustered_at_a_small_epsilon(n_features, n_hint, delta):
+    """Their masses have many digits, and the noise of sums of them was too wide to be drawn."""
+    X = np.random.default_rng(0).random((200, n_features))
+    model = PrivateKMeans(8, epsilon=0.01, delta=delta, bounds=(0, 1), n_hint=n_hint)
+    model.fit(X, groups=np.arange(200) // 2)
+    assert np.isfinite(model.cluster_centers_).all()

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import laplace, norm, t
 
 from skdp_bary import PrivateKMeans
+from skdp_bary.estimators._clusters.methods import KMeansSetting, WeightedPoints
 from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans
 from skdp_bary.estimators._kmeans import looks
 from skdp_bary.estimators._kmeans.looks import _normal_sds, sure_sds
 from skdp_bary.estimators._kmeans.low import search, without_far_noise
-from skdp_bary.estimators._kmeans.methods import KMeansSetting, WeightedPoints
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 

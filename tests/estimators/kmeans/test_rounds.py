@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._kmeans.rounds import ambient_round
+from skdp_bary.estimators._clusters.rounds import ambient_round
 from skdp_bary.geometry._projections import haar_frame
 from skdp_bary.summaries.clusters.cluster_sums import Readout
 

@@ -202,3 +202,11 @@ def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
     run = record_fit(measure, {"X": np.zeros((4, 2)), **arguments})
     assert run.error is None
     assert {record.query.units for record in run.records} == {units}
+
+
+def test_units_are_coarser_where_noise_is_wide():
+    assert coarser_units(PERSON_UNITS, 100, 0.5) == PERSON_UNITS
+    assert coarser_units(PERSON_UNITS, 100, 1e-2) == PERSON_UNITS >> 3
+    assert coarser_units(PERSON_UNITS, 100, 1e-9) == PERSON_UNITS >> 9
+    assert coarser_units(WEIGHT_UNITS, 100, 1e-2) == WEIGHT_UNITS
+    assert coarser_units(1, 100, 1e-9) == 1

@@ -95,6 +95,7 @@ class KMeansTuning:
     detailed_filled: float = 8.0  # ... groups of them
     ambient_rounds: int = 2  # with all features: better radii against noisier rounds
     residual_share: float = 0.03  # of what these get: radii against means
+    least_share: float = 1e-3  # of the budget, for that too: less needs noise wider than is drawn
     wide_features: int = 100  # from which the mean gets at least `wide_mean` of a pure budget
     wide_mean: float = 0.2  # a good origin against good centers
     most_mean: float = 0.96  # ... at most, where noise would drown the mean

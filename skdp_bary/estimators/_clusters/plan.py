@@ -56,7 +56,7 @@ class ClusterPlan:
         for i in range(self.low_rounds):
             steps[f"low_{i + 1}"] = self.low / self.low_rounds
         if self.ambient_rounds:
-            steps["residual"] = TUNED.residual_share * self.ambient
+            steps["residual"] = max(TUNED.residual_share * self.ambient, TUNED.least_share)
         for i in range(self.ambient_rounds):
             share = (1.0 - TUNED.residual_share) * self.ambient / self.ambient_rounds
             steps[f"ambient_{i + 1}"] = share

@@ -90,15 +90,28 @@ def in_order(bounds: Bounds, names: list[str] | None) -> Bounds:
             f"Box.of_features({[as_plain(pair) for pair in bounds.values()]})."
         )
     if set(bounds) != set(names):
-        extra = [name for name in names if name not in bounds]
-        advice = ""
-        if extra and len(extra) + len(bounds) == len(names):
-            advice = f" Drop {extra} from the rows; a column of person ids goes into groups."
+        advice = _advice_on_names(list(bounds), names)
         raise ValueError(
             f"bounds must name every column once, got {list(bounds)} for the columns {names}."
             f"{advice}"
         )
     return box_of(bounds, names)
+
+
+def _advice_on_names(given, names):
+    """Return what may put right that bounds name other columns than there are."""
+    without = [name for name in names if name not in given]
+    unknown = [name for name in given if name not in names]
+    if unknown and without:
+        return f" No column is named {unknown}; {without} have no bounds."
+    if unknown:
+        return f" No column is named {unknown}: leave them out of bounds."
+    if len(without) + len(given) != len(names):  # a name that stands twice
+        return ""
+    return (
+        f" Give bounds for {without} too, or drop {without} from the rows; a column of person ids "
+        "goes into groups."
+    )
 
 
 def box_of(bounds: Mapping[str, tuple[float, float]], names: list[str] | None = None) -> Box:

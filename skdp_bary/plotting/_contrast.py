@@ -203,7 +203,8 @@ def _places(features, names):
     if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
         raise ValueError(
             f"features must be one or two different places below {len(names)}, or of the names "
-            f"{names}, got {features!r}."
+            f"{names}, got {features!r}. More features take a picture for every pair; `at` says "
+            "where it cuts through the others."
         )
     return tuple(found)
 

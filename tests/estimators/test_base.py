@@ -382,5 +382,5 @@ def test_a_refusal_warns_in_searches_only():
 
 def test_columns_beside_those_of_bounds_are_named():
     rows = pd.DataFrame(np.c_[X, X[:, 0]], columns=["x", "y", "who"])
-    with pytest.raises(ValueError, match="Drop \\['who'\\] from the rows"):
+    with pytest.raises(ValueError, match="drop \\['who'\\] from the rows"):
         measure(bounds={"x": (0, 1), "y": (0, 1)}).fit(rows)

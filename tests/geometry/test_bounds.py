@@ -1,5 +1,7 @@
 """Bounds are read in one way, by order or by name, or refused with the ways to write them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +70,20 @@ def test_names_are_matched_with_the_columns_of_a_frame():
     assert budget.entries == ()
     with pytest.raises(ValueError, match="map names to"):
         PrivateMeasure(bounds={"lon": 3}).privacy_plan(1)
+
+
+@pytest.mark.parametrize(
+    ("names", "advice"),
+    [
+        (["lon", "latt"], "No column is named ['latt']; ['lat'] have no bounds."),
+        (["lon", "lat", "alt"], "No column is named ['alt']: leave them out of bounds."),
+        (["lon"], "Give bounds for ['lat'] too, or drop ['lat'] from the rows"),
+    ],
+)
+def test_errors_say_which_names_differ(names, advice):
+    frame = pd.DataFrame({"lon": [-97.9, -97.6] * 9, "lat": [30.2, 30.4] * 9})
+    with pytest.raises(ValueError, match=re.escape(advice)):
+        PrivateMeasure(bounds=dict.fromkeys(names, (0, 1)), n_hint=18).fit(frame)
 
 
 def test_a_quote_says_bounds_by_name():

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
+import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -70,6 +71,17 @@ def _controller():
 
 
 one_blas_thread = _OneThread().held
+
+
+@cache
+def keep_freed_memory():
+    """Let the C library keep some freed memory for the next array, once in a process.
+
+    The GNU library hands freed arrays back to the system at once, and has to be given them page by
+    page again for every block of rows, until a program has freed an array of 32 MiB. This frees
+    one that was never written on. From then on up to 64 MiB a thread stay where they are.
+    """
+    np.empty((32 << 20) - (1 << 16), dtype=np.uint8)
 
 
 class SharedTasks:

@@ -1,6 +1,11 @@
 """Threads: how many, over what they share, and the linear algebra below them."""
 
 import itertools
+import os
+import platform
+import subprocess
+import sys
+import textwrap
 import threading
 
 import joblib
@@ -75,3 +80,29 @@ def test_an_error_in_a_thread_is_raised_and_stops_the_others():
 
     with pytest.raises(KeyError, match="a bad task"):
         share_out(work, itertools.count(), 2)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries keep memory or not")
+@pytest.mark.parametrize("kept", [False, True])
+def test_freed_memory_is_there_for_the_next_array(kept):
+    """Two arrays a turn, as of two blocks of rows: without it their pages are handed over anew."""
+    code = """
+        import resource, sys
+        import numpy as np
+        from skdp_bary._threads import keep_freed_memory
+        if sys.argv[1] == "True":
+            keep_freed_memory()
+        def turn():
+            first = np.ones(400_000)
+            second = np.ones(400_000)
+        turn()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(20):
+            turn()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    """
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    command = [sys.executable, "-c", textwrap.dedent(code), str(kept)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=plain)
+    pages = 20 * 2 * 400_000 * 8 // 4096
+    assert (int(done.stdout) < 0.1 * pages) is kept

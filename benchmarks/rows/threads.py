@@ -18,7 +18,7 @@ import joblib
 import numpy as np
 
 from benchmarks.recording import Results
-from skdp_bary._threads import one_blas_thread
+from skdp_bary._threads import keep_freed_memory, one_blas_thread
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.geometry._directions import public_directions
@@ -145,6 +145,7 @@ def measure(family, n_rows):
     X = np.random.default_rng(0).uniform(-1, 1, (n_rows, width))
     rows, query = Rows(open_source(X)), make()
     walls, busy, answers = {1: [], THREADS: []}, [], {}
+    keep_freed_memory()  # as in a fit
     for turn in range(TURNS + 1):
         for n_threads in walls:
             busy.append(wait_for_quiet())

@@ -50,11 +50,15 @@ FITS = {
         WIDE,
         {"y": Y},
     ),
-    "barycenter, labels found": (
-        PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
+    "barycenter of clusters": (
         PrivateWassersteinBarycenter(
             3, classes=[0, 1], method="clusters", n_init=1, epsilon=20.0, **SEEDED
         ),
+        WIDE,
+        {"y": Y},
+    ),
+    "barycenter, labels found": (
+        PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
         X,
         {"y": Y, "groups": PEOPLE},
     ),

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from ..._progress import SILENT
-from ..._threads import one_blas_thread
+from ..._threads import keep_freed_memory, one_blas_thread
 from ...exceptions import PlanError
 from ...privacy.accounting.plans import divided_anew
 from ...privacy.noise.sampler import NoiseSource, noise_generator
@@ -80,6 +80,7 @@ class Desk:
         """
         if not isinstance(questions, Generator):
             raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
+        keep_freed_memory()
         tell, told = questions.send, None
         with one_blas_thread(), closing(questions):
             while True:

@@ -15,7 +15,7 @@ class BarycenterTuning:
     # "auto"
     many_features: int = 4  # from which sums say more than trees, where there is no box
     # least persons times mu, for each root of a feature, for moments, by few_rows.py
-    gaussian_signal: float = 25.0
+    gaussian_signal: float = 30.0
     pure_signal: float = 500.0  # persons times epsilon below which a quote speaks of noise
 
     # trees

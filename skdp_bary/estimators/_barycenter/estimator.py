@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._parameter_rules import MOST_FEATURES, MOST_STEPS, Integer, Number, OneOf, Option
 from ..._parameters import PRIVACY_RULES, Labels, Points, Weights
+from ...exceptions import PrivacyWarning
 from ...geometry._rowwise import row_distances
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
@@ -41,6 +43,11 @@ if TYPE_CHECKING:
     from ...privacy.ledger.spending import SharedBudget
 
 _MOST_ATOMS = 4096
+_NO_WIDTH = 1e-9  # of the domain: rounding
+_ONE_PLACE = (
+    "All atoms are at one place, the mean of what was released: noise left no more to be seen. "
+    "privacy_advice(n_features) says how many persons are needed."
+)
 _CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
 _PYRAMID = PyramidMethod()
 _SUBSPACE = SubspaceMethod()
@@ -51,11 +58,11 @@ METHODS = {
     "auto": AutoMethod(_CORESET, _PYRAMID, _SUBSPACE, _CLUSTERS, _PROJECTED),
     "coreset": _CORESET,
     "pyramid": _PYRAMID,
+    "clusters": _CLUSTERS,
     "subspace": _SUBSPACE,
     "pmm": CoresetMethod(CountsMethod(exponent=0.5, least_squares=False)),
     "perturbation": _PERTURBATION,
     "projected": _PROJECTED,
-    "clusters": _CLUSTERS,
 }
 
 
@@ -464,6 +471,9 @@ class PrivateWassersteinBarycenter(
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
         warn_of_few_persons(facts, self.epsilon)
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
+        width = np.ptp(self.support_, axis=0).max()
+        if self.n_atoms > 1 and width <= _NO_WIDTH * facts.domain.radius:
+            warnings.warn(_ONE_PLACE, PrivacyWarning, stacklevel=4)
 
     def privacy_advice(self, n_features: int) -> str:
         """Return whether noise will drown the persons, by public facts, for the quote of a budget.

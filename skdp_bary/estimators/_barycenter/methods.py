@@ -249,8 +249,7 @@ def advise(setting):
         _remedies(setting), lambda reached: reached >= 1.0, rounded_up(setting.n_hint / level)
     )
     return (
-        f"{text}: the barycenter can be mostly noise, and no better than the center of the bounds. "
-        f"{remedy}"
+        f"{text}: the barycenter can be mostly noise, and no better than one private mean. {remedy}"
     )
 
 

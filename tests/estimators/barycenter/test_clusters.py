@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.summaries.asking.by_class import Apart
@@ -35,6 +36,7 @@ def mean_cost(X, y, support):
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.filterwarnings("error:All atoms are at one place")
 def test_cost_is_near_that_of_the_rows(delta):
     X, y = rows()
     clouds = [DiscreteMeasure(X[y == code]) for code in (0, 1)]
@@ -47,7 +49,8 @@ def test_cost_is_near_that_of_the_rows(delta):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_few_persons_get_one_mean(delta):
     X, _ = rows(sizes=(150,), spread=0.1)
-    fitted = make(classes=None, n_hint=150, epsilon=0.3, delta=delta).fit(X)
+    with pytest.warns(PrivacyWarning, match="All atoms are at one place"):
+        fitted = make(classes=None, n_hint=150, epsilon=0.3, delta=delta).fit(X)
     np.testing.assert_allclose(fitted.support_, np.tile(fitted.support_[0], (4, 1)), atol=1e-9)
     mean = PrivateKMeans(
         1, bounds=(0, 1), n_hint=150, epsilon=0.3, delta=delta, random_state=0

@@ -469,10 +469,10 @@ class PrivateWassersteinBarycenter(
         self.release_cost_ = float(barycenter.cost)
         points = np.concatenate([measure.support for measure in self.private_measures_])
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
-        warn_of_few_persons(facts, self.epsilon)
+        warned = warn_of_few_persons(facts, self.epsilon)
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
         width = np.ptp(self.support_, axis=0).max()
-        if self.n_atoms > 1 and width <= _NO_WIDTH * facts.domain.radius:
+        if self.n_atoms > 1 and width <= _NO_WIDTH * facts.domain.radius and not warned:
             warnings.warn(_ONE_PLACE, PrivacyWarning, stacklevel=4)
 
     def privacy_advice(self, n_features: int) -> str:

@@ -102,11 +102,16 @@ def warn_of_few_persons(facts, epsilon):
     facts : Facts
         Their `size` is public, or was released.
     epsilon : float
+
+    Returns
+    -------
+    warned : bool
     """
     known = "" if facts.mass_public else ", by n_hint or a noisy count,"
     told = few_persons(facts.size, facts.n_classes, epsilon, known)
     if told:
         warnings.warn(told, PrivacyWarning, stacklevel=5)
+    return bool(told)
 
 
 def warn_of_guessed_bounds(facts, epsilon):

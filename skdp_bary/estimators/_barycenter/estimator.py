@@ -87,8 +87,9 @@ class PrivateWassersteinBarycenter(
 
         - "auto": "pyramid" for two to four features when `bounds` is a box that is given.
           Otherwise "coreset" for p = 1 and for up to three features, and from four on "subspace"
-          when ``delta > 0``, unless `n_hint` and the budget say that moments would be mostly
-          noise, and else "clusters"; chosen by public parameters alone;
+          when ``delta > 0``, unless the budget and `n_hint`, or else the number of persons once it
+          is known, say that moments would be mostly noise, and else "clusters"; chosen by what is
+          public or released alone;
         - "coreset": a tree for every distribution, then the exact barycenter of the measures made
           of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
           fourth level with ``delta=0``;

@@ -204,12 +204,24 @@ class AutoMethod(BarycenterMethod):
         return self.choose(setting).shares(setting)
 
     def settled_shares(self, setting, facts):
-        """Return what the chosen method says."""
-        return self.choose(setting).settled_shares(setting, facts)
+        """Return the steps of the method for the size, where that was not given."""
+        chosen = self.choose(_of_known_size(setting, facts))
+        settled = chosen.settled_shares(setting, facts)
+        if settled is None and chosen is not self.choose(setting):
+            return chosen.shares(setting)
+        return settled
 
     def questions(self, setting, facts):
         """Ask what the chosen method asks."""
-        return (yield from self.choose(setting).questions(setting, facts))
+        chosen = self.choose(_of_known_size(setting, facts))
+        return (yield from chosen.questions(setting, facts))
+
+
+def _of_known_size(setting, facts):
+    """Return the setting with the size of the data as its hint, unless there is one."""
+    if setting.n_hint is not None or facts.size is None:
+        return setting
+    return replace(setting, n_hint=facts.size, classes=range(facts.n_classes))
 
 
 def _is_drowned(setting):

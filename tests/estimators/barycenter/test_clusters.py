@@ -109,3 +109,25 @@ def test_without_a_hint_the_plan_follows_the_noisy_size():
     fitted = make(n_hint=None, epsilon=4.0).fit(X, y)
     assert fitted.privacy_.steps[0].name == "count"
     assert {step.name for step in fitted.privacy_.steps} >= {"cells", "fill", "low_1", "ambient_1"}
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("n", "name"), [(200, "fill"), (6000, "models")])
+def test_without_a_hint_the_method_follows_the_size(relation, n, name):
+    X, y = rows(sizes=(n, n))
+    model = make(method="auto", n_hint=None, delta=1e-6, neighbors=relation, epsilon=1.0)
+    assert "models" in {step.name for step in model.privacy_plan(WIDTH).steps}
+    fitted = model.fit(X, y)
+    assert name in {step.name for step in fitted.privacy_.steps}
+    assert fitted.privacy_.epsilon == 1.0
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_guarantee_holds_where_the_method_follows_the_size(relation):
+    X, y = rows(sizes=(100, 100))
+    other = X.copy()
+    X[0], other[0] = 9.0, -9.0
+    last = slice(None) if relation != "add_remove" else slice(1, None)
+    model = make(method="auto", n_hint=None, delta=1e-6, neighbors=relation)
+    report = replay_sensitivity(model, X, other[last], y=y, neighbor_y=y[last])
+    assert report.holds, report

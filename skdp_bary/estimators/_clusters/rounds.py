@@ -92,45 +92,49 @@ def swap_clusters(state, spread_sd, filled, variances):
     safe = np.maximum(spread - 2.0 * spread_sd, 0.0)
     excess = np.maximum(safe - 2.0 * np.median(safe), 0.0)
     gains = masses * (TUNED.split_gain * safe / effective + TUNED.excess_gain * excess)
+    loss = np.stack([_merge_losses(centers, masses, i) for i in range(len(centers))])
+    apart = np.stack([_squares(filled.points, center) for center in centers], axis=1)
     for _ in range(max(len(centers) // 3, 1) if len(centers) > 2 else 0):
         split = int(gains.argmax())
-        loss = _merge_losses(centers, masses)
-        loss[split, :] = loss[:, split] = np.inf
+        loss[split] = loss[:, split] = np.inf
         a, b = np.unravel_index(int(loss.argmin()), loss.shape)
         if not gains[split] > TUNED.swap_gain * loss[a, b]:
             break
         total = max(masses[a] + masses[b], 1e-300)
         centers[a] = (masses[a] * centers[a] + masses[b] * centers[b]) / total
         masses[a] = total
-        halves = _split_points(centers, split, filled, spread[split], variances)
-        centers[split], centers[b] = halves
+        apart[:, a] = _squares(filled.points, centers[a])
+        own = filled.points[(apart.argmin(axis=1) == split) & (filled.masses > 0)]
+        centers[[split, b]] = _halves(centers[split], own, spread[split], variances)
         masses[split] = masses[b] = masses[split] / 2.0
         spread[b] = spread[split]
         gains[[a, b, split]] = 0.0
+        apart[:, split], apart[:, b] = (_squares(filled.points, centers[i]) for i in (split, b))
+        for i in (a, b, split):
+            loss[i] = loss[:, i] = _merge_losses(centers, masses, i)
     return replace(state, centers=centers, masses=masses, spread=spread)
 
 
-def _merge_losses(centers, masses):
-    """Ward's loss of merging each pair; infinite on and below the diagonal."""
-    squares = ((centers[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
-    sums = np.maximum(masses[:, None] + masses[None, :], 1e-300)
-    loss = masses[:, None] * masses[None, :] / sums * squares
-    loss[np.tril_indices(len(centers))] = np.inf
+def _squares(points, center):
+    return ((points - center) ** 2).sum(axis=1)
+
+
+def _merge_losses(centers, masses, i):
+    """Ward's loss of merging one cluster with each; infinite with itself."""
+    loss = masses[i] * masses / np.maximum(masses[i] + masses, 1e-300)
+    loss *= _squares(centers, centers[i])
+    loss[i] = np.inf
     return loss
 
 
-def _split_points(centers, split, filled, spread, variances):
-    """Return two centers for a cluster: its two heaviest distant points, else along the axes."""
-    points, masses = filled.points, filled.masses
-    squares = ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
-    own = points[(squares.argmin(axis=1) == split) & (masses > 0)]
-    if len(own) > 1:
-        apart = ((own[:, None, :] - own[None, :, :]) ** 2).sum(axis=2)
-        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-        return own[i], own[j]
+def _halves(center, points, spread, variances):
+    """Return two centers for a cluster: its two most distant points, else along the axes."""
+    if len(points) > 1:
+        apart = np.stack([_squares(points, point) for point in points])
+        return points[list(np.unravel_index(int(apart.argmax()), apart.shape))]
     axis = np.zeros(len(variances))
     axis[int(variances.argmax())] = np.sqrt(spread * variances.max() / variances.sum())
-    return centers[split] + axis, centers[split] - axis
+    return center + axis, center - axis
 
 
 def ambient_round(released, spread, basis, unknown):

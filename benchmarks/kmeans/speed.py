@@ -3,8 +3,9 @@
 k = 16 clusters of normal rows, one thread for both. Times are CPU seconds of the process, so that
 other work on the machine does not count. Goals: at most 0.5 of scikit-learn's time with 2 features,
 at most 1.0 with 10 and 100, for n = 10**6; peak memory, in processes of their own and without
-imports, under 1.6 times the input (read from /proc, so on Linux).
-``python -m benchmarks.kmeans.speed [--rows 1000000]``
+imports, under 1.6 times the input (read from /proc, so on Linux). "growth" is what power of the
+number of clusters the time grows with, for 100,000 rows.
+``python -m benchmarks.kmeans.speed [--rows 1000000] [--parts rows growth]``
 """
 
 import argparse
@@ -21,27 +22,32 @@ from benchmarks.recording import Results, peak_bytes, run_alone  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
 
 RESULTS = Results("kmeans_speed")
+GROWTH = Results("kmeans_growth")
+SPEED = Results("speed")
 CLUSTERS = 16
+MORE_CLUSTERS = (64, 256, 1024)
+GROWTH_ROWS = 100_000
+NOISES = {"laplace": 0.0, "gaussian": 1e-9}
 GOALS = {2: 0.5, 10: 1.0, 100: 1.0}
 MEMORY_GOAL = 1.6
 
 
-def make_rows(n_rows, n_features):
+def make_rows(n_rows, n_features, n_clusters=CLUSTERS):
     """Return normal clusters in the box from -1 to 1."""
     rng = np.random.default_rng(0)
-    centers = rng.uniform(-1, 1, (CLUSTERS, n_features))
+    centers = rng.uniform(-1, 1, (n_clusters, n_features))
     X = np.empty((n_rows, n_features))
     for start in range(0, n_rows, 1 << 17):
         part = X[start : start + (1 << 17)]
-        part[:] = centers[rng.integers(CLUSTERS, size=len(part))]
+        part[:] = centers[rng.integers(n_clusters, size=len(part))]
         part += 0.1 * rng.standard_normal(part.shape)
         np.clip(part, -1, 1, out=part)
     return X
 
 
-def estimator(n_rows, delta):
+def estimator(n_rows, delta, n_clusters=CLUSTERS):
     """Return the private estimator."""
-    return PrivateKMeans(CLUSTERS, delta=delta, bounds=(-1, 1), n_hint=n_rows)
+    return PrivateKMeans(n_clusters, delta=delta, bounds=(-1, 1), n_hint=n_rows)
 
 
 def cpu_time(fit, repeats):
@@ -54,16 +60,41 @@ def cpu_time(fit, repeats):
     return min(times)
 
 
-def measure(n_rows, n_features, repeats):
+def measure(n_rows, n_features, repeats, n_clusters=CLUSTERS):
     """Return the times of both and their ratios, for both kinds of noise."""
-    X = make_rows(n_rows, n_features)
-    peer = cpu_time(lambda: KMeans(CLUSTERS, n_init=1, random_state=0).fit(X), repeats)
+    X = make_rows(n_rows, n_features, n_clusters)
+    peer = cpu_time(lambda: KMeans(n_clusters, n_init=1, random_state=0).fit(X), repeats)
     found = {"rows": n_rows, "features": n_features, "sklearn": peer}
-    for noise, delta in (("laplace", 0.0), ("gaussian", 1e-9)):
-        own = cpu_time(lambda d=delta: estimator(n_rows, d).fit(X), repeats)
+    for noise, delta in NOISES.items():
+        own = cpu_time(lambda d=delta: estimator(n_rows, d, n_clusters).fit(X), repeats)
         found[noise] = own
         found[f"{noise}_ratio"] = own / peer
     return found
+
+
+def growth(n_features, repeats):
+    """Return the times for more and more clusters."""
+    lines = []
+    for k in MORE_CLUSTERS:
+        lines.append({"clusters": k} | measure(GROWTH_ROWS, n_features, repeats, k))
+        print(lines[-1], flush=True)
+    return lines
+
+
+def work(lines):
+    """Yield lines for the table of work, peer, ratio and growth."""
+    for noise in NOISES:
+        power = np.polyfit(np.log(MORE_CLUSTERS), np.log([line[noise] for line in lines]), 1)[0]
+        last = lines[-1]
+        yield {
+            "work": f"whole fit, k-means, {last['clusters']} clusters, {GROWTH_ROWS:,} rows, "
+            f"{last['features']} features, {noise.capitalize()}",
+            "peer": "KMeans(n_init=1) of scikit-learn",
+            "ratio": 1.0 / last[f"{noise}_ratio"],
+            "before": None,
+            "growth": f"k^{power:.2f}",
+            "from": "kmeans/speed",
+        }
 
 
 def peak(task, n_rows, n_features):
@@ -90,21 +121,12 @@ def memory(n_rows, n_features):
     return above / (8.0 * n_rows * n_features)
 
 
-def main():
-    """Measure and keep."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10**6)
-    parser.add_argument("--features", type=int, default=None)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--task", choices=["fit", "nothing"], help="used by the memory measurement")
-    arguments = parser.parse_args()
-    if arguments.task:
-        run_task(arguments.task, arguments.rows, arguments.features)
-        return
+def measure_rows(n_rows, widths, repeats):
+    """Measure and keep times and memory for many rows."""
     kept = []
-    for d in GOALS if arguments.features is None else (arguments.features,):
-        line = measure(arguments.rows, d, arguments.repeats)
-        line["peak"] = memory(arguments.rows, d)
+    for d in widths:
+        line = measure(n_rows, d, repeats)
+        line["peak"] = memory(n_rows, d)
         kept.append(line)
         print(
             f"d={d:>3}: laplace {line['laplace_ratio']:.2f}, gaussian {line['gaussian_ratio']:.2f} "
@@ -112,8 +134,29 @@ def main():
             f"peak {line['peak']:.2f} of the input (goal {MEMORY_GOAL})",
             flush=True,
         )
-    if arguments.features is None:
-        RESULTS.write(kept)
+    RESULTS.merge(kept, ("rows", "features"))
+
+
+def main():
+    """Measure and keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10**6)
+    parser.add_argument("--features", type=int, default=None)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--parts", nargs="+", default=["rows", "growth"])
+    parser.add_argument("--task", choices=["fit", "nothing"], help="used by the memory measurement")
+    arguments = parser.parse_args()
+    if arguments.task:
+        run_task(arguments.task, arguments.rows, arguments.features)
+        return
+    widths = GOALS if arguments.features is None else (arguments.features,)
+    if "rows" in arguments.parts:
+        measure_rows(arguments.rows, widths, arguments.repeats)
+    if "growth" in arguments.parts:
+        for d in widths:
+            lines = growth(d, arguments.repeats)
+            GROWTH.merge(lines, ("features", "clusters"))
+            SPEED.merge(list(work(lines)), ("work", "peer"))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def test_odd_parameters_and_rows():
     assert faults(range(QUICK)) == []
 
 
-@pytest.mark.parametrize("seed", [653, 713, 741])
+@pytest.mark.parametrize("seed", [653, 713, 741, 2905])
 def test_what_an_odd_trial_once_found(seed):
     assert faults([seed]) == []
 

@@ -246,7 +246,8 @@ class Smoothed:
         # Twice as fast as leaving it to SciPy; a symmetric matrix is its own transpose.
         flat = np.flatnonzero(self.hessian)
         starts = np.searchsorted(flat, np.arange(0, size**2 + 1, size))
-        return sparse.csc_array((self.hessian.ravel()[flat], flat % size, starts))
+        entries = self.hessian.ravel()[flat], flat % size, starts
+        return sparse.csc_array(entries, shape=(size, size))
 
     def settled(self, tol):
         """Whether at most `tol` mass is out of place, and moving it would gain little.

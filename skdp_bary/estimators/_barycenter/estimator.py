@@ -85,8 +85,9 @@ class PrivateWassersteinBarycenter(
 "pmm"}, default="auto"
         How the distributions are released:
 
-        - "auto": "pyramid" for two to four features when `bounds` is a box that is given.
-          Otherwise "coreset" for p = 1 and for up to three features, and from four on "subspace"
+        - "auto": "pyramid" for two to four features when `bounds` is a box that is given, and for
+          five and six with ``delta=0`` and few persons. Otherwise "coreset" for p = 1 and for up to
+          three features, and from four on "subspace"
           when ``delta > 0``, unless the budget and `n_hint`, or else the number of persons once it
           is known, say that moments would be mostly noise, and else "clusters"; chosen by what is
           public or released alone;
@@ -94,8 +95,9 @@ class PrivateWassersteinBarycenter(
           of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
           fourth level with ``delta=0``;
         - "pyramid": as "coreset" with counts of cells that are split where earlier counts show
-          persons, so rows are read three times. In two to four features its cost is lower by far
-          where bounds are wide, or shapes thin for the persons an atom has;
+          persons, in a box that is cut to where the rows are, so rows are read five times. In two
+          to six features its cost is lower by far where bounds are wide, or shapes thin for the
+          persons an atom has;
         - "clusters": private k-means of every distribution, with as many clusters as atoms, then
           the exact barycenter of the weighted centers. For four features and more; where noise
           leaves nothing to see of clusters, centers and atoms go to one private mean;

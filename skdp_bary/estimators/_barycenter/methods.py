@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...geometry._cell_tree import CellTree
+from ...geometry._domains import Box
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...privacy.noise.sampler import public_generator
 from ...summaries.asking.mapped import Mapped
+from ...summaries.clusters.cluster_sums import ClippedMeans, digits_of
+from ...summaries.moments.frames import Frame
 from ...transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from ...transport._tree.haar import prune
-from .._denoise.pyramid import Pyramid, pyramid_shares, suits_pyramid
+from .._clusters.high import mean_about, rows_reach, shortened
+from .._denoise.pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 from .._denoise.trees import cell_support
 from .._denoise.tuning import pyramid_tuning
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
@@ -136,15 +140,23 @@ class CoresetMethod(BarycenterMethod):
 class PyramidMethod(BarycenterMethod):
     """An adaptive pyramid of counts for every class, then the exact barycenter.
 
-    Its cells are small where persons are, so that few persons an atom show a thin shape.
+    Its cells are small where persons are, so that few persons an atom show a thin shape. A box is
+    cut first to where a noisy mean and distances from it say that nearly all rows are.
     """
 
     def shares(self, setting):
         """Return the steps of a pyramid."""
-        return pyramid_shares(_pyramid_tuning(setting.n_features))
+        steps = pyramid_shares(_pyramid_tuning(setting.n_features))
+        if not is_box(setting.bounds):
+            return steps
+        left = 1.0 - TUNED.place_share - TUNED.distances_share
+        before = {"place": TUNED.place_share, "reach": TUNED.distances_share}
+        return before | {name: left * share for name, share in steps.items()}
 
     def questions(self, setting, facts):
         """Ask for the pyramids, and compute the barycenter of the measures that they give."""
+        if "place" in facts.mechanisms:
+            facts = replace(facts, domain=(yield from _where_rows_are(facts)))
         if setting.n_init is None:  # what more starts find is within the noise
             setting = replace(setting, n_init=TUNED.starts)
         pyramid = Pyramid(facts, None, _pyramid_tuning(setting.n_features))
@@ -153,6 +165,17 @@ class PyramidMethod(BarycenterMethod):
             DiscreteMeasure(cell_support(pyramid.tree, cells), cells.mass) for cells, _ in found
         ]
         return barycenter_of(setting, measures)
+
+
+def _where_rows_are(facts):
+    """Ask for a mean of all rows and for distances from it, and return a box around most rows."""
+    domain, origin = facts.domain, np.zeros(facts.n_features)
+    frame = Frame(domain, domain.center, digits_of(facts.units).rows)
+    asked = frame, facts, "place", ClippedMeans, origin, domain.radius, TUNED.place_parts
+    first = yield from mean_about(*asked)
+    place = domain.clip((frame.center + shortened(first.mean, first.noise))[None])[0]
+    reach = yield from rows_reach(frame, facts, place - frame.center)
+    return Box(np.maximum(domain.low, place - reach), np.minimum(domain.high, place + reach))
 
 
 def barycenter_of(setting, measures):
@@ -170,16 +193,17 @@ class AutoMethod(BarycenterMethod):
 
     Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
     box give it where bounds are wide or shapes thin for the persons there are. From a few features
-    on, sums over released cells say more, which needs means (p = 2): with Gaussian noise moments in
-    a few released axes say most, unless `n_hint` says that noise drowns them. Clusters go to the
+    on, and a few more with pure noise and few persons, sums over released cells say more, which
+    needs means (p = 2): with Gaussian noise moments in a few released axes say most, unless
+    `n_hint`, or else the size once it is known, says that noise drowns them. Clusters go to the
     mean of all rows by themselves where there is no more to be seen. Who names a `distortion` asks
     for a random projection.
 
     Parameters
     ----------
     low, adaptive, high, clusters, projected : BarycenterMethod
-        For few features, for two to four of them in a given box, for many with Gaussian noise that
-        leaves enough to see, for many else, and for a given distortion.
+        For few features, for more of them in a given box, for many with Gaussian noise that leaves
+        enough to see, for many else, and for a given distortion.
     """
 
     def __init__(self, low, adaptive, high, clusters, projected):
@@ -193,7 +217,7 @@ class AutoMethod(BarycenterMethod):
         """Return the method for a setting."""
         if setting.distortion is not None:
             return self.projected
-        if setting.n_features > 1 and suits_pyramid(setting.bounds, setting.n_features):
+        if _suits_pyramid(setting):
             return self.adaptive
         if setting.p != 2 or setting.n_features < TUNED.many_features:
             return self.low
@@ -222,6 +246,16 @@ def _of_known_size(setting, facts):
     if setting.n_hint is not None or facts.size is None:
         return setting
     return replace(setting, n_hint=facts.size, classes=range(facts.n_classes))
+
+
+def _suits_pyramid(setting):
+    """Whether cells of a given box show most: in more features where noise is pure and rows few."""
+    width, bounds = setting.n_features, setting.bounds
+    if width == 1 or suits_pyramid(bounds, width):
+        return width > 1
+    few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
+    pure = setting.delta == 0 and few and width <= TUNED.pure_pyramid
+    return pure and bounds is not None and is_box(bounds)
 
 
 def _is_drowned(setting):

@@ -17,13 +17,19 @@ class BarycenterTuning:
     # least persons times mu, for each root of a feature, for moments, by few_rows.py
     gaussian_signal: float = 30.0
     pure_signal: float = 500.0  # persons times epsilon below which a quote speaks of noise
+    pure_pyramid: int = 6  # features to which, in a box, cells show more of few persons than sums
+    few_persons: float = 10.0  # ... fewer than so many times that signal
 
     # trees
     prune: float = 0.5  # of a noise standard deviation: smaller cells are not split, for less noise
     deepest: int = 20  # halvings: detail against time
     gaussian_rate: float = 6.0  # epsilon of Laplace noise that allows the same depth, over mu
 
-    most_cells: int = 2**11  # of a pyramid: detail against time, by thin_shapes.py
+    # pyramids
+    place_share: float = 0.06  # of the budget, for a mean: wide bounds against thin shapes
+    distances_share: float = 0.06  # ... and for distances from it
+    place_parts: tuple = (0.3, 1.0)  # precision of the mean's mass and sum, for each other
+    most_cells: int = 2**11  # detail against time, by thin_shapes.py
 
     # every search
     single_starts: int = 10  # of one distribution, where searches end in several places: cost, time

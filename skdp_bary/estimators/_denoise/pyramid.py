@@ -84,7 +84,8 @@ class Pyramid:
         depth = self.depth
         if depth is None:
             depth = math.ceil(math.log2(max(self.signal, 1.0))) + self.tuning.extra
-            depth = min(depth, self.tuning.deepest)
+            sides = self.tuning.of_a_side * self.facts.domain.n_features
+            depth = min(max(depth, sides), self.tuning.deepest)
         return CellTree(self.facts.domain, depth)
 
     @cached_property

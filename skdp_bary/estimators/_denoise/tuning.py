@@ -45,6 +45,7 @@ class PyramidTuning:
     most_features: int = 4  # up to which it was measured, and is ahead of trees
     most_cells: int = 2**14  # detail against time
     extra: int = 4  # halvings below cells that one person's noise would fill
+    of_a_side: int = 4  # halvings of each side at least: shapes that are small in the domain
     deepest: int = 20  # halvings: detail against time and memory
     prior: tuple = ((0.5, 0.08), (0.3, 0.8), (0.2, 12.0))  # sparse, any, and even splits
     own: float = 4.0  # splits for which the prior counts against all splits that were seen

@@ -151,14 +151,19 @@ def ambient_round(released, spread, basis, unknown):
         Directions in whose blocks steps are shrunk alike.
     unknown : float
         Part of the way from the mean of all rows that centers keep where no mass of a cluster
-        stands out of its noise.
+        stands out of its noise. One of them goes back all the way then: all may be noise, and what
+        counts of a row is only its nearest center.
     """
     means = read_means(released)
     steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
     after = np.maximum(spread - moved, TUNED.least_left_ambient * spread)
-    kept = _kept_way(means, steps, basis) if _stands_out(means, unknown) else unknown
-    centers = kept * (means.asked + steps)
+    centers = means.asked + steps
+    if _stands_out(means, unknown):
+        centers *= _kept_way(means, steps, basis)
+    else:
+        centers *= unknown
+        centers[(centers**2).sum(axis=1).argmin()] = 0.0
     return LloydState(centers, means.read.mass, after, 0.0 * means.noise, means.noise)
 
 

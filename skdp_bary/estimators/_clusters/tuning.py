@@ -43,7 +43,8 @@ class KMeansTuning:
     cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
-    false_alive: float = 4.0  # ... empty cells of a look whose parts do all the same
+    false_alive: float = 1.0  # ... empty cells of a look whose parts do all the same
+    rest_sds: float = 3.0  # ... that such cells hold together to keep it: tails against far noise
     far_sds: tuple = (2.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
     false_sure: float = 0.05  # empty cells that are thought to be a cluster of one cell
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean

@@ -30,7 +30,7 @@ def least_squares(parents, values, variances):
     return values, variances
 
 
-def nonnegative(parents, estimates, alive=None):
+def nonnegative(parents, estimates, alive=None, doubts=None):
     """Return masses of at least zero that add up, the nearest ones from the first look down.
 
     Parameters
@@ -38,21 +38,26 @@ def nonnegative(parents, estimates, alive=None):
     parents : list of ndarray
     estimates : list of ndarray
     alive : list of ndarray of bool, default=None
-        Other cells get no mass where a part of the same cell is alive. In the first look what is
-        estimated of them goes to no other cell: the few that are alive would get its noise.
+        The other parts of a cell count together. They share what they hold where it is beyond
+        doubt, or no part is alive; else those that are alive get it. In the first look nobody does:
+        the few that are alive would get the noise of all.
+    doubts : list of ndarray, default=None
+        Squares of what a cell that is not alive may hold of noise; they add up.
     """
-    top, first = np.zeros(len(estimates[0]), dtype=np.int64), estimates[0]
-    if alive is not None and alive[0].any():
-        first = first[alive[0]]
-    masses = [np.maximum(first.sum(keepdims=True), 0.0)]
-    for i, parent in enumerate([top, *parents]):
-        kept = np.ones(len(parent), dtype=bool) if alive is None else alive[i]
-        none = np.bincount(parent, kept, len(masses[-1])) == 0
-        kept = np.flatnonzero(kept | none[parent])
-        found = np.zeros(len(parent))
-        found[kept] = _divided(estimates[i][kept], parent[kept], masses[-1])
-        masses.append(found)
-    return masses[1:]
+    if alive is None:
+        alive = [np.ones(len(values), dtype=bool) for values in estimates]
+        doubts = [np.zeros(len(values)) for values in estimates]
+    masses, parents = [], [np.zeros(len(estimates[0]), dtype=np.int64), *parents]
+    for parent, values, lives, doubt in zip(parents, estimates, alive, doubts, strict=True):
+        group, n_groups = 2 * parent + lives, 2 * (parent[-1] + 1)
+        rest, held = np.bincount(group, values, n_groups).reshape(-1, 2).T
+        none = np.bincount(parent, lives) == 0
+        sure = none | (rest > np.sqrt(np.bincount(group, doubt, n_groups)[::2]))
+        rest = np.where(sure, rest, 0.0)
+        whole = masses[-1] if masses else np.maximum(rest + held, 0.0)
+        rest = np.where(none, whole, np.clip(rest, 0.0, whole))
+        masses.append(_divided(values, group, np.stack([rest, whole - rest], axis=1).ravel()))
+    return masses
 
 
 def _divided(values, group, totals):

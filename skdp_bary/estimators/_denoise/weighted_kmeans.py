@@ -1,4 +1,4 @@
-"""Weighted k-means on released points, all starts at once or by scikit-learn's own KMeans."""
+"""Weighted k-means on released points: exact on a line, else by starts, at once or one by one."""
 
 import warnings
 
@@ -7,14 +7,16 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .batched_lloyd import best_of_starts, descend
+from .clusters_on_line import clusters_on_line
 
 _SEARCH_ROUNDS = 100
 _BATCHED = 1 << 16  # distances in a round of all starts: beyond, scikit-learn's searches are faster
+_ON_LINE = 1 << 20  # points times clusters of which the best is found on a line: cost against time
 _BLOCK = 1 << 12  # points whose scores stay in cache
 
 
 def weighted_kmeans(points, masses, n_clusters, n_init, rng):
-    """Return the centers of least weighted cost over several starts.
+    """Return the centers of least weighted cost over several starts; of all centers on a line.
 
     Parameters
     ----------
@@ -37,6 +39,8 @@ def weighted_kmeans(points, masses, n_clusters, n_init, rng):
         masses = np.ones(len(points))
     if len(points) <= n_clusters:
         return points[np.resize(np.arange(len(points)), n_clusters)].copy()
+    if few_on_line(points, n_clusters):
+        return clusters_on_line(points, masses, n_clusters)
     if len(points) * n_clusters * n_init <= _BATCHED:
         return best_of_starts(points, masses, n_clusters, n_init, _SEARCH_ROUNDS, rng)
     search = KMeans(
@@ -46,6 +50,11 @@ def weighted_kmeans(points, masses, n_clusters, n_init, rng):
         random_state=int(rng.integers(2**31)),
     )
     return _fit(search, points, masses)
+
+
+def few_on_line(points, n_clusters):
+    """Whether the best of all centers is found: on a line, for not too many points."""
+    return points.shape[1] == 1 and len(points) * n_clusters <= _ON_LINE
 
 
 def lloyd(points, masses, centers, rounds):

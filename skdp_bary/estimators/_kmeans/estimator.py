@@ -76,7 +76,8 @@ class PrivateKMeans(
         is moved by plain noisy rounds of Lloyd's algorithm.
 
     n_init : int, default=10
-        Number of starts on the noisy counts; they are post-processing and cost nothing.
+        Number of starts on the noisy counts; they are post-processing and cost nothing. One
+        feature needs none: the best of all centers on the counts are found.
 
     max_iter : "auto" or int, default="auto"
         Number of private rounds of Lloyd's algorithm, which share the budget. It is fixed before

@@ -113,13 +113,14 @@ def _points(cells, parents, values, variances, sd, quantile):
     """Return the cells of the last look as WeightedPoints, and the mass of all.
 
     Cells that hold so little that some of as many empty ones would be thought to hold it are not
-    alive: their parts keep nothing.
+    alive: their parts keep nothing, unless all such parts of a cell hold enough together.
     """
     estimates, spread = least_squares(parents, values, variances)
     least = [max(TUNED.alive_sds, quantile(len(z), TUNED.false_alive)) for z in estimates]
     alive = [x * np.sqrt(v) < z for x, v, z in zip(least, spread, estimates, strict=True)]
     alive[-1] = ~cells.outside  # whose own noise is large, and adds up to what the others say
-    masses = nonnegative(parents, estimates, alive)[-1]
+    doubts = [TUNED.rest_sds**2 * v for v in spread]
+    masses = nonnegative(parents, estimates, alive, doubts)[-1]
     held = np.flatnonzero((masses > 0) & ~cells.outside)
     within = (cells.widths[held] ** 2).sum(axis=1) / 12.0
     within = float(masses[held] @ within) / max(float(masses.sum()), 1e-300)

@@ -23,7 +23,7 @@ from .._clusters.methods import (
 from .._clusters.tuning import TUNED
 from .._denoise.shrinkage import read_means
 from .._denoise.trees import halving_orders
-from .._denoise.weighted_kmeans import lloyd, nearest
+from .._denoise.weighted_kmeans import few_on_line, lloyd, nearest
 from .looks import ask_looks, look_shares, sure_sds
 
 
@@ -133,7 +133,7 @@ def search(setting, domain, coarse):
     """
     if not len(coarse.points):
         return np.tile(domain.center, (setting.n_clusters, 1))
-    pooled = _pool(coarse)
+    pooled = coarse if few_on_line(coarse.points, setting.n_clusters) else _pool(coarse)
     centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
     if pooled is not coarse:  # which adds up tails, where many rounds are needed
         least, most = TUNED.fine_rounds

@@ -224,7 +224,7 @@ def powers(side, shapes):
 
 def memory(folder, shapes):
     """Measure in a process of its own what a million points need beside themselves."""
-    for shape in ("tight40", "mix"):
+    for shape in ("tight40", "mix", "mix8", "mix16"):
         if shape in shapes:
             side = Side("ours", folder)
             row = {"shape": shape, "points": GROWTH[1]} | side.solve(shape, GROWTH[1], 2)

@@ -14,6 +14,7 @@ _ITERATIONS = 4
 _AXIS_BITS = 11
 _HASH_BITS = 64 - _AXES * _AXIS_BITS
 _BLOCK = (1024, 4096)  # least and most points of a block
+_PART = 2**18  # numbers of which there are copies on the way into order
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,18 @@ class OrderedPoints:
         return OrderedPoints(self.points[found[first]], counts / size, self.kernel, self.n_origin)
 
 
-def order_points(points, weights):
+def order_points(points, weights, inward=np.asarray):
     """Merge equal points and put them along a space-filling curve.
 
     The curve is a Z-order over the leading principal axes, with a hash to tell the rows of one cell
     apart: equal rows become neighbors, and only rows equal in full are merged.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    weights : ndarray of shape (n_points,)
+    inward : callable
+        Maps points, some at a time, to those that are put in order.
 
     Returns
     -------
@@ -91,8 +99,10 @@ def order_points(points, weights):
     inverse : ndarray of shape (n_points,)
         Position of every given point in `ordered`.
     """
-    order = np.argsort(_curve_keys(points))
-    ranked = points[order]
+    order = np.argsort(_curve_keys(points, inward))
+    ranked = np.empty(points.shape)
+    for part in _parts(points):
+        ranked[part] = inward(points[order[part]])
     first = np.zeros(len(points), dtype=bool)
     first[0] = True
     for column in ranked.T:
@@ -114,30 +124,45 @@ def index_type(size):
     return np.int32 if size < 2**31 else np.int64
 
 
-def _curve_keys(points):
-    axes = np.array(_leading_coordinates(points).T, order="C")  # a copy, in which an axis is a run
-    keys, spread = np.zeros(len(points), dtype=np.uint64), _spread_bits(len(axes))
-    for axis, values in enumerate(axes):
-        span = np.ptp(values)
-        values -= values.min()
-        values *= (2**_AXIS_BITS - 1) / (span if span > 0 else 1.0)
-        keys |= (spread << np.uint64(axis))[values.astype(np.int16)]
-    keys <<= np.uint64(_HASH_BITS)
-    keys |= _row_hash(points) >> np.uint64(64 - _HASH_BITS)
+def _parts(points):
+    """Yield slices of points of which copies are small."""
+    size = max(1, _PART // points.shape[1])
+    yield from (slice(start, start + size) for start in range(0, len(points), size))
+
+
+def _curve_keys(points, inward):
+    axes = _leading_axes(points, inward)
+    low, high = np.inf, -np.inf
+    for part in _parts(points):
+        along = _along(inward(points[part]), axes)
+        low, high = np.minimum(low, along.min(axis=0)), np.maximum(high, along.max(axis=0))
+    cells = (2**_AXIS_BITS - 1) / np.where(high > low, high - low, 1.0)
+    keys, spread = np.zeros(len(points), dtype=np.uint64), _spread_bits(len(low))
+    for part in _parts(points):
+        moved = inward(points[part])
+        places = ((_along(moved, axes) - low) * cells).astype(np.int16)
+        for axis, column in enumerate(places.T):
+            keys[part] |= (spread << np.uint64(axis))[column]
+        keys[part] <<= np.uint64(_HASH_BITS)
+        keys[part] |= _row_hash(moved) >> np.uint64(64 - _HASH_BITS)
     return keys
 
 
-def _leading_coordinates(points):
-    """Return the points along a few directions in which they vary most, or nearly so."""
+def _leading_axes(points, inward):
+    """Return a few directions in which the points vary most, or nearly so; None for all axes."""
     if points.shape[1] <= _AXES or len(points) == 1:  # one point varies in no direction
-        return points[:, :_AXES]
-    some = points[:: max(1, len(points) // _SAMPLE)]
+        return None
+    some = inward(points[:: max(1, len(points) // _SAMPLE)])
     centered = some - some.mean(axis=0)
     directions = np.random.default_rng(0).standard_normal((points.shape[1], 2 * _AXES))
     for _ in range(_ITERATIONS):
         directions, _ = np.linalg.qr(centered.T @ (centered @ directions))
     _, vectors = np.linalg.eigh(np.cov(centered @ directions, rowvar=False))
-    return points @ (directions @ vectors[:, -_AXES:])
+    return directions @ vectors[:, -_AXES:]
+
+
+def _along(points, axes):
+    return points[:, :_AXES] if axes is None else points @ axes
 
 
 def _spread_bits(n_axes):

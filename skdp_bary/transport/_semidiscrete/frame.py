@@ -27,8 +27,7 @@ class UnitFrame:
     def of(cls, points):
         """Return the frame of some points."""
         center = points.mean(axis=0)
-        away = points - center
-        scale = float(max(away.max(), -away.min()))
+        scale = float(max(*(points.max(axis=0) - center), *(center - points.min(axis=0))))
         return cls(center, scale if scale > 0 else 1.0)
 
     def inward(self, points):
@@ -94,8 +93,10 @@ class Prepared:
         """Drop points of zero mass, merge equal ones and put them in order."""
         rows = np.flatnonzero(measure.weights > 0).astype(index_type(measure.n_points))
         whole = len(rows) == measure.n_points
-        points = frame.inward(measure.support if whole else measure.support[rows])
-        cloud, inverse = order_points(points, measure.weights[rows])
+        points, inward = measure.support if whole else measure.support[rows], frame.inward
+        if isinstance(frame, FlatFrame):  # whose points are small
+            points, inward = inward(points), np.asarray
+        cloud, inverse = order_points(points, measure.weights[rows], inward)
         return cls(measure, frame, rows, cloud, inverse)
 
     def problem(self, atoms, p):

@@ -94,7 +94,7 @@ SLACKS = {
     ProjectedCost: {"L1": Slack(_LEVELS, 0.49, 0.998), "L2": Slack(_LEVELS, 0.24, 0.998)},
     ProjectedRows: {"L1": Slack(_ROUNDED, 0.999, 0.999), "L2": Slack(_ROUNDED, 0.999, 0.999)},
     PairSpreads: {"L1": Slack(_MEETINGS, 0.12, 0.12), "L2": Slack(_MEETINGS, 0.015, 0.015)},
-    PairLaw: {"L1": Slack(_LAW, 0.09, 0.04), "L2": Slack(_LAW, 0.012, 0.002)},
+    PairLaw: {"L1": Slack(_LAW, 0.07, 0.04), "L2": Slack(_LAW, 0.005, 0.0015)},
     CohortGap: {"L1": Slack(_MEETINGS, 0.49, 0.49), "L2": Slack(_MEETINGS, 0.24, 0.24)},
     WavesOf: {"L1": Slack(_WAVES, 0.64, 0.59), "L2": Slack(_WAVES, 0.80, 0.35)},
     ClippedGradients: {"L1": Slack(_NETWORK, 0.68, 0.68), "L2": Slack(_NETWORK, 0.68, 0.68)},

@@ -1,11 +1,13 @@
-"""Barycenters in ten and fifty features from few rows: every method beside one private mean.
+"""Barycenters in four to fifty features from few rows: every method beside one private mean.
 
-Clusters, clouds, thin shapes, noise without shape and rows near a flat, of one distribution or of
-three; 16 atoms, 5 to 200 persons times epsilon an atom, and 200 rows at least. Costs are exact
+Clusters, clouds, thin shapes, noise without shape, rows near a flat and rows that are small in the
+domain, of one distribution or of three, and persons drawn from the sets that scikit-learn brings
+along; 16 atoms, 5 to 200 persons times epsilon an atom, and 200 rows at least. Costs are exact
 transport costs from the true rows to the atoms, over that of the barycenter that is searched for on
 the rows themselves. In the same run stand one private mean of all rows with the same budget in
-place of every atom, and the free barycenter of POT without privacy. Rules were chosen on the sets
-"seen", and on two more of compact clouds aside from the center of the domain.
+place of every atom, and the free barycenter of POT without privacy. Rules were chosen on the
+generated sets "seen", on such sets in other numbers of features, and on compact clouds aside from
+the center of the domain.
 
 ``python -m benchmarks.barycenter.few_rows [--half seen] [--methods auto] [--anew] [--show]``
 """
@@ -17,6 +19,7 @@ from itertools import product
 
 import numpy as np
 import ot
+from sklearn import datasets
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
@@ -25,13 +28,11 @@ from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_
 RESULTS = Results("barycenter_few_rows")
 KEYS = ("half", "set", "d", "epsilon", "n", "noise", "method")
 ATOMS = 16
-WIDTHS = (10, 50)
+WIDTHS = (4, 6, 10, 50)
 SIZES = ((1.0, 320), (0.3, 2667), (5.0, 640), (0.3, 267))  # epsilon and rows
 NOISES = {"Laplace": 0.0, "Gaussian": 1e-6}
-METHODS = {
-    "Laplace": ("auto", "coreset", "perturbation", "projected", "clusters"),
-    "Gaussian": ("auto", "coreset", "perturbation", "projected", "clusters", "subspace"),
-}
+METHODS = ("auto", "coreset", "perturbation", "projected", "clusters")
+UNHINTED = "auto, no n_hint"
 PEERS = ("one mean", "POT")
 
 
@@ -71,6 +72,11 @@ def groups(rng, n, d):
     return centers[labels(n), rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, d))
 
 
+def small(rng, n, d):
+    """Draw rows of clusters in a tenth of the domain."""
+    return 0.55 + clusters(rng, n, d) / 10
+
+
 def unequal(rng, n, d):
     """Draw rows of ten clusters of unequal masses and widths."""
     centers, code = rng.random((10, d)), rng.choice(10, n, p=rng.dirichlet(np.full(10, 1.5)))
@@ -107,24 +113,41 @@ def moved(rng, n, d):
     return centers[labels(n)] + rng.normal(size=(n, d)) @ spread.T
 
 
+def far(rng, n, d):
+    """Draw rows along lines in an eighth of the domain, at a corner."""
+    return roads(rng, n, d) / 8
+
+
 def labels(n):
     """Return three labels in turn."""
     return np.arange(n) % 3
 
 
 HALVES = {
-    "seen": (clusters, overlapping, curve, uniform, flat, groups),
-    "aside": (unequal, tails, roads, ball, bits, moved),
+    "seen": (clusters, overlapping, curve, uniform, flat, groups, small),
+    "aside": (unequal, tails, roads, ball, bits, moved, far),
 }
 SETS = {make.__name__: make for half in HALVES.values() for make in half}
+BUNDLED = {"seen": {"wine": 13, "digits": 61}, "aside": {"iris": 4, "breast_cancer": 30}}
 THREE = ("groups", "moved")
+
+
+def bundled(name, rng, n):
+    """Draw persons from a set of scikit-learn, in the unit box."""
+    X = getattr(datasets, f"load_{name}")().data
+    low, high = X.min(axis=0), X.max(axis=0)
+    varied = high > low
+    return ((X - low)[:, varied] / (high - low)[varied])[rng.integers(len(X), size=n)]
 
 
 @cache
 def load(name, d, n):
     """Return the rows, their labels, and the measures of their distributions."""
-    rng = np.random.default_rng((list(SETS).index(name), d, n))
-    X = np.clip(SETS[name](rng, n, d), 0.0, 1.0)
+    if name in SETS:
+        rng = np.random.default_rng((*name.encode(), d, n))
+        X = np.clip(SETS[name](rng, n, d), 0.0, 1.0)
+    else:
+        X = bundled(name, np.random.default_rng(n), n)
     y = labels(n) if name in THREE else np.zeros(n, dtype=int)
     return X, y, [DiscreteMeasure(X[y == code]) for code in np.unique(y)]
 
@@ -178,25 +201,33 @@ def atoms(name, d, epsilon, n, noise, method):
     X, y, clouds = load(name, d, n)
     fitted = PrivateWassersteinBarycenter(
         ATOMS,
-        method=method,
+        method="auto" if method == UNHINTED else method,
         classes=range(len(clouds)),
         n_components=3 if method == "projected" else None,
         epsilon=epsilon,
         delta=delta,
         bounds=(0, 1),
-        n_hint=n,
+        n_hint=None if method == UNHINTED else n,
         random_state=0,
     )
     return fitted.fit(X, y).support_
 
 
+def methods_of(noise, d):
+    """Return the methods that there are."""
+    own = METHODS if noise == "Laplace" else (*METHODS, "subspace")
+    return (*own, "pyramid") if d <= 10 else own
+
+
 def cells(halves, methods):
     """Yield what there is to measure."""
     for half in halves:
-        for (epsilon, n), d, make, noise in product(SIZES, WIDTHS, HALVES[half], NOISES):
-            for method in (*METHODS[noise], *PEERS):
+        rows = [(make.__name__, d) for d, make in product(WIDTHS, HALVES[half])]
+        rows += BUNDLED[half].items()
+        for (epsilon, n), (name, d), noise in product(SIZES, rows, NOISES):
+            for method in (*methods_of(noise, d), UNHINTED, *PEERS):
                 if method in (methods or (method,)):
-                    yield half, make.__name__, d, epsilon, n, noise, method
+                    yield half, name, d, epsilon, n, noise, method
 
 
 def measure(half, name, d, epsilon, n, noise, method):
@@ -217,17 +248,23 @@ def by_setting(kept):
 
 def show(kept):
     """Print every setting, and "auto" beside the best method and beside one mean."""
-    losses = {half: ([], []) for half in HALVES}
+    losses = {half: ([], [], []) for half in HALVES}
     for setting, ratios in sorted(by_setting(kept).items(), key=lambda item: item[0]):
         print(*setting, " ".join(f"{method} {ratio:.3f}" for method, ratio in ratios.items()))
-        methods = [m for m in METHODS["Gaussian"] if m in ratios]
-        losses[setting[0]][0].append(ratios["auto"] / min(ratios[m] for m in methods))
-        losses[setting[0]][1].append(ratios["auto"] / ratios["one mean"])
-    for half, pair in losses.items():
-        for name, found in zip(("best method", "one mean"), pair, strict=True):
+        best_method = min(ratios[m] for m in methods_of(setting[-1], setting[2]))
+        found = (
+            ratios["auto"] / best_method,
+            ratios["auto"] / ratios["one mean"],
+            ratios[UNHINTED] / ratios["one mean"],
+        )
+        for known, ratio in zip(losses[setting[0]], found, strict=True):
+            known.append(ratio)
+    names = ("auto over best method", "auto over one mean", f"{UNHINTED}, over one mean")
+    for half, three in losses.items():
+        for name, found in zip(names, three, strict=True):
             if found:
                 mean, worst = np.exp(np.mean(np.log(found))), max(found)
-                print(f"{half:6} auto over {name:12} {mean:.3f}, at most {worst:.3f}")
+                print(f"{half:6} {name:32} {mean:.3f}, at most {worst:.3f}")
 
 
 def main():

@@ -124,6 +124,11 @@ def box_of(bounds: Mapping[str, tuple[float, float]], names: list[str] | None = 
             raise ValueError(
                 f"bounds must map names to (low, high) pairs, got {shown(name)}: {shown(pair)}."
             )
+        if not _ordered(*pair):
+            raise ValueError(
+                "bounds must be (low, high) with low < high for every column, "
+                f"got {shown(name)}: {shown(pair)}."
+            )
     return Box.of_features([bounds[name] for name in (bounds if names is None else names)])
 
 

@@ -86,6 +86,13 @@ def test_errors_say_which_names_differ(names, advice):
         PrivateMeasure(bounds=dict.fromkeys(names, (0, 1)), n_hint=18).fit(frame)
 
 
+@pytest.mark.parametrize("pair", [(1, 0), (1, 1), (0, float("nan")), (0, "high"), (0, None)])
+def test_errors_about_a_named_range_name_its_column(pair):
+    frame = pd.DataFrame({"lon": [-97.9, -97.6] * 9, "lat": [30.2, 30.4] * 9})
+    with pytest.raises(ValueError, match=re.escape(f"for every column, got 'lat': {pair}.")):
+        PrivateMeasure(bounds={"lon": (-98, -97), "lat": pair}, n_hint=18).fit(frame)
+
+
 def test_a_quote_says_bounds_by_name():
     quote = BudgetAccountant(1.0).quote(PrivateMeasure(bounds=NAMED), 2)
     assert quote.bounds == "lat from 30.1 to 30.5, lon from -97.95 to -97.55"

@@ -1,6 +1,6 @@
 """Public ranges of columns, as they are written on the command line."""
 
-import numpy as np
+from shlex import quote
 
 from ..geometry._bounds import check_domain
 
@@ -32,8 +32,9 @@ def read_bounds(given, columns, named):
                 + ("" if named else " Without --columns all columns of the table make a row.")
             )
     _refuse_other_reading(low, high, columns)
-    sides = (np.full(len(columns), c[0]) if len(c) == 1 else np.array(c) for c in (low, high))
-    return check_domain(tuple(sides), len(columns))
+    sides = (c * len(columns) if len(c) == 1 else c for c in (low, high))
+    ranges = dict(zip(columns, zip(*sides, strict=True), strict=True))
+    return check_domain(ranges, len(columns), columns)
 
 
 _SPELLINGS = "name=low:high for every column, or two numbers, or two lists of numbers"
@@ -44,13 +45,17 @@ def _refuse_other_reading(low, high, columns):
     if len(low) == len(high) == 2 and low[1] != high[0]:
         by_column = low[0] < low[1] and high[0] < high[1]
         if by_column:
-            first, second = columns
+            corners = zip(columns, zip(low, high, strict=True), strict=True)
+            in_turn = zip(columns, (low, high), strict=True)
             raise ValueError(
                 f"--bounds {_list(low)} {_list(high)} can be read in two ways. For all lows and "
-                f"all highs write --bounds {first}={low[0]:g}:{high[0]:g} "
-                f"{second}={low[1]:g}:{high[1]:g}; for one range after the other write --bounds "
-                f"{first}={low[0]:g}:{low[1]:g} {second}={high[0]:g}:{high[1]:g}."
+                f"all highs write --bounds {_by_name(corners)}; for one range after the other "
+                f"write --bounds {_by_name(in_turn)}."
             )
+
+
+def _by_name(ranges):
+    return " ".join(quote(f"{name}={low:g}:{high:g}") for name, (low, high) in ranges)
 
 
 def _range(text):

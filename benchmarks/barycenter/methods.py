@@ -23,7 +23,7 @@ RESULTS = Results("barycenter_methods")
 DIMENSIONS = (2, 3, 4, 5, 8, 15)
 CASES = ((1.0, 1e-6), (1.0, 0.0), (0.1, 1e-6))
 METHODS = ("coreset", "pyramid", "perturbation", "clusters", "subspace")
-BOX = 4  # features up to which pyramids are asked, and from which clusters
+BOX, PURE_BOX = 4, 6  # features up to which pyramids are asked; clusters are from the first on
 N_ROWS, N_CLASSES, N_ATOMS = 20_000, 2, 8
 
 
@@ -60,7 +60,8 @@ def fit(X, y, d, method, epsilon, delta, seed):
 
 def suits(method, d, delta):
     """Return whether a method is asked in so many features."""
-    left_out = {"subspace": delta == 0, "pyramid": d > BOX, "clusters": d < BOX}
+    left_out = {"subspace": delta == 0, "clusters": d < BOX}
+    left_out["pyramid"] = d > (BOX if delta > 0 else PURE_BOX)
     return not left_out.get(method, False)
 
 

@@ -217,6 +217,16 @@ def _moment_worlds():
                 return Moments(centers, 1.0, second=second, units=u, total_public=public(r, w))
 
             yield World(f"{second}, {n_classes} classes", make, places, n_classes)
+    # what stands beside the plane cancels out exactly, and in sums of floats but nearly
+    roots = np.arange(2.0, 18.0) ** 0.5
+    wide = np.column_stack([np.eye(2), np.repeat(roots.reshape(2, 8), 2, axis=1)])
+    beside = np.outer(roots[: len(plane)], np.repeat(roots[:8], 2) * np.tile([1.0, -1.0], 8))
+
+    def mapped(u, r, w):
+        public = _public(1)(r, w)
+        return Moments(np.zeros((1, 18)), 1.0, wide, "pooled", units=u, total_public=public)
+
+    yield World("mapped", mapped, np.column_stack([plane, beside]))
 
 
 def _cell_worlds():

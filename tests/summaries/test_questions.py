@@ -16,7 +16,7 @@ from tests.world import (
     same,
     sketch,
     small_worlds,
-)  # fmt: skip
+)
 
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]
@@ -47,7 +47,7 @@ def part_of(rows, some, order="C"):
 
 
 def answer_of(counted):
-    """Return the blocks; of a race picks and what they chose from; of rows in any order sorted ones."""
+    """Return the blocks; of a race its picks and what they chose from; of rows sorted ones."""
     query = counted.query
     if hasattr(query, "race"):
         offers, noise = [], home("noise_generator").noise_generator(2)

@@ -117,7 +117,12 @@ SMALL = {
         ),
     ],
     "PrivateTable": [
-        PrivateTable(Schema([WholeNumber(-1, 1)] * 2), n_components=2, max_iter=2, epsilon=20.0),
+        PrivateTable(
+            Schema([WholeNumber(-1, 1, special=(-9, 0)), WholeNumber(-1, 1, special=(0, 9))]),
+            n_components=2,
+            max_iter=2,
+            epsilon=20.0,
+        ),
         PrivateTable(
             Schema([Category([-1, 0, 1])] * 3), label=0, n_components=2, max_iter=2, epsilon=20.0
         ),

@@ -15,7 +15,8 @@ _HEAD = f"""\
 # values that are copied from the rows are NOT public: the highest income is somebody's income.
 #
 # kind: one of {", ".join(sorted(KINDS))}
-#   number, integer  low, high                   (number also: resolution, log)
+#   number, integer  low, high                   (also: log; number also: resolution)
+#                    special: [0, 999]           values that many rows may hold, also outside
 #   date             low, high as '2020-01-31'   (also: resolution)
 #   category         values: [one, another]      (ordinal: from the lowest to the highest)
 #   boolean, text    nothing else

@@ -11,7 +11,7 @@ from .._values import column_names, column_values, is_missing
 from ..estimators import PrivateTable
 from ..privacy._checks import check_integer
 from ..schema import Schema
-from ..schema._kinds import Date
+from ..schema._kinds import Date, Number
 from ._offer import offer, open_budget, persons_in_words
 from ._outputs import arrays, check_form
 from ._tables import numbered, open_file, refuse_doubles, refuse_empty, watched
@@ -125,10 +125,13 @@ def _texts(values, kind):
         unit = "D" if kind.resolution == "day" else "s"
         moments = np.array(values, dtype="datetime64[s]").astype(f"datetime64[{unit}]")
         return ["" if np.isnat(moment) else str(moment) for moment in moments]
-    return ["" if is_missing(value) else _text(value) for value in values.tolist()]
+    exact = {*kind.line, *kind.special} if isinstance(kind, Number) else ()
+    return ["" if is_missing(value) else _text(value, exact) for value in values.tolist()]
 
 
-def _text(value):
+def _text(value, exact):
     if isinstance(value, str):
         return cell(value)
+    if value in exact and float(f"{value:.10g}") != value:
+        return repr(value)
     return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -44,6 +44,16 @@ class Cells(ABC):
         return 0
 
     @property
+    def alone(self):
+        """Whether each cell on the line is that of one value that many rows may hold."""
+        return np.zeros(self.n_ordered, dtype=bool)
+
+    @property
+    def apart(self):
+        """Whether each cell on the line has no share of a mass that is spread over the line."""
+        return np.zeros(self.n_ordered, dtype=bool)
+
+    @property
     def missing(self):
         """Cell of missing values, or None."""
         return self.n_values if self.kind.missing else None
@@ -109,7 +119,11 @@ class ListCells(Cells):
 
 
 class LineCells(Cells):
-    """Cells of a range of numbers or dates: of one value each where there are few."""
+    """Cells of a range of numbers or dates: of one value each where there are few.
+
+    Special values and both ends of the range, to which values are clipped, have cells of their own
+    on the line, and are drawn exactly.
+    """
 
     @cached_property
     def step(self):
@@ -118,29 +132,65 @@ class LineCells(Cells):
 
     @cached_property
     def n_steps(self):
-        """Number of different values; None where they are not counted."""
+        """Number of different values on the line; None where they are not counted."""
         if self.step is None:
             return None
-        low, high = self.kind.range
+        low, high = self.kind.line
         return int(np.floor((high - low) / self.step + 1e-9)) + 1
 
     @cached_property
-    def edges(self):
-        """Borders of the cells, in values or, where values are counted, in steps from the first."""
-        log = getattr(self.kind, "log", False)
+    def starts(self):
+        """Start of every cell, as a value or, where values are counted, in steps from the first."""
+        last = self.kind.line[1] if self.step is None else self.n_steps - 1.0
+        first = self.kind.line[0] if self.step is None else 0.0
+        inside = [p for p in self._points if first <= p < last]
+        after = np.nextafter(inside, np.inf) if self.step is None else np.add(inside, 1.0)
+        return np.unique(np.concatenate([self._even(), list(self._points), after]))
+
+    @cached_property
+    def alone(self):
+        """Whether each cell is that of one special value, or of an end."""
+        return np.isin(self.starts, list(self._points))
+
+    @cached_property
+    def apart(self):
+        """Whether each cell is alone among wider ones, or outside of the range."""
+        if self.n_steps is None or self.n_steps >= MOST_SINGLE:
+            return self.alone
+        return (self.starts < 0.0) | (self.starts > self.n_steps - 1.0)
+
+    @cached_property
+    def _points(self):
+        """Special values and the ends by where they lie, sorted."""
+        ends = self.kind.line
         if self.step is None:
-            low, high = self.kind.range
-            space = np.geomspace if log else np.linspace
-            return np.concatenate([[low], space(low, high, MOST_CELLS + 1)[1:-1], [high]])
+            return dict.fromkeys(sorted({*ends, *self.kind.special}))
+        found = {0.0: ends[0], self.n_steps - 1.0: self._numbers(self.n_steps - 1.0)}
+        found |= {float(self.steps_of(np.array([v]))[0]): v for v in self.kind.special}
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def _values(self):
+        """The one value of every cell that is alone; NaN for others."""
+        found = np.full(self.n_values, np.nan)
+        points = self._points
+        found[self.alone] = [k if v is None else v for k, v in points.items()]
+        return found
+
+    def _even(self):
+        """Return the starts of cells without special values."""
+        low, high = self.kind.line
+        space = np.geomspace if getattr(self.kind, "log", False) else np.linspace
+        if self.step is None:
+            return np.concatenate([[low], space(low, high, MOST_CELLS + 1)[1:-1]])
         if self.n_steps < MOST_SINGLE:
-            return np.arange(self.n_steps + 1.0)
-        space = np.geomspace if log else np.linspace
-        return np.unique(np.rint(space(1.0, self.n_steps + 1.0, MOST_CELLS + 1))) - 1.0
+            return np.arange(float(self.n_steps))
+        return np.unique(np.rint(space(1.0, self.n_steps + 1.0, MOST_CELLS + 1)))[:-1] - 1.0
 
     @property
     def n_values(self):
-        """Number of cells between the edges."""
-        return len(self.edges) - 1
+        """Number of cells on the line."""
+        return len(self.starts)
 
     n_ordered = n_values
 
@@ -151,29 +201,42 @@ class LineCells(Cells):
     def cells_of(self, numbers):
         """Return the cells of numbers of the range; NaN is missing."""
         places = self.steps_of(numbers)
-        cells = np.searchsorted(self.edges[1:-1], places, side="right")
+        cells = np.searchsorted(self.starts[1:], places, side="right")
         return np.where(np.isnan(places), self.n_values, cells)
 
     def steps_of(self, numbers):
-        """Return where numbers lie between the edges."""
+        """Return where numbers lie on the line."""
         if self.step is None:
             return numbers
-        places = np.rint((numbers - self.kind.range[0]) / self.step)
-        return np.clip(places, 0, self.n_steps - 1)
+        (low, high), exact = self.kind.line, (numbers - self.kind.line[0]) / self.step
+        places = np.clip(np.rint(exact), 0, self.n_steps - 1)
+        return np.where((numbers < low) | (numbers > high), exact, places)  # special ones
+
+    def meeting(self, low, high):
+        """Return 1.0 for every cell that holds numbers from `low` to `high`, and 0.0 for others."""
+        low, high = self.steps_of(np.array([low, high]))
+        first, last = np.searchsorted(self.starts, [low, high], side="right")
+        found = np.zeros(self.n_cells)
+        found[max(first - 1, 0) : last] = 1.0
+        values = self.starts[self.alone]
+        found[: self.n_values][self.alone] = (low <= values) & (values <= high)
+        return found
 
     def draw(self, cells, rng):
-        """Return numbers spread evenly in their cells; whole steps where values are counted."""
+        """Return special values, and numbers spread evenly in the other cells; whole steps where
+        values are counted."""
         inside = np.minimum(cells, self.n_values - 1)
-        low, high = self.edges[inside], self.edges[inside + 1]
+        low, high = self.starts[inside], np.append(self.starts[1:], self.starts[-1] + 1.0)[inside]
         places = low + rng.random(len(cells)) * (high - low)
         if self.step is not None:
             places = np.minimum(np.floor(places), high - 1.0)
-        return np.where(cells == self.missing, np.nan, self._numbers(places))
+        numbers = np.where(self.alone[inside], self._values[inside], self._numbers(places))
+        return np.where(cells == self.missing, np.nan, numbers)
 
     def _numbers(self, places):
         if self.step is None:
             return places
-        low, high = self.kind.range
+        low, high = self.kind.line
         return np.clip(low + places * self.step, low, high)
 
     def label(self, cell):
@@ -182,16 +245,21 @@ class LineCells(Cells):
 
     def in_words(self, low, high):
         """Return a range of numbers of the column as text: dates as dates."""
+        digits = ".10g" if low == high else "g"
         words = [
-            self.kind.in_words(end) if isinstance(self.kind, Date) else f"{end:g}"
+            self.kind.in_words(end) if isinstance(self.kind, Date) else f"{end:{digits}}"
             for end in (low, high)
         ]
         return words[0] if low == high else " to ".join(words)
 
     def ends(self, cell):
         """Return the lowest and the highest number of a cell."""
-        low, high = self.edges[cell], self.edges[cell + 1]
-        if self.step is not None:
+        if self.alone[cell]:
+            return float(self._values[cell]), float(self._values[cell])
+        low, high = self.starts[cell], self.starts[cell + 1]  # the last cell is alone
+        if self.step is None:
+            low = self._values[cell - 1] if self.alone[cell - 1] else low
+        else:
             high -= 1.0
         return tuple(float(end) for end in self._numbers(np.array([low, high])))
 
@@ -205,7 +273,7 @@ def spans_magnitudes(kind: Kind) -> bool:
     """
     if not isinstance(kind, (Number, Integer)) or kind.log:
         return False
-    low, high = kind.range
+    low, high = kind.line
     if low < 0:
         return False
     return high >= _MAGNITUDES * low > 0 or high - low >= _AMOUNT

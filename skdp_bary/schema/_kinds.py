@@ -67,9 +67,17 @@ class Kind(ABC):
 class _Range(Kind):
     """Numbers of a range."""
 
+    special: ClassVar[tuple] = ()
+
     @property
     def range(self) -> tuple[float, float]:
         """Lowest and highest number of the form the column is read into."""
+        values = *self.line, *map(float, self.special)
+        return min(values), max(values)
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Lowest and highest number that is no special value."""
         return float(self.low), float(self.high)
 
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
@@ -80,7 +88,11 @@ class _Range(Kind):
         """Return the column as float64, in the range or not, NaN where missing."""
         if values.dtype.kind in "biuf":
             with np.errstate(over="ignore"):
-                return values.astype(np.float64)
+                numbers = values.astype(np.float64)
+                if values.dtype == np.float32:  # which rounds 0.1
+                    for value in (*self.line, *self.special):
+                        numbers[values == np.float32(value)] = value
+            return numbers
         if values.dtype.kind == "c":
             raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
         found = self._read_each(values, number_of, what)
@@ -91,10 +103,17 @@ class _Range(Kind):
         """Return float64 numbers clipped to the range, or raise where that is declared."""
         if not self.missing and np.isnan(numbers).any():
             raise ValueError(f"{what} has missing values, and its schema allows none.")
-        low, high = self.range
-        if self.outside == "refuse" and ((numbers < low) | (numbers > high)).any():
-            raise ValueError(f"{what} has values outside [{low:g}, {high:g}].")
-        return np.clip(numbers, low, high) + 0.0  # no -0.0
+        low, high = self.line
+        held = self.holds(numbers) | np.isnan(numbers)
+        if self.outside == "refuse" and not held.all():
+            special = f" and none of {list(self.special)}" if self.special else ""
+            raise ValueError(f"{what} has values outside [{low:g}, {high:g}]{special}.")
+        return np.where(held, numbers, np.clip(numbers, low, high)) + 0.0  # no -0.0
+
+    def holds(self, numbers: np.ndarray) -> np.ndarray:
+        """Return whether numbers are in the range or special."""
+        low, high = self.line
+        return ((numbers >= low) & (numbers <= high)) | np.isin(numbers, self.special)
 
     def _check_range(self, limit=None):
         for name in ("low", "high"):
@@ -106,6 +125,23 @@ class _Range(Kind):
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
         _check_outside(self.outside, ("clip", "refuse"))
+        self._check_special(Real if limit is None else Integral, limit)
+
+    def _check_special(self, of, limit):
+        """Bring special values into order, or raise."""
+        special = self.special
+        if isinstance(special, str) or not hasattr(special, "__iter__"):
+            raise TypeError(f"special must be a list of numbers, got {special!r}.")
+        special = tuple(v.item() if isinstance(v, np.generic) else v for v in special)
+        for value in special:
+            if isinstance(value, bool) or not isinstance(value, of):
+                what = "numbers" if of is Real else "integers"
+                raise TypeError(f"special must hold {what} only, got {value!r}.")
+            if not np.isfinite(value) or (limit is not None and abs(value) > limit):
+                raise ValueError(f"special must hold numbers of moderate size, got {value!r}.")
+        if len(set(special)) < len(special):
+            raise ValueError(f"special must hold different numbers, got {special!r}.")
+        object.__setattr__(self, "special", tuple(sorted(special)))
 
 
 @dataclass(frozen=True)
@@ -124,6 +160,9 @@ class Number(_Range):
         that nobody has.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
+    special : sequence of float, default=()
+        Public values that many rows may hold, in the range or not: zeros, detection limits, codes
+        such as 999. Tables count and draw each of them exactly, as they do both ends of the range.
     missing : bool, default=False
         Whether values may be missing; they are read as NaN.
     """
@@ -133,6 +172,7 @@ class Number(_Range):
     resolution: float | None = None
     log: bool = False
     outside: str = "clip"
+    special: tuple = ()
     word: ClassVar[str] = "number"
 
     def __post_init__(self):
@@ -142,6 +182,14 @@ class Number(_Range):
             raise ValueError(f"resolution must be above 0, got {self.resolution!r}.")
         if self.log and not self.low > 0:
             raise ValueError(f"log=True needs low above 0, got {self.low!r}.")
+        if self.resolution is not None:
+            for value in self.special:
+                places = (value - self.low) / self.resolution
+                if self.low <= value <= self.high and abs(places - np.rint(places)) > 1e-6:
+                    raise ValueError(
+                        "special must hold whole steps of resolution from low, or numbers outside "
+                        f"the range, got {value!r}."
+                    )
 
 
 @dataclass(frozen=True)
@@ -156,6 +204,8 @@ class Integer(_Range):
         Whether steps grow with the distance from `low`, for tables.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
+    special : sequence of int, default=()
+        As of :class:`Number`.
     missing : bool, default=False
         Whether values may be missing; they are read as NaN.
     """
@@ -164,6 +214,7 @@ class Integer(_Range):
     high: int
     outside: str = "clip"
     log: bool = False
+    special: tuple = ()
     word: ClassVar[str] = "integer"
 
     def __post_init__(self):
@@ -323,7 +374,7 @@ class Date(_Range):
         _check_outside(self.outside, ("clip", "refuse"))
 
     @property
-    def range(self) -> tuple[float, float]:
+    def line(self) -> tuple[float, float]:
         """Lowest and highest number of units."""
         return 0.0, float((moment_of(self.high) - moment_of(self.low)) // _UNITS[self.resolution])
 

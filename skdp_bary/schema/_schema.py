@@ -259,8 +259,7 @@ def _checked_columns(columns):
 def _may_be_sparse(kind):
     if not kind.numeric or kind.missing:
         return False
-    low, high = kind.range
-    return low <= 0 <= high and (isinstance(kind, Boolean) or kind.word != "date")
+    return isinstance(kind, Boolean) or (kind.word != "date" and kind.holds(0.0))
 
 
 def _line(name, kind):

@@ -73,6 +73,17 @@ def test_parquet_has_the_types_of_the_schema(has_pandas, monkeypatch):
     assert made["job"].dtype == "category" and made["age"].isna().any()
 
 
+def test_special_values_are_written_exactly(folder, capsys):
+    table = pandas.read_csv("bank.csv")
+    table["income"] = np.where(table["trouble"], 999.123456789012, 0.0)
+    table.to_csv("codes.csv", index=False)
+    codes = SCHEMA.replace("high: 100}", "high: 100, special: [999.123456789012]}")
+    (folder / "bank.yaml").write_text(codes)
+    assert main(["table", "codes.csv", *TABLE, "--rows", "300", "--out", "made.csv"]) == 0
+    assert "income: number, low 0, high 100, special [999.123456789012]" in capsys.readouterr().out
+    assert set(pandas.read_csv("made.csv")["income"]) == {0.0, 999.123456789012}
+
+
 def test_rules_in_a_schema_file_are_refused_in_words(capsys):
     with open("bank.yaml", "a", encoding="utf-8") as file:
         file.write("rules: []\n")

@@ -19,6 +19,10 @@ KINDS = [
     Number(1.0, 1e6, log=True, missing=True),
     Number(0.0, 10.0, 0.25),
     Number(0.0, 1.0, 1e-4),
+    Number(1.0, 1e6, log=True, special=(-9, 0, 999.5), missing=True),
+    Number(0.0, 10.0, 0.25, special=(-0.1, 5.0)),
+    Integer(18, 99, special=(-1, 999)),
+    Integer(0, 10**6, special=(500,)),
     Date("2020-01-01", "2020-03-01"),
     Date("2010-01-01", "2024-12-31", missing=True),
     Date("2024-01-01", "2024-01-02", "minute"),
@@ -28,7 +32,8 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_what_is_drawn_in_a_cell_lies_in_it(kind):
     cells = cells_of_kind(kind, "x")
-    assert cells.n_cells <= MOST_CELLS + 1
+    n_special = 2 + len(getattr(kind, "special", ()))
+    assert cells.n_cells <= MOST_CELLS + 1 + 2 * n_special
     asked = np.repeat(np.arange(cells.n_cells), 3)
     units = cells.draw(asked, np.random.default_rng(0))
     frame = frame_of([units], [cells], ["x"], "pandas")
@@ -46,7 +51,8 @@ def test_every_value_has_a_cell_of_its_own_where_there_are_few():
 
 
 def test_cells_of_a_log_grid_grow():
-    widths = np.diff(cells_of_kind(Integer(0, 10**6, log=True), "x").edges)
+    widths = np.diff(cells_of_kind(Integer(0, 10**6, log=True), "x").starts)
+    widths = widths[:-1]  # the highest value has a cell of its own, taken from the last one
     assert widths[0] == 1 and widths[-1] > 1e4 and (np.diff(widths[widths > 100]) > -2).all()
 
 
@@ -65,3 +71,42 @@ def test_ranges_beyond_all_bounds_are_refused():
 def test_text_has_no_cells():
     with pytest.raises(ValueError, match="declared as text"):
         cells_of_kind(Text(), "Column 'note'")
+
+
+SPECIAL = [
+    (Number(0, 10_000), [0, 10_000]),
+    (Number(0, 10_000, 10), [0, 10_000]),
+    (Number(1, 1e6, log=True, special=(0, 999.5, -9)), [-9, 0, 1, 999.5, 1e6]),
+    (Number(0.1, 10, 0.1, special=(-9.99, 99.9)), [-9.99, 99.9]),
+    (Integer(0, 10_000, special=(77,)), [0, 77, 10_000]),
+    (Integer(18, 99, special=(999,)), [18, 99, 999]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), SPECIAL, ids=lambda x: str(x)[:40])
+def test_special_values_and_ends_have_cells_of_their_own_and_are_drawn_exactly(kind, values):
+    values = np.array(values, dtype=float)
+    assert np.array_equal(kind.read(values, "x"), values)
+    cells = cells_of_kind(kind, "x")
+    codes = cells.encode(values)
+    assert len(set(codes)) == len(values) and cells.alone[codes].all()
+    drawn = cells.draw(np.repeat(codes, 50), np.random.default_rng(0))
+    assert np.array_equal(drawn, np.repeat(values, 50))
+    beside = np.nextafter(values, np.inf) if kind.word == "number" and not kind.resolution else []
+    beside = [v for v in beside if kind.low < v < kind.high]
+    assert not cells.alone[cells.encode(np.array(beside))].any()
+
+
+@pytest.mark.parametrize(("kind", "values"), SPECIAL, ids=lambda x: str(x)[:40])
+def test_cells_keep_the_order_of_values(kind, values):
+    cells = cells_of_kind(kind, "x")
+    numbers = np.sort(np.r_[values, np.random.default_rng(0).uniform(kind.low, kind.high, 500)])
+    assert (np.diff(cells.encode(numbers)) >= 0).all()
+    ends = np.array([cells.ends(cell) for cell in range(cells.n_values)])
+    assert (ends[:, 0] <= ends[:, 1]).all() and (np.diff(ends[:, 0]) >= 0).all()
+
+
+def test_cells_beside_special_values_are_told_by_them():
+    cells = cells_of_kind(Number(1, 100, special=(0,)), "x")
+    assert [cells.label(cell) for cell in (0, 1, cells.n_values - 1)] == ["0", "1", "100"]
+    assert cells.label(2).startswith("1 to 1.19")

@@ -19,7 +19,7 @@ from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, 
 SCHEMA = Schema(
     {
         "age": Integer(0, 120),
-        "income": Number(1, 1e6, resolution=0.5, log=True, missing=True),
+        "income": Number(1, 1e6, resolution=0.5, log=True, special=(0, -9.5), missing=True),
         "member": Boolean(missing=True),
         "job": Category(["cook", "12"], missing=True),
         "grade": Category([1, 2]),
@@ -49,6 +49,12 @@ def read(kind, *values):
         (Number(0, 9, missing=True), pd.NA, np.nan),
         (Number(0, 9, missing=True), Decimal("sNaN"), np.nan),
         (Integer(0, 9), 2.7, 3.0),
+        (Integer(0, 9, special=(99,)), 99.4, 99.0),
+        (Integer(0, 9, special=(99,)), 98, 9.0),
+        (Number(1, 9, special=(0, 99)), "0", 0.0),
+        (Number(1, 9, special=(0, 99)), -1, 1.0),
+        (Number(1, 9, special=(0, 99)), 98.9, 9.0),
+        (Number(0, 9, special=(99.9,), outside="refuse"), 99.9, 99.9),
         (Boolean(), "No", 0.0),
         (Boolean(), np.True_, 1.0),
         (Boolean(missing=True), None, np.nan),
@@ -95,6 +101,7 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
         (Number(0, 9), np.timedelta64(1, "s"), "no numbers"),
         (Number(0, 9), datetime.date(2020, 1, 1), "no numbers"),
         (Number(0, 9, outside="refuse"), 4711, r"outside \[0, 9\]"),
+        (Number(1, 9, special=(0,), outside="refuse"), 4711, r"\[1, 9\] and none of \[0\]"),
         (Boolean(), 4711, "neither yes nor no"),
         (Category(["a"], outside="refuse"), "Mallory", "not in its schema"),
         (Category(["a"]), None, "missing"),
@@ -147,6 +154,53 @@ def test_arrow_tables_are_read_alike():
     pa = pytest.importorskip("pyarrow")
     table = pa.table(ROWS)
     assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
+
+
+def test_special_values_and_ends_are_found_among_rounded_numbers():
+    values = np.array([0.1, 0.7, 99.9, 5.0], dtype=np.float32)
+    kind = Number(0.1, 0.7, outside="refuse", special=(99.9, 5))
+    assert kind.read(values, "x").tolist() == [0.1, 0.7, 99.9, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("special", "message"),
+    [
+        (999, "special must be a list"),
+        ("999", "special must be a list"),
+        ([1.5], "special must hold integers only"),
+        ([True], "special must hold integers only"),
+        ([2**60], "special must hold numbers of moderate size"),
+        ([5, 5], "special must hold different numbers"),
+    ],
+)
+def test_special_values_must_be_numbers_of_the_column(special, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Integer(0, 9, special=special)
+
+
+def test_special_values_between_steps_are_refused():
+    assert Number(0, 1, 0.25, special=[0.75, -0.1]).special == (-0.1, 0.75)
+    with pytest.raises(ValueError, match="special must hold whole steps of resolution"):
+        Number(0, 1, 0.25, special=[0.3])
+
+
+def test_bounds_hold_special_values():
+    low, high = Schema([Number(1, 9, special=(0, 99)), Integer(0, 5)]).ranges(2)
+    assert low.tolist() == [0.0, 0.0] and high.tolist() == [99.0, 5.0]
+    rows = SchemaTransformer(Number(1, 9, special=(0, 99))).fit_transform([[0, 98, 99, -3]])
+    assert rows.tolist() == [[0.0, 9.0, 99.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sparse"),
+    [(Number(1, 9, special=(0,)), True), (Number(1, 9, special=(-1,)), False)],
+)
+def test_sparse_rows_need_a_zero_that_stays_one(kind, sparse):
+    if sparse:
+        assert Schema(kind, sparse=True).read_sparse(np.eye(2) * 50).toarray()[0, 0] == 9.0
+    else:
+        with pytest.raises(ValueError, match="may be 0"):
+            Schema(kind, sparse=True)
 
 
 LONG = 2**53 + 1  # no float

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...schema import Derived, InOrder, Key, Shares
+from ...schema import Derived, InOrder, Integer, Key, Shares
 from ...schema._cells import ListCells
 from ...schema._frames import frame_of, instants, with_column
 
@@ -68,15 +68,15 @@ def _in_range(cells, asked, name):
         public if end is None else kind.numbers_of(_objects([end]), what)[0]
         for end, public in zip(ends, kind.range, strict=True)
     )
+    if isinstance(kind, Integer):
+        low, high = np.rint([low, high])
     if not low <= high:
         raise ValueError(f"{what} must have low <= high, got {asked!r}.")
-    if low > kind.range[1] or high < kind.range[0]:
-        public = cells.in_words(*kind.range)
+    allowed = cells.meeting(low, high)
+    if not allowed.any():
+        special = f" or a special value, {list(kind.special)}" if kind.special else ""
+        public = cells.in_words(*kind.line) + special
         raise ValueError(f"{what} must meet the range of its schema, {public}, got {asked!r}.")
-    low, high = kind.in_range(np.array([low, high]), what)
-    allowed = np.zeros(cells.n_cells)
-    first, last = cells.cells_of(np.array([low, high]))
-    allowed[first : last + 1] = 1.0
     return Condition(allowed, float(low), float(high))
 
 

@@ -274,7 +274,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
             hint = (
                 f"Wide ranges in even cells: {some_of(list(map(str, wide)), ', ')}. Where most "
                 "values lie far below the highest, as amounts do, log=True with a low above 0 "
-                "gives cells that grow with the numbers."
+                "gives cells that grow with the numbers, and special=(0,) keeps zeros."
             )
         return " ".join(filter(None, [super().privacy_advice(n_features), hint]))
 

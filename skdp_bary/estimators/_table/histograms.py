@@ -38,11 +38,14 @@ def clean_histogram(counts, cells, sd, total, limits):
         Number of rows, which is known better than the sum of the cells.
     limits : Thresholds
     """
-    line, rest = counts[: cells.n_ordered], counts[cells.n_ordered :]
     if cells.n_ordered <= TUNED.most_values:
         return clean_values(counts, sd)
-    rest = np.where(rest > limits.half * sd, rest, 0.0)
-    return np.concatenate([clean_line(line, sd, max(total - rest.sum(), 0.0), limits), rest])
+    on_line = np.zeros(len(counts), dtype=bool)
+    on_line[: cells.n_ordered] = ~cells.apart
+    found = np.where(counts > limits.half * sd, counts, 0.0)
+    left, n_found = max(total - found[~on_line].sum(), 0.0), np.count_nonzero(found[~on_line])
+    found[on_line] = clean_line(counts[on_line], sd, left, limits, n_found)
+    return found
 
 
 def clean_values(counts, sd):
@@ -52,19 +55,31 @@ def clean_values(counts, sd):
     return found if found.any() else np.ones(len(counts))
 
 
-def clean_line(counts, sd, total, limits):
+def clean_line(counts, sd, total, limits, n_found=0):
     """Return the counts of the cells of a line.
 
     Cells that stand out stay as they are. What is left of the total is spread over the others,
     evenly but for halves of ranges that differ by more than their noise.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_cells,)
+        Noisy.
+    sd : float
+    total : float
+        Rows on the line, which is known but for the noise of `n_found` counts and its own.
+    limits : Thresholds
+    n_found : int, default=0
     """
     n = len(counts)
     kept = counts > max(limits.kept, math.sqrt(2.0 * math.log(n)) + 0.5) * sd
     found = np.where(kept, counts, 0.0)
     left, others = total - found.sum(), np.flatnonzero(~kept)
-    noise = min(limits.half * sd * math.sqrt(len(others)), TUNED.dropped * total)
-    least = max(limits.half * sd * math.sqrt(1 + kept.sum()), noise)
-    if len(others) and (left >= least or not kept.any()):
+    least = limits.half * sd * math.sqrt(1 + n_found + kept.sum())
+    if kept.any():
+        noise = min(limits.half * sd * math.sqrt(len(others)), TUNED.dropped * total)
+        least = max(least, noise)
+    if len(others) and (left >= least or not (kept.any() or n_found)):
         found[others] = spread(counts[others], max(left, sd), sd, limits)
     return found
 

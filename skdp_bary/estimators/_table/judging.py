@@ -8,6 +8,7 @@ import numpy as np
 
 from ...schema._table_cells import TableCells
 from ...summaries.tables.pairs import TableMisfit
+from .bins import even_bins
 
 _BINS = 20  # of a line, and of a list
 _LARGEST = 2.0**61  # of an expected count in units: differences stay in 64 bits
@@ -78,8 +79,8 @@ class TableJudge:
 
 def _coarse(cells):
     """Return bins: some of the line, some of the list, and one of missing values."""
-    ordered, listed = cells.n_ordered, cells.n_values - cells.n_ordered
-    line = np.arange(ordered) * _BINS // max(ordered, _BINS)
+    listed = cells.n_values - cells.n_ordered
+    line = even_bins(cells, _BINS)
     values = np.arange(listed) * _BINS // max(listed, _BINS)
     parts = [line, values, np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)]
     starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])

@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from .answers import bin_words
+from .bins import even_bins
 from .page import html_page
 
 if TYPE_CHECKING:
@@ -150,11 +151,9 @@ def _learned(table, drawn, label, columns):
 
 def _bins(cells):
     """Return bins of the cells of a column, for comparisons."""
-    bins = np.arange(cells.n_cells)
-    if cells.n_ordered > _BINS:
-        bins = np.minimum(bins, cells.n_ordered - 1) * _BINS // cells.n_ordered
-        bins[cells.n_ordered :] = _BINS + np.arange(cells.n_cells - cells.n_ordered)
-    return bins
+    line = even_bins(cells, _BINS)
+    first = line[-1] + 1 if len(line) else 0
+    return np.concatenate([line, first + np.arange(cells.n_cells - len(line))])
 
 
 def _histogram(cells, bins, real, drawn):

@@ -155,6 +155,13 @@ class TableViews:
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""
         cells = TableCells(self.schema_).columns(self.n_features_in_)
+        for place, (model, *_) in self.mixture_.columns.items():
+            if len(model.bins) != cells[place].n_cells:
+                raise ValueError(
+                    f"{cells[place].what} has other cells than it was fitted in: this table was "
+                    "fitted by an earlier version, in which ends of ranges had no cells of their "
+                    "own. Draw from it with that version."
+                )
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return dict(zip(names, cells, strict=True))
 

@@ -1,0 +1,119 @@
+"""Values that many rows hold: what is beside them is kept, told apart, and they are exact."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp_bary import PrivateTable
+from skdp_bary.estimators._table.bins import line_bins
+from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
+
+pytestmark = pytest.mark.filterwarnings("ignore:random_state")
+
+
+def test_a_spike_shares_no_bin_with_masses_beside_it():
+    masses = np.r_[np.full(50, 1.0), 900.0, np.full(25, 3.0)]
+    alone = np.zeros(len(masses), dtype=bool)
+    bins = line_bins(masses, 100.0, 20.0, alone)
+    assert np.array_equal(bins, np.repeat([0, 1, 2], [50, 1, 25]))
+    alone[60] = True  # 3 rows: below the noise
+    assert np.array_equal(line_bins(masses, 100.0, 20.0, alone), bins)
+    masses[60] = 40.0
+    assert len(set(line_bins(masses, 100.0, 20.0, alone))) == 5
+
+
+def test_bins_are_numbered_without_gaps_whatever_is_asked_of_them():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        masses = rng.integers(0, 50, 30) * (rng.random(30) < rng.random())
+        wanted = rng.integers(0, 40)
+        bins = line_bins(masses, wanted, rng.integers(0, wanted + 1), rng.random(30) < 0.2)
+        assert bins[0] == 0 and set(np.diff(bins)) <= {0, 1}
+
+
+def spiked(n=3000):
+    rng = np.random.default_rng(0)
+    cost = np.where(rng.random(n) < 0.7, 0.0, np.minimum(rng.lognormal(6.0, 1.0, n), 2000.0))
+    cost[rng.random(n) < 0.05] = 9999.0
+    ill = rng.random(n) < np.where(cost == 0.0, 0.1, 0.8)
+    return pd.DataFrame({"cost": cost, "ill": ill, "age": rng.integers(0, 100, n)})
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_special_values_and_ends_are_drawn_exactly_with_their_relations(log):
+    table, low = spiked(), 1 if log else 0
+    cost = Number(low, 2000, log=log, special=(0, 9999))
+    schema = Schema({"cost": cost, "ill": Boolean(), "age": Integer(0, 120)})
+    model = PrivateTable(schema, label="ill", epsilon=3, n_components=50, random_state=0)
+    model.fit(table)
+    drawn = model.sample(3000, random_state=0)
+    for value in (0.0, 2000.0, 9999.0):
+        real, made = table.cost == value, drawn.cost == value
+        assert abs(real.mean() - made.mean()) < 0.02
+    assert abs(table.ill[table.cost == 0].mean() - drawn.ill[drawn.cost == 0].mean()) < 0.05
+    assert not drawn.cost.between(2000.0, 9999.0, inclusive="neither").any()
+    given = model.sample(100, random_state=0, given={"cost": 9999})
+    assert (given.cost == 9999.0).all()
+    words = model.evaluate(table).histograms["cost"][0]
+    assert {"0", "2000", "9999"} <= set(words)
+    assert model.query("cost").to_frame() is not None
+
+
+def fitted(kind, values, **settings):
+    small = {"epsilon": 3, "n_components": 2, "max_iter": 2, "random_state": 0}
+    return PrivateTable(Schema([kind]), **(small | settings)).fit(values[:, None])
+
+
+def test_ends_and_special_values_that_nobody_has_are_not_drawn():
+    values = np.random.default_rng(0).uniform(10.0, 90.0, 3000)
+    model = fitted(Number(0, 100, special=(-9, 50, 999)), values, random_state=2)
+    drawn = model.sample(20_000, random_state=0)
+    assert not np.isin(drawn, (-9.0, 0.0, 50.0, 100.0, 999.0)).any()
+
+
+def test_special_values_outside_short_ranges_are_drawn_exactly():
+    values = np.random.default_rng(0).integers(0, 60, 3000).astype(float)
+    values[:300], values[300:600] = 999.0, -1.0
+    drawn = fitted(Integer(0, 60, special=(-1, 999)), values).sample(3000, random_state=0)
+    assert set(drawn.ravel()) <= {-1.0, *np.arange(61.0), 999.0}
+    assert [abs((drawn == v).mean() - 0.1) < 0.02 for v in (-1, 999)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        (999, lambda v: v == 999),
+        (0, lambda v: v == 0),
+        ((0, 50), lambda v: (v >= 0) & (v <= 50)),
+        ((0.5, 100), lambda v: (v >= 0.5) & (v <= 100)),
+        ((60, None), lambda v: (v >= 60) & ((v <= 100) | (v == 999))),
+        ((500, 2000), lambda v: v == 999),
+        ((None, -5), lambda v: v == -9),
+    ],
+)
+def test_conditions_know_special_values(asked, allowed):
+    values = np.random.default_rng(0).uniform(0.0, 100.0, 3000)
+    values[:900] = np.repeat([-9.0, 0.0, 999.0], 300)
+    model = fitted(Number(0, 100, special=(-9, 999)), values)
+    drawn = model.sample(500, random_state=0, given={0: asked}).ravel()
+    assert allowed(drawn).all()
+
+
+@pytest.mark.parametrize("asked", [-5, 500, (101, 998), 1000])
+def test_conditions_between_special_values_are_refused_in_words(asked):
+    model = fitted(Number(0, 100, special=(-9, 999)), np.linspace(0, 100, 300))
+    with pytest.raises(ValueError, match=r"range of its schema, 0 to 100 or a special value"):
+        model.sample(5, given={0: asked})
+
+
+def test_a_release_of_cells_without_ends_is_refused_in_words():
+    model = fitted(Number(0, 100), np.linspace(0, 100, 300))
+    model.schema_ = Schema([Number(0, 100, special=(7,))])  # more cells, as after an update
+    with pytest.raises(ValueError, match="other cells than it was fitted in"):
+        model.sample(5)
+
+
+def test_ends_of_dates_are_drawn_exactly():
+    days = np.array(["2020-01-01", "2029-12-31"] * 300, dtype=object)
+    model = fitted(Date("2020-01-01", "2029-12-31"), days)
+    assert set(map(str, model.sample(50, random_state=0).ravel().astype("M8[D]"))) == set(days)

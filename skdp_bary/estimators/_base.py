@@ -170,9 +170,9 @@ path, of shape (n_rows, n_features)
             self._before_charge(accountant, plan, facts, noise.seeded)
             if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
                 self._rehearse(plan, facts)
-            note = note_of(rows.person, noise.seeded)
-            pay = partial(accountant.charge, plan, type(self).__name__, note=note, rows=X)
-            desk = Desk(rows, plan, noise, pay, Progress(type(self).__name__, self.verbose))
+            note, name = note_of(rows.person, noise.seeded), type(self).__name__
+            pay = partial(accountant.charge, plan, name, note=note, rows=X)
+            desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
                 facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
                 result = desk.answer(self._questions(facts))
@@ -380,7 +380,7 @@ path, of shape (n_rows, n_features)
         """Hold the conversation of a fit with nobody's rows, and raise what public facts raise."""
         actor = copy.copy(self)
         actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
-        desk = Rehearsal(plan)
+        desk = Rehearsal(plan, self._budget().covers)
         with np.errstate(all="ignore"):
             facts = actor._settle(desk, desk.answer(actor._buy_facts(facts)))
             desk.ask_all(actor._questions(facts))

@@ -15,7 +15,12 @@ from sklearn.model_selection import GridSearchCV
 from ..exceptions import BudgetError, ReadOnlyLedgerError
 from ..inspection._recording import quiet, record_fit
 from ..privacy._checks import exact
+from ..privacy._neighbors import ADD_REMOVE
 from ..privacy.accounting.calibration import gaussian_delta
+from ..privacy.accounting.plans import Step
+from ..privacy.ledger.accountant import BudgetAccountant
+from ..privacy.ledger.entry import COMPOSITIONS
+from ..privacy.ledger.filters import LARGEST_EPSILON
 from ..privacy.noise.sampler import NoiseSource
 from ..summaries.asking.desk import RehearsalNoise
 from ._hostile import make_arguments
@@ -100,6 +105,60 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
             require(recording.error is None, f"fit failed: {recording.error!r}")
             epsilon, mu = _drawn_loss(recording.records)
             _require_paid(epsilon, mu, accountant.entries, n_features)
+
+
+def check_release_costs_no_more_than_its_charge(estimator):
+    """What a fit has drawn is paid for, in every composition of budgets and at several orders.
+
+    Plans may be divided anew where the size is not given: few rows then make the most of it.
+    """
+    for candidate in settings(estimator):
+        for n_hint in dict.fromkeys((candidate.n_hint, None)):
+            candidate.set_params(n_hint=n_hint)
+            for accountant in budgets(candidate):
+                for n_features in feature_counts(candidate)[:1] + feature_counts(candidate)[6:7]:
+                    require_paid(candidate, accountant, n_features)
+
+
+def require_paid(estimator, accountant, n_features):
+    """Fit eight rows on a budget; what was drawn must be the plan, and not cost above its charge.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted.
+    accountant : BudgetAccountant, or a part of one
+    n_features : int
+    """
+    before = accountant._exposure()
+    arguments = make_arguments(estimator, 8, n_features=n_features)
+    recording = record_fit(estimator, arguments, accountant=accountant, answers_only=True)
+    require(recording.error is None, f"fit failed: {recording.error!r}")
+    drawn = tuple(Step(r.released.name, r.released.mechanism) for r in recording.records)
+    require(drawn == recording.plan.steps, f"Drawn is {drawn}, and the plan is {recording.plan}.")
+    cost = accountant._filter.price_plan(recording.plan)
+    charged = accountant._exposure()
+    require(
+        (before + cost).fits(charged),
+        f"A release of {n_features} features costs {cost}, charged is {before} to {charged}, in "
+        f"{accountant!r} at order {accountant._filter.order}.",
+    )
+
+
+def budgets(estimator):
+    """Yield a budget for every composition, and for several orders where it has one."""
+    epsilon, delta = float(estimator.epsilon), float(estimator.delta)
+    for composition in COMPOSITIONS:
+        for fits, least in ((40.0, 1e-9), (1e3, 1e-4), (1e6, 0.5)):
+            accountant = BudgetAccountant(
+                min(fits * epsilon, LARGEST_EPSILON),
+                max(least, min(40 * delta, 0.5)),
+                neighbors=estimator.neighbors or ADD_REMOVE,
+                composition=composition,
+            )
+            yield accountant
+            if accountant._filter.order is None:
+                break
 
 
 def check_charge_is_the_plan(estimator):

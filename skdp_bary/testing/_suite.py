@@ -24,6 +24,7 @@ CHECKS = (
     _replay_checks.check_same_integers_for_every_container,
     _budget_checks.check_draws_match_releases,
     _budget_checks.check_drawn_noise_adds_up_to_the_charge,
+    _budget_checks.check_release_costs_no_more_than_its_charge,
     _budget_checks.check_charge_is_the_plan,
     _budget_checks.check_charge_precedes_draws,
     _budget_checks.check_refused_fit,

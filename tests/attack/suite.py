@@ -3,6 +3,7 @@
 from . import (
     bit_flips,
     black_box,
+    compositions,
     containers,
     enumeration,
     killings,
@@ -23,6 +24,7 @@ _MODULES = (
     odd_rows,
     parameters,
     races,
+    compositions,
     killings,
     bit_flips,
     black_box,

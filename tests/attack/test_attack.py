@@ -26,6 +26,7 @@ from tests.attack import (
     __main__,
     bit_flips,
     black_box,
+    compositions,
     containers,
     enumeration,
     killings,
@@ -147,6 +148,10 @@ class TestPlantedBugs:
         monkeypatch.setattr(BudgetAccountant, "_admit", slow)
         monkeypatch.setattr(_memory, "LOCK", contextlib.nullcontext())
         assert "under a ceiling" in found(races.PROMISE.attack(rng), 30)
+
+    def test_plans_divided_anew_by_epsilons_alone(self, rng, monkeypatch):
+        monkeypatch.setattr(BudgetAccountant, "covers", lambda budget, charged, plan: True)
+        assert "charged" in found(compositions.PROMISE.attack(rng), 100)
 
     def test_a_release_before_its_charge(self, rng, monkeypatch):
         def release_and_charge(path, released, kill):

@@ -12,7 +12,7 @@ from skdp_bary.estimators._base import BasePrivateEstimator
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Box
 from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.accounting.plans import Plan, Step, divided_anew
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
 from skdp_bary.summaries.asking.counting import collect
@@ -295,6 +295,18 @@ class HalfUsed(ClassMasses):
 
     def steps(self, plan):
         return plan.steps[:-1]
+
+
+@caught(check_release_costs_no_more_than_its_charge="costs .*, charged is .* at order")
+class DividedForFree(OnTheDesk):
+    """Puts all of epsilon on one step, of what was charged as the loss of two equal ones."""
+
+    def _shares(self, n_features):
+        return {"tree": 0.5, "again": 0.5}
+
+    def _settle(self, desk, facts):
+        desk.plan = divided_anew(desk.plan, 1, {"tree": 0.9, "again": 0.1}, lambda plan: True)
+        return facts
 
 
 @caught({"epsilon": 10.0}, check_sensitivity_of_rows="delta=1e-05.*more than the")

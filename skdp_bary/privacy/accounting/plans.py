@@ -12,6 +12,8 @@ from .calibration import gaussian_delta, gaussian_mu
 from .curves import gaussian_renyi, pure_renyi
 from .races import RATE_OF_MU, RaceChoice, race_mu
 
+_FINEST_PART = 1 << 20  # of what later steps cost: a division anew takes a whole number of these
+
 
 @dataclass(frozen=True)
 class Step:
@@ -126,12 +128,14 @@ def split_mu(epsilon, delta, shares):
     return {name: math.sqrt(square * shrink * exact(s) / total) for name, s in shares.items()}
 
 
-def divided_anew(plan, n_done, shares):
+def divided_anew(plan, n_done, shares, covers):
     """Return the plan in which the steps after the first `n_done` share otherwise what they cost.
 
     Gaussian steps may be chosen by earlier releases as long as the sum of all ``mu**2`` stays below
     one fixed before, and pure steps as long as the sum of their epsilons does (adaptive
-    composition), so what was charged for `plan` pays for the new one.
+    composition). What a budget counts need not be these sums: Renyi losses are convex in epsilon,
+    so unequal steps lose more than equal ones of the same sum. Where what was charged does not pay
+    for all of the new steps, all of them get the same smaller part.
 
     Parameters
     ----------
@@ -141,28 +145,41 @@ def divided_anew(plan, n_done, shares):
         Steps that stay as they are.
     shares : dict
         Names of the later steps, in order, and their fractions of ``mu**2``, or of epsilon.
+    covers : callable
+        ``covers(plan)`` says whether what was charged pays for a plan.
     """
     done, later = plan.steps[:n_done], plan.steps[n_done:]
     if all(isinstance(step.mechanism, DiscreteLaplace) for step in later):
-        new = _pure_divided(later, shares)
+        divide = _pure_divided
     elif all(map(_is_gaussian, later)):
-        new = _gaussian_divided(later, shares)
+        divide = _gaussian_divided
     else:
         raise ValueError("Only steps with Gaussian noise, or all with Laplace, are divided anew.")
-    return replace(plan, steps=(*done, *new))
+
+    def with_part(units):
+        part = Fraction(units, _FINEST_PART)
+        return replace(plan, steps=(*done, *divide(later, shares, part)))
+
+    paid, unpaid = 0, _FINEST_PART
+    if covers(with_part(unpaid)):
+        return with_part(unpaid)
+    while unpaid - paid > 1:
+        middle = (paid + unpaid) // 2
+        paid, unpaid = (middle, unpaid) if covers(with_part(middle)) else (paid, middle)
+    return with_part(paid)  # a part of 0 is no step, and raises
 
 
-def _pure_divided(later, shares):
-    """Return steps whose epsilons add up to at most those of other steps."""
-    budget = sum((exact(step.mechanism.epsilon) for step in later), Fraction(0))
+def _pure_divided(later, shares, part):
+    """Return steps whose epsilons add up to at most a part of those of other steps."""
+    budget = part * sum((exact(step.mechanism.epsilon) for step in later), Fraction(0))
     total = sum(exact(share) for share in shares.values())
     amounts = {name: float_below(budget * exact(s) / total) for name, s in shares.items()}
     return [Step(name, DiscreteLaplace(amount)) for name, amount in amounts.items()]
 
 
-def _gaussian_divided(later, shares):
-    """Return steps whose squared mus add up to at most those of other steps."""
-    square = sum(Fraction(step.mechanism.mu) ** 2 for step in later)
+def _gaussian_divided(later, shares, part):
+    """Return steps whose squared mus add up to at most a part of those of other steps."""
+    square = part * sum(Fraction(step.mechanism.mu) ** 2 for step in later)
     total = sum(exact(share) for share in shares.values())
     shrink = 1 - Fraction(1, 2**40)  # room for the rounding of the roots
     new = [

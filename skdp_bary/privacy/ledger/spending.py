@@ -80,6 +80,22 @@ class SharedBudget:
         with under_one_part(self._ledger.identity, self._part, rows):
             self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
+    def covers(self, charged: Plan, plan: Plan) -> bool:
+        """Return whether what one plan is charged pays for another, in what this budget counts.
+
+        Parameters
+        ----------
+        charged : Plan
+            What was, or will be, charged.
+        plan : Plan
+            What would be released.
+
+        Returns
+        -------
+        bool
+        """
+        return self._filter.price_plan(plan).fits(self._filter.price_plan(charged))
+
     def check(self, plan: Plan, *, who: str = "A plan") -> None:
         """Raise what :meth:`charge` would raise, without charging.
 

@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from ..._progress import SILENT
 from ..._threads import keep_freed_memory, one_blas_thread
@@ -44,10 +45,12 @@ class Desk:
     noise : NoiseSource
     charge : callable or None
         ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
-        is fixed before the first question: a plan that is divided anew costs the same. None: the
-        steps are paid for.
+        is fixed before the first question. None: the steps are paid for.
     progress : Progress
         Told about every station.
+    covers : callable or None
+        ``covers(charged, plan)`` says whether what one plan is charged pays for another, in
+        whatever the budget counts. None: no plan is divided anew.
 
     Attributes
     ----------
@@ -55,13 +58,14 @@ class Desk:
         What is released, as far as it is known.
     """
 
-    def __init__(self, rows, plan, noise, charge, progress=SILENT):
-        self.plan = plan
+    def __init__(self, rows, plan, noise, charge, progress=SILENT, covers=None):
+        self.plan = self._charged_plan = plan
         self._rows = rows
         if rows is not None:
             rows.progress = progress
         self._noise = noise
         self._charge = charge
+        self._covers = covers
         self._is_paid = charge is None
         self._n_asked = 0
         self._is_paying = False
@@ -136,14 +140,17 @@ class Desk:
         self._is_paid = True
 
     def divide_anew(self, shares):
-        """Let the steps that are left share otherwise what they cost, see ``divided_anew``.
+        """Let the steps that are left share otherwise what was charged, see ``divided_anew``.
 
         Parameters
         ----------
         shares : dict
             Names of the steps, in order, and their shares.
         """
-        self.plan = divided_anew(self.plan, self._n_asked, shares)
+        if self._covers is None:
+            raise PlanError("Nothing tells what was charged, so no plan is divided anew.")
+        covers = partial(self._covers, self._charged_plan)
+        self.plan = divided_anew(self.plan, self._n_asked, shares, covers)
 
     def close(self):
         """Raise where a step was paid for and never asked."""
@@ -212,10 +219,13 @@ class Rehearsal(Desk):
     Parameters
     ----------
     plan : Plan
+    covers : callable or None
+        As of a Desk.
     """
 
-    def __init__(self, plan):
-        super().__init__(None, plan, RehearsalNoise(noise_generator(0).words, seeded=True), None)
+    def __init__(self, plan, covers=None):
+        noise = RehearsalNoise(noise_generator(0).words, seeded=True)
+        super().__init__(None, plan, noise, None, covers=covers)
 
     def ask_all(self, questions):
         """Ask every step of a conversation; what would follow from the last answer is left out.

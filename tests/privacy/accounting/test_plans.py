@@ -293,7 +293,7 @@ def test_steps_divided_anew_cost_no_more(old, new, n_done):
     steps = [Step(name, RoundedGaussian(mu)) for name, mu in split_mu(1.0, 1e-6, old).items()]
     plan = Plan("add_remove", 1.0, 1e-6, tuple(steps))
     n_done = min(n_done, len(steps) - 1)
-    again = divided_anew(plan, n_done, {f"new {name}": share for name, share in new.items()})
+    again = divided_anew(plan, n_done, renamed(new), lambda plan: True)
     assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
     cost, paid = (sum(Fraction(s.mechanism.mu) ** 2 for s in p.steps) for p in (again, plan))
     assert cost <= paid and cost > paid * (1 - Fraction(1, 10**9))
@@ -304,7 +304,7 @@ def test_pure_steps_divided_anew_cost_no_more(old, new, n_done):
     steps = [Step(name, DiscreteLaplace(e)) for name, e in split_epsilon(1.0, old).items()]
     plan = Plan("add_remove", 1.0, 0.0, tuple(steps))
     n_done = min(n_done, len(steps) - 1)
-    again = divided_anew(plan, n_done, {f"new {name}": share for name, share in new.items()})
+    again = divided_anew(plan, n_done, renamed(new), lambda plan: True)
     assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
     assert plan.pure_epsilon * (1 - Fraction(1, 10**9)) < again.pure_epsilon <= plan.pure_epsilon
 
@@ -312,4 +312,27 @@ def test_pure_steps_divided_anew_cost_no_more(old, new, n_done):
 def test_steps_of_two_kinds_are_not_divided_anew():
     steps = (Step("a", DiscreteLaplace(0.5)), Step("b", RoundedGaussian(0.01)))
     with pytest.raises(ValueError, match="divided anew"):
-        divided_anew(Plan("add_remove", 1.0, 1e-6, steps), 0, {"b": 1.0})
+        divided_anew(Plan("add_remove", 1.0, 1e-6, steps), 0, {"b": 1.0}, lambda plan: True)
+
+
+def renamed(shares):
+    return {f"new {name}": share for name, share in shares.items()}
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 6.35, 100.0])
+@given(shares, shares, st.integers(0, 3), st.sampled_from([0.1, 1.0, 30.0]))
+def test_steps_divided_anew_use_what_a_renyi_loss_pays_for(order, old, new, n_done, epsilon):
+    """Nearly all of it: either their sum is as before, or their loss is."""
+    steps = [Step(name, DiscreteLaplace(e)) for name, e in split_epsilon(epsilon, old).items()]
+    plan = Plan("add_remove", epsilon, 0.0, tuple(steps))
+    n_done, paid = min(n_done, len(steps) - 1), plan.renyi(order)
+    again = divided_anew(plan, n_done, renamed(new), lambda plan: plan.renyi(order) <= paid)
+    assert again.renyi(order) <= paid and again.pure_epsilon <= plan.pure_epsilon
+    later = sum(pure_renyi(step.mechanism.epsilon, order) for step in steps[n_done:])
+    left = (paid - again.renyi(order)) / later
+    assert left < 1e-2 or float(again.pure_epsilon / plan.pure_epsilon) > 1 - 1e-4
+
+
+def test_steps_that_nothing_pays_for_are_not_divided_anew():
+    with pytest.raises(ValueError, match="epsilon"):
+        divided_anew(pure_plan(1.0, 0.5, 0.5), 0, {"b": 1.0}, lambda plan: False)

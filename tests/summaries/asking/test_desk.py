@@ -42,9 +42,10 @@ class Silent:
         raise AssertionError("drawn")
 
 
-def desk(plan=PLAN, till=None, noise=None):
+def desk(plan=PLAN, till=None, noise=None, covers=None):
     noise = noise_generator(0) if noise is None else noise
-    return Desk(Rows(open_source(X)), plan, noise, Till() if till is None else till)
+    till = Till() if till is None else till
+    return Desk(Rows(open_source(X)), plan, noise, till, covers=covers)
 
 
 def ask(*names):
@@ -192,7 +193,7 @@ def test_errors_of_a_conversation_come_out_as_they_are():
 def test_later_steps_can_be_divided_anew_and_cost_the_same():
     steps = tuple(Step(name, RoundedGaussian(0.1)) for name in ("one", "two", "three"))
     plan, till = Plan("add_remove", 1.0, 1e-5, steps), Till()
-    here = desk(plan, till)
+    here = desk(plan, till, covers=lambda charged, plan: True)
     here.answer(ask("one"))
     here.divide_anew({"rest": 1.0})
     here.answer(ask("rest"))
@@ -200,6 +201,11 @@ def test_later_steps_can_be_divided_anew_and_cost_the_same():
     assert [step.name for step in here.plan.steps] == ["one", "rest"]
     assert here.plan.steps[1].mechanism.mu == pytest.approx(0.1 * 2**0.5)
     assert till.charges == 1
+
+
+def test_a_plan_is_not_divided_anew_where_nothing_tells_what_was_charged():
+    with pytest.raises(PlanError, match="what was charged"):
+        desk().divide_anew({"rest": 1.0})
 
 
 def test_a_desk_does_not_travel():

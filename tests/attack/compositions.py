@@ -1,0 +1,102 @@
+"""Fits on one budget in every composition: what was drawn costs no more than what was charged."""
+
+import math
+
+import numpy as np
+
+from skdp_bary import (
+    BudgetAccountant,
+    PrivateGenerator,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
+from skdp_bary.exceptions import BudgetError
+from skdp_bary.inspection._recording import record_fit
+from skdp_bary.privacy.accounting.calibration import gaussian_delta
+from skdp_bary.privacy.ledger.entry import COMPOSITIONS
+
+from .promises import Promise, Trial, repeated, spawn
+
+_MOST_FITS = 4
+_ROUNDING = 1.0 + 1e-9
+_MADE = (
+    lambda: PrivateKMeans(3, n_init=1),
+    lambda: PrivateKMeans(3, n_init=1, init="max_cover"),
+    lambda: PrivateWassersteinBarycenter(2, n_init=1, method="clusters"),
+    lambda: PrivateWassersteinBarycenter(2, n_init=1, method="coreset", subsample=0.5),
+    lambda: PrivateGenerator(2),
+    lambda: PrivateMeasure(depth=3),
+)
+
+
+def spend(rng):
+    """Fit some estimators of random sizes and amounts, and compare losses with the ledger."""
+    rng = spawn(rng)
+    composition = str(rng.choice(COMPOSITIONS))
+    epsilon = 10.0 ** rng.uniform(-1.0, 1.5)
+    accountant = BudgetAccountant(
+        epsilon,
+        10.0 ** -rng.uniform(2.0, 10.0),
+        composition=composition,
+        neighbors=str(rng.choice(["add_remove", "replace_one"])),
+    )
+    worst, problems, released = 0.0, [], 0.0
+    for _ in range(rng.integers(1, _MOST_FITS + 1)):
+        run = record_fit(*_fit(rng, accountant), accountant=accountant, answers_only=True)
+        if isinstance(run.error, (BudgetError, ValueError)):  # refused, also for its parameters
+            continue
+        assert run.error is None, f"a fit broke: {run.error!r}"
+        charged = accountant._ledger.records()[0][-1][-3] / 10**6
+        drawn = _loss([r.released.mechanism for r in run.records], run.plan, accountant)
+        released += drawn
+        worst = max(worst, drawn / charged)
+        if drawn > charged * _ROUNDING:
+            problems.append(f"{drawn:.6g} was released and {charged:.6g} charged: {run.fitted}")
+    if released > accountant._filter.ceiling.loss / 10**6 * _ROUNDING:
+        problems.append(f"{released:.6g} was released in all, above the ceiling")
+    return Trial(composition, worst, "; ".join(problems))
+
+
+def _fit(rng, accountant):
+    """Return an estimator and the arguments of a fit of it."""
+    n_rows, width = (int(round(10.0 ** rng.uniform(0.0, most))) for most in (2.5, 1.3))
+    estimator = _MADE[rng.integers(len(_MADE))]()
+    delta = 0.0 if rng.random() < 0.6 else accountant.delta / 10.0
+    estimator.set_params(
+        epsilon=accountant.epsilon * 10.0 ** -rng.uniform(0.3, 2.0),
+        delta=delta,
+        bounds=(0, 1),
+        n_hint=None if rng.random() < 0.8 else n_rows,
+        random_state=int(rng.integers(2**31)),
+    )
+    return estimator, {"X": rng.random((n_rows, width))}
+
+
+def _loss(mechanisms, plan, accountant):
+    """Return the loss of what was drawn, by formulas of its own, in what the budget counts."""
+    pure = [m.epsilon for m in mechanisms if hasattr(m, "epsilon")]
+    mu = math.sqrt(sum(m.mu**2 for m in mechanisms if hasattr(m, "mu")))
+    raced = any(hasattr(m, "rate") for m in mechanisms)
+    order = accountant._filter.order
+    if order is None or raced or hasattr(plan, "rate"):
+        whole = getattr(plan, "batch_epsilon", plan.epsilon)
+        assert sum(pure) <= whole * _ROUNDING, "steps cost more than the epsilon of their plan"
+        delta = getattr(plan, "batch_delta", plan.delta)
+        assert raced or gaussian_delta(mu, whole - sum(pure)) <= delta * _ROUNDING
+        return plan.epsilon if order is None else 0.0
+    return sum(_response(epsilon, order) for epsilon in pure) + order * mu**2 / 2.0
+
+
+def _response(epsilon, order):
+    """Return the Renyi divergence of randomized response, the worst pure mechanism."""
+    yes, no = -np.logaddexp(0.0, -epsilon), -np.logaddexp(0.0, epsilon)
+    both = np.logaddexp(order * yes + (1.0 - order) * no, order * no + (1.0 - order) * yes)
+    return max(both / (order - 1.0), 0.0)
+
+
+PROMISE = Promise(
+    "compositions",
+    "In every composition, what a fit draws costs no more than what it was charged",
+    repeated(spend),
+)

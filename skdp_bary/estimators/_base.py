@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -34,6 +34,7 @@ from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
+from ..summaries.rows.origins import origin_of
 from ..summaries.rows.persons import coarser_units
 from ..transformers._columns import warn_of_ids, warn_of_ids_as_labels, warn_of_unread_groups
 from ..transformers._reading import read_rows
@@ -167,11 +168,12 @@ path, of shape (n_rows, n_features)
             if groups is None:
                 warn_of_ids_as_labels(y)
                 warn_of_unread_groups()
-            self._before_charge(accountant, plan, facts, noise.seeded)
+            origin = cache(partial(origin_of, X))
+            self._before_charge(accountant, plan, facts, noise.seeded, origin)
             if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
                 self._rehearse(plan, facts)
             note, name = note_of(rows.person, noise.seeded), type(self).__name__
-            pay = partial(accountant.charge, plan, name, note=note, rows=X)
+            pay = partial(accountant.charge, plan, name, note=note, origin=origin)
             desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
                 facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
@@ -336,10 +338,10 @@ path, of shape (n_rows, n_features)
             return told
         return None
 
-    def _before_charge(self, accountant, plan, facts, seeded):
+    def _before_charge(self, accountant, plan, facts, seeded, origin):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""
         try:
-            accountant.check(plan, who=type(self).__name__)
+            accountant.check(plan, who=type(self).__name__, origin=origin)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError:

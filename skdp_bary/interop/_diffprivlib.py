@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Self
 
 from .._optional import import_optional
-from ..exceptions import PrivacyWarning, RelationError
+from ..exceptions import LeakError, PrivacyWarning, RelationError
 from ..privacy._checks import check_integer, exact, float_below
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ..privacy.ledger.accountant import check_accountant
@@ -54,6 +54,9 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     RelationError
         When `accountant` is a part of a budget under "replace_any": the number of rows of a part
         is private there, and models of diffprivlib use it.
+    LeakError
+        When `accountant` is a part that was not declared to be disjoint: which rows a model of
+        diffprivlib is fitted on cannot be seen here.
 
     Warns
     -----
@@ -82,7 +85,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     """
 
     def __init__(self, accountant: SharedBudget | None) -> None:
-        self.accountant = _check_sizes_public(check_accountant(accountant))
+        self.accountant = _check_part(check_accountant(accountant))
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
             warnings.warn(
@@ -210,10 +213,15 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         return f"DiffprivlibAccountant({self.accountant!r})"
 
 
-def _check_sizes_public(budget):
+def _check_part(budget):
     if budget._part and budget.neighbors == REPLACE_ANY:
         raise RelationError(
             "Under neighbors='replace_any' the models of diffprivlib take the number of rows as "
             f"public, and the size of a part is not, got {budget!r}. Give the whole budget."
+        )
+    if budget._part and not budget._disjoint:
+        raise LeakError(
+            "The rows of diffprivlib's models cannot be compared with those of other parts. If "
+            f'nobody is in two parts, say by what: part({budget._part!r}, disjoint="by hospital").'
         )
     return budget

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack, closing
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..privacy.accounting.failure import failure_advice
 from ..privacy.ledger.entry import note_of
 from ..privacy.ledger.quote import known_width
 from ..privacy.noise.sampler import noise_generator
+from ..summaries.rows.origins import origin_of
 from ._candidates import Candidates, best_of
 from ._search_parts import search_parts
 
@@ -235,11 +237,12 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
             plan = self.privacy_plan(rows.n_features)
             noise = noise_generator(self.random_state)
             accountant = candidates.payer._budget()
-            accountant.check(plan, who=type(self).__name__)
+            origin = cache(partial(origin_of, given))
+            accountant.check(plan, who=type(self).__name__, origin=origin)
             candidates.rehearse(rows)
             self._warn(candidates, plan, noise.seeded)
             note = note_of(rows.person, noise.seeded)
-            accountant.charge(plan, type(self).__name__, note=note, rows=given)
+            accountant.charge(plan, type(self).__name__, note=note, origin=origin)
             beside = {"groups": groups, "sample_weight": sample_weight}
 
             def attempt():

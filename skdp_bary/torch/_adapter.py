@@ -30,6 +30,7 @@ from ..privacy.accounting.batched_plan import batched_plan
 from ..privacy.ledger.entry import note_of
 from ..privacy.noise.sampler import noise_generator, public_generator
 from ..summaries.asking.batches import BatchDesk
+from ..summaries.rows.origins import origin_of
 from ..transformers._reading import read_rows
 from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch
 from ._encoding import encoded_chunks
@@ -372,7 +373,9 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
     def _charge(self, plan, seeded, X):
         if self.accountant is not None:
             note = note_of("rows", seeded)
-            self.accountant.charge(plan, type(self).__name__, note=note, rows=X)
+            self.accountant.charge(
+                plan, type(self).__name__, note=note, origin=partial(origin_of, X)
+            )
 
     def _sliced(self, ball):
         """Return the unfitted release of slices in a ball of features."""

@@ -20,7 +20,13 @@ from skdp_bary import (
     RowByRow,
     check_private,
 )
-from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, RelationError
+from skdp_bary.exceptions import (
+    BudgetError,
+    LeakError,
+    PrivacyWarning,
+    ReadOnlyLedgerError,
+    RelationError,
+)
 from skdp_bary.privacy import SpendingPolicy
 
 diffprivlib = pytest.importorskip(
@@ -73,7 +79,10 @@ def test_a_part_of_private_size_is_refused():
     with pytest.raises(RelationError, match="the size of a part is not"):
         DiffprivlibAccountant(budget.under(SpendingPolicy(1.0)).part("north"))
     DiffprivlibAccountant(budget)
-    DiffprivlibAccountant(BudgetAccountant(1.0, neighbors="replace_one").part("north"))
+    budget = BudgetAccountant(1.0, neighbors="replace_one")
+    DiffprivlibAccountant(budget.part("north", disjoint="by hospital"))
+    with pytest.raises(LeakError, match="disjoint="):
+        DiffprivlibAccountant(budget.part("north"))
 
 
 def test_private_clusters_behind_a_private_projection(rows, budget, shared):

@@ -13,7 +13,7 @@ from .chain import check_receipt, check_records
 from .entry import RAISE, RESTORE, Entry, protect_rows_and_persons, terms_now
 from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
-from .spending import BudgetPart, SharedBudget, check_text
+from .spending import BudgetPart, SharedBudget, check_part
 from .table import html_table, text_table
 from .under_policy import BudgetUnderPolicy
 
@@ -313,7 +313,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))
         return cls.open(ledger)
 
-    def part(self, name: str) -> BudgetPart:
+    def part(self, name: str, *, disjoint: str | None = None) -> BudgetPart:
         """Return the budget of one of several disjoint parts of the data.
 
         Spends on different parts do not add up, because each person is in one part: what counts
@@ -328,10 +328,17 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         well as for replacing one, and only :meth:`spend` is possible: fits take the number of
         persons as public, which the size of a part is not.
 
+        The guarantee rests on that promise and on nothing that is checked. What is checked is
+        where the rows are: the same memory or the same file is refused under two parts. Rows of
+        which nothing can be told, from a function, a query or a cluster, are refused until
+        `disjoint` says in words why nobody is in two parts. Copies of rows are not seen.
+
         Parameters
         ----------
         name : str
             Name of the part.
+        disjoint : str or None, default=None
+            Why nobody is in two parts, such as ``"by hospital"``. It is kept with every entry.
 
         Returns
         -------
@@ -339,9 +346,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
             can be given to an estimator as its ``accountant``.
         """
-        if not check_text(name, "name"):
-            raise ValueError("name must not be empty: the whole data is no part.")
-        return BudgetPart(self._filter, self._neighbors, self._ledger, name)
+        name, disjoint = check_part(name, disjoint)
+        return BudgetPart(self._filter, self._neighbors, self._ledger, name, disjoint)
 
     def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
         """Return this budget as it is spent under a policy, such as "so much a year".

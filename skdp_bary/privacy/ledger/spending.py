@@ -12,7 +12,7 @@ from ..accounting.plans import Plan
 from .entry import SPEND, Entry
 from .filters import exposure, make_filter
 from .quote import Quote, find_plans, unfit_advice
-from .same_rows import under_one_part
+from .same_rows import refuse_under_two_parts, under_one_part
 
 if TYPE_CHECKING:
     from ..._types import Neighbors
@@ -29,11 +29,13 @@ class SharedBudget:
         neighbors: Neighbors | None,
         ledger: Chained,
         part: str,
+        disjoint: str = "",
     ) -> None:
         self._filter = filter_
         self._neighbors = neighbors
         self._ledger = ledger
         self._part = part
+        self._disjoint = disjoint
 
     @property
     def neighbors(self) -> Neighbors | None:
@@ -50,7 +52,7 @@ class SharedBudget:
         """Ceiling of the failure probability."""
         return self._filter.delta
 
-    def charge(self, plan: Plan, who: str, *, note: str = "", rows: object = None) -> None:
+    def charge(self, plan: Plan, who: str, *, note: str = "", origin: object = None) -> None:
         """Charge a plan in one atomic step, before its first draw.
 
         Parameters
@@ -61,23 +63,25 @@ class SharedBudget:
             Who asks, as it will appear in the entries.
         note : str, default=""
             Free text kept with the entry.
-        rows : object, default=None
-            What holds the rows, as given to ``fit``. The same object, or the same memory, is
-            refused under two parts of one budget; nothing is read from it.
+        origin : callable, default=None
+            Tells a part of a budget where the rows are, by objects and never by values. Fits give
+            it. The same rows are refused under two parts, and rows of which nothing can be told
+            unless the part was declared to be disjoint. None: the caller answers for that.
 
         Raises
         ------
         BudgetError
             If the plan does not fit into what is left; nothing is charged.
         LeakError
-            If the rows were charged under another part of this budget; nothing is charged.
+            If the rows were charged under another part of this budget, or that cannot be told;
+            nothing is charged.
         RelationError
             If the plan speaks about another neighboring relation.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """
         self._check_plan(plan)
-        with under_one_part(self._ledger.identity, self._part, rows):
+        with under_one_part(self._ledger.identity, self._part, self._disjoint, origin):
             self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
 
     def covers(self, charged: Plan, plan: Plan) -> bool:
@@ -96,7 +100,7 @@ class SharedBudget:
         """
         return self._filter.price_plan(plan).fits(self._filter.price_plan(charged))
 
-    def check(self, plan: Plan, *, who: str = "A plan") -> None:
+    def check(self, plan: Plan, *, who: str = "A plan", origin: object = None) -> None:
         """Raise what :meth:`charge` would raise, without charging.
 
         Parameters
@@ -105,8 +109,11 @@ class SharedBudget:
             What would be released.
         who : str, default="A plan"
             Who asks, for the error.
+        origin : callable, default=None
+            As for :meth:`charge`.
         """
         self._check_plan(plan)
+        refuse_under_two_parts(self._ledger.identity, self._part, self._disjoint, origin)
         self._ledger.refuse_copy()
         cost = self._filter.price_plan(plan)
         self._admit(self._ledger.tally(self._part), who, plan.epsilon, plan.delta, cost)
@@ -215,9 +222,12 @@ class SharedBudget:
             epsilon=float(epsilon),
             delta=float(delta),
             part=self._part,
-            note=check_text(note, "note"),
+            note="; ".join(filter(None, (check_text(note, "note"), self._declared()))),
             kind=kind,
         )
+
+    def _declared(self):
+        return f"parts disjoint {self._disjoint}" if self._disjoint else ""
 
     def _admit(self, tally, who, epsilon, delta, cost):
         spent = self._spent(tally)
@@ -280,12 +290,25 @@ class BudgetPart(SharedBudget):
 
     Parameters
     ----------
-    ledger, filter_, neighbors, part
-        Those of the accountant, and the name of the part.
+    ledger, filter_, neighbors, part, disjoint
+        Those of the accountant, the name of the part, and why nobody is in two parts.
     """
 
     def __repr__(self):
         return f"BudgetPart({self._part!r})"
+
+
+def check_part(name, disjoint):
+    """Return the name of a part and why nobody is in two parts, empty where nobody says."""
+    if not check_text(name, "name"):
+        raise ValueError("name must not be empty: the whole data is no part.")
+    if disjoint is None:
+        return name, ""
+    if not check_text(disjoint, "disjoint").strip():
+        raise ValueError(
+            f"disjoint must say why nobody is in two parts, as 'by hospital', got {disjoint!r}."
+        )
+    return name, disjoint
 
 
 def check_text(value, name):

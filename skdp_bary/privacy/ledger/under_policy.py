@@ -9,7 +9,7 @@ from ...exceptions import BudgetError
 from .filters import Cost
 from .policy import UNITS, SpendingPolicy, in_later_periods, left_under, may_spend, price
 from .quote import Quote
-from .spending import SharedBudget, check_text
+from .spending import SharedBudget, check_part, check_text
 
 if TYPE_CHECKING:
     from ..._types import Neighbors
@@ -27,6 +27,8 @@ class BudgetUnderPolicy(SharedBudget):
     policy : SpendingPolicy
     spender : str
         Who spends; stands before the name in every entry.
+    disjoint : str
+        Why nobody is in two parts; empty where nobody has said.
 
     Examples
     --------
@@ -51,8 +53,9 @@ Nothing was charged.
         part: str,
         policy: SpendingPolicy,
         spender: str,
+        disjoint: str = "",
     ) -> None:
-        super().__init__(filter_, neighbors, ledger, part)
+        super().__init__(filter_, neighbors, ledger, part, disjoint)
         if not isinstance(policy, SpendingPolicy):
             raise TypeError(f"policy must be a SpendingPolicy, got {policy!r}.")
         if ": " in check_text(spender, "spender"):
@@ -69,22 +72,25 @@ Nothing was charged.
         """The policy that charges keep to."""
         return self._policy
 
-    def part(self, name: str) -> BudgetUnderPolicy:
+    def part(self, name: str, *, disjoint: str | None = None) -> BudgetUnderPolicy:
         """Return the same for one of several disjoint parts, see `BudgetAccountant.part`.
 
         Parameters
         ----------
         name : str
             Name of the part.
+        disjoint : str or None, default=None
+            Why nobody is in two parts, such as ``"by hospital"``.
 
         Returns
         -------
         BudgetUnderPolicy
         """
-        if not check_text(name, "name") or self._part:
-            raise ValueError("name must not be empty, and a part has no parts.")
+        name, disjoint = check_part(name, disjoint)
+        if self._part:
+            raise ValueError("A part has no parts.")
         shared = (self._filter, self._neighbors, self._ledger, name)
-        return BudgetUnderPolicy(*shared, self._policy, self._spender)
+        return BudgetUnderPolicy(*shared, self._policy, self._spender, disjoint)
 
     def remaining(self) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that the ledger and the policy still accept."""

@@ -185,7 +185,7 @@ def test_parts_do_not_add_up(clock):
         view.part("north").spend(0.01)
     clock("2027-01-01")
     assert view.remaining() == (1.0, 0.0)
-    with pytest.raises(ValueError, match="a part has no parts"):
+    with pytest.raises(ValueError, match="A part has no parts"):
         view.part("north").part("west")
     under_any = BudgetAccountant(1.0, neighbors="replace_any").under(YEARLY).part("north")
     with pytest.raises(RelationError, match="the size of part 'north' is not"):

@@ -9,8 +9,7 @@ import gzip
 
 import numpy as np
 
-from skdp_bary.summaries.rows.csv import CsvFile
-from skdp_bary.summaries.rows.parquet import ParquetFile
+from tests.world import CsvFile, ParquetFile
 
 HEADER = b"id,x,note,y"
 _CELLS = (

@@ -1,20 +1,35 @@
+"""Queries about images of rows are the queries about the images, each made from its row alone."""
+
 import numpy as np
+import pytest
 
-from skdp_bary.summaries.asking.mapped import Mapped
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.clusters.cell_sums import CellSums
-from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.base import Moments
+from skdp_bary.geometry import Ball, Box
+from tests.world import InWidths, Mapped, ProjectedQuantiles, RowMapped, SliceLattice, answer, same
+
+COMPONENTS = np.array([[0.0, 1.0], [0.5, 0.5]])
+BOX = Box([-1.0, -2.0], [1.0, 6.0])
+X = np.random.default_rng(0).normal(size=(30, 2))
 
 
-def test_the_query_is_asked_about_the_images_of_the_rows():
-    rng = np.random.default_rng(0)
-    components = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]])
-    atoms = rng.standard_normal((3, 2))
-    query = CellSums(atoms, np.zeros((1, 3)), atoms, 1.0)
-    X = rng.standard_normal((50, 3))
-    codes = np.zeros(50, dtype=np.int64)
-    mapped = Sketch(Mapped(components, query)).update(Chunk(X, codes, None)).exact_blocks()
-    plain = Sketch(query).update(Chunk(X @ components.T, codes, None)).exact_blocks()
-    np.testing.assert_array_equal(mapped[0], plain[0])
-    np.testing.assert_allclose(mapped[1], plain[1], atol=2)
-    assert Mapped(components, query).sensitivity("add_remove") == query.sensitivity("add_remove")
+def turned(row):
+    """A map that is careless about the number of rows it is given."""
+    return np.tanh(row[:, ::-1] * len(row)) * 2.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "images"),
+    [
+        (RowMapped, turned, np.concatenate([turned(row[None]) for row in X])),
+        (Mapped, COMPONENTS, X @ COMPONENTS.T),
+        (InWidths, BOX, (BOX.clip(X) - BOX.low) / (BOX.high - BOX.low)),
+    ],
+)
+def test_the_query_is_asked_about_the_images(kind, how, images):
+    lattice = SliceLattice(Ball([0.0, 0.0], 2.0), np.eye(2))
+    queries = Moments(np.full((1, 2), 0.1), 3.0), ProjectedQuantiles(lattice, n_quantiles=4)
+    for query in queries:
+        mapped = kind(how, query)
+        assert same(answer(mapped, X), answer(query, images))
+        assert mapped.sensitivity("replace_one") == query.sensitivity("replace_one")
+        assert answer(mapped, X[:0])[0].tolist() == [0]

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._projections import haar_frame
-from skdp_bary.summaries.moments.frames import Axes, Frame
-from skdp_bary.summaries.rows.persons import Chunk
+from skdp_bary.base import Axes, Chunk, Frame
+from skdp_bary.geometry import Ball, Box, haar_frame
 
 N = 300
 
@@ -116,6 +114,17 @@ def test_rows_that_stay_are_moved_where_they_are():
     list(frame.moved(np.full(width, 0.1)).blocks(chunk, N))
     ((_, (moved, _)),) = chunk.memo.items()
     assert moved is integers
+
+
+def test_each_row_is_mapped_alone():
+    X = 3 * np.random.default_rng(2).standard_normal((50, 5))
+    for domain in domains(5):
+        plain = Frame(domain, np.full(5, 0.05), 16)
+        for frame in (plain, plain.along(axes_of(5, 2))):
+            together = frame.integer_rows(X)
+            assert np.array_equal(together, np.vstack([frame.integer_rows(x[None]) for x in X]))
+            assert (together == np.rint(together)).all()
+            assert (together**2).sum(axis=1).max() <= 2.0 ** (2 * frame.bits + 1)
 
 
 @pytest.mark.parametrize("far", [0.999, 1e9])

@@ -5,16 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.summaries.networks.head_gradients import (
+from skdp_bary.geometry import Ball, Box
+from tests.world import (
     ClippedGradients,
     HeadFrame,
     HeadPoint,
+    HitCount,
+    LinearClassifier,
     PredictedClasses,
+    RowFeatures,
+    home,
     probabilities,
 )
-from skdp_bary.summaries.networks.row_features import RowFeatures
-from skdp_bary.summaries.rows.persons import Chunk
+from tests.world import answer as blocks_of
 
 RNG = np.random.default_rng(0)
 WIDTH, HIDDEN, CLASSES, AXES, DIRECTIONS = 5, 7, 3, 4, 6
@@ -61,9 +64,7 @@ def gradients(clip, *, views=jittered, n_views=2, units=1):
 
 
 def answer(query, rows, masses=None):
-    state = query.zeros()
-    query.count(state, Chunk(rows, None, masses))
-    return query.blocks(state)[0]
+    return blocks_of(query, rows, None, masses)[0]
 
 
 def loss(query, row, here, label):
@@ -137,19 +138,11 @@ def test_the_rows_of_a_person_are_no_longer_than_one(shares):
     assert np.linalg.norm(total.astype(float)) > 0.9 * LIMIT
 
 
-@pytest.mark.parametrize("query", [gradients(0.1), PredictedClasses(frame(), point())])
-def test_a_row_adds_the_same_beside_any_others(query):
-    alone = sum(answer(query, row[None]) for row in X)
-    np.testing.assert_array_equal(answer(query, X), alone)
-    np.testing.assert_array_equal(answer(query, np.asfortranarray(X[::-1])), alone)
-    np.testing.assert_array_equal(answer(query, X[1:]), alone - answer(query, X[:1]))
-
-
 def test_blocks_and_bounded_memory_change_nothing(monkeypatch):
     whole = answer(gradients(0.1), X)
-    monkeypatch.setattr("skdp_bary.summaries.networks.head_gradients._BLOCK_ROWS", 7)
+    monkeypatch.setattr(home("ClippedGradients"), "_BLOCK_ROWS", 7)
     np.testing.assert_array_equal(answer(gradients(0.1), X), whole)
-    monkeypatch.setattr("skdp_bary.summaries.networks.head_gradients._MOST_CACHED", 0)
+    monkeypatch.setattr(home("ClippedGradients"), "_MOST_CACHED", 0)
     np.testing.assert_array_equal(answer(gradients(0.1), X), whole)
 
 
@@ -170,18 +163,6 @@ def test_adjusted_scores_change_labels_only():
     assert {label_of(query, row) for row in X[:50]} == {0, 1, 2}
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_sensitivities(relation):
-    factor = 1 if relation == "add_remove" else 2
-    query = gradients(0.5, units=5)
-    assert query.sensitivity(relation).l2_squared == ((factor**2 * LIMIT**2,),)
-    width = DIRECTIONS * (AXES + 1) + CLASSES * (HIDDEN + 1)
-    assert query.sensitivity(relation).l1[0][0] ** 2 >= width * factor**2 * LIMIT**2
-    counts = PredictedClasses(frame(), point(), units=5)
-    assert counts.sensitivity(relation).l1 == ((5 * factor,),)
-    assert counts.sensitivity(relation).l2_squared == ((25 * factor,),)
-
-
 def test_gradient_is_read_back_in_shape():
     query = gradients(0.5)
     total = answer(query, X)
@@ -197,3 +178,25 @@ def test_probabilities_are_close_to_the_exponentials():
     expected = masses / masses.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(probabilities(scores), expected, atol=2e-3)
     np.testing.assert_allclose(probabilities(np.array([[1e9, 0.0]])), [[1.0, 0.0]], atol=1e-8)
+
+
+@pytest.mark.parametrize("domain", [Box([0.0] * 5, [1.0] * 5), Ball([0.5] * 5, 0.5)])
+@pytest.mark.parametrize("size", [1.0, 1e200, 1e-200])
+def test_right_answers_are_counted(domain, size):
+    slopes, offsets = size * RNG.normal(size=(4, 5)), size * RNG.normal(size=4)
+    classifier, codes = LinearClassifier(domain, slopes, offsets), RNG.integers(4, size=len(X))
+    expected = (domain.clip(X) @ slopes.T + offsets).argmax(axis=1)
+    assert (classifier.codes(X) == expected).mean() > 0.99  # rows at a border are rounded
+    right = (classifier.codes(X) == codes).sum()
+    assert blocks_of(HitCount(classifier), X, codes)[0].tolist() == [right]
+
+
+def test_scores_are_exact_in_any_order():
+    """Every term is a whole number, and so many of them stay below 2**53."""
+    domain = Box([-1e3] * 3, [1.0] * 3)
+    classifier = LinearClassifier(domain, 1e9 * RNG.normal(size=(4, 3)), 1e-9 * RNG.normal(size=4))
+    slopes, offsets = classifier._integers
+    assert (slopes == np.trunc(slopes)).all() and (offsets == np.trunc(offsets)).all()
+    rows = classifier._lattice.quantise(np.array([domain.low, domain.high]))
+    assert (np.abs(rows) @ np.abs(slopes).T + np.abs(offsets)).max() < 2.0**53
+    assert np.abs(slopes).max() > 2.0**28

@@ -9,17 +9,20 @@ import polars as pl
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
-from skdp_bary._values import as_numbers
 from skdp_bary.schema import Category, Number, Schema
-from skdp_bary.schema._table_cells import TableCells
-from skdp_bary.summaries.rows import chunks as _chunks
-from skdp_bary.summaries.rows.arrays import ArraySource
-from skdp_bary.summaries.rows.arrow import ArrowSource, Batches
-from skdp_bary.summaries.rows.chunks import ChunkSource
-from skdp_bary.summaries.rows.opening import distinct_labels, open_rows, open_source, source_for
+from tests.summaries.rows.containers import STREAMS, Capsule, arrow, duckdb, lazy, reader
+from tests.world import (
+    ArraySource,
+    ArrowSource,
+    Batches,
+    TableCells,
+    as_numbers,
+    home,
+    open_rows,
+    read,
+)
 
-arrow = pytest.importorskip("pyarrow")
-dataset = pytest.importorskip("pyarrow.dataset")
+source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
 
 COLUMNS = {
     "a": np.array([0.1, -2.5, 3e300, 4.0, 5.5, 6.0]),
@@ -31,44 +34,8 @@ TABLE = arrow.table(COLUMNS)
 X = np.column_stack([COLUMNS["a"], COLUMNS["b"].astype(np.float64)])
 
 
-class Capsule:
-    """Anything with the interface, and with nothing else."""
-
-    def __init__(self, table, cut=6):
-        self.table, self.cut = table, cut
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        batches = self.table.to_batches(max_chunksize=self.cut)
-        reader = arrow.RecordBatchReader.from_batches(self.table.schema, batches)
-        return reader.__arrow_c_stream__(requested_schema)
-
-
-def relation(table):
-    return pytest.importorskip("duckdb").from_arrow(table)
-
-
-def lazy(table):
-    if not hasattr(pl.LazyFrame, "collect_batches"):
-        pytest.skip("polars is older")
-    return pl.from_arrow(table).lazy()
-
-
-def reader(table):
-    return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
-
-
-AGAIN = {
-    "capsule": Capsule,
-    "duckdb": relation,
-    "lazy": lazy,
-    "dataset": dataset.dataset,
-    "scanner": lambda table: dataset.dataset(table).scanner(),
-}
-ONCE = {"reader": reader, "collected": lambda table: lazy(table).collect_batches()}
-
-
 def read_all(source):
-    chunks = [chunk for part in range(source.n_parts) for chunk in source.read(part)]
+    chunks = read(source)
     parts = (("X", np.float64), ("codes", np.int64), ("masses", np.int64))
     return [np.concatenate([getattr(c, p) for c in chunks]).astype(t) for p, t in parts]
 
@@ -78,25 +45,15 @@ def opened(X, **beside):
     return open_rows(X, **beside, find_classes=lambda y: classes).source
 
 
-@pytest.mark.parametrize("make", (AGAIN | ONCE).values(), ids=[*AGAIN, *ONCE])
-def test_streams_are_the_rows_in_memory(make):
-    given = make(TABLE)
+@pytest.mark.parametrize("name", STREAMS)
+def test_labels_are_found_where_they_are_public(name):
+    given = STREAMS[name](TABLE)
     assert source_for(given) is ArrowSource
-    source = opened(given, y="label", sample_weight="weight")
-    assert source.rereadable is (make in AGAIN.values())
-    assert list(source.named.column_names) == ["a", "b"]
-    memory = opened(X, y=COLUMNS["label"], sample_weight=COLUMNS["weight"])
-    expected = read_all(memory)
-    for _ in range(2 if source.rereadable else 1):
-        for values, others in zip(read_all(source), expected, strict=True):
-            assert values.tobytes() == others.tobytes()
-    if source.rereadable:
-        assert source.count_persons() == 6
-
-
-@pytest.mark.parametrize("make", AGAIN.values(), ids=AGAIN)
-def test_labels_are_found_where_they_are_public(make):
-    assert distinct_labels(open_labels(make(TABLE))).tolist() == ["x", "y", "z"]
+    if name in ("reader", "collected"):
+        with pytest.raises(ValueError, match="read once only, so classes must name"):
+            distinct_labels(open_labels(given))
+    else:
+        assert distinct_labels(open_labels(given)).tolist() == ["x", "y", "z"]
 
 
 def open_labels(X):
@@ -105,23 +62,10 @@ def open_labels(X):
     return found[0]
 
 
-def test_labels_of_a_reader_cannot_be_found():
-    with pytest.raises(ValueError, match="read once only, so classes must name"):
-        distinct_labels(open_labels(reader(TABLE)))
-
-
-@pytest.mark.parametrize(
-    "given",
-    [TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))],
-    ids=lambda given: type(given).__module__.split(".")[0] + type(given).__name__,
-)
-def test_what_is_in_memory_is_no_stream(given):
-    assert source_for(given) is ArraySource
-
-
-def test_columns_in_memory_are_no_streams():
-    for column in (TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)):
-        assert source_for(column) is ArraySource
+def test_what_is_in_memory_is_no_stream():
+    tables = TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))
+    columns = TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)
+    assert {source_for(given) for given in (*tables, *columns)} == {ArraySource}
 
 
 @pytest.mark.parametrize("cut", [1, 2, 4])
@@ -343,7 +287,7 @@ def test_errors_of_engines_are_not_quoted():
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("make", [Capsule, relation, lazy, reader], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [Capsule, duckdb, lazy, reader], ids=lambda make: make.__name__)
 def test_schemas_recode_streams(make):
     cells = TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
     table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
@@ -354,14 +298,7 @@ def test_schemas_recode_streams(make):
     assert parts[0].tobytes() == parts[1].tobytes()
 
 
-def test_chunks_that_are_tables_name_their_columns():
-    parts = [TABLE.slice(0, 2), TABLE.slice(2)]
-    for chunks in (parts, lambda: iter(parts), [part.to_pandas() for part in parts], iter(parts)):
-        source = opened(chunks, y="label", sample_weight="weight")
-        assert isinstance(source, ChunkSource)
-        memory = opened(X, y=COLUMNS["label"], sample_weight=COLUMNS["weight"])
-        for values, others in zip(read_all(source), read_all(memory), strict=True):
-            assert values.tobytes() == others.tobytes()
+def test_tuples_have_no_columns_to_name():
     with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
         open_rows([(X, None)], "label")
 
@@ -377,49 +314,8 @@ def test_bounds_may_name_the_columns_of_a_stream():
     assert (one.weights_ == other.weights_).all()
 
 
-class Tensor:
-    """What xarray's arrays and torch's tensors have in common: a way to become an array."""
-
-    def __init__(self, values):
-        self.values, self.shape, self.ndim = values, values.shape, values.ndim
-
-    def __array__(self, dtype=None, copy=None):
-        return self.values.astype(dtype or self.values.dtype)
-
-
-class Labelled(Tensor):
-    """An array of xarray makes streams too, with a row for every entry and a column of places."""
-
-    ndim = None
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        raise AssertionError
-
-
-@pytest.mark.parametrize("kind", [Tensor, Labelled])
-def test_what_becomes_an_array_is_read_as_one(kind):
-    source = open_rows(kind(X)).source
-    assert isinstance(source, ArraySource)
-    assert next(source.read(0)).X.tobytes() == X.tobytes()
-
-
-def test_arrays_of_xarray_are_rows_and_what_stands_beside_them():
-    xarray = pytest.importorskip("xarray")
-    rows = xarray.DataArray(X, dims=("row", "feature"), coords={"feature": [*"abc"][: X.shape[1]]})
-    places = np.arange(len(X)) // 2
-    beside = {"y": places % 2, "groups": places, "sample_weight": np.full(len(X), 0.5)}
-    sources = [
-        open_source(x, classes=[0, 1], **{name: like(values) for name, values in beside.items()})
-        for x, like in ((X, np.asarray), (rows, lambda values: xarray.DataArray(values, dims="r")))
-    ]
-    one, other = (next(source.read(0)) for source in sources)
-    assert one.X.tobytes() == other.X.tobytes()
-    assert (one.codes == other.codes).all() and (one.masses == other.masses).all()
-
-
 @pytest.mark.parametrize("part", ["y", "groups"])
 def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
-    arrow = pytest.importorskip("pyarrow")
     words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
     words = arrow.Array.from_buffers(arrow.string(), 2, words.buffers())
     table = arrow.table({"x": [0.1, 0.2], "who": words})
@@ -430,14 +326,14 @@ def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
 
 def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
     """They are put into a new array, which is kept as it is."""
-    arrow, made = pytest.importorskip("pyarrow"), []
+    made = []
 
     def watched(X):
         made.append(check_floats(X))
         return made[-1]
 
-    check_floats = _chunks.check_floats
-    monkeypatch.setattr(_chunks, "check_floats", watched)
+    check_floats = home("ChunkSource").check_floats
+    monkeypatch.setattr(home("ChunkSource"), "check_floats", watched)
     reader = arrow.table({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_reader()
     (read,) = open_rows(reader).source.read(0)
     assert read.X is made[-1]

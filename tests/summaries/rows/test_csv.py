@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.rows.csv import CsvFile
 from tests.summaries.reader_trials import csv_trial
+from tests.world import CsvFile
 
 pytest.importorskip("pyarrow")
 

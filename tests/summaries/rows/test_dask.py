@@ -6,18 +6,21 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary.base import CellTree, ClippedSum
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries.asking import counting as _reduce
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.asking.packed import PackedIntegers
-from skdp_bary.summaries.moments.bounds import ClippedSum
-from skdp_bary.summaries.rows.dask import DaskSource
-from skdp_bary.summaries.rows.dask_persons import person_keys
-from skdp_bary.summaries.rows.opening import Rows, distinct_labels, open_source, source_for
-from skdp_bary.summaries.rows.quiet import Quiet
-from skdp_bary.summaries.trees.hierarchy import CellCounts
+from tests import world
+from tests.world import (
+    CellCounts,
+    DaskSource,
+    PackedIntegers,
+    Quiet,
+    home,
+    open_source,
+    person_keys,
+)
+
+counting, distinct_labels = home("collect"), home("open_source").distinct_labels
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -55,14 +58,10 @@ def one_thread():
 
 
 def integers(source, n_classes=2):
-    rows = Rows(source)
-    found = []
-    for query in (
-        CellCounts(CellTree(UNIT_BOX, 6), n_classes, rows.person_units),
-        ClippedSum(1.2, 3, rows.person_units),
-    ):
-        found += [b.tolist() for b in collect(query, rows).exact_blocks()]
-    return found
+    rows = home("open_source").Rows(source)
+    units = rows.person_units
+    queries = CellCounts(CellTree(UNIT_BOX, 6), n_classes, units), ClippedSum(1.2, 3, units)
+    return [block.tolist() for q in queries for block in world.integers(q, rows)]
 
 
 def plain(X, **options):
@@ -93,52 +92,19 @@ def frame_source(frame, **options):
     )
 
 
-@pytest.mark.parametrize("rows", [N, 100, 37])
-def test_arrays(client, rows):
-    source = array_source(rows)
-    assert source.n_parts == -(-N // rows)
-    assert source.count_persons() == N
-    assert integers(source) == in_memory()
-
-
-@pytest.mark.parametrize("parts", [1, 12])
-def test_dataframes(client, parts):
-    source = frame_source(dd.from_pandas(LABELLED, npartitions=parts))
-    assert source.n_features == 3
-    assert source.count_persons() == N
-    assert integers(source) == in_memory()
-
-
-def test_empty_partitions(one_thread):
-    cut = ((0, 400, 0, 0, 603, 0), 3)
-    assert plain(da.from_array(X, chunks=cut)) == plain(X)
-    frame = dd.from_pandas(LABELLED, npartitions=9)
+def test_rows_that_are_selected(one_thread):
+    """Some partitions have none."""
+    frame, kept = dd.from_pandas(LABELLED, npartitions=9), X[:, 0] < 0.05
     frame = frame[frame["u"] < 0.05]
-    kept = X[:, 0] < 0.05
+    memory = {"sample_weight": W[kept], "groups": Y[kept], "classes": CLASSES}
     found = integers(frame_source(frame, groups=frame["label"]))
-    assert found == integers(
-        open_source(X[kept], Y[kept], sample_weight=W[kept], groups=Y[kept], classes=CLASSES)
-    )
+    assert found == integers(open_source(X[kept], Y[kept], **memory))
 
 
 class TestDelayedChunks:
     def chunks(self, cuts):
         make = dask.delayed(lambda rows: (X[rows], Y[rows], W[rows]), pure=False)
         return [make(rows) for rows in np.split(np.arange(N), cuts)]
-
-    @pytest.mark.parametrize("cuts", [[], [5, 5, 900], list(range(90, N, 91))])
-    def test_a_list_of_them(self, one_thread, cuts):
-        chunks = self.chunks(cuts)
-        assert source_for(chunks) is DaskSource
-        source = open_source(chunks, classes=CLASSES)
-        assert (source.n_features, source.weighted) == (3, True)
-        assert integers(source) == in_memory()
-
-    def test_ids_beside_them(self, one_thread):
-        people = rng.integers(40, size=N)
-        ids = [dask.delayed(part) for part in np.split(people, [300, 640])]
-        source = open_source(self.chunks([300, 640]), groups=ids, classes=CLASSES)
-        assert integers(source) == in_memory(groups=people)
 
     def test_results_that_a_client_holds(self, client):
         assert plain(client.scatter([X[:500], X[500:]])) == plain(X)
@@ -228,9 +194,7 @@ class TestPersons:
             integers(source, 1)
 
     def test_an_index_in_order_needs_no_shuffle(self, one_thread, monkeypatch):
-        from skdp_bary.summaries.rows import dask_persons as _dask_groups
-
-        monkeypatch.delattr(_dask_groups, "gathered")
+        monkeypatch.delattr(home("gathered"), "gathered")
         people = IDS["integers"]
         frame = dd.from_pandas(LABELLED.set_index(people).sort_index(), npartitions=6)
         assert frame.known_divisions
@@ -261,9 +225,6 @@ class TestFiles:
         dd.from_pandas(frame, npartitions=5).to_parquet(tmp_path)
         return tmp_path
 
-    def test_columns_stay_beside_their_rows(self, one_thread, folder):
-        assert integers(frame_source(dd.read_parquet(folder))) == in_memory()
-
     @pytest.mark.parametrize("calculate_divisions", [True, False])
     def test_persons_of_the_index(self, one_thread, folder, calculate_divisions):
         frame = dd.read_parquet(folder, calculate_divisions=calculate_divisions)
@@ -278,13 +239,6 @@ def named(X, y=None, groups=None, sample_weight=None):
 
 
 class TestNames:
-    def test_columns_that_are_named(self, one_thread):
-        frame = dd.from_pandas(LABELLED.assign(who=IDS["integers"]), npartitions=3)
-        rows, y, groups, weights = named(frame, y="label", groups="who", sample_weight="weight")
-        assert list(rows.columns) == ["u", "v", "w"]
-        source = open_source(rows, y, groups=groups, sample_weight=weights, classes=CLASSES)
-        assert integers(source) == in_memory(groups=IDS["integers"])
-
     def test_the_index_may_be_named(self):
         frame = dd.from_pandas(FRAME.rename_axis("who"), npartitions=3)
         rows, _, groups, _ = named(frame, groups="who")
@@ -333,16 +287,14 @@ class TestWhatTravels:
 
     def test_workers_see_neither_budget_nor_randomness(self, monkeypatch):
         """What is sent is the query and facts about columns, from which no noise can be guessed."""
-        from skdp_bary import BudgetAccountant, PrivateMeasure
-
         sent = []
-        parts = _reduce.DaskSource.on_every_part
+        parts = counting.DaskSource.on_every_part
 
         def spy(self, function, *public):
             sent.append(cloudpickle.dumps((function, public, self.reader)))
             return parts(self, function, *public)
 
-        monkeypatch.setattr(_reduce.DaskSource, "on_every_part", spy)
+        monkeypatch.setattr(counting.DaskSource, "on_every_part", spy)
         budget = BudgetAccountant(3.0)
         budget.spend(0.123, who="somebody")
         measure = PrivateMeasure(bounds=(0, 1), n_hint=N, accountant=budget)
@@ -353,13 +305,13 @@ class TestWhatTravels:
 
     def test_merging_is_a_tree_of_eight(self, one_thread, monkeypatch):
         sizes = []
-        merge = _reduce._merge_packed
+        merge = counting._merge_packed
         monkeypatch.setattr(
-            _reduce,
+            counting,
             "_merge_packed",
             lambda query, parts: sizes.append(len(parts)) or merge(query, parts),
         )
-        collect(ClippedSum(1.2, 3), Rows(open_source(da.from_array(X, chunks=(10, 3)))))
+        world.integers(ClippedSum(1.2, 3), world.rows(da.from_array(X, chunks=(10, 3))))
         assert max(sizes) == 8 and sum(sizes) == 101 + 13 + 2
 
 

@@ -17,13 +17,19 @@ from skdp_bary import (
     SortedPersons,
     SpilledPersons,
 )
-from skdp_bary.inspection._replay import replay
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.summaries.rows import grouping, spill
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.rows.person_keys import person_keys
-from skdp_bary.summaries.rows.persons import PERSON_UNITS
-from skdp_bary.testing._replay_checks import check_sensitivity_of_persons
+from tests.summaries.rows.containers import arrow, duckdb
+from tests.world import (
+    PERSON_UNITS,
+    check_sensitivity_of_persons,
+    home,
+    open_source,
+    person_keys,
+    replay,
+)
+
+Rows = home("open_source").Rows
+grouping, spill = home("declared"), home("Spill")
 
 KINDS = {"sorted": SortedPersons(), "spilled": SpilledPersons(n_parts=3)}
 CLASSES = np.arange(3)
@@ -138,28 +144,13 @@ def test_what_declares_no_ids_is_refused():
         SpilledPersons(folder="/nowhere/at/all")
 
 
-def frames(table):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(table)
-    return lambda: iter([frame[:5], frame[5:]])
-
-
-def lazily(table):
-    polars = pytest.importorskip("polars")
-    if not hasattr(polars.LazyFrame, "collect_batches"):
-        pytest.skip("polars is older")
-    return polars.LazyFrame(table).sort("who")
-
-
-def query(table):
-    arrow = pytest.importorskip("pyarrow")
-    return pytest.importorskip("duckdb").from_arrow(arrow.table(table)).order("who")
-
-
 def once(table):
-    arrow = pytest.importorskip("pyarrow")
     table = arrow.table(table)
     return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4))
+
+
+def sorted_query(table):
+    return duckdb(arrow.table(table)).order("who")
 
 
 FITS = {
@@ -172,10 +163,8 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("make", [frames, lazily, query, once], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("groups", ["who", SortedPersons("who"), SpilledPersons("who", n_parts=2)])
-def test_fits_ask_for_the_same_integers_as_in_memory(name, make, groups):
-    pandas = pytest.importorskip("pandas")
+@pytest.mark.parametrize("make", [sorted_query, once], ids=lambda make: make.__name__)
+def test_fits_ask_for_the_same_integers_as_in_memory(name, make):
     rng = np.random.default_rng(0)
     who = np.sort(rng.integers(4, size=12))
     table = {"u": rng.random(12), "who": who, "v": rng.random(12)}
@@ -184,14 +173,14 @@ def test_fits_ask_for_the_same_integers_as_in_memory(name, make, groups):
         table |= {"label": np.array(["p", "q"])[who % 2]}
         beside = {"y": "label"}
     estimator = clone(FITS[name]).set_params(random_state=0)
-    memory = {"X": pandas.DataFrame(table), "groups": "who"} | beside
-    stream = {"X": make(table), "groups": groups} | beside
-    report = replay(estimator, memory, stream)
-    if make is once and (beside or isinstance(groups, SortedPersons) and name == "heatmap"):
-        assert "read once only" in str(report) or "iterator of chunks is spent" in str(report)
-    else:
-        assert report.holds, str(report)
-        assert not any(any(step.l1) for step in report.steps)
+    memory = {"X": arrow.table(table).to_pandas(), "groups": "who"} | beside
+    for groups in ("who", SortedPersons("who"), SpilledPersons("who", n_parts=2)):
+        report = replay(estimator, memory, {"X": make(table), "groups": groups} | beside)
+        if make is once and (beside or isinstance(groups, SortedPersons) and name == "heatmap"):
+            assert "read once only" in str(report) or "iterator of chunks is spent" in str(report)
+        else:
+            assert report.holds, str(report)
+            assert not any(any(step.l1) for step in report.steps)
 
 
 class Streamed(PrivateMeasure):

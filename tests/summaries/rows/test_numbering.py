@@ -5,8 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.rows import numbering
-from skdp_bary.summaries.rows.numbering import number_objects, number_values
+from tests.world import home, number_objects, number_values
 
 
 def assert_same_parts(found, ids):
@@ -66,5 +65,5 @@ def test_texts_beside_other_objects_are_told_apart():
 
 def test_few_texts_do_not_import_arrow(monkeypatch):
     monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
-    assert numbering._by_arrow(np.array(["a", "b"])) is None
+    assert home("number_values")._by_arrow(np.array(["a", "b"])) is None
     assert "pyarrow" not in sys.modules

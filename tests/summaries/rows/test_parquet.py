@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.rows.parquet import ParquetFile
 from tests.summaries.reader_trials import parquet_trial
+from tests.world import ParquetFile
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

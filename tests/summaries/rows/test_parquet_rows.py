@@ -5,10 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.rows import parquet_rows
-from skdp_bary.summaries.rows.dask import DaskSource
-from skdp_bary.summaries.rows.opening import open_rows
-from skdp_bary.summaries.rows.parquet_rows import ParquetRows
+from tests.world import DaskSource, ParquetRows, home, open_rows
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -69,7 +66,7 @@ def assert_same_rows(rows, path):
 
 
 def test_rows_are_read_a_few_at_a_time(folder, monkeypatch):
-    monkeypatch.setattr("skdp_bary.summaries.rows.partitions._SLICE_VALUES", 90)
+    monkeypatch.setattr(home("PartReader"), "_SLICE_VALUES", 90)
     rows = opened(folder, sample_weight="weight")
     assert max(len(chunk.X) for chunk in chunks(rows, 1)) == 30
     assert max(len(chunk.X) for chunk in chunks(rows, 50)) == 50
@@ -80,8 +77,8 @@ def test_rows_are_read_a_few_at_a_time(folder, monkeypatch):
     ("piece_bytes", "few", "n_parts"), [(1, 9, 12), (1 << 26, 9, 3), (1, 2, 3)]
 )
 def test_files_are_cut_at_their_row_groups(folder, monkeypatch, piece_bytes, few, n_parts):
-    monkeypatch.setattr(parquet_rows, "_PIECE_BYTES", piece_bytes)
-    monkeypatch.setattr(parquet_rows, "_FEW_FILES", few)
+    monkeypatch.setattr(home("ParquetRows"), "_PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(home("ParquetRows"), "_FEW_FILES", few)
     rows = opened(folder, sample_weight="weight")
     assert rows.source.n_parts == n_parts
     assert_same_rows(rows, folder)

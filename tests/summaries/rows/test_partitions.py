@@ -5,12 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.asking.counting import _count_partition
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.moments.moments import Moments
-from skdp_bary.summaries.rows import partitions
-from skdp_bary.summaries.rows.dask_persons import GatheredReader, _frame
-from skdp_bary.summaries.rows.partitions import PartReader
+from skdp_bary.base import Moments
+from tests.world import GatheredReader, PartReader, _count_partition, home, sketch
+
+partitions, _frame = home("PartReader"), home("GatheredReader")._frame
 
 pd = pytest.importorskip("pandas")
 
@@ -25,7 +23,7 @@ def answer(grouped, *part, weighted=False):
     query = Moments(QUERY.centers, QUERY.radius, second="pooled", units=units)
     names = ["a", "b"] if hasattr(part[0], "iloc") else None
     reader = PartReader(2, np.array([0, 1]), weighted, grouped, None, names)
-    return Sketch(query).add_packed(_count_partition(query, reader, *part)).exact_blocks()
+    return sketch(query).add_packed(_count_partition(query, reader, *part)).exact_blocks()
 
 
 @pytest.mark.parametrize("grouped", [False, True])

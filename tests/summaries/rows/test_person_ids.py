@@ -8,9 +8,7 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.summaries.rows.grouping import plain_ids
-from skdp_bary.summaries.rows.person_keys import person_keys
-from skdp_bary.summaries.rows.persons import encode_labels, encode_persons
+from tests.world import encode_labels, encode_persons, home, person_keys, plain_ids
 
 LARGE = [2**60 + i for i in range(40)]
 
@@ -80,19 +78,6 @@ class Scalar:
         pd.Series(DAYS, dtype="category"),
         pd.DataFrame({"id": pd.Series(DAYS, dtype="M8[ns]")}),
     ],
-    ids=[
-        "scalars",
-        "float",
-        "tuple",
-        "times in days",
-        "times",
-        "floats",
-        "days",
-        "bytes",
-        "Float64",
-        "categories",
-        "frame",
-    ],
 )
 @pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
 def test_ids_of_other_kinds_are_refused_wherever_rows_come_from(ids, read):
@@ -128,11 +113,6 @@ def test_a_large_label_leaves_the_others_apart():
     assert encode_labels(np.array(labels, dtype=np.uint64), classes, 7).tolist()[-1] == 2
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
-def test_labels_of_every_container(kind):
-    assert encode_labels(kind(["b", "a", "b"]), np.array(["a", "b"]), 3).tolist() == [1, 0, 1]
-
-
 def test_an_unknown_label_is_not_printed():
     with pytest.raises(ValueError) as caught:
         encode_labels(["a", "secret"], np.array(["a"]), 2)
@@ -145,7 +125,7 @@ def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
     polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     ids = low + np.array([1, 0, 1, 5, 3, 5])
     expected = encode_persons(ids, 6).tolist()
-    monkeypatch.setattr("skdp_bary.summaries.rows.persons.number_objects", None)
+    monkeypatch.setattr(home("encode_persons"), "number_objects", None)
     columns = [polars.Series(ids), arrow.array(ids), arrow.chunked_array([ids[:2], ids[2:]])]
     columns += [pd.Series(ids, dtype="Int64"), pd.Series(ids, dtype="category")]
     for column in columns:

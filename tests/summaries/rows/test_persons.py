@@ -15,35 +15,23 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import PrivateKMeans, SchemaTransformer, check_private
-from skdp_bary._values import as_floats
 from skdp_bary.schema import Number
-from skdp_bary.summaries.rows.dask_persons import person_keys
-from skdp_bary.summaries.rows.opening import open_source
-from skdp_bary.summaries.rows.persons import (
-    PERSON_UNITS,
-    WEIGHT_UNITS,
-    check_floats,
-    column,
-    encode_labels,
-    encode_persons,
-    encode_weights,
-    person_masses,
-    person_order,
-)
+from tests.world import PERSON_UNITS, WEIGHT_UNITS, as_floats, home, open_source, read
+
+persons = home("check_floats")
+check_floats, column, encode_labels = persons.check_floats, persons.column, persons.encode_labels
+encode_persons, encode_weights = persons.encode_persons, persons.encode_weights
+person_keys, person_masses = home("person_keys").person_keys, persons.person_masses
 
 # Values
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.float32])
-def test_real_dtypes_become_float64(dtype):
-    X = check_floats(np.array([[0, 1], [1, 0]], dtype=dtype))
-    assert X.dtype == np.float64
-    assert X.tolist() == [[0.0, 1.0], [1.0, 0.0]]
-
-
-def test_floats_are_not_copied():
-    X = np.zeros((3, 2))
-    assert check_floats(X) is X
+def test_real_numbers_become_float64_and_floats_are_not_copied():
+    for dtype in (bool, np.int8, np.uint16, np.int64, np.float16, np.float32):
+        X = check_floats(np.array([[0, 1], [1, 0]], dtype=dtype))
+        assert X.dtype == np.float64 and X.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    for X in (np.zeros((3, 2)), np.full((4, 2), 1.7e308)):  # whose sum overflows
+        assert check_floats(X) is X
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -72,11 +60,6 @@ def test_the_advice_about_missing_numbers_is_public_and_works():
     steps = make_pipeline(read, filled, PrivateKMeans(1, epsilon=100.0, bounds=(0, 1), n_hint=9))
     assert steps.fit(X)[-1].cluster_centers_.shape == (1, 2)
     assert check_private(steps).ok
-
-
-def test_finite_rows_whose_sum_overflows_are_accepted():
-    X = np.full((4, 2), 1.7e308)
-    assert check_floats(X) is X
 
 
 @pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2)), 5.0])
@@ -251,9 +234,8 @@ def reference(table):
 
 def masses_of(table):
     person, label, *values, weight = np.array(table, dtype=float).T
-    return person_masses(
-        np.stack(values, axis=1), label.astype(int), person.astype(int), weight.astype(np.int64)
-    )
+    X, integers = np.stack(values, axis=1), (v.astype(np.int64) for v in (label, person, weight))
+    return person_masses(X, *integers)
 
 
 @settings(max_examples=200, deadline=None)
@@ -269,23 +251,11 @@ def test_person_masses_do_not_depend_on_order_or_on_others(table, random):
     shuffled = list(range(len(table)))
     random.shuffle(shuffled)
     again = masses_of([table[i] for i in shuffled])
-    key = [row[1:] + (row[0],) for row in table]
-    first = sorted((key[i], m) for i, m in enumerate(masses))
-    assert first == sorted((key[i], m) for i, m in zip(shuffled, again, strict=True))
+    first = sorted((table[i], m) for i, m in enumerate(masses))
+    assert first == sorted((table[i], m) for i, m in zip(shuffled, again, strict=True))
     alone = [row for row in table if row[0] == table[0][0]]
     kept = [m for row, m in zip(table, masses, strict=True) if row[0] == table[0][0]]
     assert masses_of(alone).tolist() == kept
-
-
-@settings(max_examples=100, deadline=None)
-@given(rows)
-def test_a_person_weighs_one_or_nothing(table):
-    masses = masses_of(table)
-    for person in {row[0] for row in table}:
-        own = [i for i, row in enumerate(table) if row[0] == person]
-        has_weight = any(table[i][-1] for i in own)
-        assert masses[own].sum() == (PERSON_UNITS if has_weight else 0)
-        assert (masses[own] >= 0).all()
 
 
 HOSTILE_VALUES = {
@@ -300,14 +270,14 @@ HOSTILE_VALUES = {
 @pytest.mark.parametrize("labelled", [False, True])
 def test_rows_are_ordered_as_by_lexsort(values, labelled):
     """Whatever bits the one sort has room for, down to none for the values."""
-    rng = np.random.default_rng(1)
+    rng, order = np.random.default_rng(1), persons.person_order
     for n_persons in (1, 5, 2**20, 2**57, 2**62):
         X = rng.choice(values, (300, 2))
-        persons = rng.integers(n_persons, size=300) if n_persons > 5 else np.arange(300) % n_persons
+        people = rng.integers(n_persons, size=300) if n_persons > 5 else np.arange(300) % n_persons
         weights = rng.integers(3, size=300)
         codes = rng.integers(2, size=300) if labelled and n_persons < 2**62 else None
-        keys = [weights, X[:, 1], X[:, 0], *([] if codes is None else [codes]), persons]
-        assert np.array_equal(person_order(X, codes, persons, weights), np.lexsort(keys))
+        keys = [weights, X[:, 1], X[:, 0], *([] if codes is None else [codes]), people]
+        assert np.array_equal(order(X, codes, people, weights), np.lexsort(keys))
 
 
 def test_values_do_not_change_how_a_person_divides_among_labels():
@@ -327,3 +297,29 @@ def test_one_person_with_very_many_rows():
     masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
     assert masses.sum() == PERSON_UNITS
     assert set(np.unique(masses)) == {0, 1}
+
+
+def test_a_persons_mass_is_shared_among_the_rows_inside_public_bounds():
+    X = np.array([0.1, 5.0, 0.9, 7.0, 8.0])[:, None]
+    for weights, shares in (
+        (None, [2, 0, 2, 0, 0]),
+        ([0.25, 1.0, 0.75, 1.0, 1.0], [1, 0, 3, 0, 0]),
+    ):
+        beside = {"groups": [0, 0, 0, 1, 0], "sample_weight": weights, "mass_bounds": (0.0, 1.0)}
+        (chunk,) = read(open_source(X, **beside))
+        assert (chunk.masses * 4 // PERSON_UNITS).tolist() == shares
+
+
+def test_units_of_a_person_depend_on_that_person_alone():
+    """A float running sum over all rows once moved other people when a heavy one left."""
+    rng = np.random.default_rng(0)
+    X, groups, weights = rng.random((4000, 2)), rng.integers(0, 90, size=4000), rng.random(4000)
+
+    def masses(some):
+        beside = {"groups": groups[some], "sample_weight": weights[some], "mass_bounds": (0, 0.8)}
+        return np.concatenate([chunk.masses for chunk in read(open_source(X[some], **beside))])
+
+    everybody, others, order = np.arange(4000), groups != 17, rng.permutation(4000)
+    assert np.array_equal(masses(everybody)[others], masses(others))
+    assert np.bincount(groups, masses(everybody))[17] == PERSON_UNITS
+    assert np.array_equal(masses(everybody)[order], masses(order))

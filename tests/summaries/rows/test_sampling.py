@@ -1,21 +1,15 @@
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.rows.persons import PERSON_UNITS
-from skdp_bary.summaries.rows.sampling import draw_batch
+from tests.world import PERSON_UNITS, NoiseSource, draw_batch, noise_generator, read
+from tests.world import rows as opened
 
 SAMPLINGS = ("poisson", "without_replacement")
 
 
 def rows_of(groups=None, classes=None, y=None, n=90):
     X = np.arange(2.0 * n).reshape(n, 2)
-    return Rows(open_source(X, y, groups=groups, classes=classes), classes)
-
-
-def read(rows):
-    return [chunk for part in range(rows.source.n_parts) for chunk in rows.source.read(part)]
+    return opened(X, y, groups=groups, classes=classes)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -91,14 +85,14 @@ def test_rows_outside_the_batch_are_checked_too():
     X = np.ones((10, 1))
     X[3] = np.nan
     for seed in range(5):
-        rows = Rows(open_source(X))
+        rows = opened(X)
         rows.sample_persons(0.2, "without_replacement", noise_generator(seed))
         with pytest.raises(ValueError, match="NaN"):
             read(rows)
 
 
 def test_chunks_are_refused():
-    rows = Rows(open_source([np.ones((3, 1)), np.ones((3, 1))]))
+    rows = opened([np.ones((3, 1)), np.ones((3, 1))])
     with pytest.raises(ValueError, match="one array or dataframe"):
         rows.sample_persons(0.5, "poisson", noise_generator())
 

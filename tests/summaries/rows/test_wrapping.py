@@ -7,28 +7,32 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import _changes
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.clusters.losses import NearestLoss
-from skdp_bary.summaries.moments.bounds import Count
-from skdp_bary.summaries.moments.moments import Moments
-from skdp_bary.summaries.rows import persons as _rows
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.rows.persons import (
+from tests.world import (
     PERSON_UNITS,
     ROW_UNITS,
     WEIGHT_UNITS,
-    Chunk,
+    Count,
+    DiscreteLaplace,
+    Moments,
+    NearestLoss,
+    RoundedGaussian,
+    Sketch,
+    Step,
     coarser_units,
+    home,
+    noise_generator,
+    open_source,
     person_masses,
     person_spans,
+    read,
+    record,
+    release,
+    rows,
+    same,
+    sketch,
 )
 
+_changes, _rows = home("replay")._changes, home("coarser_units")
 LAST = (1 << 63) - 1
 ONE = np.zeros((1, 1))
 
@@ -71,9 +75,9 @@ def test_noise_is_added_modulo_two_to_the_64(mechanism):
     query, step = Count(PERSON_UNITS), Step("count", mechanism)
 
     def released(*masses):
-        total = Sketch(query)
+        total = sketch(query)
         for mass in masses:
-            total.add_packed(Sketch(query).update(Chunk(ONE, None, np.array([mass]))).packed())
+            total.add_packed(sketch(query, ONE, None, [mass]).packed())
         return int(release(total, step, "add_remove", noise_generator(3)).values[0][0])
 
     noise = released()
@@ -86,10 +90,10 @@ def test_noise_is_added_modulo_two_to_the_64(mechanism):
 def test_sums_of_losses_wrap():
     loss = NearestLoss(np.zeros((1, 1)), 1.0, units=1 << 40)
     with np.errstate(all="raise"):
-        sketch = Sketch(loss)
+        total = sketch(loss)
         for _ in range(8):  # 2**20 units of loss times 2**40 of mass each
-            sketch.update(Chunk(np.full((1, 1), 5.0), None, np.array([1 << 40])))
-    assert int(sketch.exact_blocks()[0][0]) == -(1 << 63)
+            total.merge(sketch(loss, 5.0, None, [1 << 40]))
+    assert int(total.exact_blocks()[0][0]) == -(1 << 63)
 
 
 @pytest.mark.parametrize("second", ["none", "pooled"])
@@ -100,12 +104,12 @@ def test_too_much_released_mass_is_refused(second):
     step = Step("moments", RoundedGaussian(1e6))
     for most, refused in ((0.99, False), (1.01, True)):
         masses = np.full(4, int(most * (1 << 60) / reach))
-        sketch = Sketch(query).update(Chunk(np.zeros((4, 1)), None, masses))
+        counted = sketch(query, np.zeros((4, 1)), None, masses)
         if not refused:
-            release(sketch, step, "add_remove", noise_generator(0))
+            release(counted, step, "add_remove", noise_generator(0))
             continue
         with pytest.raises(ValueError, match="n_hint is far too small.*about"):
-            release(sketch, step, "add_remove", noise_generator(0))
+            release(counted, step, "add_remove", noise_generator(0))
 
 
 def test_units_follow_the_size_and_say_what_a_person_is():
@@ -123,10 +127,11 @@ def test_units_follow_the_size_and_say_what_a_person_is():
 
 def test_a_bought_size_decides_the_units():
     measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1))
-    first = record_fit(measure, {"X": np.zeros((4, 2)), "groups": [0, 0, 1, 1]})
+    given = {"X": np.zeros((4, 2)), "groups": [0, 0, 1, 1]}
+    first = record(measure, **given)
     counted = replace(first.records[0].released, values=(np.array([10**7 << 20]),))
     script = (replace(first.records[0], released=counted),)
-    run = record_fit(measure, {"X": np.zeros((4, 2)), "groups": [0, 0, 1, 1]}, script)
+    run = record(measure, **given, script=script)
     assert [record.query.units for record in run.records] == [1 << 20, *[1 << 14] * 3]
 
 
@@ -136,7 +141,7 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
     groups = rng.integers(5, size=4000) ** 2
     X, y = rng.random((4000, 2)), rng.integers(3, size=4000)
     source = open_source(X, y, groups=groups, classes=np.arange(3))
-    (chunk,) = source.read(0)
+    (chunk,) = read(source)
     masses = chunk.in_units(units).masses
     assert set(np.bincount(groups, masses)) <= {0.0, float(units)}
     relabelled = X[::-1].copy()  # other values, the same labels
@@ -145,8 +150,9 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
         own = groups == person
         of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]
         np.testing.assert_array_equal(*of_class)
-    assert Rows(source).units_for(None) == PERSON_UNITS
-    assert Rows(source).units_for(10**7) == 1 << 14
+    opened = rows(X, y, groups=groups, classes=np.arange(3))
+    assert opened.units_for(None) == PERSON_UNITS
+    assert opened.units_for(10**7) == 1 << 14
 
 
 def test_weights_are_rounded_down_to_coarser_units():
@@ -159,9 +165,9 @@ def test_weights_are_rounded_down_to_coarser_units():
 
 def test_a_query_counts_in_its_own_units():
     source = open_source(np.zeros((6, 1)), groups=np.arange(6) // 3)
-    (chunk,) = source.read(0)
+    (chunk,) = read(source)
     for units in (PERSON_UNITS, 1 << 14, 1):
-        (counted,) = Sketch(Count(units)).update(chunk).exact_blocks()
+        (counted,) = sketch(Count(units)).update(chunk).exact_blocks()
         assert counted.tolist() == [2 * units]
 
 
@@ -170,12 +176,10 @@ def test_long_chunks_are_counted_in_pieces(monkeypatch):
     X, groups = np.random.default_rng(0).random((100, 2)), np.arange(100) // 3
     (chunk,) = open_source(X, groups=groups).read(0)
     query = Moments(np.zeros((1, 2)), 1.0, second="pooled", units=1 << 14)
-    whole = Sketch(query).update(chunk).exact_blocks()
+    whole = sketch(query).update(chunk).exact_blocks()
     monkeypatch.setattr(_rows, "CHUNK_ROWS", 7)
     assert [len(part.X) for part in chunk.parts()] == [7] * 14 + [2]
-    pieces = Sketch(query).update(chunk).exact_blocks()
-    for one, other in zip(whole, pieces, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert same(sketch(query).update(chunk).exact_blocks(), whole)
 
 
 @pytest.mark.parametrize("units", [PERSON_UNITS, 256, 1000, 1])
@@ -199,7 +203,7 @@ def test_one_person_with_more_weight_than_products_hold(units):
 )
 def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
     measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=10**7)
-    run = record_fit(measure, {"X": np.zeros((4, 2)), **arguments})
+    run = record(measure, np.zeros((4, 2)), **arguments)
     assert run.error is None
     assert {record.query.units for record in run.records} == {units}
 

@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._unit_slices import (
+from tests.world import (
+    CELL,
+    FRACTION,
+    CohortGap,
+    PairLaw,
+    PairSpreads,
+    answer,
+    meetings,
+    sketch,
     slicing_directions,
     spanning_directions,
     unit_planes,
     unit_slices,
 )
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.slices.collisions import FRACTION, PairSpreads, meetings
-from skdp_bary.summaries.slices.planes import CELL, CohortGap, PairLaw
 
 WIDTHS = (90, 180)
 
@@ -52,12 +57,6 @@ def kernel(planes, X):
     return product.mean(axis=0)
 
 
-def answers(query, X, y, masses=None):
-    state = query.zeros()
-    query.count(state, Chunk(X, y, masses))
-    return query.blocks(state)
-
-
 def questions(slices, planes, *others):
     yield CohortGap(planes, *others)
     yield PairLaw(planes, *others)
@@ -87,7 +86,7 @@ def test_the_gap_is_that_of_all_pairs(rows, planes):
     X, y = rows
     K = kernel(planes, X)
     square = K[:20, :20].mean() + K[20:, 20:].mean() - 2 * K[:20, 20:].mean()
-    sizes, gap = answers(CohortGap(planes, None, 2), X, y)
+    sizes, gap = answer(CohortGap(planes, None, 2), X, y)
     assert sizes.tolist() == [20, 30]
     assert gap == np.floor(np.sqrt(square) * 20 * FRACTION)
 
@@ -95,16 +94,14 @@ def test_the_gap_is_that_of_all_pairs(rows, planes):
 def test_a_reference_is_a_cohort(rows, planes):
     X, y = rows
     query = CohortGap(planes, None, 2)
-    state = query.zeros()
-    query.count(state, Chunk(X, y, None))
-    alone = CohortGap(planes, None, 1, reference=state[0][1])
-    assert answers(alone, X[y == 0], None)[1] == answers(query, X, y)[1]
+    alone = CohortGap(planes, None, 1, reference=sketch(query, X, y)._state[0][1])
+    assert answer(alone, X[y == 0], None)[1] == answer(query, X, y)[1]
 
 
 def test_the_law_is_that_of_all_pairs(rows, planes):
     X, y = rows
     query = PairLaw(planes, None, 2)
-    _, trace, norm = answers(query, X, y)
+    _, trace, norm = answer(query, X, y)
     assert trace == np.floor((1.0 - kernel(planes, X).mean()) * 50 * FRACTION)
     cells = query._cells(levels_of(planes, X))
     hot = np.zeros((50, 24 * 16))
@@ -126,7 +123,7 @@ def test_the_norm_of_cells_is_about_that_of_the_kernel(planes):
         K = kernel(line, X[:400])
         K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
         true = np.mean(K[~np.eye(400, dtype=bool)] ** 2)
-        trace, norm = (int(b[0]) / FRACTION / 1500 for b in answers(PairLaw(line), X, None)[1:])
+        trace, norm = (int(b[0]) / FRACTION / 1500 for b in answer(PairLaw(line), X, None)[1:])
         assert np.sqrt(norm**2 - trace**2 / 1500) == pytest.approx(np.sqrt(true), rel=0.2)
 
 
@@ -139,7 +136,7 @@ def test_no_replacement_moves_the_law_further_than_is_stated(d):
     (stated,) = query.sensitivity("replace_one").l1
     largest = 0
     for crowd in itertools.combinations_with_replacement(range(len(corners)), 3):
-        found = [answers(query, corners[[*crowd, i]], None)[1:] for i in range(len(corners))]
+        found = [answer(query, corners[[*crowd, i]], None)[1:] for i in range(len(corners))]
         for one, other in itertools.combinations(np.array(found)[:, :, 0], 2):
             assert (abs(one - other) <= stated[1:]).all()
             largest = max(largest, abs(one - other)[1])
@@ -148,8 +145,8 @@ def test_no_replacement_moves_the_law_further_than_is_stated(d):
 
 def test_spreads_are_sums_over_widths(rows, slices):
     X, y = rows
-    single = [answers(PairSpreads(slices, None, 2, widths=(w,)), X, y)[1] for w in WIDTHS]
-    spread = answers(PairSpreads(slices, None, 2, widths=WIDTHS), X, y)[1]
+    single = [answer(PairSpreads(slices, None, 2, widths=(w,)), X, y)[1] for w in WIDTHS]
+    spread = answer(PairSpreads(slices, None, 2, widths=WIDTHS), X, y)[1]
     assert abs(int(spread[0]) - int(sum(single)[0])) <= 2  # each is rounded down
 
 
@@ -158,8 +155,8 @@ def test_few_are_filled_up_with_the_center(rows, slices, planes):
     filled = np.vstack([X, np.zeros((15, 2))]), np.append(y, [0] * 5 + [1] * 10)
     few, all_there = (questions(slices, planes, n_min, 2) for n_min in ((25, 40), None))
     for padded, whole in zip(few, all_there, strict=True):
-        expected = [int(block[0]) for block in answers(whole, *filled)[1:]]
-        assert [int(block[0]) for block in answers(padded, X, y)] == expected
+        expected = [int(block[0]) for block in answer(whole, *filled)[1:]]
+        assert [int(block[0]) for block in answer(padded, X, y)] == expected
 
 
 def test_masses_of_many_persons_are_counted_exactly(rows, slices, planes):
@@ -168,8 +165,8 @@ def test_masses_of_many_persons_are_counted_exactly(rows, slices, planes):
     masses = np.full(50, 1 << 20)
     units = (questions(slices, planes, None, 2, unit) for unit in (1, 1 << 20))
     for light, heavy in zip(*units, strict=True):
-        expected = [int(block[0]) for block in answers(light, X, y)[1:]]
-        assert [int(block[0]) for block in answers(heavy, X, y, masses)[1:]] == expected
+        expected = [int(block[0]) for block in answer(light, X, y)[1:]]
+        assert [int(block[0]) for block in answer(heavy, X, y, masses)[1:]] == expected
 
 
 @pytest.mark.parametrize("n_min", [(1 << 30, 3), (1 << 29, 1 << 29)])
@@ -179,8 +176,8 @@ def test_padding_to_the_most_persons_is_exact(rows, slices, planes, n_min):
     masses = np.full(50, 1 << 20)
     units = (questions(slices, planes, n_min, 2, unit) for unit in (1, 1 << 20))
     for light, heavy in zip(*units, strict=True):
-        expected = [int(block[0]) for block in answers(light, X, y)]
-        assert [int(block[0]) for block in answers(heavy, X, y, masses)] == expected
+        expected = [int(block[0]) for block in answer(light, X, y)]
+        assert [int(block[0]) for block in answer(heavy, X, y, masses)] == expected
 
 
 def test_sums_beyond_float64_are_exact():

@@ -1,6 +1,5 @@
 """Rows as an answer: integers of each row alone, how far one row moves them, and in which order."""
 
-import pickle
 from collections import Counter
 from fractions import Fraction
 from math import factorial
@@ -9,14 +8,16 @@ import numpy as np
 import pytest
 
 from skdp_bary.exceptions import RelationError
-from skdp_bary.geometry import Ball
-from skdp_bary.geometry._projections import haar_frame, tight_frame
-from skdp_bary.geometry._slices import SliceLattice
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.slices.rows import ProjectedRows, shuffled
+from skdp_bary.geometry import Ball, haar_frame, tight_frame
+from tests.world import (
+    ProjectedRows,
+    RoundedGaussian,
+    SliceLattice,
+    answer,
+    noise_generator,
+    shuffled,
+    sketch,
+)
 
 
 def independent(d, k, rng):
@@ -31,10 +32,6 @@ def make_query(frame, d, k, n_classes=1, seed=0):
     rng = np.random.default_rng(seed)
     domain = Ball(rng.standard_normal(d), 2.0)
     return ProjectedRows(SliceLattice(domain, frame(d, k, rng)), n_classes)
-
-
-def answer(query, X, codes=None):
-    return Sketch(query).update(Chunk(X, codes, None)).exact_blocks()
 
 
 @pytest.mark.parametrize(("frame", "d", "k"), FRAMES)
@@ -86,16 +83,6 @@ def test_classes_are_blocks_and_one_of_them_changes():
     assert scales == RoundedGaussian(0.7).scales(alone) * 3
 
 
-def test_chunks_are_put_behind_each_other():
-    query = make_query(tight_frame, 2, 5)
-    X = np.random.default_rng(0).standard_normal((9, 2))
-    whole = answer(query, X)[0]
-    first, second = (Sketch(query).update(Chunk(part, None, None)) for part in (X[:4], X[4:]))
-    second = pickle.loads(pickle.dumps(second))
-    np.testing.assert_array_equal(first.merge(second).exact_blocks()[0], whole)
-    assert answer(query, X[:0])[0].shape == (0, 5)
-
-
 @pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
 def test_relations_that_hide_the_number_of_rows_are_refused(relation):
     with pytest.raises(RelationError, match="shows their number"):
@@ -105,7 +92,7 @@ def test_relations_that_hide_the_number_of_rows_are_refused(relation):
 def test_masses_are_refused():
     query = make_query(tight_frame, 2, 5)
     with pytest.raises(ValueError, match="no masses"):
-        Sketch(query).update(Chunk(np.zeros((2, 2)), None, np.ones(2, dtype=np.int64)))
+        sketch(query, np.zeros((2, 2)), None, [1, 1])
 
 
 def test_noise_covers_the_stated_change_exactly():

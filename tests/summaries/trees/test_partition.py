@@ -1,18 +1,10 @@
-"""Counts on partitions of a quadtree: what they count, and how far one person moves them."""
+"""Counts on partitions of a quadtree, against plain histograms."""
 
 import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.privacy._neighbors import ADD_REMOVE, RELATIONS
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.rows.arrays import ArraySource
-from skdp_bary.summaries.rows.opening import open_source
-from skdp_bary.summaries.rows.persons import PERSON_UNITS, Chunk
-from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
-from skdp_bary.summaries.trees.divisions import GridDivision
-from skdp_bary.summaries.trees.partition import Partition, QuadGrid
+from tests.world import DisjointCounts, GridDivision, Partition, QuadGrid, answer
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 RNG = np.random.default_rng(0)
@@ -24,17 +16,12 @@ def counts_of(grid, *partitions, units=1):
     return DisjointCounts(GridDivision(grid, partitions), units)
 
 
-def answer(query, X, masses=None):
-    masses = None if masses is None else np.asarray(masses)
-    return Sketch(query).update(Chunk(np.atleast_2d(X), None, masses)).exact_blocks()
-
-
 def test_counts_are_those_of_a_histogram():
     X = RNG.random((500, 2))
     masses = RNG.integers(0, 5, size=500)
     grid = QuadGrid(SQUARE, 3)
     query = counts_of(grid, Partition.complete(3, 3), Partition.complete(3, 1))
-    fine, coarse = answer(query, X, masses)
+    fine, coarse = answer(query, X, None, masses)
     expected, *_ = np.histogram2d(*X.T, bins=8, range=[[0, 1], [0, 1]], weights=masses)
     low, high = grid.corners(np.full(64, 3), np.arange(64))
     places = np.rint(low * 8).astype(int)
@@ -97,65 +84,3 @@ def test_overlapping_cells_are_refused(levels, codes):
 def test_cells_that_do_not_exist_are_refused(levels, codes):
     with pytest.raises(ValueError, match=r"levels|codes"):
         Partition(3, np.array(levels, dtype=int), np.array(codes, dtype=int))
-
-
-def persons(query):
-    """Answers for persons of one row anywhere, of rows spread out, of no row inside."""
-    places = [[0.1, 0.6], [0.9, 0.1], [0.6, 0.1], [0.9, 0.9], [2.0, 2.0]]
-    yield answer(query, np.empty((0, 2)), [])
-    for place in places:
-        yield answer(query, [place], [query.units])
-    half = query.units // 2
-    yield answer(query, places[:2], [half, query.units - half])
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("units", [1, PERSON_UNITS])
-def test_sensitivity_covers_every_change_and_is_reached(relation, units):
-    grid = QuadGrid(SQUARE, 3)
-    query = counts_of(grid, Partition.complete(3, 1), MIXED, units=units)
-    everyone = list(persons(query))
-    nobody = everyone[0]
-    others = [nobody] if relation == ADD_REMOVE else everyone
-    moved = [
-        ([int(np.abs(a - b).sum()) for a, b in zip(p, q, strict=True)], p, q)
-        for p in everyone
-        for q in others
-    ]
-    sensitivity = query.sensitivity(relation)
-    for l1, p, q in moved:
-        square = [int(((a - b) ** 2).sum()) for a, b in zip(p, q, strict=True)]
-        assert all(x <= s for x, s in zip(l1, sensitivity.l1[0], strict=True))
-        assert all(x <= s for x, s in zip(square, sensitivity.l2_squared[0], strict=True))
-    assert max(l1 for l1, *_ in moved) == list(sensitivity.l1[0])
-    scales = DiscreteLaplace(0.7).scales(sensitivity)
-    assert 0.999 < float(DiscreteLaplace(0.7).loss(sensitivity, scales)) / 0.7 <= 1.0
-
-
-def test_a_person_is_normalised_over_the_rows_inside():
-    X = np.array([[0.1, 0.1], [5.0, 5.0], [0.9, 0.9], [7.0, 7.0], [8.0, 8.0]])
-    source = open_source(X, groups=[0, 0, 0, 1, 0], mass_bounds=(0.0, 1.0))
-    masses = np.concatenate([chunk.masses for chunk in source.read(0)])
-    assert masses.tolist() == [PERSON_UNITS // 2, 0, PERSON_UNITS // 2, 0, 0]
-    weights = [0.25, 1.0, 0.75, 1.0, 1.0]
-    source = ArraySource(X, None, [0, 0, 0, 1, 0], weights, None, (0.0, 1.0))
-    masses = np.concatenate([chunk.masses for chunk in source.read(0)])
-    assert masses.tolist() == [PERSON_UNITS // 4, 0, 3 * PERSON_UNITS // 4, 0, 0]
-
-
-def test_units_of_a_person_depend_on_that_person_alone():
-    """A float running sum over all rows once moved other people when a heavy one left."""
-    X, groups = RNG.random((4000, 2)), RNG.integers(0, 90, size=4000)
-    weights = RNG.random(4000)
-    whole, part = (
-        open_source(X[keep], groups=groups[keep], sample_weight=weights[keep], mass_bounds=(0, 0.8))
-        for keep in (np.ones(4000, dtype=bool), groups != 17)
-    )
-    before, after = (np.concatenate([c.masses for c in s.read(0)]) for s in (whole, part))
-    assert np.array_equal(before[groups != 17], after)
-    assert np.bincount(groups, before)[17] == PERSON_UNITS
-    order = RNG.permutation(4000)
-    shuffled = open_source(
-        X[order], groups=groups[order], sample_weight=weights[order], mass_bounds=(0, 0.8)
-    )
-    assert np.array_equal(before[order], np.concatenate([c.masses for c in shuffled.read(0)]))

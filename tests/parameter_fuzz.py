@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from sklearn.preprocessing import Normalizer
 
 import skdp_bary
 from skdp_bary import BudgetAccountant
@@ -25,7 +24,7 @@ from skdp_bary.privacy._neighbors import RELATIONS
 from skdp_bary.schema import Boolean, Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
 from skdp_bary.testing._discovery import private_estimators, public_estimators
-from skdp_bary.testing._public_source import AdapterOnPublicSource
+from tests.estimators import quick
 
 NONSENSE = "accepted nonsense"
 NAMELESS = "an error that does not name the parameter"
@@ -37,11 +36,6 @@ FAULTS = (NONSENSE, NAMELESS, ODD, LIBRARY, LATE)
 HOME = str(Path(skdp_bary.__file__).parent)
 ERRORS = (ValueError, TypeError, BudgetError, RelationError)
 
-QUICK = {
-    "n_init": 1, "n_atoms": 2, "n_clusters": 2, "resolution": 8, "depth": 3, "n_rounds": 1,
-    "n_projections": 4, "n_quantiles": 4, "bounds": (0, 1), "n_hint": 30, "n_min": 10,
-    "max_iter": 1, "hidden": 2, "n_components": 1,
-}  # fmt: skip
 HOSTILE = [
     math.nan, math.inf, -math.inf, -1, -0.5, -(2**63), 2**63, 10**400, 1e300, 5e-324 * 1j, True,
     "nonsense", "", b"grid", object(), object, [], (), {}, set(), [[]], [math.nan], [[math.nan]],
@@ -164,19 +158,10 @@ _PLAN = {"bounds": (0, 1), "epsilon": 1.0, "delta": 1e-6, "n_guaranteed": 3, "n_
 def makers():
     """Return, by name, the parameters that may change and a function that makes an object."""
     found = {}
-    for name, cls in public_estimators().items():
-        made = AdapterOnPublicSource if name == "PrivateDomainAdapter" else cls
-        defaults = [key for key in signature(cls).parameters if key != "self"]
-        base = {key: value for key, value in QUICK.items() if key in defaults}
-        if name == "RowByRow":
-            base = {"step": Normalizer()}
-        if name in ("PrivateTable", "SchemaTransformer"):
-            base |= {"schema": Number(0, 1)}
-        if name == "JLTransformer":
-            base = {"n_components": 1, "bounds": (0, 1)}
-        if name == "PrivateDomainAdapter":
-            base |= {"bounds": None}
-        found[name] = (sorted(defaults), base, lambda params, made=made: made(**params))
+    for name in public_estimators():
+        cls, base = quick(name)
+        names = sorted(signature(public_estimators()[name]).parameters)
+        found[name] = (names, base, lambda params, cls=cls: cls(**params))
     names = sorted(_search().get_params(deep=False))
     found["PrivateSearchCV"] = (names, {"mean_trials": 3.0}, lambda params: _search(**params))
     for kind, more in ((ShufflePlan, {"levels": (1,)}), (ShuffleRounds, {})):

@@ -17,8 +17,7 @@ from skdp_bary import (
 )
 from skdp_bary.schema import Number
 from skdp_bary.testing._discovery import private_estimators
-
-from .starts import start
+from tests.estimators import start
 
 VALUE, COUNT = 0.4242, 31
 ROWS = np.full(COUNT, VALUE)  # one dimension: the commonest slip with one column

@@ -50,6 +50,11 @@ def record_fit(estimator, arguments, script=(), *, accountant=None, answers_only
     fitted = detached(estimator)
     if accountant is not None:
         fitted.set_params(accountant=accountant)
+    return record(fitted, arguments, script, answers_only=answers_only)
+
+
+def record(fitted, arguments, script=(), *, answers_only=False):
+    """Fit an estimator itself under a tape, paid by the accountant it has; see `record_fit`."""
     error = plan = None
     with use_tape(Tape(script, answers_only=answers_only)) as tape, quiet():
         try:

@@ -3,12 +3,9 @@
 import copy
 import math
 import pickle
-from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from unittest import mock
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -21,9 +18,8 @@ from ..privacy.accounting.plans import Step
 from ..privacy.ledger.accountant import BudgetAccountant
 from ..privacy.ledger.entry import COMPOSITIONS
 from ..privacy.ledger.filters import LARGEST_EPSILON
-from ..privacy.noise.sampler import NoiseSource
-from ..summaries.asking.desk import RehearsalNoise
 from ._hostile import make_arguments
+from ._one_fit import watched_draws
 from ._settings import (
     DELTAS,
     default_setting,
@@ -36,58 +32,6 @@ from ._settings import (
 
 _MANY = 9  # numbers of features
 _SPENT = 0.99  # of what was charged must be used
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One call of a sampler, and what it returned."""
-
-    sampler: str
-    scale: float
-    shape: tuple
-    noise: np.ndarray
-
-
-@contextmanager
-def watched_draws(on_draw=None):
-    """Run fits while every call of a sampler is noted; yields the list of draws."""
-    draws = []
-
-    def watch(name):
-        original = getattr(NoiseSource, name)
-
-        def sampler(self, scale, shape):
-            if isinstance(self, RehearsalNoise):
-                return original(self, scale, shape)
-            if on_draw is not None:
-                on_draw()
-            noise = original(self, scale, shape)
-            draws.append(Draw(name, scale, tuple(shape), noise.copy()))
-            return noise
-
-        return mock.patch.object(NoiseSource, name, sampler)
-
-    with watch("discrete_laplace"), watch("rounded_gaussian"):
-        yield draws
-
-
-def check_draws_match_releases(estimator):
-    """Every block that is not public gets one draw of its shape and scale, added as it came."""
-    for candidate in settings(estimator):
-        for seed in range(3):
-            with watched_draws() as draws:
-                arguments = make_arguments(candidate, 20 + seed, seed=seed)
-                recording = record_fit(candidate, arguments, answers_only=seed > 0)
-            require(recording.error is None, f"fit failed: {recording.error!r}")
-            stated = list(_stated_draws(recording.records))
-            drawn, expected = (
-                [(d.sampler, d.scale, d.shape) for d in ds] for ds in (draws, stated)
-            )
-            require(
-                drawn == expected, f"Drawn noise is {drawn}, but the releases state {expected}."
-            )
-            same = all(np.array_equal(d.noise, s.noise) for d, s in zip(draws, stated, strict=True))
-            require(same, "What was added to the exact answers is not the noise that was drawn.")
 
 
 def check_drawn_noise_adds_up_to_the_charge(estimator):
@@ -159,37 +103,6 @@ def budgets(estimator):
             yield accountant
             if accountant._filter.order is None:
                 break
-
-
-def check_charge_is_the_plan(estimator):
-    """A fit makes one entry: what its parameters, its plan and its quote say."""
-    for candidate in settings(estimator):
-        charged, accountant = with_budget(candidate)
-        arguments = make_arguments(candidate)
-        quoted = accountant.quote(charged, n_features=arguments["X"].shape[1])
-        with quiet():
-            charged.fit(**arguments)
-        spent = [(entry.who, entry.epsilon, entry.delta) for entry in accountant.entries]
-        expected = [(type(estimator).__name__, candidate.epsilon, candidate.delta)]
-        require(spent == expected, f"A fit should be charged {expected}, was charged {spent}.")
-        require(quoted.plan == charged.privacy_, "The quoted plan is not the plan that was fitted.")
-
-
-def check_charge_precedes_draws(estimator):
-    """No noise is drawn before the charge is in the ledger."""
-    for candidate in settings(estimator):
-        accountant = with_budget(candidate)[1]
-        entries = []
-
-        def note(entries=entries, accountant=accountant):
-            entries.append(accountant.entries)
-
-        arguments = make_arguments(candidate)
-        with watched_draws(note):
-            run = record_fit(candidate, arguments, accountant=accountant, answers_only=True)
-        require(run.error is None, f"fit failed: {run.error!r}")
-        require(entries, "A fit drew no noise from the noise generator.")
-        require(all(entries), "Noise was drawn before the fit was charged.")
 
 
 def check_refused_fit(estimator):
@@ -266,18 +179,6 @@ def _feature_counts_in_turns(candidates):
         for turn, candidate in enumerate(alike):
             counts = feature_counts(candidate)
             yield candidate, counts[turn :: len(alike)] if len(counts) > _MANY else counts
-
-
-def _stated_draws(records):
-    """Yield the draws that explain the releases: their scales, and released minus exact."""
-    for record in records:
-        released = record.released
-        sampler = "rounded_gaussian" if hasattr(released.mechanism, "mu") else "discrete_laplace"
-        for exact_block, values, scale in zip(
-            record.exact, released.values, released.scales, strict=True
-        ):
-            if scale > 0:
-                yield Draw(sampler, scale, exact_block.shape, values - exact_block)
 
 
 def _drawn_loss(records):

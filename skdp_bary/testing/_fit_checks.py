@@ -116,17 +116,6 @@ def check_seeded_noise_is_marked(estimator):
     require(not any(r.released.seeded for r in unseeded), "An unseeded release says seeded.")
 
 
-def check_parameters_are_not_written(estimator):
-    """fit leaves the parameters as they are."""
-    for candidate in settings(estimator):
-        before = candidate.get_params(deep=False)
-        with quiet():
-            candidate.fit(**make_arguments(candidate))
-        after = candidate.get_params(deep=False)
-        changed = [name for name in before if after[name] is not before[name]]
-        require(not changed, f"fit wrote the parameters {changed}.")
-
-
 def _bad_rows(estimator):
     for value in (np.nan, np.inf, -np.inf):
         arguments = make_arguments(estimator)

@@ -1,5 +1,6 @@
 """Rows to check an estimator on, and pairs of neighbors that are meant to hurt."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,23 @@ _NEWCOMER = 10_000  # id of the person in whom neighbors differ
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighboring data sets as arguments of ``fit``, and what is hostile about them."""
+    """Two neighboring data sets as arguments of ``fit``, and what is hostile about them.
+
+    Attributes
+    ----------
+    name : str
+    data, neighbor : dict
+    move : str, default=""
+        What the person does, and
+    places : tuple of str, default=()
+        where: what is met in some pair or other, see :func:`met_first`.
+    """
 
     name: str
     data: dict
     neighbor: dict
+    move: str = ""
+    places: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,21 @@ def hostile_pairs(estimator, kind):
     if estimator.neighbors == ADD_REMOVE:
         return list(_joining(estimator, base))
     return list(_replacing(estimator, base))
+
+
+def met_first(pairs):
+    """Return the pairs in another order, and after how many every move and place has been met.
+
+    Moves take turns, so that no place belongs to one of them.
+    """
+    left, ordered, met, turns = list(pairs), [], set(), Counter()
+    while unmet := {trait for pair in left for trait in (pair.move, *pair.places)} - met:
+        pair = max(left, key=lambda p: (len(unmet & {p.move, *p.places}), -turns[p.move]))
+        left.remove(pair)
+        ordered.append(pair)
+        met |= {pair.move, *pair.places}
+        turns[pair.move] += 1
+    return ordered + left, len(ordered)
 
 
 def corners(estimator, n_features):
@@ -137,16 +165,18 @@ def _kind(arguments):
 
 def _joining(estimator, base):
     for name, part in _parts(estimator, _kind(base)):
-        yield Pair(f"{name} joins", base, _with(estimator, base, part))
+        yield Pair(f"{name} joins", base, _with(estimator, base, part), "joins", (name,))
     first = next(_parts(estimator, _kind(base)))[1]
-    yield Pair("leaves permuted rows", _permuted(_with(estimator, base, first)), base)
+    yield Pair("leaves permuted rows", _permuted(_with(estimator, base, first)), base, "leaves")
     alone = _repeated(base)
     for name, part in _parts(estimator, _kind(base)):
-        yield Pair(f"{name} joins equal rows", alone, _with(estimator, alone, part))
+        beside = _with(estimator, alone, part)
+        yield Pair(f"{name} joins equal rows", alone, beside, "joins equal rows", (name,))
     twice = {key: np.concatenate([value, value]) for key, value in base.items()}
     if "groups" in twice:
         twice["groups"] = np.arange(len(twice["groups"]))
-    yield Pair("one of two equal rows leaves", twice, _take(twice, slice(1, None)))
+    once = _take(twice, slice(1, None))
+    yield Pair("one of two equal rows leaves", twice, once, "one of two leaves")
 
 
 def _replacing(estimator, base):
@@ -155,15 +185,16 @@ def _replacing(estimator, base):
     names = list(parts)
     for old, new in zip(names, names[1:] + names[:1], strict=True):
         data, neighbor = (_with(estimator, base, parts[name]) for name in (old, new))
-        yield Pair(f"{old} becomes {new}", data, _permuted(neighbor))
+        yield Pair(f"{old} becomes {new}", data, _permuted(neighbor), "becomes", (old, new))
     alone = _repeated(base)
     for old, new in (("low corner", "high corner"), ("far outlier", "opposite far outlier")):
         data, neighbor = (_with(estimator, alone, parts[name]) for name in (old, new))
-        yield Pair(f"{old} becomes {new} beside equal rows", data, neighbor)
+        name = f"{old} becomes {new} beside equal rows"
+        yield Pair(name, data, neighbor, "becomes beside equal rows", (old, new))
     if kind == "weights":
         light = Part(parts["high corner"].rows, [0], [0.0])
         data, neighbor = (_with(estimator, base, part) for part in (light, parts["high corner"]))
-        yield Pair("weight 0 becomes 4", data, neighbor)
+        yield Pair("weight 0 becomes 4", data, neighbor, "becomes heavy")
     if estimator.neighbors == REPLACE_ANY and public_classes(estimator) is not None:
         yield from _changing_label(estimator, base)
 
@@ -173,10 +204,11 @@ def _changing_label(estimator, base):
     old = dict(_parts(estimator, _kind(base)))
     for name, part in _parts(estimator, _kind(base), label=last, other_label=last):
         data, neighbor = _with(estimator, base, old[name]), _with(estimator, base, part)
-        yield Pair(f"{name} changes its label", data, neighbor)
+        yield Pair(f"{name} changes its label", data, neighbor, "changes its label", (name,))
     data = _with(estimator, base, old["low corner"])
     opposite = Part(old["high corner"].rows, [last] * len(part.labels), part.weights)
-    yield Pair("label and row change", data, _with(estimator, base, opposite))
+    neighbor = _with(estimator, base, opposite)
+    yield Pair("label and row change", data, neighbor, "changes label and row")
 
 
 def _with(estimator, base, part):

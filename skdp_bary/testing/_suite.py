@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import _budget_checks, _document_checks, _fit_checks, _replay_checks
+from . import _budget_checks, _document_checks, _fit_checks, _one_fit, _replay_checks
 
 if TYPE_CHECKING:
     from .._types import Estimator
@@ -14,19 +14,15 @@ if TYPE_CHECKING:
 CHECKS = (
     _document_checks.check_privacy_section,
     _document_checks.check_neighbors_field,
-    _document_checks.check_mechanism_field,
-    _document_checks.check_released_field,
     _document_checks.check_not_covered_field,
     _replay_checks.check_sensitivity_of_rows,
     _replay_checks.check_sensitivity_of_persons,
     _replay_checks.check_sensitivity_of_weights,
     _replay_checks.check_state_is_post_processing,
     _replay_checks.check_same_integers_for_every_container,
-    _budget_checks.check_draws_match_releases,
+    _one_fit.check_one_fit,
     _budget_checks.check_drawn_noise_adds_up_to_the_charge,
     _budget_checks.check_release_costs_no_more_than_its_charge,
-    _budget_checks.check_charge_is_the_plan,
-    _budget_checks.check_charge_precedes_draws,
     _budget_checks.check_refused_fit,
     _budget_checks.check_failed_fit_stays_charged,
     _budget_checks.check_copies_share_the_budget,
@@ -37,7 +33,6 @@ CHECKS = (
     _fit_checks.check_no_rows_are_kept,
     _fit_checks.check_fresh_noise,
     _fit_checks.check_seeded_noise_is_marked,
-    _fit_checks.check_parameters_are_not_written,
 )
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 

@@ -11,7 +11,7 @@ from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
 from skdp_bary.testing._hostile import hostile_pairs, make_arguments
 from skdp_bary.testing._settings import settings
-from tests.statistical.test_audit import ESTIMATORS
+from tests.estimators import AUDITED
 
 from .promises import Promise, Trial, spawn
 
@@ -22,7 +22,7 @@ _FEWEST, _MOST = 500, 4000  # runs on each of the two data sets
 _CONFIDENCE = 1.0 - 1e-6  # hundreds of audits without a false alarm
 
 
-def audits(rng, estimators=ESTIMATORS):
+def audits(rng, estimators=AUDITED):
     """Yield audits of random settings, each on the pair whose replay loses most.
 
     Settings whose fits are too slow for an audit that could show something are left to the tests.

@@ -17,7 +17,7 @@ from skdp_bary.summaries.networks.row_features import FeaturesOf
 from skdp_bary.testing._hostile import hostile_pairs, make_arguments
 from skdp_bary.testing._settings import settings
 from skdp_bary.testing._worst_neighbors import worst_pairs
-from tests.test_privacy_common import ESTIMATORS
+from tests.estimators import PRIVATE
 
 from .neighbors import Mutations, Neighbors
 from .promises import Promise, Trial, spawn
@@ -27,7 +27,7 @@ _MOST_TRIALS = 300
 _STARTS = 0.3  # share of the trials of a search that try the pairs to start from
 _KINDS = ("rows", "persons", "weights")
 # Rows that come out as rows do so in another order on a neighbor; a replay cannot pair them.
-REPLAYED = [each for each in ESTIMATORS if getattr(each, "method", None) != "rows"]
+REPLAYED = [each for each in PRIVATE if getattr(each, "method", None) != "rows"]
 REPLAYED += [
     PrivateKMeans(
         2,

@@ -15,7 +15,7 @@ from skdp_bary.estimators import _alone
 from skdp_bary.estimators._alone import fitted_alone
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.testing._discovery import private_estimators
-from tests.starts import start
+from tests.estimators import start
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 THREADS = 8

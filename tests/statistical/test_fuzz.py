@@ -13,7 +13,7 @@ from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.testing._discovery import private_estimators
-from tests.starts import start
+from tests.estimators import start
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

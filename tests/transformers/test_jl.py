@@ -7,7 +7,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.transformers import DomainScaler, JLTransformer
@@ -18,18 +17,6 @@ by_method = pytest.mark.parametrize("method", METHODS)
 
 def rows(n=300, d=60, seed=0):
     return np.random.default_rng(seed).normal(0, 1, (n, d))
-
-
-@parametrize_with_checks(
-    [JLTransformer(1, method=method) for method in METHODS]
-    + [
-        JLTransformer(2, bounds=(-3, 3)),
-        JLTransformer(n_hint=1000),
-        JLTransformer(rule="kmeans", n_clusters=8, bounds=(-1, 1)),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @by_method

@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.transformers import DomainScaler, JLTransformer
@@ -25,17 +24,6 @@ by_bounds = pytest.mark.parametrize(("bounds", "target"), everywhere)
 def rows(bounds, n=500):
     d = 2 if isinstance(bounds, Mask) else 3
     return np.random.default_rng(0).normal(1, 4, (n, d))
-
-
-@parametrize_with_checks(
-    [
-        DomainScaler(),
-        DomainScaler(target="ball"),
-        DomainScaler((-10.0, 10.0), clip=False),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @by_bounds

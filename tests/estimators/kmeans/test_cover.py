@@ -11,6 +11,9 @@ from skdp_bary.privacy.accounting.races import RATE_OF_MU, RaceChoice, race_delt
 from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
 from skdp_bary.summaries.clusters.cover import ClusterCounts
 from skdp_bary.testing import _budget_checks, _fit_checks, _replay_checks
+from skdp_bary.testing._hostile import make_arguments
+from skdp_bary.testing._one_fit import watched_draws
+from skdp_bary.testing._settings import settings, with_budget
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -107,8 +110,6 @@ def test_weighted_rows_count_by_their_weight(n_features):
 @pytest.mark.parametrize(
     "check",
     [
-        _budget_checks.check_charge_is_the_plan,
-        _budget_checks.check_charge_precedes_draws,
         _budget_checks.check_refused_fit,
         _budget_checks.check_failed_fit_stays_charged,
         _budget_checks.check_copies_share_the_budget,
@@ -122,6 +123,19 @@ def test_weighted_rows_count_by_their_weight(n_features):
 def test_the_checks_of_every_private_estimator_hold(check, n_features):
     bounds = ([-1.0] * n_features, [1.0] * n_features)
     check(cover(2, bounds=bounds, max_iter=2, n_init=1))
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_a_fit_is_charged_as_quoted_before_its_draws(n_features):
+    bounds = ([-1.0] * n_features, [1.0] * n_features)
+    for candidate in settings(cover(2, bounds=bounds, max_iter=2, n_init=1)):
+        fitted, accountant = with_budget(candidate)
+        quoted, paid = accountant.quote(fitted, n_features).plan, []
+        with watched_draws(lambda: paid.append(accountant.entries)):  # noqa: B023
+            fitted.fit(**make_arguments(candidate))
+        (entry,) = accountant.entries
+        assert (entry.epsilon, entry.delta) == (candidate.epsilon, candidate.delta)
+        assert quoted == fitted.privacy_ and paid and all(paid)
 
 
 # Replay

@@ -19,7 +19,7 @@ from skdp_bary.summaries.asking.tape import Tape, use_tape
 from skdp_bary.testing import _budget_checks as checks
 from skdp_bary.testing._discovery import private_estimators
 from skdp_bary.testing._settings import settings
-from tests.test_privacy_common import ESTIMATORS
+from tests.estimators import PRIVATE
 
 ANEW = [  # plans of these are divided anew where the size is not given
     PrivateKMeans(3, epsilon=0.1, bounds=([0.0] * 5, [1.0] * 5)),
@@ -32,7 +32,7 @@ ANEW = [  # plans of these are divided anew where the size is not given
 def options():
     """A small estimator of every kind with every option that its rules name, where that fits."""
     for name, cls in private_estimators().items():
-        first = next(estimator for estimator in ESTIMATORS if isinstance(estimator, cls))
+        first = next(estimator for estimator in PRIVATE if isinstance(estimator, cls))
         for parameter, rule in cls._parameter_rules.items():
             for each in rule.rules if isinstance(rule, Either) else (rule,):
                 values = getattr(each, "options", getattr(each, "numbers", ()))

@@ -75,7 +75,7 @@ class ClassMasses(BasePrivateEstimator):
         accountant = self._budget()
         noise = self.noise()
         facts = self._public_facts(plan, rows)
-        self._before_charge(accountant, plan, facts, noise.seeded)
+        self._before_charge(accountant, plan, facts, noise.seeded, None)
         questions, released, releases = self.conversation(facts), None, {}
         for step in self.steps(plan):
             _, query = questions.send(released)
@@ -433,7 +433,7 @@ def _half(mechanism):
 
 @caught(check_refused_fit="went through")
 class RefusalIgnored(ClassMasses):
-    def _before_charge(self, accountant, plan, facts, seeded):
+    def _before_charge(self, accountant, plan, facts, seeded, origin):
         pass
 
     def charge(self, accountant, plan, noise):
@@ -493,8 +493,8 @@ class _Halved:
 
 @caught(check_seeded_noise_is_marked="did not warn")
 class QuietSeed(ClassMasses):
-    def _before_charge(self, accountant, plan, facts, seeded):
-        super()._before_charge(accountant, plan, facts, False)
+    def _before_charge(self, accountant, plan, facts, seeded, origin):
+        super()._before_charge(accountant, plan, facts, False, origin)
 
 
 @caught(

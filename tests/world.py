@@ -9,7 +9,6 @@ Better than that is a public class or :mod:`skdp_bary.base`: what is named here 
 import importlib
 import re
 import sys
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -79,27 +78,6 @@ def answer(query, X=None, codes=None, masses=None, **more):
 def same(one, other):
     """Whether two answers are the same integers."""
     return len(one) == len(other) and all(map(np.array_equal, one, other))
-
-
-def stated(query, relation, power):
-    """Return the largest loss that a query states, in units of the noise that it asks for."""
-    sensitivity = query.sensitivity(relation)
-    cases = sensitivity.l1 if power == 1 else sensitivity.l2_squared
-    scales = _scales(query, power)
-    return max(sum(n * s for n, s in zip(case, scales, strict=True)) for case in cases)
-
-
-def moved(query, one, other, power):
-    """Return how far one answer is from another, in the same units."""
-    sums = [
-        int((abs((a - b).astype(object)) ** power).sum()) for a, b in zip(one, other, strict=True)
-    ]
-    return sum(n * s for n, s in zip(sums, _scales(query, power), strict=True))
-
-
-def _scales(query, power):
-    weights = query.weights() or (1.0,) * query.sensitivity("add_remove").n_blocks
-    return [1 / Fraction(weight) ** power for weight in weights]
 
 
 def released(query, mechanism, X=None, *given, relation="add_remove", seed=0, name="step"):

@@ -1,5 +1,7 @@
 """Looks at ever finer cells: bounds that are too wide, and noise far from all rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm, t
@@ -12,6 +14,7 @@ from skdp_bary.estimators._kmeans.looks import _normal_sds, sure_sds
 from skdp_bary.estimators._kmeans.low import search, without_far_noise
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
+from tests.world import record
 
 DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
 SETTING = KMeansSetting(2, 3, "grid", 10, "auto", 1000, 1.0, 0.0, 0)
@@ -89,6 +92,27 @@ def test_the_law_of_the_noise_tells_what_is_empty(monkeypatch):
     before, after = asked[: asked.index(0.0)], asked[asked.index(0.0) + 1 :]
     assert "normal" not in before and before.count("laplace") > after.count("laplace") > 0
     assert "normal" in after
+
+
+def cut_in(kmeans, first, masses):
+    """Return how many cells the second look asks for, after a first one with these masses."""
+    units = first.records[0].query.units
+    values = np.rint(masses * units).astype(np.int64)
+    released = replace(first.records[0].released, values=(values,))
+    script = (replace(first.records[0], released=released),)
+    return len(record(kmeans, np.full((9, 2), 0.5), script=script).records[1].exact[0])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_cell_is_cut_where_it_stands_out_of_the_noise_of_its_look(delta):
+    """As many standard deviations above nothing as leave half of an empty cell on average."""
+    kmeans = PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=4000, random_state=0)
+    first = record(kmeans, np.full((9, 2), 0.5))
+    (sd,), n_cells = first.records[0].released.noise_sd, len(first.records[0].released.values[0])
+    masses = np.zeros(n_cells)
+    for share, is_cut in ((0.97, False), (1.03, True)):
+        masses[3] = share * sure_sds(n_cells, 0.5) * sd
+        assert (cut_in(kmeans, first, masses) > n_cells) == is_cut
 
 
 def test_tails_beside_the_grid_that_is_searched_get_their_centers():

@@ -98,6 +98,14 @@ class TestContract:
             accountant.spend(1 / 3)
 
     @pytest.mark.parametrize("composition", ["sum", "renyi"])
+    def test_a_total_is_rounded_up_where_no_float_is_exact(self, make, composition):
+        """The nearest float of a delta with 18 digits may be below what was spent."""
+        accountant = make(1.0, 0.5, composition=composition)
+        accountant.spend(0.0, 0.1)
+        accountant.spend(0.0, 1e-18)
+        assert accountant.total()[1] == np.nextafter(0.1, 1.0)
+
+    @pytest.mark.parametrize("composition", ["sum", "renyi"])
     def test_what_remains_can_be_spent_and_no_more(self, make, composition):
         accountant = make(2.0, 1e-5, composition=composition)
         accountant.charge(gaussian_plan(0.7, 1e-6), "fit")

@@ -71,6 +71,14 @@ def test_queries_compare_by_value_and_hash():
     assert first == second and hash(first) == hash(second)
 
 
+def test_every_class_has_runs_of_its_own():
+    tree = CellTree(Box([0.0], [1.0]), 2)
+    ways = (np.array([0, 4]), np.array([0, 4])), (np.array([0, 1, 4]), np.array([0, 2, 3, 4]))
+    query = DisjointCounts(RunDivision(tree, ways), 1)
+    X, codes = [[0.1], [0.1], [0.6], [0.9], [0.9]], [0, 1, 1, 0, 1]
+    assert [b.tolist() for b in answer(query, X, codes)] == [[2, 3], [1, 1, 1, 1, 1]]
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_runs_are_cells(d):
     tree = CellTree(Box([0.0] * d, [1.0] * d), 5)

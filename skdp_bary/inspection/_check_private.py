@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import getattr_static
 from typing import TYPE_CHECKING
 
 from sklearn.pipeline import Pipeline
@@ -11,12 +12,19 @@ from .._sklearn import BaseSearchCV
 from ..estimators._base import BasePrivateEstimator
 from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
-from ..model_selection._public_steps import MISSING, RAW, join_names, public_fault, walk_steps
+from ..model_selection._public_steps import (
+    MISSING,
+    RAW,
+    REPLACED,
+    join_names,
+    public_fault,
+    walk_steps,
+)
 from ..model_selection._step_rules import sklearn_name
 from ..privacy._checks import refuse_class
 from ..privacy.accounting.selection_plan import SelectionPlan
 from ..transformers import RowByRow
-from ..transformers._row_by_row import is_private
+from ..transformers._known_code import is_private, library_of, replaced_method
 from ._handed_on import bounds_advice
 from ._report import LEAKS, PRIVATE, PUBLIC, UNKNOWN, PrivacyReport, StepVerdict
 
@@ -79,17 +87,21 @@ def _walk(name, estimator, form=RAW):
 
 
 def _judge(name, estimator, form):
+    if replaced_method(estimator):
+        return _verdict(name, estimator, UNKNOWN, REPLACED.reason, REPLACED.advice), None
     if type(estimator) is RowByRow and is_private(estimator.step):
         verdict, budget = _judge(name, estimator.step, form)
         return replace(verdict, estimator="RowByRow"), budget
-    if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)):
+    if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)) and not _fits_otherwise(
+        estimator
+    ):
         if form.kind == "rounded":
             return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
         if form.missing and not hasattr(estimator, "schema"):  # tables have one of their own
             verdict = _verdict(name, estimator, UNKNOWN, _GAPS, MISSING.advice)
             return verdict, estimator.accountant
         return _private_verdict(name, estimator)
-    if type(estimator).__module__.split(".")[0] == "diffprivlib":
+    if library_of(type(estimator)) == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
     fault = public_fault(estimator, form)
     if fault is None:
@@ -106,6 +118,22 @@ def _judge(name, estimator, form):
         name, estimator, UNKNOWN, "it is not known to this package",
         "use steps of scikit-learn, alone in RowByRow where they are not listed",
     ), None  # fmt: skip
+
+
+def _fits_otherwise(estimator):
+    """Whether code of others takes the place of the one fit, the charge or what they stand on."""
+    own = next(c for c in type(estimator).__mro__ if library_of(c) == "skdp_bary")
+    return any(
+        getattr_static(type(estimator), name, None) is not getattr_static(own, name, None)
+        for name in _THE_FIT
+    )
+
+
+_THE_FIT = (
+    *("fit", "fit_transform", "fit_predict", "transform", "privacy_plan", "__getattribute__"),
+    *("_plan", "_open", "_public_facts", "_before_charge", "_rehearse", "_buy_facts", "_settle"),
+    *("_budget", "_relation", "_finished", "_guarantee"),
+)
 
 
 def _private_verdict(name, estimator):

@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from ..schema import Category, Schema, Text
 from ..transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
-from ..transformers._row_by_row import is_private
+from ..transformers._known_code import is_private, replaced_method
 from . import _growth as growth
 from ._step_parameters import unknown_parameters
 from ._step_rules import RULES, Fault, alone_fault, sklearn_name
@@ -70,6 +70,10 @@ MISSING = Fault(
     "it, or declare the columns without missing=True",
 )
 _PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
+REPLACED = Fault(
+    "one of its methods was replaced by something that this package does not know",
+    "make it anew, and leave its methods as they are",
+)
 _OVERFLOW = Fault(
     "what it makes of numbers of their declared or unknown size may be too large for floats, which "
     "raises",
@@ -153,6 +157,8 @@ def public_fault(step, form):
 
     Nothing is known of a step that is not on the list: ``Fault("", "")``.
     """
+    if replaced_method(step):
+        return REPLACED
     if type(step) is RowByRow and is_private(step.step):
         return _PRIVATE
     if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.missing:

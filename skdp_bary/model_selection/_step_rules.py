@@ -12,6 +12,7 @@ from numbers import Real
 import numpy as np
 from scipy import special
 
+from ..transformers._known_code import library_of, replaced_method
 from . import _growth as growth
 
 
@@ -85,8 +86,7 @@ class Rule:
 
 def sklearn_name(step):
     """Name of a scikit-learn class itself, or None; a subclass may do anything."""
-    cls = type(step)
-    return cls.__name__ if cls.__module__.split(".")[0] == "sklearn" else None
+    return type(step).__name__ if library_of(type(step)) == "sklearn" else None
 
 
 def _learns(advice):
@@ -133,8 +133,10 @@ _LIBRARIES = ("builtins", "numpy", "scipy", "sklearn", "skdp_bary", "pandas")
 
 def _of_libraries(value):
     """Whether an object, or a class, is of a library whose code keeps nothing of rows."""
-    cls = value if isinstance(value, type) else type(value)
-    return cls.__module__.split(".")[0] in _LIBRARIES
+    is_class = isinstance(value, type)
+    return library_of(value if is_class else type(value)) in _LIBRARIES and (
+        is_class or not replaced_method(value)
+    )
 
 
 def _parameter_fault(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 from typing import TYPE_CHECKING, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import Having
@@ -18,12 +20,11 @@ from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import as_floats
 from ..geometry._rowwise import saturated
+from ._known_code import is_private, library_of
 from ._reading import read_rows
 
 if TYPE_CHECKING:
     from .._types import Estimator, Rows
-
-_LIBRARIES = ("sklearn", "skdp_bary")  # their transform methods keep nothing
 
 
 class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
@@ -34,8 +35,10 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
     of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
     slow: some hundred rows a second.
 
-    A step of another library is copied for every row, so that nothing is kept in it. What it keeps
-    in its class, its module or a closure cannot be seen here: ``check_private`` calls it unknown.
+    Every row meets the step in the state that it was fitted in, also where it draws at random or
+    keeps something: no row moves the draws of the next one. A ``random_state`` that is None becomes
+    an integer. What a step keeps in its class, its module or a closure cannot be seen here:
+    ``check_private`` calls it unknown.
 
     A private step, of this package or of diffprivlib, is fitted on the rows themselves, once, and
     charges its budget for that. What it makes of a row then depends on what it released and on that
@@ -105,11 +108,13 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         if example.ndim != 2 or example.shape[1] != d or not len(example):
             raise ValueError(f"example must have shape (n, {d}), got {example.shape}.")
         step = clone(self.step)  # rows are copied, as some steps center them in place
-        self.step_ = step.fit(rows.copy(), y) if private else step.fit(example)
-        image = self._image_of(example[:1].copy())
+        self.step_ = step.fit(rows.copy(), y) if private else _drawing_alike(step).fit(example)
+        step_as_fitted = _restored(self.step_)
+        image = self._image_of(step_as_fitted(), example[:1].copy())
         self.n_features_out_ = len(image)
         for _ in range(2):
-            if self._image_of(example[:1].copy()).tobytes() != image.tobytes():
+            again = self._image_of(step_as_fitted(), example[:1].copy())
+            if again.tobytes() != image.tobytes():
                 raise ValueError(
                     f"step {type(self.step).__name__} gives one row two images: it is random, or "
                     "keeps something of the rows before."
@@ -131,13 +136,14 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = read_rows(self, X, reset=False)
+        step_as_fitted = _restored(self.step_)
         images = np.empty((len(X), self.n_features_out_))
         row = np.empty((1, X.shape[1]))  # one address: it decides how sums are vectorized
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # they may name values
             for place in range(len(X)):
                 row[0] = X[place]
-                images[place] = self._image_or_raise(row)
+                images[place] = self._image_or_raise(step_as_fitted, row)
         return saturated(images)
 
     def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
@@ -155,10 +161,10 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([f"rowbyrow{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _image_or_raise(self, row):
+    def _image_or_raise(self, step_as_fitted, row):
         """Return the image of a row; errors of the step may name values and are not passed on."""
         try:
-            image = self._image_of(row)
+            image = self._image_of(step_as_fitted(), row)
         except Exception:
             image = None
         if image is None or len(image) != self.n_features_out_:
@@ -168,10 +174,7 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
             )
         return image
 
-    def _image_of(self, row):
-        step = self.step_
-        if type(step).__module__.split(".")[0] not in _LIBRARIES or _calls_others(step):
-            step = copy.deepcopy(step)  # so that nothing a row leaves behind meets the next one
+    def _image_of(self, step, row):
         image = step.transform(row)
         image = as_floats(image.toarray() if issparse(image) else image, "an image")
         if image.ndim != 2 or len(image) != 1:
@@ -183,11 +186,31 @@ class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
         return captioned_block(self, f"{kind}: every row passes alone")
 
 
-def is_private(step):
-    """Whether a step adds noise to what it learns, of this package or of diffprivlib."""
-    return hasattr(step, "privacy_plan") or type(step).__module__.split(".")[0] == "diffprivlib"
+def _drawing_alike(step):
+    """Return a step whose draws are fixed: numpy's own stream is everybody's, and never restored.
+
+    The numbers are drawn there, as scikit-learn's are.
+    """
+    parameters = step.get_params()
+    for name in sorted(parameters):
+        owner = parameters.get(name.rpartition("__")[0], step)
+        is_stream = name.rpartition("__")[2] == "random_state" and not is_private(owner)
+        if is_stream and parameters[name] is None:
+            number = check_random_state(None).randint(np.iinfo(np.int32).max)
+            step.set_params(**{name: number})
+    return step
 
 
-def _calls_others(step):
-    """Whether a step holds functions or steps that may keep something."""
-    return any(callable(v) or hasattr(v, "transform") for v in step.get_params().values())
+def _restored(step):
+    """Return a function that returns the step in the state that it is in now.
+
+    Arrays of scikit-learn's own steps are shared, and cannot be written; all else is a copy.
+    """
+    foreign = library_of(type(step)) != "sklearn"  # ours may hold a budget, which has no copies
+    if foreign or any(callable(v) or hasattr(v, "transform") for v in step.get_params().values()):
+        kept = copy.deepcopy(step)
+        return lambda: copy.deepcopy(kept)
+    arrays = []
+    state = pickle.dumps(step, protocol=5, buffer_callback=arrays.append)
+    arrays = [array.raw().toreadonly() for array in arrays]
+    return lambda: pickle.loads(state, buffers=arrays)

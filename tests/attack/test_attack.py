@@ -19,9 +19,11 @@ from skdp_bary.privacy.ledger import memory as _memory
 from skdp_bary.privacy.ledger import sqlite as _sqlite
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from skdp_bary.summaries.moments.bounds import Count
+from skdp_bary.summaries.rows import origins
 from skdp_bary.summaries.rows.csv import CsvFile
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
+from skdp_bary.transformers import _row_by_row
 from tests.attack import (
     __main__,
     bit_flips,
@@ -32,9 +34,11 @@ from tests.attack import (
     killings,
     odd_rows,
     parameters,
+    parts,
     public_steps,
     races,
     readers,
+    streams,
 )
 from tests.attack.neighbors import Neighbors
 from tests.attack.promises import Promise, Trial, repeated
@@ -72,6 +76,14 @@ def test_a_few_trials_find_nothing(name, rng, monkeypatch):
 
 
 class TestPlantedBugs:
+    def test_one_object_alone_is_compared(self, rng, monkeypatch):
+        monkeypatch.setattr(origins.Origin, "_shared_memory", lambda self, other: iter(()))
+        assert "two releases for the price of one" in found(parts.PROMISE.attack(rng), 100)
+
+    def test_a_step_keeps_its_stream(self, rng, monkeypatch):
+        monkeypatch.setattr(_row_by_row, "_restored", lambda step: lambda: step)
+        assert "rows moved" in found(streams.PROMISE.attack(rng), 500)
+
     def test_half_a_sensitivity(self, rng):
         assert "stated is" in found(searches(rng, [asking(HalfStated)]), 60)
 

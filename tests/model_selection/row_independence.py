@@ -4,6 +4,10 @@
 further row turns into another type, layout, order or size.
 """
 
+import pickle
+import warnings
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,10 +15,12 @@ from scipy import sparse
 from sklearn import kernel_approximation, preprocessing, random_projection
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.utils import all_estimators
 from threadpoolctl import threadpool_limits
 
 from skdp_bary import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
@@ -73,6 +79,79 @@ SPARSE = (
     "PolynomialFeatures",
     "SparseRandomProjection",
 )
+
+
+def drawing_steps():
+    """Every step of scikit-learn with a stream of its own, at every word and flag it takes."""
+    for name, cls in sorted(all_estimators(type_filter="transformer")):
+        if "random_state" in signature(cls).parameters and hasattr(cls, "transform"):
+            yield from (cls(**{**_SMALL.get(name, {}), **each}) for each in _variants(cls))
+
+
+_SMALL = {
+    "GaussianRandomProjection": {"n_components": 3},
+    "IterativeImputer": {"missing_values": -1.0, "sample_posterior": True, "max_iter": 2},
+    "KBinsDiscretizer": {"n_bins": 2, "subsample": 20},
+    "LatentDirichletAllocation": {"max_iter": 2, "n_components": 3},
+    "LocallyLinearEmbedding": {"eigen_solver": "dense"},
+    "NMF": {"shuffle": True, "init": "random", "max_iter": 5},
+    "NeighborhoodComponentsAnalysis": None,  # needs labels
+    "MiniBatchSparsePCA": None,  # returns no row for one row
+    "Nystroem": {"n_components": 3},
+    "PatchExtractor": None,  # of pictures
+    "QuantileTransformer": {"n_quantiles": 9},
+    "RandomTreesEmbedding": {"n_estimators": 2},
+    "SparsePCA": None,  # returns no row for one row
+    "SparseRandomProjection": {"n_components": 3},
+    "TargetEncoder": None,  # needs labels
+} | {
+    name: {"n_components": 3, "max_iter": 5}
+    for name in ("DictionaryLearning", "FactorAnalysis", "FastICA", "MiniBatchDictionaryLearning",
+                 "MiniBatchNMF")
+}  # fmt: skip
+
+
+def _variants(cls):
+    """Yield parameters: a stream, and with it every other word or flag that the class names."""
+    if _SMALL.get(cls.__name__, {}) is None:
+        return
+    yield {"random_state": None}
+    yield {"random_state": np.random.RandomState(0)}
+    defaults = {name: p.default for name, p in signature(cls).parameters.items()}
+    for name, rules in cls._parameter_constraints.items():
+        for rule in rules:
+            words = getattr(rule, "options", [True, False] if rule == "boolean" else [])
+            for word in sorted(words, key=str):
+                if type(word) in (str, bool) and word != defaults.get(name):
+                    yield {"random_state": np.random.RandomState(0), name: word}
+
+
+def stream_trial(step, rng):
+    """Return what went wrong with a step whose rows come in other orders and beside others.
+
+    None where the step cannot be fitted with these parameters.
+    """
+    example = np.abs(rng.random((20, 4)))
+    example[::5, 1] = example[1::5, 2] = -1.0 if isinstance(step, IterativeImputer) else 0.0
+    rows = rng.permutation(example)[:6]
+    hostile = np.abs(rng.random((2, 4)))
+    hostile[:, :3] = example[0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            wrapped = RowByRow(step, example).fit(rows)
+            expected = wrapped.transform(rows)
+        except (ValueError, TypeError, AttributeError, NotImplementedError):
+            return None
+        order = rng.permutation(len(rows))
+        found = {
+            "again": wrapped.transform(rows),
+            "turned": wrapped.transform(rows[order])[np.argsort(order)],
+            "behind hostile rows": wrapped.transform(np.concatenate([hostile, rows]))[2:],
+            "pickled": pickle.loads(pickle.dumps(wrapped)).transform(rows[::-1])[::-1],
+        }
+    moved = [what for what, images in found.items() if images.tobytes() != expected.tobytes()]
+    return [f"{step!r}: rows moved {what}" for what in moved]
 
 
 def table_steps():

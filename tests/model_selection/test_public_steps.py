@@ -9,8 +9,9 @@ from scipy import sparse, special
 from sklearn import feature_extraction, preprocessing, random_projection
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils import all_estimators
@@ -24,6 +25,7 @@ from skdp_bary import (
     SchemaTransformer,
     check_private,
 )
+from skdp_bary.exceptions import LeakError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.model_selection._public_steps import Form, form_after
 from skdp_bary.model_selection._search_parts import search_parts
@@ -34,8 +36,10 @@ from skdp_bary.schema import Category, Integer, Number, Schema, Text
 from .row_independence import (
     TABLES,
     check_independence,
+    drawing_steps,
     images,
     numeric_steps,
+    stream_trial,
     table_steps,
     trial,
 )
@@ -598,3 +602,80 @@ def test_a_search_takes_a_frame_of_strings_behind_its_schema():
 def test_estimators_read_frames_without_a_schema():
     frame = pd.DataFrame({"a": [True, False] * 20, "b": [1, 2] * 20, "c": [0.5, 0.25] * 20})
     assert PrivateMeasure(bounds=(0, 2)).fit(frame).n_features_in_ == 3
+
+
+def test_no_row_moves_what_a_step_draws_for_another():
+    tried = {}
+    for step in drawing_steps():
+        found = stream_trial(step, np.random.default_rng(0))
+        tried.setdefault(type(step).__name__, []).append(found)
+        assert not found, found
+    assert len(tried) > 20 and all(found.count([]) for found in tried.values()), tried
+
+
+def test_a_blank_answer_moves_no_later_draw():
+    """The share of a public step's images that is released moved from 1 to a half."""
+    rng = np.random.default_rng(0)
+    public = rng.random((40, 2))
+    public[::3, 1] = -1.0
+    for stream in (0, np.random.RandomState(0), None):
+        imputer = IterativeImputer(missing_values=-1.0, sample_posterior=True, random_state=stream)
+        step = RowByRow(imputer, public).fit(public)
+        rows = np.array([[0.5, -1.0]] * 20)
+        blank = step.transform(np.r_[[[0.1, -1.0]], rows])[1:]
+        assert blank.tobytes() == step.transform(rows).tobytes()
+        assert (blank == blank[0]).all()
+
+
+def _subclass(cls, **methods):
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__, **methods})
+
+
+def _patched(step, name="transform"):
+    setattr(step, name, lambda X, y=None: X)
+    return step
+
+
+def _fit(self, X, y=None, **beside):
+    return self
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        _patched(preprocessing.Normalizer()),
+        _patched(RowByRow(preprocessing.Normalizer())),
+        RowByRow(_patched(preprocessing.Normalizer())),
+        RowByRow(make_pipeline(_patched(preprocessing.Normalizer()))),
+        _patched(DomainScaler((0, 1))),
+        _patched(make_pipeline(preprocessing.FunctionTransformer()), "fit_transform"),
+        _subclass(preprocessing.FunctionTransformer)(),
+        _subclass(DomainScaler)((0, 1)),
+        RowByRow(_subclass(preprocessing.Normalizer)()),
+        RowByRow(preprocessing.FunctionTransformer(_subclass(preprocessing.Normalizer)().transform)),
+        _subclass(PrivateKMeans, fit=_fit)(2, bounds=(0, 1)),
+        type("Mine", (PrivateKMeans,), {"fit": _fit})(2, bounds=(0, 1)),
+        type("Mine", (PrivateKMeans,), {"_before_charge": _fit})(2, bounds=(0, 1)),
+        type("Mine", (PrivateSearchCV,), {"fit": _fit})(PrivateKMeans(2, bounds=(0, 1)), {}),
+        _patched(PrivateKMeans(2, bounds=(0, 1)), "fit"),
+        RowByRow(type("Mine", (PrivateKMeans,), {"transform": _fit})(2, bounds=(0, 1))),
+        _patched(RowByRow(PrivateKMeans(2, bounds=(0, 1)))),
+        type("Model", (TransformerMixin, BaseEstimator), {"__module__": "diffprivlib.models"})(),
+    ],
+)  # fmt: skip
+def test_code_of_others_under_a_known_name_is_unknown(step):
+    pipeline = make_pipeline(step, PrivateMeasure(bounds=(0, 1)))
+    verdict = check_private(pipeline).steps[0]
+    assert verdict.verdict == "unknown", verdict
+    with pytest.raises(LeakError):
+        check_private(pipeline, strict=True)
+
+
+def test_an_estimator_that_only_asks_other_questions_is_private():
+    class Mine(PrivateKMeans):
+        """Says something else of itself."""
+
+        def _finish(self, facts, result):
+            super()._finish(facts, result)
+
+    assert check_private(Mine(2, bounds=(0, 1))).steps[0].verdict == "private"

@@ -81,8 +81,9 @@ class SpendingPolicy:
         names = self.spenders
         if not isinstance(names, tuple) or not all(isinstance(n, str) and n for n in names):
             raise TypeError(f"spenders must be a tuple of names, got {names!r}.")
-        if self.since and (len(self.since) != 10 or _day(self.since) is None):
-            raise ValueError(f"since must be a day such as '2026-01-01', got {self.since!r}.")
+        # days are compared as text, so no other way to write one will do, such as '2026-W01-1'
+        if self.since != "" and self.since != str(_day(self.since)):
+            raise ValueError(f"since must be '' or a day such as '2026-01-01', got {self.since!r}.")
 
     def most(self, n_periods: int) -> tuple[float, float]:
         """Return the most (epsilon, delta) that the first periods together may spend.
@@ -267,5 +268,5 @@ def _counts(policy, entry):
 def _day(text):
     try:
         return date.fromisoformat(text)
-    except ValueError:
+    except (TypeError, ValueError):
         return None

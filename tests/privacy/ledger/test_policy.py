@@ -250,7 +250,10 @@ def test_an_auditor_finds_what_did_not_keep_to_it(clock):
         ({"epsilon": 1.0, "period": "decade"}, ValueError, "period"),
         ({"epsilon": 1.0, "carry_over": -1}, ValueError, "carry_over"),
         ({"epsilon": 1.0, "spenders": "map"}, TypeError, "tuple of names, got 'map'"),
-        ({"epsilon": 1.0, "since": "2026-13-01"}, ValueError, "since must be a day"),
+        *(
+            ({"epsilon": 1.0, "since": since}, ValueError, "since must be '' or a day")
+            for since in ("2026-13-01", "2024-W01-1", "2024-W53-7", "20260101", None, 0)
+        ),
     ],
 )
 def test_what_is_no_policy(bad, error, words):

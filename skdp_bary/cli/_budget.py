@@ -71,7 +71,7 @@ def _add_restore(actions):
         BUDGET_STATUS,
     )
     restore = actions.add_parser("restore", **page.options())
-    restore.add_argument("copy", help="what backup wrote")
+    restore.add_argument("copy", help="what backup wrote, or a refused ledger file that was moved")
     restore.add_argument("ledger", help="ledger file to be made")
     restore.add_argument("--who", default="", help="who decided it, kept with the entry")
     restore.add_argument("--note", default="", help="why, kept with the entry")

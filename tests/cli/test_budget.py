@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import uuid
 
 import pytest
@@ -31,14 +32,16 @@ def test_raise(ledger, capsys):
 
 
 def test_verify_with_a_receipt(ledger, tmp_path, capsys):
-    old = (tmp_path / "budget.db").read_bytes()
+    files = [tmp_path / "budget.db", tmp_path / "budget.db.lock"]
+    old = [file.read_bytes() for file in files]
     BudgetAccountant.open(ledger).spend(0.1)
     assert main(["budget", "receipt", ledger]) == 0
     kept = tmp_path / "receipt.json"
     kept.write_text(capsys.readouterr().out)
     assert main(["budget", "verify", ledger, "--receipt", str(kept)]) == 0
     assert "2 entries add up to its running totals, and hold the 2" in capsys.readouterr().out
-    (tmp_path / "budget.db").write_bytes(old)  # a backup is put back
+    for file, content in zip(files, old, strict=True):  # all is put back as it was
+        file.write_bytes(content)
     assert main(["budget", "verify", ledger]) == 0
     assert main(["budget", "verify", ledger, "--receipt", str(kept)]) != 0
     assert "older copy" in capsys.readouterr().err
@@ -64,6 +67,15 @@ def test_a_backup_is_restored_and_not_spent_from(ledger, tmp_path, capsys):
     assert "restored from a backup; disk died" in capsys.readouterr().out
     assert main(["budget", "backup", ledger, copy]) != 0
     assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no FIFOs")
+@pytest.mark.parametrize("end", ["", ".lock", "-journal"])
+def test_a_fifo_is_refused(tmp_path, capsys, end):
+    os.mkfifo(f"{tmp_path}/budget.db{end}")
+    create = ["budget", "create", f"{tmp_path}/budget.db", "--epsilon", "1"]
+    assert main(create) == 2
+    assert "is not a regular file" in capsys.readouterr().err
 
 
 def test_export(ledger, capsys):

@@ -13,7 +13,7 @@ from .chain import check_receipt, check_records
 from .entry import RAISE, RESTORE, Entry, protect_rows_and_persons, terms_now
 from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
-from .spending import BudgetPart, SharedBudget, check_part
+from .spending import BudgetPart, SharedBudget, check_part, new_entry
 from .table import html_table, text_table
 from .under_policy import BudgetUnderPolicy
 
@@ -81,9 +81,11 @@ class BudgetAccountant(SharedBudget):
     its ledger file. Without a file, an unpickled or forked copy can be read, but refuses to spend.
 
     **Files.** Opening an existing file with another ceiling, relation or composition is an error,
-    and so is a file that is damaged, was emptied, or disappeared while the side file
-    ``<ledger>.lock`` says that it was there. Putting an older copy of the file in its place forgets
-    the charges made since; :meth:`backup` makes copies that cannot be mistaken for the ledger.
+    and so is a file that is damaged, was emptied, disappeared, or is older than its side file
+    ``<ledger>.lock`` says. A file without its side file, or copied with it, can be read and refuses
+    to spend. Putting older copies of both files in their place forgets the charges made since,
+    which a :meth:`receipt` shows; :meth:`backup` makes copies that cannot be mistaken for the
+    ledger.
 
     **Parts.** See :meth:`part` for data that falls into disjoint groups of persons.
 
@@ -267,8 +269,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     def backup(self, path: str | os.PathLike) -> None:
         """Write a backup of the ledger file, as it is at this moment, to a new file.
 
-        It can be opened and read like a ledger, and refuses to spend. Copying a ledger file by
-        other means makes two ledgers that do not know of one another.
+        It can be opened and read like a ledger, and refuses to spend. A copy made by other means
+        while a charge is written may be damaged.
 
         Parameters
         ----------
@@ -295,7 +297,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         backup : str or path-like
-            What :meth:`backup` wrote.
+            What :meth:`backup` wrote, or a whole ledger file that was moved away because it was
+            refused.
         ledger : str or path-like
             Ledger file to be made; an existing one is refused.
         who : str, default=""
@@ -309,8 +312,13 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         """
         if is_address(backup) or is_address(ledger):
             raise ValueError("backup and ledger must be files; a server has its own backups.")
-        kept = cls.open(backup)
-        kept._ledger.restore(ledger, kept._entry(who, 0.0, 0.0, note, kind=RESTORE))
+        from .sqlite import SqliteLedger  # budgets in memory do not need sqlite3
+
+        SqliteLedger.restore(
+            backup,
+            ledger,
+            lambda terms: new_entry(who, terms["neighbors"], note=note, kind=RESTORE),
+        )
         return cls.open(ledger)
 
     def part(self, name: str, *, disjoint: str | None = None) -> BudgetPart:

@@ -106,8 +106,8 @@ def take_in(name, sums, rows):
         The fields of an entry in their order, its loss and delta in units, and its link.
     """
     previous = sums.head[1]
-    for time, who, relation, epsilon, delta, part, note, kind, loss, delta_units, link in rows:
-        entry = time, who, relation, epsilon, delta, part, note, kind
+    for *entry, loss, delta_units, link in rows:
+        _, _, _, epsilon, delta, part, _, kind, _ = entry
         try:
             right = link == _link(previous, entry, loss, delta_units)
         except (TypeError, ValueError):  # a field of another type
@@ -148,10 +148,11 @@ def check_receipt(name, first, now, rows, receipt):
 
 def _link(previous, entry, loss, delta_units):
     # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
-    time, who, relation, epsilon, delta, part, note, kind = entry
+    time, who, relation, epsilon, delta, part, note, kind, nonce = entry
     text = (
         f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
-        f'"note": {quoted(note)}, "part": {quoted(part)}, "relation": {quoted(relation)}, '
+        f'"nonce": {quoted(nonce)}, "note": {quoted(note)}, "part": {quoted(part)}, '
+        f'"relation": {quoted(relation)}, '
         f'"time": {quoted(time)}, "who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
     )
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,10 +1,11 @@
 """What a ledger holds: entries, and the terms that they are measured against."""
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 
 COMPOSITIONS = ("sum", "renyi")
 SPEND, RAISE, RESTORE = "spend", "raise", "restore"
-FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind")
+FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind", "nonce")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class Entry:
         Free text. Fits write what one person is to them, "rows" or "persons by groups", and
         "seeded, not private" where it is so.
     kind : {"spend", "raise", "restore"}
+    nonce : str
+        Random digits from the operating system. Two entries that say the same differ in them, so
+        a ledger in which a lost charge was repeated has another chain of hashes.
     """
 
     time: str
@@ -37,6 +41,7 @@ class Entry:
     part: str
     note: str
     kind: str = SPEND
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
 
 def note_of(person, seeded):

@@ -16,7 +16,7 @@ from .entry import FIELDS, Entry, differing_terms
 from .filters import Cost, Tally
 from .watchdog import Watchdog
 
-_FORMAT = 2
+_FORMAT = 3
 _LOCK = 0x736B6470  # first half of the advisory lock; the second names the budget
 _CONNECT_SECONDS = 10
 _LOCK_SECONDS = 30
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS skdp_bary.entries (
     budget TEXT NOT NULL REFERENCES skdp_bary.budgets (id), number BIGINT NOT NULL,
     time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
     epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
-    part TEXT NOT NULL, note TEXT NOT NULL, kind TEXT NOT NULL,
+    part TEXT NOT NULL, note TEXT NOT NULL, kind TEXT NOT NULL, nonce TEXT NOT NULL,
     loss_units BIGINT NOT NULL CHECK (loss_units >= 0),
     delta_units BIGINT NOT NULL CHECK (delta_units >= 0),
     link TEXT NOT NULL, PRIMARY KEY (budget, number)
@@ -80,13 +80,15 @@ CREATE OR REPLACE TRIGGER owner_raises BEFORE INSERT ON skdp_bary.entries
 """
 _TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
 _COLUMNS = ", ".join(FIELDS)
-# The identity of a budget, its latest entry, and the latest raise of its ceiling.
+# The identity of a budget, its latest entry, the latest raise of its ceiling, and the link of the
+# entry that was seen last.
 _HEAD = """
-SELECT b.id, e.number, e.link, r.epsilon, r.delta FROM skdp_bary.budgets AS b
+SELECT b.id, e.number, e.link, r.epsilon, r.delta, s.link FROM skdp_bary.budgets AS b
 LEFT JOIN LATERAL (SELECT number, link FROM skdp_bary.entries
     WHERE budget = b.id ORDER BY number DESC LIMIT 1) AS e ON true
 LEFT JOIN LATERAL (SELECT epsilon, delta FROM skdp_bary.entries
     WHERE budget = b.id AND kind = 'raise' ORDER BY number DESC LIMIT 1) AS r ON true
+LEFT JOIN skdp_bary.entries AS s ON s.budget = b.id AND s.number = %s
 WHERE b.name = %s
 """
 _TALLY = """
@@ -168,6 +170,7 @@ class PostgresLedger(Chained):
         differing = terms and differing_terms(self.terms, raised, terms, "on the server")
         if differing:
             raise self._error(f"it was created for another budget: {differing}")
+        self.receipt()  # an older copy put in its place is noticed from now on
 
     @classmethod
     def refuse_existing(cls, address):
@@ -189,8 +192,10 @@ class PostgresLedger(Chained):
                 number, link, raised = self._head(db)
                 tally = self._read_tally(db, entry.part, raised)
                 admit(tally, lambda: self._entries(db))
-                fields = (*astuple(entry), cost.loss, cost.delta, next_link(link, entry, cost))
+                link = next_link(link, entry, cost)
+                fields = (*astuple(entry), cost.loss, cost.delta, link)
                 db.execute(_APPEND, (self._id, number + 1, *fields))
+            self._seen = number + 1, link
             db.execute(f"SELECT pg_advisory_unlock{lock}", (self._id,))
 
     def tally(self, part):
@@ -244,6 +249,7 @@ class PostgresLedger(Chained):
         self.path, self._name = address.shown, address.budget
         self._psycopg = import_optional("psycopg", "postgres", "a ledger on PostgreSQL")
         self._id = None
+        self._seen = 0, None  # number and link of the latest entry that was seen here
         self._kept = _kept_for(address)
 
     def _stored(self):
@@ -278,13 +284,21 @@ class PostgresLedger(Chained):
 
     def _head(self, db):
         """Return number and link of the latest entry, and the raised ceiling or None."""
-        row = db.execute(_HEAD, (self._name,)).fetchone()
+        row = db.execute(_HEAD, (self._seen[0], self._name)).fetchone()
         # A budget dropped and created anew under the same name would start at zero.
         if row is None or row[0] != self._id:
             raise self._error("it was replaced by another budget since this one was opened")
-        _, number, link, epsilon, delta = row
+        _, number, link, epsilon, delta, seen = row
+        if seen != self._seen[1]:
+            raise self._error(
+                "it does not hold the entries that it held before: an older copy was put in its "
+                "place"
+            )
         raised = None if epsilon is None else (epsilon, delta)
-        return (0, self.first_link(), raised) if number is None else (number, link, raised)
+        if number is None:
+            return 0, self.first_link(), raised
+        self._seen = number, link
+        return number, link, raised
 
     def _entries(self, db):
         rows = db.execute(
@@ -375,11 +389,12 @@ class PostgresLedger(Chained):
         )
 
     def __getstate__(self):
-        return {"_address": self._address, "_id": self._id, "terms": self.terms}
+        names = ("_address", "_id", "_seen", "terms")
+        return {name: vars(self)[name] for name in names}
 
     def __setstate__(self, state):
         self._connect_to(state["_address"])
-        self._id, self.terms = state["_id"], state["terms"]
+        vars(self).update(state)
 
 
 def _has_tables(db):

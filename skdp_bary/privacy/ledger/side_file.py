@@ -6,8 +6,9 @@ middle of a charge. The lock here is on a file of its own and belongs to the han
 (``flock``), so that no other opening and closing drops it. On Windows, where locks belong to
 handles anyway, SQLite's own are enough.
 
-Once a ledger is complete its identity is written into the side file. A ledger that is empty or
-missing afterwards was lost, and is not started again from zero.
+It also says which ledger was made there, in which file, and holds a receipt of the latest charge.
+So a ledger that is empty, missing, copied, or an older copy of itself is not taken for what was
+there.
 """
 
 import errno
@@ -17,15 +18,43 @@ import random
 import re
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .chain import Receipt
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
-_TEXT = "skdp-bary ledger {}\n"
-_MARK = re.compile(_TEXT.format("([0-9a-f]{32})").encode())
+# of one length, so that a later mark covers the one before it
+_TEXT = "skdp-bary ledger {} in file {:020d} with {:012d} entries to {}\n"
+_MARK = re.compile(
+    rb"skdp-bary ledger ([0-9a-f]{32}) in file (\d{20}) with (\d{12}) entries to ([0-9a-f]{64})\n"
+)
 _LONGEST_PAUSE = 0.005
+_LEFT_TO_READERS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a side file says of its ledger.
+
+    Attributes
+    ----------
+    receipt : Receipt
+        Of the latest charge, or of one before it where a process was killed after it.
+    inode : int
+        Number of the file that holds the ledger, which a copy does not have.
+    """
+
+    receipt: Receipt
+    inode: int
+
+    @property
+    def head(self):
+        """Number and link of that charge."""
+        return self.receipt.number, self.receipt.link
 
 
 class SideFile:
@@ -54,7 +83,7 @@ class SideFile:
         seconds : float
             How long to wait for other processes before a TimeoutError.
         create : bool
-            Whether it is made when it is missing; it gets the permissions of the ledger.
+            Whether it is made when it is missing.
         writing : bool
             Whether a charge follows. Only readers may go on without the lock, where their
             permissions leave them no other way.
@@ -86,7 +115,7 @@ class SideFile:
         try:
             return io.FileIO(self.path, "r+", opener=self._open_or_make if create else None)
         except OSError as error:
-            if writing or not _is_forbidden(error):
+            if writing or error.errno not in _LEFT_TO_READERS:
                 raise
         try:
             return io.FileIO(self.path)
@@ -97,20 +126,19 @@ class SideFile:
         try:
             return os.open(path, flags)
         except FileNotFoundError:
-            mode = os.stat(self._ledger).st_mode & 0o666 if os.path.exists(self._ledger) else 0o600
-            return make_file(path, mode)
+            return make_file(path)
 
 
-def make_file(path, mode=0o600):
-    """Make an empty file with these permissions, whatever the umask, and return its descriptor."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), mode)
+def make_file(path):
+    """Make an empty file for its owner alone, whatever the umask, and return its descriptor."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, 0o600)
     return descriptor
 
 
 def read_mark(file):
-    """Return the identity of the ledger that was made beside an open side file, or None."""
+    """Return the mark in an open side file, None where the ledger is still being made."""
     file.seek(0)
     text = file.read()
     if not text:
@@ -118,14 +146,21 @@ def read_mark(file):
     found = _MARK.fullmatch(text)
     if found is None:
         raise ValueError(f"its side file {os.fspath(file.name)!r} is damaged")
-    return found[1].decode()
+    identity, inode, number, link = (group.decode() for group in found.groups())
+    return Mark(Receipt(identity, int(number), link), int(inode))
 
 
-def write_mark(file, identity):
-    """Write down that a ledger is complete."""
+def write_mark(file, mark):
+    """Write a mark into an open side file.
+
+    Only the first one is forced to the disk: one that falls behind when power is lost is true.
+    """
+    receipt = mark.receipt
+    is_first = file.seek(0, os.SEEK_END) == 0
     file.seek(0)
-    file.write(_TEXT.format(identity).encode())
-    os.fsync(file.fileno())
+    file.write(_TEXT.format(receipt.ledger, mark.inode, receipt.number, receipt.link).encode())
+    if is_first:
+        os.fsync(file.fileno())
 
 
 def _wait_for(file, deadline):
@@ -139,7 +174,3 @@ def _wait_for(file, deadline):
                 file.close()
                 raise TimeoutError from None
         time.sleep(random.uniform(0.0, _LONGEST_PAUSE))
-
-
-def _is_forbidden(error):
-    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)

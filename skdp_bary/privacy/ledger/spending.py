@@ -215,16 +215,8 @@ class SharedBudget:
         """Raise where a policy forbids an entry; here there is none."""
 
     def _entry(self, who, epsilon, delta, note, kind=SPEND):
-        return Entry(
-            time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
-            who=check_text(who, "who"),
-            relation=self._neighbors,
-            epsilon=float(epsilon),
-            delta=float(delta),
-            part=self._part,
-            note="; ".join(filter(None, (check_text(note, "note"), self._declared()))),
-            kind=kind,
-        )
+        note = "; ".join(filter(None, (check_text(note, "note"), self._declared())))
+        return new_entry(who, self._neighbors, epsilon, delta, self._part, note, kind)
 
     def _declared(self):
         return f"parts disjoint {self._disjoint}" if self._disjoint else ""
@@ -309,6 +301,20 @@ def check_part(name, disjoint):
             f"disjoint must say why nobody is in two parts, as 'by hospital', got {disjoint!r}."
         )
     return name, disjoint
+
+
+def new_entry(who, relation, epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
+    """Return an entry of this moment."""
+    return Entry(
+        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+        who=check_text(who, "who"),
+        relation=relation,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        part=part,
+        note=check_text(note, "note"),
+        kind=kind,
+    )
 
 
 def check_text(value, name):

@@ -1,7 +1,9 @@
 """Entries of a budget in a SQLite file, shared by the processes of one host."""
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import uuid
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -12,11 +14,12 @@ from .entry import Entry, differing_terms
 from .filters import Cost
 from .lock import LOCK
 from .running_sums import RunningSums
-from .side_file import SideFile, make_file, read_mark, write_mark
+from .side_file import Mark, SideFile, fcntl, make_file, read_mark, write_mark
 from .sqlite_format import (
     BACKUP,
     COLUMNS,
     DAMAGED,
+    FOREIGN,
     FORMAT,
     JOURNAL,
     LEDGER,
@@ -47,6 +50,12 @@ class SqliteLedger(Chained):
     what was known: sums are kept here, and whatever happens to earlier entries in the file gives
     no budget back.
 
+    **File, journal and side file belong together**, and every call checks that they do. The side
+    file holds a receipt of the latest charge, which the file must hold too, and the number of the
+    file, which a copy does not have. A journal is what a killed process left in the middle of a
+    charge. Before SQLite undoes that charge with it, a copy is tried: a journal that was left
+    behind when the file was renamed or exchanged would undo later charges or damage the file.
+
     Parameters
     ----------
     path : str or path-like
@@ -62,7 +71,6 @@ class SqliteLedger(Chained):
         if terms is not None:
             self._create_where_there_is_none(terms)
         with self._session() as db:
-            self._id, self.terms = self._stored(db)
             raised = self._caught_up(db).raised
         differing = terms and differing_terms(self.terms, raised, terms, "in the file")
         if differing:
@@ -70,15 +78,19 @@ class SqliteLedger(Chained):
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""
+        if os.path.exists(self.path) and not os.path.exists(self._side.path):
+            self.refuse_copy()
         with self._held(writing=True) as side:
             with self._transaction(writing=True) as db:
-                self._check_mark(side, db)
+                mark = self._check_together(side, db)
                 sums = self._caught_up(db)
-                self._refuse_backup(db)
+                self._refuse_copy(mark, db)
                 admit(sums.tally(entry.part), lambda: _entries(db))
                 number, link = sums.head[0] + 1, next_link(sums.head[1], entry, cost)
                 insert(db, number, entry, cost, link)
             sums.add_entry(entry, cost, link)  # once it is on disk, and before anybody else asks
+            with self._on_disk():
+                write_mark(side, Mark(Receipt(self._id, *sums.head), mark.inode))
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""
@@ -104,9 +116,11 @@ class SqliteLedger(Chained):
             return db.execute(ROWS, (0,)).fetchall(), sums.totals
 
     def refuse_copy(self):
-        """Raise when this is a backup; a copy of this object reads and writes the same file."""
-        with self._session() as db:
-            self._refuse_backup(db)
+        """Raise when this is a backup or another copy; copies of this object use the same file."""
+        with self._held() as side, self._transaction() as db:
+            mark = self._check_together(side, db)
+            if side is not None or not os.path.exists(self._side.path):
+                self._refuse_copy(mark, db)
 
     def backup(self, path):
         """Write a backup of this moment to a new file, see ``BudgetAccountant.backup``."""
@@ -121,38 +135,69 @@ class SqliteLedger(Chained):
             except (OSError, *_SQLITE_ERRORS) as error:
                 raise _not_written(path, error) from error
 
-    def restore(self, path, entry):
-        """Make a ledger of this backup, see ``BudgetAccountant.restore``."""
-        with self._session() as db:
-            if pragma(db, "application_id") != BACKUP:
-                raise self._error("it is a ledger and no backup, and two of it would not add up")
-            number, link = self._caught_up(db).head
-            copy = in_memory(db)
-        with closing(copy):
-            copy.execute(f"PRAGMA application_id = {LEDGER}")
-            insert(copy, number + 1, entry, Cost(), next_link(link, entry, Cost()))
-            target = SqliteLedger.__new__(SqliteLedger)
-            target._find(path)
-            target._take_over(copy, self._id)
+    @classmethod
+    def restore(cls, source, path, entry_for):
+        """Make a ledger of a backup, see ``BudgetAccountant.restore``.
 
-    def _take_over(self, copy, identity):
-        with self._held(writing=True, creating=True) as side:
-            if os.path.exists(self.path):
-                raise self._error("there is a file already; move it away to restore a backup")
-            if self._read_mark(side) not in (None, identity):
-                raise self._error(f"{self._side.path!r} speaks of another ledger")
+        A file that was moved away, because it did not belong to its journal or its side file, will
+        do as well: with the journal beside it or without, whichever is whole and holds more.
+        ``entry_for(terms)`` returns the entry that says so.
+        """
+        source = cls._at(source)
+        with source._locked() as side, source._tried() as trials:
+            whole = [trial for trial in trials if isinstance(trial, cls)]
+            if not whole:
+                raise trials[-1]
+            best = max(whole, key=lambda trial: trial._sums.head[0])
+            mark = source._read_mark(side)
+            with best._transaction() as db:
+                if source._lives(mark, best, db):
+                    raise source._error(
+                        "it is a ledger and no backup, and two of it would not add up"
+                    )
+                copy = in_memory(db)
+        with closing(copy):
+            entry, (number, link) = entry_for(best.terms), best._sums.head
+            receipt = Receipt(best._id, number + 1, next_link(link, entry, Cost()))
+            copy.execute(f"PRAGMA application_id = {LEDGER}")
+            insert(copy, receipt.number, entry, Cost(), receipt.link)
+            cls._at(path)._take_over(copy, receipt)
+
+    def _take_over(self, copy, receipt):
+        with self._locked(writing=True, creating=True) as side:
+            in_the_way = [each for each in (self._journal, self.path) if os.path.lexists(each)]
+            if in_the_way:
+                raise self._error(
+                    f"{in_the_way[0]!r} is there already; move it into another folder to restore a "
+                    "backup"
+                )
+            mark = self._read_mark(side)
+            if mark is not None and mark.receipt.ledger != receipt.ledger:
+                raise self._error(
+                    f"{self._side.path!r} speaks of another ledger; move it into another folder"
+                )
             with self._on_disk():
-                write_mark(side, identity)
                 write_new(copy, self.path)
+                write_mark(side, Mark(receipt, os.stat(self.path).st_ino))
+
+    @classmethod
+    def _at(cls, path):
+        ledger = cls.__new__(cls)
+        ledger._find(path)
+        return ledger
 
     def _find(self, path):
         self.path = check_path(path)
         self._side = SideFile(self.path)
-        self._id = self._sums = None
+        self._id = self.terms = self._sums = None
+        self._known = None  # number and link of an entry that was here when this was pickled
+
+    @property
+    def _journal(self):
+        return os.path.realpath(self.path) + "-journal"
 
     def _create_where_there_is_none(self, terms):
-        if os.path.isdir(self.path):
-            raise self._error("it is a folder")
+        self._refuse_irregular()
         if os.path.exists(self.path):
             if not os.path.exists(self._side.path):
                 self._refuse_empty()
@@ -166,7 +211,7 @@ class SqliteLedger(Chained):
             elif not os.path.exists(self.path) or self._blank_now():
                 raise self._error(
                     f"the file is missing or empty, and {self._side.path!r} says that a ledger was "
-                    "there. Restore a backup; to start anew from zero, remove that file too"
+                    f"there. {self._in_order()}. To start anew from zero, remove that file too"
                 )
 
     def _refuse_empty(self):
@@ -227,72 +272,197 @@ class SqliteLedger(Chained):
         """Raise unless the pages of the file are whole and hold what a ledger holds."""
         self._check_format(db)
         if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-            raise self._error(DAMAGED)
+            raise self._error(self._damaged())
         if schema_of(db) != expected_schema():
             raise self._error("its tables are not those of a ledger")
 
     def _caught_up(self, db):
         """Return the sums of all entries; those that were not known are read and checked."""
+        stored = self._stored(db)
+        if self._id is None:
+            self._id, self.terms = stored
         # The path alone is not enough: a file deleted and created anew would start at zero.
-        if self._stored(db) != (self._id, self.terms):
+        if stored != (self._id, self.terms):
             raise self._error("it was replaced by another ledger since this budget was opened")
-        sums = self._sums
+        sums, known = self._sums, self._latest()
         if sums is None:
             self._check_file(db)
             sums = RunningSums(self.first_link())
         head = db.execute("SELECT number, link FROM ledger").fetchone()
-        take_in(self.path, sums, db.execute(ROWS, (sums.head[0],)))
+        try:
+            take_in(self.path, sums, db.execute(ROWS, (sums.head[0],)))
+        except LedgerError as error:
+            raise LedgerError(f"{error} {self._in_order()}.") from None
         (latest,) = db.execute("SELECT COALESCE(MAX(number), 0) FROM entries").fetchone()
-        if not (head == sums.head and latest == head[0]):
+        held = known is None or _holds(db, *known, self.first_link())
+        if not (held and head == sums.head and latest == head[0]):
             raise self._error(
-                "it does not hold the entries that it should. An older copy may have been put in "
-                "its place"
+                "it does not hold the entries that it should: an older copy may have been put in "
+                f"its place. {self._in_order()}"
             )
         self._sums = sums
         return sums
 
-    def _refuse_backup(self, db):
+    def _refuse_copy(self, mark, db):
+        """Raise where what is spent would not add up with what is spent from another copy."""
+        moved = os.path.join("elsewhere", os.path.basename(self.path))
+        restore = f"BudgetAccountant.restore({moved!r}, {self.path!r})"
         if pragma(db, "application_id") == BACKUP:
-            raise ReadOnlyLedgerError(
-                f"{self.path!r} is a backup: it can be read, and what is spent from two copies of "
-                "a ledger would not add up. Nothing was charged. BudgetAccountant.restore, or "
-                "skdp-bary budget restore, puts it in the place of a ledger that was lost."
+            reason = (
+                "is a backup",
+                "BudgetAccountant.restore, or skdp-bary budget restore, puts it in the place of a "
+                "ledger that was lost.",
             )
+        elif mark is None:
+            reason = (
+                f"has no side file {self._side.path!r}, so it is a copy, or was moved without it",
+                "If it was moved, move its side file, and its journal if there is one, beside it. "
+                f"If the side file is lost, move the ledger into another folder, and call {restore}"
+                " with where it is then.",
+            )
+        elif mark.inode != os.stat(self.path).st_ino:
+            reason = (
+                f"is not the file that {self._side.path!r} speaks of: both were copied",
+                f"Use the original. If it is gone, move {self._side.path!r} and then the ledger "
+                f"into another folder, and call {restore} with where it is then.",
+            )
+        else:
+            return
+        raise ReadOnlyLedgerError(
+            f"{self.path!r} {reason[0]}: it can be read, and what is spent from two copies of "
+            f"a ledger would not add up. Nothing was charged. {reason[1]}"
+        )
 
     @contextmanager
     def _session(self, *, writing=False):
         """Hold the side file and open one transaction on the ledger that it speaks of."""
         with self._held(writing=writing) as side, self._transaction(writing=writing) as db:
-            self._check_mark(side, db)
+            self._check_together(side, db)
             yield db
 
-    def _check_mark(self, side, db):
-        if side is None:
-            return
-        known, (identity, _) = self._read_mark(side), self._stored(db)
-        if known is None and side.writable():
+    def _check_together(self, side, db):
+        """Return what the side file says of the ledger, which must hold it; None: nothing."""
+        mark, (identity, terms) = self._read_mark(side), self._stored(db)
+        if mark is None:
+            is_new = db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
+            if not (is_new and side is not None and side.writable()):
+                return None
+            first = Receipt(identity, 0, first_link(identity, terms))
+            mark = Mark(first, os.stat(self.path).st_ino)
             with self._on_disk():
-                write_mark(side, identity)
-        elif known not in (None, identity):
+                write_mark(side, mark)
+        elif mark.receipt.ledger != identity:
             raise self._error(
                 f"it is not the ledger that {self._side.path!r} speaks of: it was replaced by "
-                "another ledger"
+                f"another ledger. {self._in_order()}"
             )
+        elif not _holds(db, *mark.head, first_link(identity, terms)):
+            raise self._error(
+                f"it does not hold the {mark.receipt.number} entries that {self._side.path!r} "
+                f"speaks of: an older copy was put in its place. {self._in_order()}"
+            )
+        return mark
+
+    def _lives(self, mark, trial, db):
+        """Whether a ledger, tried as a copy, is the one that its side file speaks of."""
+        return (
+            pragma(db, "application_id") == LEDGER
+            and mark is not None
+            and mark.inode == os.stat(self.path).st_ino
+            and mark.receipt.ledger == trial.identity
+            and _holds(db, *mark.head, trial.first_link())
+        )
+
+    def _check_journal(self, side):
+        """Raise unless what a killed process left behind undoes its own charge and no other."""
+        if not _has_bytes(self._journal) or not os.path.exists(self.path) or fcntl is None:
+            return
+        mark = self._read_mark(side)
+        if mark is None and os.path.exists(self._side.path):
+            return  # the creation was killed, or who reads may not take the lock
+        with self._tried(mark) as (undone, alone):
+            if not isinstance(undone, LedgerError):
+                return
+            if isinstance(alone, LedgerError):
+                raise self._error(
+                    f"the journal {self._journal!r} that a killed process left does not belong to "
+                    f"it: the file was exchanged. {self._in_order()}"
+                )
+        raise self._error(
+            "a journal is older than its latest charge: the file had another name when that was "
+            f"made. Move {self._journal!r}, and nothing else, into another folder"
+        )
+
+    @contextmanager
+    def _tried(self, mark=None):
+        """Give copies as SQLite reads them with the journal and without, or what is wrong.
+
+        The first is missing where there is no journal.
+        """
+        with ExitStack() as stack, self._on_disk():
+            trials = []
+            for journal in (self._journal, None):
+                if journal is None or _has_bytes(journal):
+                    folder = stack.enter_context(tempfile.TemporaryDirectory())
+                    trials.append(self._trial(os.path.join(folder, "ledger"), journal, mark))
+            yield trials
+
+    def _trial(self, path, journal, mark):
+        shutil.copyfile(self.path, path)
+        if journal is not None:
+            shutil.copyfile(journal, f"{path}-journal")
+        trial = SqliteLedger._at(path)
+        try:
+            with trial._transaction() as db:
+                trial._caught_up(db)
+                if mark is None or _holds(db, *mark.head, trial.first_link()):
+                    return trial
+                return self._error(DAMAGED)
+        except LedgerError as error:
+            return LedgerError(str(error).replace(repr(path), repr(self.path)))
+
+    def _damaged(self, reason=DAMAGED):
+        return (
+            f"{reason}. If it was renamed after a process was killed, move the journal which that "
+            f"left to {self._journal!r}, and open it again. Otherwise: {self._in_order()}"
+        )
+
+    def _in_order(self):
+        """Return in words how the ledger is restored, whatever is in its place now."""
+        present = [
+            repr(path)
+            for path in (self._journal, self._side.path, self.path)
+            if os.path.lexists(path)
+        ]
+        return (
+            f"Move {', then '.join(present)} into another folder. Then call "
+            f"BudgetAccountant.restore(backup, {self.path!r}) with the latest backup, or with the "
+            "ledger that was moved, and charge again what was charged since"
+        )
 
     def _read_mark(self, side):
+        if side is None:
+            return None
         try:
             return read_mark(side)
         except ValueError as error:
-            raise self._error(str(error)) from None
+            raise self._error(f"{error}. {self._in_order()}") from None
 
     @contextmanager
     def _held(self, *, writing=False, creating=False):
+        """Hold the locks on files that belong together."""
+        with self._locked(writing=writing, creating=creating) as side:
+            self._check_journal(side)
+            yield side
+
+    @contextmanager
+    def _locked(self, *, writing=False, creating=False):
         """Hold the lock of this process, and that of the side file."""
-        create = creating or os.path.exists(self.path)
         with LOCK, ExitStack() as stack:
+            self._refuse_irregular()
             with self._on_disk():
                 side = stack.enter_context(
-                    self._side.held(_BUSY_SECONDS, create=create, writing=writing)
+                    self._side.held(_BUSY_SECONDS, create=creating, writing=writing)
                 )
             yield side
 
@@ -318,7 +488,10 @@ class SqliteLedger(Chained):
                         db.execute("ROLLBACK")
                     raise
         except _SQLITE_ERRORS as error:
-            raise self._error(reason_of(error, _BUSY_SECONDS)) from error
+            reason = reason_of(error, _BUSY_SECONDS)
+            if reason.startswith((DAMAGED, FOREIGN)) and os.path.exists(self._side.path):
+                reason = self._damaged(reason)
+            raise self._error(reason) from error
 
     def _connect(self):
         self._refuse_second_name()
@@ -333,11 +506,16 @@ class SqliteLedger(Chained):
             raise
         return db
 
+    def _refuse_irregular(self):
+        if os.path.isdir(self.path):
+            raise self._error("it is a folder; name a file in it")
+        for path in (self.path, self._side.path, self._journal):
+            if os.path.exists(path) and not os.path.isfile(path):  # reading a FIFO never ends
+                raise self._error(f"{path!r} is not a regular file")
+
     def _refuse_second_name(self):
         # SQLite's journal is named after the file: one that was left under the other name is not
         # seen here, and undoes later on what is charged here in the meantime.
-        if os.path.isdir(self.path):
-            raise self._error("it is a folder; name a file in it")
         if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
             raise self._error(
                 "it has a second name, a hard link. Remove one of the two, and make a symbolic "
@@ -350,7 +528,10 @@ class SqliteLedger(Chained):
         )
 
     def __getstate__(self):
-        return self.__dict__ | {"_sums": None}
+        return self.__dict__ | {"_sums": None, "_known": self._latest()}
+
+    def _latest(self):
+        return self._known if self._sums is None else self._sums.head
 
 
 def _not_written(path, error):
@@ -361,6 +542,18 @@ def _not_written(path, error):
     return LedgerError(
         f"The backup {os.fspath(path)!r} cannot be written: {reason}. The ledger is as it was."
     )
+
+
+def _holds(db, number, link, first):
+    """Whether a ledger holds an entry; the one before the first has the `first` link."""
+    if number == 0:
+        return link == first
+    return db.execute("SELECT link FROM entries WHERE number = ?", (number,)).fetchone() == (link,)
+
+
+def _has_bytes(path):
+    """Whether there is a file that is not empty: SQLite takes no notice of an empty journal."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def _entries(db):

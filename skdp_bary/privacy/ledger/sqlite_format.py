@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import sqlite3
 from contextlib import closing
 from dataclasses import astuple
@@ -13,7 +14,7 @@ from .side_file import make_file
 # What marks a file as a ledger, and as a backup, which can be read and not spent from. No single
 # flipped bit makes the one of the other.
 LEDGER, BACKUP = 0x736B6470, 0x736BA28F
-FORMAT = 4
+FORMAT = 5
 # A rollback journal rather than WAL: between two charges all entries are in one file, so a copy or
 # a backup of that file can never leave recent charges behind in another one. EXTRA, because with a
 # rollback journal FULL does not sync the folder after the journal is deleted: power lost just
@@ -30,7 +31,7 @@ CREATE TABLE ledger (
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
     epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL, note TEXT NOT NULL,
-    kind TEXT NOT NULL,
+    kind TEXT NOT NULL, nonce TEXT NOT NULL,
     loss_units INTEGER NOT NULL CHECK (loss_units >= 0),
     delta_units INTEGER NOT NULL CHECK (delta_units >= 0),
     link TEXT NOT NULL
@@ -58,6 +59,7 @@ _READ_ONLY = "the file, or the folder it is in, is read-only"
 _FULL = "the disk is full"
 _MISSING = "the file is missing, or its folder is missing or read-only"
 DAMAGED = "the file is damaged"
+FOREIGN = "it is not a budget ledger, nor any SQLite database"
 _BROKEN_DISK = "reading or writing the disk failed"
 _REASONS = {
     "SQLITE_BUSY": _LOCKED,
@@ -65,7 +67,7 @@ _REASONS = {
     "SQLITE_FULL": _FULL,
     "SQLITE_CANTOPEN": _MISSING,
     "SQLITE_PERM": "permission is denied",
-    "SQLITE_NOTADB": "it is not a budget ledger, nor any SQLite database",
+    "SQLITE_NOTADB": FOREIGN,
     "SQLITE_CORRUPT": DAMAGED,
     "SQLITE_IOERR": _BROKEN_DISK,
 }
@@ -95,10 +97,10 @@ def in_memory(db):
 
 def write_new(db, path):
     """Write a database to a file that does not exist yet, all of it or nothing."""
-    path = os.path.abspath(os.fspath(path))
-    part = f"{path}.part"
+    path = os.path.realpath(path)
     if os.path.exists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    part = f"{path}.{secrets.token_hex(4)}.part"
     os.close(make_file(part))
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as copy:

@@ -57,7 +57,7 @@ class TestBackup:
         budget.backup(tmp_path / "copy.db")
         early, _ = budget.receipt(), budget.spend(0.25, who="lost")
         late = budget.receipt()
-        with pytest.raises(LedgerError, match="move it away"):
+        with pytest.raises(LedgerError, match="move it into another folder"):
             BudgetAccountant.restore(tmp_path / "copy.db", path)
         path.unlink()
         restored = BudgetAccountant.restore(tmp_path / "copy.db", path, who="me", note="disk died")

@@ -69,5 +69,6 @@ def test_flips_are_seen_where_nothing_is_checked(ledger, monkeypatch):
 
 
 def trusting(name, sums, rows):
-    for _, _, _, epsilon, delta, part, _, kind, loss, delta_units, link in rows:
+    for *entry, loss, delta_units, link in rows:
+        _, _, _, epsilon, delta, part, _, kind, _ = entry
         sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == "raise" else None)

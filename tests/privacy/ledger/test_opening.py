@@ -96,8 +96,8 @@ class TestFile:
             os.umask(before)
         for file in (path, side_file(path), path.parent / "copy.db"):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        path.chmod(0o660)  # a group may share it if its owner says so
-        side_file(path).unlink()
+        for file in (path, side_file(path)):
+            file.chmod(0o660)  # a group may share it if its owner says so
         accountant.spend(0.1)
         assert stat.S_IMODE(side_file(path).stat().st_mode) == 0o660
 
@@ -223,8 +223,8 @@ class TestTerms:
 
     def test_another_format_is_refused(self, path):
         opened(path)
-        run_sql(path, "PRAGMA user_version = 3")
-        with pytest.raises(LedgerError, match="format 3, this version .* reads format 4"):
+        run_sql(path, "PRAGMA user_version = 4")
+        with pytest.raises(LedgerError, match="format 4, this version .* reads format 5"):
             opened(path)
 
 
@@ -351,17 +351,6 @@ class TestTampering:
                 find()
         assert path.stat().st_size == 0
 
-    def test_a_lost_side_file_changes_nothing(self, path):
-        accountant = opened(path)
-        accountant.spend(0.9, who="first")
-        mark = side_file(path).read_bytes()
-        side_file(path).unlink()
-        with pytest.raises(BudgetError):
-            accountant.spend(0.2)
-        assert side_file(path).read_bytes() == mark
-        side_file(path).unlink()
-        assert_holds(path, "first")
-
     def test_a_side_file_of_another_ledger_is_refused(self, path, tmp_path):
         opened(path)
         opened(tmp_path / "other.db")
@@ -459,7 +448,8 @@ class TestFailures:
             assert [entry.who for entry in opened(disk / "budget.db").entries] == charged
         finally:
             subprocess.run(["umount", str(disk)], check=True)
-        assert_holds(tmp_path / "copy.db", *charged)
+        BudgetAccountant.restore(tmp_path / "copy.db", tmp_path / "restored.db")
+        assert_holds(tmp_path / "restored.db", *charged, "")
 
     @needs_posix
     @pytest.mark.parametrize("read_only", ["file", "folder"])

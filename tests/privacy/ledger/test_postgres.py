@@ -5,12 +5,15 @@ import pickle
 import re
 import traceback
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from skdp_bary.exceptions import LedgerError, ReadOnlyLedgerError
 from skdp_bary.privacy.accounting.plans import Plan, Step
+from skdp_bary.privacy.ledger import spending
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
 
@@ -74,8 +77,32 @@ def test_tampering_is_found(address, run_sql, tampering):
         tampering.format(id=receipt.ledger),
         "ALTER TABLE skdp_bary.entries ENABLE TRIGGER append_only",
     )
-    with pytest.raises(LedgerError, match="cannot be trusted"):
+    with pytest.raises(LedgerError, match="cannot be (trusted|used)"):
         accountant.verify(receipt)
+
+
+def test_a_charge_repeated_after_a_restore_is_not_the_one_that_was_lost(
+    address, run_sql, monkeypatch
+):
+    """The same words, amounts and second: what tells the two apart is drawn at random."""
+    moment = datetime(2030, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr(spending, "datetime", SimpleNamespace(now=lambda zone: moment))
+    accountant = opened(address)
+    for _ in range(2):
+        accountant.spend(0.1, who="same")
+    receipt, pickled = accountant.receipt(), pickle.dumps(accountant)
+    run_sql(
+        "ALTER TABLE skdp_bary.entries DISABLE TRIGGER append_only",
+        f"DELETE FROM skdp_bary.entries WHERE number = 2 AND budget = '{receipt.ledger}'",
+        "ALTER TABLE skdp_bary.entries ENABLE TRIGGER append_only",
+        f"UPDATE skdp_bary.totals SET loss_units = 100000 WHERE budget = '{receipt.ledger}'",
+    )
+    BudgetAccountant.open(address).spend(0.1, who="same")
+    with pytest.raises(LedgerError, match="older copy"):
+        BudgetAccountant.open(address).verify(receipt)
+    for budget in (accountant, pickle.loads(pickled)):
+        with pytest.raises(LedgerError, match="older copy"):
+            budget.spend(0.1)
 
 
 GUIDE = Path(__file__).parents[3] / "doc" / "explanation" / "budget.rst"

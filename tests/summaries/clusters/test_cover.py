@@ -7,21 +7,31 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from skdp_bary.base import Frame, Sensitivity
 from skdp_bary.geometry import Box
-from skdp_bary.inspection._race_replay import compare_picks
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.accounting.races import RaceChoice, race_delta
-from skdp_bary.privacy.noise.mechanisms import Sensitivity
-from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.asking.tape import Tape, use_tape
-from skdp_bary.summaries.clusters import cover as _cover
-from skdp_bary.summaries.clusters import cover_grid as _cover_grid
-from skdp_bary.summaries.clusters.cover import ClusterCounts, CoverQuery, cover_radii
-from skdp_bary.summaries.clusters.cover_grid import Coverage, CoverGrid, KeyTable, ball_sums
-from skdp_bary.summaries.moments.frames import Frame
-from skdp_bary.summaries.rows.persons import PERSON_UNITS, WEIGHT_UNITS, Chunk
+from tests.world import (
+    PERSON_UNITS,
+    WEIGHT_UNITS,
+    Coverage,
+    CoverGrid,
+    CoverQuery,
+    KeyTable,
+    NoiseSource,
+    RaceChoice,
+    Tape,
+    ball_sums,
+    chunk,
+    compare_picks,
+    cover_radii,
+    home,
+    noise_generator,
+    race_delta,
+    released,
+    sketch,
+    use_tape,
+)
+
+GRIDS = home("CoverGrid")
 
 
 def frame_of(p):
@@ -33,10 +43,6 @@ def ask(p=2, radii=(0.2, 0.5), n_picks=3, **settings):
     return CoverQuery(frame_of(p), np.ones(p), radii, n_picks, **settings)
 
 
-def sketch_of(query, X, masses=None):
-    return Sketch(query).update(Chunk(np.atleast_2d(X), None, masses))
-
-
 def rows_of(n=200, p=2, seed=0):
     return np.random.default_rng(seed).uniform(-1.1, 1.1, (n, p))
 
@@ -44,7 +50,7 @@ def rows_of(n=200, p=2, seed=0):
 def run(query, X, *, rate=0.3, recorded=None, masses=None, seed=0):
     """Return the picks and what each of them chose from."""
     offers = []
-    picks = sketch_of(query, X, masses).race(
+    picks = sketch(query, X, None, masses).race(
         rate, noise_generator(seed), recorded, lambda coverage: offers.append(coverage.offer())
     )
     return picks, offers
@@ -66,8 +72,8 @@ def brute_force(grid, places, masses):
 def test_coverage_counts_every_row_within_reach_and_takes_away_the_same(
     halves, step, dense, monkeypatch
 ):
-    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
-    monkeypatch.setattr(_cover_grid, "_PAIRS_AT_ONCE", 500)
+    monkeypatch.setattr(GRIDS, "DENSE_CELLS", 10**6 if dense else 0)
+    monkeypatch.setattr(GRIDS, "_PAIRS_AT_ONCE", 500)
     grid, rng = CoverGrid(halves, step), np.random.default_rng(1)
     places = grid.places_of([rng.integers(0, 2 * half + 1, 60) for half in halves])
     masses = rng.integers(1, 5, 60)
@@ -137,22 +143,22 @@ def test_both_forms_make_the_same_picks(monkeypatch):
     X = rows_of(300, 3)
     query = ask(3, (0.1, 0.4), 6)
     dense = run(query, X)[0]
-    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 0)
+    monkeypatch.setattr(GRIDS, "DENSE_CELLS", 0)
     assert np.array_equal(run(query, X)[0], dense)
 
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
-    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
+    monkeypatch.setattr(GRIDS, "DENSE_CELLS", 10**6 if dense else 0)
     query = ask(1, (0.3,), 1)
     X = np.array([[-0.9], [-0.8], [0.1], [0.1], [0.2]])
     grid, rate = query.grids[0], 0.7
-    sketch, noise = sketch_of(query, X), noise_generator(5)
+    counted, noise = sketch(query, X), noise_generator(5)
     offer = run(query, X)[1][0]
     covered = np.zeros(grid.n_places)
     covered[offer.places] = offer.masses
     seen = np.bincount(
-        [int(sketch.race(rate, noise)[0, 0]) for _ in range(6000)], minlength=grid.n_places
+        [int(counted.race(rate, noise)[0, 0]) for _ in range(6000)], minlength=grid.n_places
     )
     law = np.exp(rate * covered) / np.exp(rate * covered).sum()
     assert 0 in covered and chisquare(seen, 6000 * law).pvalue > 1e-3
@@ -181,11 +187,9 @@ def test_picks_find_the_clusters():
     centers = np.array([[-0.7, -0.5], [0.6, 0.2], [0.0, 0.8]])
     X = centers[rng.integers(3, size=3000)] + 0.03 * rng.normal(size=(3000, 2))
     query = ask(2, (0.15, 0.3), 3)
-    sketch = sketch_of(query, X)
-    plan_step = Step("cover", RaceChoice(0.1))
-    released = release(sketch, plan_step, "add_remove", noise_generator(0))
-    points = query.points(released)
-    assert released.values[0].shape == (2, 3) and released.noise_sd == ()
+    found = released(query, RaceChoice(0.1), X)
+    points = query.points(found)
+    assert found.values[0].shape == (2, 3) and found.noise_sd == ()
     gaps = np.sqrt(((centers[:, None] - points[None, :3]) ** 2).sum(axis=2)).min(axis=1)
     assert gaps.max() < 0.15
     assert query.pick_radii().tolist() == [0.15] * 3 + [0.3] * 3
@@ -207,7 +211,7 @@ def test_radii_follow_from_public_numbers():
     assert radii == pytest.approx([1.5**-i for i in range(7, -1, -1)])
     assert cover_radii(np.ones(3), 4, 1.5, 8)[0] >= 0.25
     deep = cover_radii(np.ones(3), 10**9, 1.5, 40)
-    assert math.prod(ask(3, deep[:1]).grids[0].sides) <= _cover.DENSE_CELLS
+    assert math.prod(ask(3, deep[:1]).grids[0].sides) <= GRIDS.DENSE_CELLS
     assert cover_radii(np.ones(5), 50_000, 2.0, 40)[0] < cover_radii(np.ones(5), 10**6, 2.0, 40)[0]
 
 
@@ -254,7 +258,7 @@ def audit(query, X, relation, seed=0):
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("rows", [rows_of(30), np.zeros((30, 2)), np.array([[0.3, 0.3]] * 5)])
 def test_a_neighbor_moves_a_race_by_one_row_until_it_is_covered(rows, dense, relation, monkeypatch):
-    monkeypatch.setattr(_cover_grid, "DENSE_CELLS", 10**6 if dense else 0)
+    monkeypatch.setattr(GRIDS, "DENSE_CELLS", 10**6 if dense else 0)
     for seed in range(3):
         assert audit(ask(n_picks=6), rows, relation, seed) == (1, set())
 
@@ -363,9 +367,9 @@ def test_picking_among_occupied_points_only_is_caught(monkeypatch):
 def test_rescaling_by_the_rows_is_caught(monkeypatch):
     original = CoverQuery.count
 
-    def scaled(self, state, chunk):
-        largest = np.abs(chunk.X).max(initial=1e-9)
-        original(self, state, Chunk(chunk.X / largest, None, None))
+    def scaled(self, state, rows):
+        largest = np.abs(rows.X).max(initial=1e-9)
+        original(self, state, chunk(rows.X / largest))
 
     monkeypatch.setattr(CoverQuery, "count", scaled)
     assert audit(ask(), rows_of(30), "add_remove")[1]
@@ -375,16 +379,14 @@ def test_rescaling_by_the_rows_is_caught(monkeypatch):
 
 
 def test_picks_are_recorded_and_handed_back():
-    query, step = ask(), Step("cover", RaceChoice(0.2))
+    query, race = ask(), RaceChoice(0.2)
     with use_tape(Tape()) as first:
-        released = release(sketch_of(query, rows_of(40)), step, "add_remove", noise_generator(0))
+        found = released(query, race, rows_of(40))
     with use_tape(Tape(first.records)) as second:
-        again = release(
-            sketch_of(query, rows_of(90, seed=7)), step, "add_remove", noise_generator(1)
-        )
-    assert np.array_equal(again.values[0], released.values[0])
+        again = released(query, race, rows_of(90, seed=7), seed=1)
+    assert np.array_equal(again.values[0], found.values[0])
     assert len(first.records[0].exact) == len(second.records[0].exact) == 6
-    assert not released.values[0].flags.writeable
+    assert not found.values[0].flags.writeable
 
 
 def test_picks_do_not_depend_on_numpy_settings():
@@ -392,26 +394,3 @@ def test_picks_do_not_depend_on_numpy_settings():
     usual = run(query, X, rate=0.5)[0]
     with np.errstate(all="raise"):
         assert np.array_equal(run(query, X, rate=0.5)[0], usual)
-
-
-def test_sketches_of_parts_make_the_same_picks():
-    query, X = ask(), rows_of(500)
-    whole = sketch_of(query, X).race(0.3, noise_generator(2))
-    parts = [sketch_of(query, X[i::3]) for i in range(3)]
-    merged = parts[2].merge(parts[0]).merge(parts[1])
-    assert np.array_equal(merged.race(0.3, noise_generator(2)), whole)
-
-
-# Counts of clusters
-
-
-def test_cluster_counts_and_their_sensitivity():
-    centers = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.9]])
-    query = ClusterCounts(frame_of(2), centers, np.ones(3), (1.0,))
-    X = np.array([[-1.0, 0.0], [0.4, 0.1], [0.5, 0.2], [0.0, 0.0]])
-    assert sketch_of(query, X).exact_blocks()[0].tolist() == [2, 2, 0]
-    weighted = ClusterCounts(frame_of(2), centers, np.ones(3), (1.0,), units=WEIGHT_UNITS)
-    assert sketch_of(weighted, X, np.array([1, 2, 3, 4])).exact_blocks()[0].tolist() == [5, 5, 0]
-    assert query.sensitivity("add_remove") == Sensitivity.single(1, 1)
-    assert query.sensitivity("replace_one") == Sensitivity.single(2, 2)
-    assert weighted.sensitivity("add_remove").l2_squared == ((WEIGHT_UNITS**2,),)

@@ -27,7 +27,7 @@ from .geometry._bounds import ALLOWED, box_of, check_domain
 from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
 from .privacy.ledger.accountant import SharedBudget
-from .privacy.ledger.filters import LARGEST_EPSILON, LOSS_UNIT
+from .privacy.ledger.filters import DELTA_UNIT, LARGEST_EPSILON, LOSS_UNIT
 from .schema import Derived, InOrder, Key, Schema, Shares
 
 _LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights: sums and ratios stay within the floats
@@ -238,8 +238,9 @@ def check_parameters(owner):
 
 
 PRIVACY_RULES = {  # of every private estimator
-    "epsilon": Number(1 / LOSS_UNIT, LARGEST_EPSILON),
-    "delta": Number(0.0, 1.0, open_high=True),
+    "epsilon": Number(1 / LOSS_UNIT, LARGEST_EPSILON, note="Budgets count it in millionths."),
+    "delta": OneOf((0.0,))
+    | Number(1 / DELTA_UNIT, 1.0, open_high=True, note="Budgets count it in units of 1e-18."),
     "bounds": PublicDomain() | None,
     "n_hint": Integer(1, MOST_PERSONS) | None,
     "neighbors": Option(RELATIONS) | None,

@@ -4,16 +4,30 @@ Estimators come from the package, options from their rules, compositions from th
 from ceilings, so whatever is added to any of them is tried here without being named.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
-from skdp_bary._parameter_rules import Either, OneOf, Option
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
+from skdp_bary._parameter_rules import Either
+from skdp_bary._parameters import PRIVACY_RULES
+from skdp_bary.cli import main
+from skdp_bary.exceptions import BudgetError
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.privacy._checks import exact
+from skdp_bary.privacy._checks import as_charged, exact
 from skdp_bary.privacy.accounting.curves import pure_renyi
 from skdp_bary.summaries.asking.tape import Tape, use_tape
 from skdp_bary.testing import _budget_checks as checks
@@ -34,12 +48,11 @@ def options():
     for name, cls in private_estimators().items():
         first = next(estimator for estimator in PRIVATE if isinstance(estimator, cls))
         for parameter, rule in cls._parameter_rules.items():
+            if parameter in PRIVACY_RULES:  # settings() goes through these
+                continue
             for each in rule.rules if isinstance(rule, Either) else (rule,):
-                values = getattr(each, "options", getattr(each, "numbers", ()))
-                assert not isinstance(each, (OneOf, Option)) or values
-                for value in values:
-                    if parameter not in ("neighbors", "verbose"):
-                        yield name, first, {parameter: value}
+                for value in getattr(each, "options", getattr(each, "numbers", ())):
+                    yield name, first, {parameter: value}
         if "subsample" in cls._parameter_rules:
             yield name, first, {"subsample": 0.3}
 
@@ -127,3 +140,118 @@ def test_what_others_release_is_charged_in_full(epsilon, delta):
         order, charged = accountant._filter.order, accountant._exposure()
         loss = exact(epsilon) if order is None else pure_renyi(epsilon, order)
         assert charged.loss >= loss * 10**6 and charged.delta >= exact(delta) * 10**18
+
+
+class TestAmounts:
+    """What is written is charged as the largest unit not above it, and the fit runs at that."""
+
+    @given(st.floats(1e-6, 1e9), st.floats(0.0, 1.0, exclude_max=True))
+    @example(1 / 3, 0.008123456789012345)
+    @example(0.1, 1e-6)
+    @example(1e9, 1 - 1e-16)
+    @example(1e-6, 1e-18)
+    def test_amounts_are_whole_units_and_not_above(self, epsilon, delta):
+        units = 10**6, 10**18
+        charged = as_charged(epsilon, delta)
+        assert as_charged(*charged) == charged
+        for written, amount, unit in zip((epsilon, delta), charged, units, strict=True):
+            assert (exact(amount) * unit).denominator == 1
+            gap = max(Fraction(1, unit), Fraction(amount) / 2**52)  # a float cannot hold more
+            assert 0 <= exact(written) - exact(amount) <= gap
+
+    @given(st.integers(2, 50), st.floats(1e-3, 1e3), st.sampled_from([0.0, 1e-9, 1e-6, 1e-2]))
+    @example(12, 1.0, 0.0)
+    @example(7, 1.0, 1e-6)
+    def test_k_fits_of_a_kth_fit_and_no_more(self, k, epsilon, delta):
+        budget = BudgetAccountant(epsilon, delta)
+        whole, part = budget, budget.part("north")
+        measure = PrivateMeasure(epsilon / k, delta / k, bounds=(0, 1), depth=3)
+        plan = measure.privacy_plan(2)
+        for number in range(k):
+            payer = part if number % 2 else whole
+            quote = payer.quote(measure, 2)
+            assert quote.fits and (quote.epsilon, quote.delta) == (plan.epsilon, plan.delta)
+            payer.charge(plan, "fit")
+        left = [exact(ceiling) - k * exact(each) for ceiling, each in
+                ((epsilon, plan.epsilon), (delta, plan.delta))]  # fmt: skip
+        assert 0 <= left[0] < Fraction(k + 1, 10**6) and left[1] >= 0
+        assert all(np.less_equal(part.total(), (epsilon, delta)))
+        if plan.epsilon > 1e-6 * k + 1e-6:
+            with pytest.raises(BudgetError, match="Nothing was charged"):
+                part.charge(plan, "fit")
+
+    @pytest.mark.parametrize("case", list(options()), ids=of_setting)
+    def test_every_kind_of_fit_runs_at_what_is_charged(self, case):
+        _, estimator, setting = case
+        for each in settings(clone(estimator)):
+            each.set_params(**setting, epsilon=each.epsilon / 3, delta=each.delta / 7)
+            for n_features in checks.feature_counts(each)[:1]:
+                plan = each.privacy_plan(n_features)
+                assert (plan.epsilon, plan.delta) == as_charged(each.epsilon, each.delta)
+                assert plan.epsilon < each.epsilon
+                spent = BudgetAccountant(plan.epsilon, plan.delta, neighbors=plan.relation)
+                spent.charge(plan, "fit")
+                assert spent.total() == (plan.epsilon, plan.delta)
+
+    @pytest.mark.parametrize("k", [3, 7, 12])
+    def test_fits_searches_pipelines_and_policies(self, k):
+        X = np.random.default_rng(0).random((40, 2))
+        budget = BudgetAccountant(2.0, 1e-6)
+        yearly = budget.under(SpendingPolicy(1.0, 1e-6))
+        measure = PrivateMeasure(
+            1 / k, 1e-6 / k, bounds=(0, 1), depth=2, n_hint=40, accountant=yearly
+        )
+        for _ in range(k):
+            fitted = clone(measure).fit(X)
+            assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == as_charged(1 / k, 1e-6 / k)
+        search = PrivateSearchCV(
+            PrivateMeasure(bounds=(0, 1), depth=2, n_hint=40),
+            {"method": ["pmm", "least_squares"]},
+            epsilon=1 / (2 * k),
+            accountant=budget,
+        )
+        chain = make_pipeline(DomainScaler((0, 1)), clone(measure).set_params(
+            accountant=budget, delta=0.0, epsilon=1 / (2 * k)))  # fmt: skip
+        for _ in range(k):
+            assert search.fit(X).privacy_.epsilon == as_charged(1 / (2 * k), 0.0)[0]
+            chain.fit(X)
+        assert Fraction(2) - exact(budget.total()[0]) < Fraction(3 * k + 1, 10**6)
+
+    def test_the_command_line(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        rows = np.random.default_rng(0).random((30, 2))
+        np.savetxt("rows.csv", rows, delimiter=",", header="a,b", comments="")
+        BudgetAccountant.create("budget.db", 1.0)
+        asked = ["--bounds", "0", "1", "--epsilon", "0.14285714285714285", "--delta", "0"]
+        asked = ["measure", "rows.csv", "--columns", "a", "b", *asked, "--ledger", "budget.db"]
+        assert main([*asked, "--dry-run"]) == 0
+        assert "epsilon=0.142857, delta=0," in capsys.readouterr().out
+        for number in range(7):
+            assert main([*asked, "--out", f"{number}.csv"]) == 0
+        assert "left of the budget: epsilon=1e-06, delta=0" in capsys.readouterr().out
+        assert main([*asked, "--out", "8.csv"]) == 3
+
+    def test_left_is_never_shown_as_more(self):
+        budget = BudgetAccountant(12.345678, 3.3333333e-6)
+        quote = budget.quote(PrivateMeasure(20.0, bounds=(0, 1)), 2)
+        assert "left now: epsilon=12.345678, delta=3.3333333e-06" in str(quote)
+        assert "pays for epsilon=12.345678." in quote.advice
+
+    @pytest.mark.parametrize("name, value", [("epsilon", 9e-7), ("delta", 9e-19)])
+    def test_less_than_a_unit_is_refused_in_words(self, name, value):
+        with pytest.raises(ValueError, match=f"{name} must be .*1e-.*Budgets count it in"):
+            PrivateMeasure(bounds=(0, 1)).set_params(**{name: value}).privacy_plan(2)
+
+    def test_releases_made_elsewhere_are_rounded_up_and_said_to_be(self):
+        """Nothing makes them run at less, and many small ones would go beyond the ceiling."""
+        budget = BudgetAccountant(1.0)
+        budget.spend(1 / 3)
+        budget.spend(1 / 3)
+        with pytest.raises(BudgetError, match=r"elsewhere are rounded up: .* epsilon=0\.333332"):
+            budget.spend(0.3333329)
+        budget.spend(0.333332)
+        tiny = BudgetAccountant(1e-5)
+        for _ in range(10):
+            tiny.spend(1.9e-7)
+        with pytest.raises(BudgetError, match="charged\\.$"):
+            tiny.spend(1.9e-7)

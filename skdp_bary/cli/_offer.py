@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ..exceptions import BudgetError
+from ..privacy._checks import in_digits
 from ..privacy._neighbors import ADD_REMOVE
 from ..privacy.ledger.accountant import BudgetAccountant
 from ._files import PromisedFile, check_target
@@ -98,9 +99,13 @@ def _tell(text):
 def _left(accountant):
     if accountant.ledger is None:
         epsilon, delta = accountant.total()
-        return f"spent epsilon={epsilon:g}, delta={delta:g}, recorded nowhere (no --ledger)"
+        return f"spent {_amounts(epsilon, delta)}, recorded nowhere (no --ledger)"
     epsilon, delta = accountant.remaining()
-    return f"left of the budget: epsilon={epsilon:g}, delta={delta:g}"
+    return f"left of the budget: {_amounts(epsilon, delta)}"
+
+
+def _amounts(epsilon, delta):
+    return f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
 
 
 def open_budget(given):
@@ -116,9 +121,10 @@ def open_budget(given):
     if given.delta > accountant.delta == 0:
         raise BudgetError(
             f"The ledger {given.ledger} has delta=0, so it pays for releases with --delta 0 alone, "
-            f"and this one asks for {given.delta:g}. {_pure_form(given)} Its owner can raise it: "
-            f"skdp-bary budget raise {shlex.quote(given.ledger)} --epsilon {accountant.epsilon:g} "
-            f"--delta {given.delta:g}. Nothing was charged."
+            f"and this one asks for {in_digits(given.delta)}. {_pure_form(given)} Its owner can "
+            f"raise it: skdp-bary budget raise {shlex.quote(given.ledger)} "
+            f"--epsilon {in_digits(accountant.epsilon)} --delta {in_digits(given.delta)}. "
+            "Nothing was charged."
         )
     return accountant
 
@@ -133,12 +139,12 @@ def _pure_form(given):
 def _quote_in_words(quote, ledger):
     fits = "fits" if quote.fits else "DOES NOT FIT"
     lines = [
-        f"epsilon={quote.epsilon:g}, delta={quote.delta:g}, {quote.plan.relation}; "
+        f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
         + ("no --ledger to charge" if ledger is None else fits),
         *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
     ]
     if ledger is not None:
         for when, left in (("now", quote.now), ("afterwards", quote.after)):
             if left is not None:
-                lines.append(f"left {when}: epsilon={left[0]:g}, delta={left[1]:g}")
+                lines.append(f"left {when}: {_amounts(*left)}")
     return "\n".join([*lines, quote.advice] if quote.advice else lines)

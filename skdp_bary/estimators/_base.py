@@ -21,14 +21,13 @@ from .._progress import Progress
 from .._sklearn import called_by_a_search
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
-from ..privacy._checks import check_integer
+from ..privacy._checks import as_charged, check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE
 from ..privacy.accounting.failure import failure_advice
 from ..privacy.accounting.plans import Plan, Step, split_epsilon, split_mu
 from ..privacy.accounting.subsampled_plan import SubsampledPlan, subsampled_plan
 from ..privacy.ledger.accountant import BudgetAccountant
 from ..privacy.ledger.entry import note_of
-from ..privacy.ledger.filters import SumFilter
 from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
@@ -210,16 +209,17 @@ path, of shape (n_rows, n_features)
         rest = 1.0 - sum(bought.values())
         total = sum(own.values())
         shares = bought | {name: rest * share / total for name, share in own.items()}
+        epsilon, delta = as_charged(self.epsilon, self.delta)
         rate = self._sampling_rate()
         if rate is not None:
-            return subsampled_plan(self._relation(), self.epsilon, self.delta, shares, rate)
-        if self.delta == 0:
-            amounts = split_epsilon(self.epsilon, shares)
+            return subsampled_plan(self._relation(), epsilon, delta, shares, rate)
+        if delta == 0:
+            amounts = split_epsilon(epsilon, shares)
             steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
         else:
-            amounts = split_mu(self.epsilon, self.delta, shares)
+            amounts = split_mu(epsilon, delta, shares)
             steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
-        return Plan(self._relation(), self.epsilon, self.delta, steps)
+        return Plan(self._relation(), epsilon, delta, steps)
 
     def privacy_advice(self, n_features: int) -> str:
         """Return whether noise will drown the persons, by public facts, for the quote of a budget.
@@ -422,9 +422,7 @@ path, of shape (n_rows, n_features)
 
     def _budget(self):
         if self.accountant is None:
-            # entries are counted in whole units, so the ceiling is what one entry takes
-            units = SumFilter(self.epsilon, self.delta)
-            ceiling = units.total(units.price(self.epsilon, self.delta))
+            ceiling = as_charged(self.epsilon, self.delta)
             return BudgetAccountant(*ceiling, neighbors=self._relation())
         return self.accountant
 

@@ -21,7 +21,7 @@ from ..model_selection._public_steps import (
     walk_steps,
 )
 from ..model_selection._step_rules import sklearn_name
-from ..privacy._checks import refuse_class
+from ..privacy._checks import as_charged, in_digits, refuse_class
 from ..privacy.accounting.selection_plan import SelectionPlan
 from ..transformers import RowByRow
 from ..transformers._known_code import is_private, library_of, replaced_method
@@ -141,10 +141,14 @@ def _private_verdict(name, estimator):
     if estimator.random_state is not None:
         reason = "random_state is given, so whoever knows it can subtract the noise"
         return _verdict(name, estimator, LEAKS, reason, "leave random_state=None"), budget
-    cost = f"epsilon={estimator.epsilon:g}, delta={estimator.delta:g}"
+    epsilon, delta = as_charged(estimator.epsilon, estimator.delta)
     plan = getattr(estimator, "privacy_", None)
-    if isinstance(plan, SelectionPlan):  # its own epsilon is what one trial had
-        cost = f"epsilon={plan.epsilon:g}, delta={plan.delta:g} for the whole search, {plan.scope}"
+    searched = isinstance(plan, SelectionPlan)
+    if searched:  # its own epsilon is what one trial had
+        epsilon, delta = plan.epsilon, plan.delta
+    cost = f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
+    if searched:
+        cost += f" for the whole search, {plan.scope}"
     kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
     advice = "give all private steps one accountant, so that repeated fits add up"
     return _verdict(

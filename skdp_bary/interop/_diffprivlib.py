@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from .._optional import import_optional
 from ..exceptions import LeakError, PrivacyWarning, RelationError
-from ..privacy._checks import check_integer, exact, float_below
+from ..privacy._checks import DELTA_DIGITS, EPSILON_DIGITS, check_integer, exact, whole_below
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ..privacy.ledger.accountant import check_accountant
 from ..privacy.ledger.entry import SPEND
@@ -192,9 +192,10 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         """
         k = check_integer(k, "k", low=1)
         epsilon, delta = self.accountant.remaining()
-        # the amounts that a ledger counts in, so that rounding does not refuse the last spend
+        # in whole units, so that rounding does not refuse the last spend
         return _LIBRARY.utils.Budget(
-            float_below(exact(epsilon) / k, digits=6), float_below(exact(delta) / k, digits=18)
+            whole_below(exact(epsilon) / k, EPSILON_DIGITS),
+            whole_below(exact(delta) / k, DELTA_DIGITS),
         )
 
     def __len__(self):

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from ..privacy._checks import as_charged
 from ..privacy.accounting.selection import make_trials
 from ..summaries.asking.counting import require_readable
 from ._scores import score_of
@@ -60,10 +61,11 @@ class Candidates:
             )
         mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
         law = make_trials(search.trials, mean)
-        self.trial = make_trial(law, search.epsilon, search.delta, search.score_share)
+        epsilon, delta = as_charged(search.epsilon, search.delta)
+        self.trial = make_trial(law, epsilon, delta, search.score_share)
         self._kind = score_of(self.parts.private, search.scoring)
         self.payer = clone(self.parts.private).set_params(
-            epsilon=search.epsilon, delta=search.delta, accountant=search.accountant
+            epsilon=epsilon, delta=delta, accountant=search.accountant
         )
 
     @property

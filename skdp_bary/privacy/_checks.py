@@ -13,6 +13,8 @@ import numpy as np
 
 from .._shown import shown
 
+EPSILON_DIGITS, DELTA_DIGITS = 6, 18  # decimal places of the amounts that budgets count
+
 
 def check_real(value, name, *, low=None, high=None, open_low=False, open_high=False):
     """Return `value` as a float within the stated interval, or raise naming parameter and value."""
@@ -88,6 +90,31 @@ def float_below(value, digits=12):
     while exact(number) > value:
         number = math.nextafter(number, -math.inf)
     return number
+
+
+def as_charged(epsilon, delta):
+    """Return the largest amounts that budgets count and that are not above what a person writes.
+
+    A plan promises these, so its steps cost no more than what is charged, and k fits of a k-th of
+    a budget fit into it.
+    """
+    return whole_below(exact(epsilon), EPSILON_DIGITS), whole_below(exact(delta), DELTA_DIGITS)
+
+
+def whole_below(limit, digits):
+    """Return the largest float that reads as a decimal of `digits` places, at most a fraction."""
+    unit = 10**digits
+    count = math.floor(limit * unit)
+    number = count / unit
+    while exact(number) > limit or (exact(number) * unit).denominator > 1:
+        count -= 1
+        number = count / unit
+    return number
+
+
+def in_digits(amount):
+    """Return an amount with all of its digits: rounded, it would seem to be more than it is."""
+    return f"{amount}".removesuffix(".0")
 
 
 def float_above(value):

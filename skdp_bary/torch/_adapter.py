@@ -24,7 +24,7 @@ from ..estimators._base import Facts
 from ..estimators._face.settings import setting_of
 from ..exceptions import PrivacyWarning, RelationError
 from ..geometry import Ball
-from ..privacy._checks import check_integer
+from ..privacy._checks import as_charged, check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.accounting.batched_plan import batched_plan
 from ..privacy.ledger.entry import note_of
@@ -396,8 +396,7 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
             )
         return batched_plan(
             relation,
-            self.epsilon,
-            self.delta,
+            *as_charged(self.epsilon, self.delta),
             _METHOD.shares(None),
             n_batches=max(1, self.n_epochs * self.steps_per_epoch),
             batch_size=self.batch_size,

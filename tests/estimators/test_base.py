@@ -4,6 +4,7 @@ import pickle
 import re
 import warnings
 from dataclasses import fields
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from skdp_bary import (
 )
 from skdp_bary.estimators import _base
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
+from skdp_bary.privacy._checks import exact
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.privacy.noise.sampler import NoiseSource
 from skdp_bary.summaries.asking.tape import Tape, use_tape
@@ -76,8 +78,10 @@ def test_what_is_drawn_adds_up_to_what_is_charged(relation, parameters, delta):
 @pytest.mark.parametrize("epsilon", [1 / 3, 0.1234567, 2**0.5, 1e-6, 123.456789123])
 @pytest.mark.parametrize("delta", [0.0, 1e-6 / 7])
 def test_a_fit_of_its_own_affords_any_epsilon(epsilon, delta):
-    """Entries are whole units: a ceiling rounded down would refuse the fit it was made for."""
-    assert measure(epsilon=epsilon, delta=delta).fit(X).privacy_.epsilon == epsilon
+    """Entries are whole units: the ceiling that it is made for and the fit are rounded alike."""
+    plan = measure(epsilon=epsilon, delta=delta).fit(X).privacy_
+    assert 0 <= exact(epsilon) - exact(plan.epsilon) < Fraction(1, 10**6)
+    assert 0 <= exact(delta) - exact(plan.delta) < Fraction(1, 10**18)
 
 
 def test_the_charge_comes_before_the_first_draw(monkeypatch):

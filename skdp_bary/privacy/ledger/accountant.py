@@ -68,9 +68,10 @@ class BudgetAccountant(SharedBudget):
 
     Notes
     -----
-    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18.
-    Ceilings are rounded down and spends up, reading every number as it is printed: 0.1 fits three
-    times into 0.3, but 1 / 3, which counts as 0.333334, fits only twice into 1.0.
+    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18,
+    reading every number as it is printed. Ceilings are rounded down. What an estimator asks for is
+    rounded down too, and the fit runs at that: 1 / 3 fits three times into 1.0, each time as
+    0.333333. What :meth:`spend` is told of releases made elsewhere is rounded up.
 
     **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
     fit was given ``groups``, a single row where it was not. The note of an entry says which. Where

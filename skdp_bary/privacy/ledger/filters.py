@@ -31,14 +31,22 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .._checks import check_delta, check_option, check_real, exact, float_below
+from .._checks import (
+    DELTA_DIGITS,
+    EPSILON_DIGITS,
+    check_delta,
+    check_option,
+    check_real,
+    exact,
+    float_below,
+)
 from .._neighbors import compose_parts
 from ..accounting.calibration import renyi_budget, renyi_epsilon, renyi_order
 from ..accounting.curves import pure_renyi
 from .entry import COMPOSITIONS
 
-LOSS_UNIT = 10**6
-DELTA_UNIT = 10**18
+LOSS_UNIT = 10**EPSILON_DIGITS
+DELTA_UNIT = 10**DELTA_DIGITS
 LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
 
 
@@ -124,7 +132,10 @@ class SumFilter:
         return self.price(plan.epsilon, plan.delta)
 
     def price(self, epsilon, delta):
-        """Return the cost of any (epsilon, delta) private release."""
+        """Return the cost of any (epsilon, delta) private release, rounded up to whole units.
+
+        Plans promise whole units, see :func:`~skdp_bary.privacy._checks.as_charged`.
+        """
         return Cost(math.ceil(exact(epsilon) * LOSS_UNIT), math.ceil(exact(delta) * DELTA_UNIT))
 
     def total(self, spent):

@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from .._checks import check_integer, refuse_class
+from .._checks import check_integer, in_digits, refuse_class
 from ..accounting.failure import failure_advice
 from ..accounting.plans import Plan
 
@@ -184,13 +184,14 @@ def unfit_advice(asked: list[Asked], now: tuple) -> str:
     if now[0] <= 0.0:
         return f"Nothing is left of the budget. {_RAISE}"
     if delta > now[1] == 0.0:
-        return f"The budget has no delta left, and delta={delta:g} is asked for: set delta=0."
+        asked_for = f"delta={in_digits(delta)}"
+        return f"The budget has no delta left, and {asked_for} is asked for: set delta=0."
     if epsilon > now[0]:
-        largest = f"epsilon={now[0]:g}"
+        largest = f"epsilon={in_digits(now[0])}"
         if len(asked) > 1:
             largest = f"every epsilon times {np.floor(1e3 * now[0] / epsilon) / 1e3:g}"
         return f"What is left pays for {largest}. {_RAISE}"
-    return f"What is left pays for delta={now[1]:g}."
+    return f"What is left pays for delta={in_digits(now[1])}."
 
 
 _RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
@@ -262,4 +263,4 @@ def _width_after(step, width):
 
 
 def _in_words(amount):
-    return f"epsilon={amount[0]:g}, delta={amount[1]:g}"
+    return f"epsilon={in_digits(amount[0])}, delta={in_digits(amount[1])}"

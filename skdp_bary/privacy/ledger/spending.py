@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...exceptions import BudgetError, RelationError
-from .._checks import check_delta, check_real, exact
+from .._checks import as_charged, check_delta, check_real, exact
 from .._neighbors import REPLACE_ANY
 from ..accounting.plans import Plan
 from .entry import SPEND, Entry
@@ -122,6 +122,9 @@ class SharedBudget:
     def spend(self, epsilon: float, delta: float = 0.0, *, who: str = "", note: str = "") -> None:
         """Charge an (epsilon, delta) private release made outside this package.
 
+        Nothing here makes that release run at less than it says, so amounts between two units of
+        the budget, which are millionths of epsilon, are rounded up.
+
         Parameters
         ----------
         epsilon : float
@@ -232,6 +235,12 @@ class SharedBudget:
         advice = ""
         if delta > 0.0 and not self._filter.delta:
             advice = " This budget has delta=0: make one with delta > 0 for releases that need it."
+        less = as_charged(epsilon, delta)  # which plans ask for at once
+        if less[0] > 0.0 and (spent + self._filter.price(*less)).fits(self._filter.ceiling):
+            advice = (
+                " Amounts of releases made elsewhere are rounded up: one that is made with "
+                f"epsilon={less[0]}, delta={less[1]} fits."
+            )
         raise BudgetError(
             f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
             f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."

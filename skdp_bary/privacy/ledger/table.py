@@ -3,6 +3,7 @@
 import re
 from html import escape
 
+from .._checks import in_digits
 from .entry import RAISE, RESTORE, SPEND
 
 _COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
@@ -49,4 +50,5 @@ def _cells(entry):
     if len(who) > _WIDEST:
         who = who[: _WIDEST - 3] + "..."
     note = "; ".join(filter(None, [_KINDS[entry.kind], shown(entry.note)]))
-    return (entry.time, who, shown(entry.part), f"{entry.epsilon:g}", f"{entry.delta:g}", note)
+    amounts = in_digits(entry.epsilon), in_digits(entry.delta)
+    return (entry.time, who, shown(entry.part), *amounts, note)

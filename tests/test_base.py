@@ -10,9 +10,8 @@ import pytest
 
 import skdp_bary.base
 from skdp_bary.geometry import Box
-from tests.test_public_api import IN_THE_REPOSITORY, REFERENCE, ROOT
+from tests.public import HOME, IN_THE_REPOSITORY, REFERENCE
 
-HOME = ROOT.parent
 MOST_LINES = 40
 
 

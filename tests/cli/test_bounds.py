@@ -5,12 +5,13 @@ import re
 import pytest
 
 from skdp_bary.cli._bounds import read_bounds
+from tests.cases import every
 
 COLUMNS = ["my lat", "lon"]
 
 
-@pytest.mark.parametrize(
-    ("given", "range_"),
+@every(
+    "given, range_",
     [
         (["31", "30"], "'my lat': (31.0, 30.0)"),
         (["30,-97", "31,-98"], "'lon': (-97.0, -98.0)"),
@@ -28,8 +29,8 @@ def test_two_readings_are_offered_as_a_shell_takes_them():
         read_bounds(["30,31", "35,38"], COLUMNS, named=True)
 
 
-@pytest.mark.parametrize(
-    ("given", "high"),
+@every(
+    "given, high",
     [(["-98", "31"], [31, 31]), (["30,-98", "31,-97"], [31, -97]), (["-98", "31,-97"], [31, -97])],
 )
 def test_corners_of_one_number_serve_every_column(given, high):

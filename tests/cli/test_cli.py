@@ -12,6 +12,7 @@ import pytest
 from skdp_bary import BudgetAccountant, Schema
 from skdp_bary.cli import _pages, main
 from skdp_bary.cli._main import _parser, _shielded
+from tests.cases import every
 
 pandas = pytest.importorskip("pandas")
 
@@ -264,7 +265,7 @@ def examples():
             yield pytest.param(shlex.split(line)[1:], id=" ".join(line.split())[:60])
 
 
-@pytest.mark.parametrize("arguments", list(examples()))
+@every("arguments", list(examples()))
 def test_examples_are_understood(arguments):
     """They parse, and name options that exist; the files are not there."""
     assert _parser().parse_args(_shielded(arguments)).run

@@ -10,11 +10,12 @@ import pytest
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
 from skdp_bary.cli._text import cell, say, shown
+from tests.cases import every
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@every("text", FORMULAS)
 def test_no_cell_begins_a_formula(text):
     assert cell(text).startswith("'") and shown(text) in cell(text)
 

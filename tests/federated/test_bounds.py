@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.federated import shuffle_distance
+from tests.cases import every
 
 
 def moment(n_people, slots, modulus):
@@ -28,8 +29,8 @@ def moment(n_people, slots, modulus):
     return total / math.factorial(n_people * slots)
 
 
-@pytest.mark.parametrize("n_people, slots", [(2, 1), (2, 2), (2, 3), (3, 2), (4, 2), (2, 4)])
-@pytest.mark.parametrize("modulus", [2, 16, 2**10])
+@every("n_people, slots", [(2, 1), (2, 2), (2, 3), (3, 2), (4, 2), (2, 4)])
+@every("modulus", [2, 16, 2**10])
 def test_bound_is_above_the_exact_moment_and_close(n_people, slots, modulus):
     exact = math.sqrt(moment(n_people, slots, modulus) - 1.0) / 2
     bound = shuffle_distance(n_people, slots + 1, modulus)[-1]
@@ -53,7 +54,7 @@ def views(inputs, n_messages, modulus):
     return {view: count / total for view, count in joint.items()}
 
 
-@pytest.mark.parametrize("n_messages, modulus", [(3, 4), (4, 4), (3, 5), (4, 3), (5, 3)])
+@every("n_messages, modulus", [(3, 4), (4, 4), (3, 5), (4, 3), (5, 3)])
 def test_two_inputs_of_the_same_sum_look_alike(n_messages, modulus):
     """Two laws within t of one simulator are within 2 t of each other."""
     bound = shuffle_distance(2, n_messages, modulus)[-1]
@@ -75,7 +76,7 @@ def test_more_messages_and_more_people_hide_more():
     assert (np.diff(distances[-1][1:]) <= 0).all()
 
 
-@pytest.mark.parametrize("arguments", [(0, 5, 16), (20_001, 5, 16), (5, 1, 16)])
+@every("arguments", [(0, 5, 16), (20_001, 5, 16), (5, 1, 16)])
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ValueError, match="n_people|n_messages"):
         shuffle_distance(*arguments)

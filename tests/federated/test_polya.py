@@ -3,16 +3,14 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from scipy.stats import chisquare, nbinom
 
 from skdp_bary.federated._polya import PolyaSampler, polya_sampler
 from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    "r, rate", [(Fraction(1, 3), Fraction(1, 2)), (Fraction(1, 50), Fraction(1, 9))]
-)
+@every("r, rate", [(Fraction(1, 3), Fraction(1, 2)), (Fraction(1, 50), Fraction(1, 9))])
 def test_law(r, rate):
     values = polya_sampler(r, rate).draw(200_000, noise_generator(0))
     law = nbinom(float(r), -np.expm1(-float(rate)))
@@ -26,7 +24,7 @@ def test_law(r, rate):
     assert p > 1e-3 and p_wrong < 1e-6
 
 
-@pytest.mark.parametrize("n_people", [3, 50])
+@every("n_people", [3, 50])
 def test_differences_add_up_to_discrete_laplace(n_people):
     """The characteristic function of one person's difference, to the power n."""
     rate = Fraction(1, 4)

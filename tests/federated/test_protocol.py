@@ -19,6 +19,7 @@ from skdp_bary.federated import (
     simulate_shuffle,
 )
 from skdp_bary.privacy.noise import sampler as _noise
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -56,7 +57,7 @@ def test_one_person_has_at_most_all_units():
         assert [counts[:4].sum(), counts[4:].sum()] == [PLAN.units * inside] * 2
 
 
-@pytest.mark.parametrize("n_people", [3, 6])
+@every("n_people", [3, 6])
 def test_the_noise_of_the_guaranteed_participants_is_discrete_laplace(n_people):
     """With exactly as many as are guaranteed; those beyond add noise of their own."""
     small = ShufflePlan((0, 1), 1.0, 1e-3, n_guaranteed=3, n_max=6, levels=(1,), units=4)
@@ -84,8 +85,8 @@ def test_messages_do_not_depend_on_the_rows_in_number_or_order_of_cells():
     assert ShuffleClient(PLAN).messages(places(1))[:, 1].max() < PLAN.modulus
 
 
-@pytest.mark.parametrize(
-    ("rows", "match"),
+@every(
+    "rows, match",
     [
         (np.ma.masked_array([[0.2, 0.4]], mask=[[True, False]]), "masked entries"),
         (np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]"), "dates"),
@@ -134,7 +135,7 @@ def test_the_number_of_messages_is_the_fewest_that_delta_allows():
     assert PLAN.bytes_per_person == math.ceil(bits / 8) * PLAN.n_messages * PLAN.n_cells
 
 
-@pytest.mark.parametrize("reconstruction", ["posterior", "l1"])
+@every("reconstruction", ["posterior", "l1"])
 def test_a_heatmap_from_messages(reconstruction):
     plan = ShufflePlan((0, 1), 8.0, 1e-5, n_guaranteed=40, n_max=60, levels=(1, 3), units=64)
     batches = send(list(places(60)), plan)
@@ -154,7 +155,7 @@ def test_plans_and_messages_travel():
     )
 
 
-@pytest.mark.parametrize(
+@every(
     "name, value",
     [("epsilon", 0.0), ("delta", 0.0), ("n_guaranteed", 1), ("n_max", 10), ("units", 0)],
 )
@@ -180,7 +181,7 @@ def test_a_pickled_plan_counts_its_messages_anew():
     assert pickle.loads(pickle.dumps(rounds)).first.n_messages > 1
 
 
-@pytest.mark.parametrize(
+@every(
     "draw",
     [
         lambda seed: ShuffleClient(PLAN, random_state=seed).messages(places(1)),
@@ -219,7 +220,7 @@ def test_every_order_of_messages_is_equally_likely():
     assert ((counts - 200) ** 2 / 200).sum() < 75  # chi squared with 23 degrees: 1 in 10**6
 
 
-@pytest.mark.parametrize(
+@every(
     "cut",
     [
         lambda shares: shares & 0xFF,

@@ -16,6 +16,7 @@ from skdp_bary.federated import (
     simulate_shuffle,
 )
 from skdp_bary.privacy._checks import exact
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -43,7 +44,7 @@ def both():
     return first, ShuffleAnalyzer(plan, earlier=first).fit(messages)
 
 
-@pytest.mark.parametrize("epsilon, delta", [(4.0, 1e-6), (0.1, 1e-12), (1 / 3, 3e-7)])
+@every("epsilon, delta", [(4.0, 1e-6), (0.1, 1e-12), (1 / 3, 3e-7)])
 def test_both_rounds_together_spend_what_was_declared(both, epsilon, delta):
     rounds = ShuffleRounds(SQUARE, epsilon, delta, n_guaranteed=40, n_max=60, bandwidth=1 / 8)
     plans = rounds.first, rounds.second(both[0])
@@ -102,13 +103,13 @@ def test_rounds_must_fit_together(both):
         ShuffleAnalyzer(elsewhere, earlier=both[0]).fit(send(elsewhere, places(40)[:, None]))
 
 
-@pytest.mark.parametrize("cells", [((1, 0), (2, 3)), ((0, 0),), ((1, 4),), ()])
+@every("cells", [((1, 0), (2, 3)), ((0, 0),), ((1, 4),), ()])
 def test_bad_cells_are_refused(cells):
     with pytest.raises(ValueError, match="cell|codes"):
         ShufflePlan(SQUARE, 1.0, 1e-6, n_guaranteed=40, n_max=60, cells=cells)
 
 
-@pytest.mark.parametrize("name, value", [("bandwidth", 0.0), ("delta", 0.0), ("delta", 1.0)])
+@every("name, value", [("bandwidth", 0.0), ("delta", 0.0), ("delta", 1.0)])
 def test_bad_rounds_are_refused(name, value):
     arguments = {"delta": 1e-6, "bandwidth": 1 / 8} | {name: value}
     with pytest.raises(ValueError, match=name):

@@ -2,13 +2,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import integrate, stats
 
 from skdp_bary.geometry import Ball
+from tests.cases import every
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -27,7 +27,7 @@ def test_clipped_rows_pass_the_same_test(X, center, radius):
     assert ball.clip(clipped).tobytes() == clipped.tobytes()
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 17, 100, 784])
+@every("d", [1, 2, 3, 5, 17, 100, 784])
 def test_clip_finds_the_nearest_point(d):
     rng = np.random.default_rng(d)
     center = rng.normal(size=d)
@@ -53,7 +53,7 @@ def test_huge_and_tiny_rows_keep_their_direction():
     np.testing.assert_allclose(large.clip([[3e200, 4e200]]), [[6e99, 8e99]])
 
 
-@pytest.mark.parametrize("d", [2, 3, 33, 784])
+@every("d", [2, 3, 33, 784])
 def test_rows_on_the_surface_do_not_depend_on_their_block(d):
     # These rows are within rounding of the surface, where the order of a sum decides.
     rng = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_measures():
     assert 5.0 <= ball.radius_about(np.zeros(4)) < 5.0 + 1e-12
 
 
-@pytest.mark.parametrize("d", [1, 2, 5, 30])
+@every("d", [1, 2, 5, 30])
 def test_samples_have_the_right_radii(d):
     ball = Ball(np.full(d, 4.0), 2.0)
     points = ball.sample(4000, np.random.default_rng(d))
@@ -111,7 +111,7 @@ def test_prior_approximates_areas():
     np.testing.assert_allclose(prior, prior[::-1, ::-1])
 
 
-@pytest.mark.parametrize(("d", "shape"), [(1, (5,)), (3, (6, 5, 4)), (7, (2,) * 7), (9, (3,) * 9)])
+@every("d, shape", [(1, (5,)), (3, (6, 5, 4)), (7, (2,) * 7), (9, (3,) * 9)])
 def test_every_cell_that_meets_the_ball_has_a_share_and_a_point(d, shape):
     ball = Ball(np.arange(d, dtype=float), 1.5)
     prior = ball.cell_prior(shape).ravel()

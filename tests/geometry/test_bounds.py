@@ -10,12 +10,13 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.geometry import Ball, Box, check_domain
 from skdp_bary.geometry._bounds import in_words, width_of
 from skdp_bary.transformers import DomainScaler
+from tests.cases import every
 
 AUSTIN = Box([-97.95, 30.1], [-97.55, 30.5])
 NAMED = {"lat": (30.1, 30.5), "lon": (-97.95, -97.55)}
 
 
-@pytest.mark.parametrize(
+@every(
     "bounds",
     [
         [(-97.95, -97.55), (30.1, 30.5)],
@@ -31,8 +32,8 @@ def test_four_numbers_with_two_readings_are_refused_with_both(bounds):
         PrivateMeasure(bounds=bounds).privacy_plan(2)
 
 
-@pytest.mark.parametrize(
-    ("bounds", "box"),
+@every(
+    "bounds, box",
     [
         (((0, 0), (1, 1)), Box([0, 0], [1, 1])),
         (([18, 0], [100, 200_000]), Box([18, 0], [100, 200_000])),
@@ -45,7 +46,7 @@ def test_one_reading_is_taken(bounds, box):
     assert check_domain(bounds, 2) == box
 
 
-@pytest.mark.parametrize("bounds", [[(0, 1)], [(0, 1)] * 3, [(30.1, 30.5), (-97.95, -97.55)]])
+@every("bounds", [[(0, 1)], [(0, 1)] * 3, [(30.1, 30.5), (-97.95, -97.55)]])
 def test_one_pair_a_feature_is_told_how_to_be_written(bounds):
     with pytest.raises((TypeError, ValueError), match="one .low, high. pair a feature write"):
         check_domain(bounds, len(bounds))
@@ -72,8 +73,8 @@ def test_names_are_matched_with_the_columns_of_a_frame():
         PrivateMeasure(bounds={"lon": 3}).privacy_plan(1)
 
 
-@pytest.mark.parametrize(
-    ("names", "advice"),
+@every(
+    "names, advice",
     [
         (["lon", "latt"], "No column is named ['latt']; ['lat'] have no bounds."),
         (["lon", "lat", "alt"], "No column is named ['alt']: leave them out of bounds."),
@@ -86,7 +87,7 @@ def test_errors_say_which_names_differ(names, advice):
         PrivateMeasure(bounds=dict.fromkeys(names, (0, 1)), n_hint=18).fit(frame)
 
 
-@pytest.mark.parametrize("pair", [(1, 0), (1, 1), (0, float("nan")), (0, "high"), (0, None)])
+@every("pair", [(1, 0), (1, 1), (0, float("nan")), (0, "high"), (0, None)])
 def test_errors_about_a_named_range_name_its_column(pair):
     frame = pd.DataFrame({"lon": [-97.9, -97.6] * 9, "lat": [30.2, 30.4] * 9})
     with pytest.raises(ValueError, match=re.escape(f"for every column, got 'lat': {pair}.")):
@@ -98,8 +99,8 @@ def test_a_quote_says_bounds_by_name():
     assert quote.bounds == "lat from 30.1 to 30.5, lon from -97.95 to -97.55"
 
 
-@pytest.mark.parametrize(
-    ("bounds", "names", "words"),
+@every(
+    "bounds, names, words",
     [
         (None, None, "estimated from the rows, with noise"),
         ((0, 1), None, "every feature from 0 to 1"),

@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.geometry._cell_tree import MAX_DEPTH, CellTree
+from tests.cases import every
 
 RING = Mask([[[0, 0], [4, 0], [4, 4], [0, 4]], [[1, 1], [3, 1], [3, 3], [1, 3]]], resolution=64)
 DOMAINS = [
@@ -27,8 +28,8 @@ def random_rows(domain, n, stretch=1.3, seed=0):
     )
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("depth", [0, 1, 3, 8])
+@every("domain", DOMAINS)
+@every("depth", [0, 1, 3, 8])
 def test_rows_fall_into_the_cell_whose_box_holds_them(domain, depth):
     tree = CellTree(domain, depth)
     X = domain.clip(random_rows(domain, 300))
@@ -42,8 +43,8 @@ def test_rows_fall_into_the_cell_whose_box_holds_them(domain, depth):
     assert (above <= width + 1e-12).all()
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("depth", [1, 6, 9])
+@every("domain", DOMAINS)
+@every("depth", [1, 6, 9])
 def test_levels_nest(domain, depth):
     tree = CellTree(domain, depth)
     leaves = np.arange(tree.n_cells)
@@ -72,7 +73,7 @@ def test_leading_axes_are_kept():
     assert (tree.join(*tree.halves(values, 2), 2) == values).all()
 
 
-@pytest.mark.parametrize("depth", [2, 4, 6])
+@every("depth", [2, 4, 6])
 def test_every_second_level_of_the_plane_is_the_quadtree(depth):
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), depth)
     side = 1 << (depth // 2)
@@ -81,7 +82,7 @@ def test_every_second_level_of_the_plane_is_the_quadtree(depth):
     assert (tree.leaf_index(X) == column * side + row).all()
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@every("domain", DOMAINS)
 def test_a_row_is_placed_on_its_own(domain):
     """Chunk, memory layout and the other rows must not move a row to another cell."""
     tree = CellTree(domain, 9)
@@ -96,7 +97,7 @@ def test_a_row_is_placed_on_its_own(domain):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("domain", [DOMAINS[0], DOMAINS[1], DOMAINS[4], RING], ids=repr)
+@every("domain", [DOMAINS[0], DOMAINS[1], DOMAINS[4], RING])
 def test_far_rows_go_to_the_border(domain):
     tree = CellTree(domain, 5)
     d = domain.n_features
@@ -111,7 +112,7 @@ def test_far_rows_go_to_the_border(domain):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("bounds", [(-1e100, 1e100), (0.0, 1e-100), (1e99, 1e100)])
+@every("bounds", [(-1e100, 1e100), (0.0, 1e-100), (1e99, 1e100)])
 def test_widest_and_narrowest_boxes(bounds):
     tree = CellTree(Box(*([b, b] for b in bounds)), 6)
     X = np.array([[bounds[0]] * 2, [bounds[1]] * 2, [0.0, 1.79e308], [-1.79e308, 5e-324]])
@@ -120,8 +121,8 @@ def test_widest_and_narrowest_boxes(bounds):
     assert ((leaf >= 0) & (leaf < 64)).all()
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("depth", [0, 4, 7])
+@every("domain", DOMAINS)
+@every("depth", [0, 4, 7])
 def test_prior_and_points(domain, depth):
     tree = CellTree(domain, depth)
     assert tree.prior.shape == (tree.n_cells,)
@@ -148,7 +149,7 @@ def test_trees_travel_without_what_they_cached():
     assert pickle.loads(pickle.dumps(tree)) == tree
 
 
-@pytest.mark.parametrize("depth", [-1, MAX_DEPTH + 1])
+@every("depth", [-1, MAX_DEPTH + 1])
 def test_depth_is_bounded(depth):
     with pytest.raises(ValueError, match=r"depth must be in \[0, 26\]"):
         CellTree(DOMAINS[0], depth)

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry._directions import direction_count, public_directions
+from tests.cases import every
 
 
-@pytest.mark.parametrize("d, k", [(1, 1), (2, 100), (3, 102), (50, 100), (784, 784), (1001, 1000)])
+@every("d, k", [(1, 1), (2, 100), (3, 102), (50, 100), (784, 784), (1001, 1000)])
 def test_directions_come_in_whole_frames(d, k):
     assert direction_count("tight", None, d) == k
     assert direction_count("iid", 7, d) == 7
 
 
-@pytest.mark.parametrize("d, k", [(1, 1), (3, 5), (5, 3), (4, 8)])
+@every("d, k", [(1, 1), (3, 5), (5, 3), (4, 8)])
 def test_names_stand_for_the_same_directions_in_every_fit(d, k):
     for name in ("tight", "iid"):
         directions = public_directions(name, k, d)

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from skdp_bary.geometry import Ball, Box, Mask, check_domain
+from tests.cases import every
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1]]
 DOMAINS = [
@@ -21,9 +22,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 tables = arrays(np.float64, st.tuples(st.integers(1, 40), st.just(2)), elements=finite)
 
 
-@pytest.mark.parametrize(
-    "bounds", [(-1, 2), ([-1, -1], [2, 2]), (-1.0, [2, 2]), np.array([[-1, -1], [2, 2]])]
-)
+@every("bounds", [(-1, 2), ([-1, -1], [2, 2]), (-1.0, [2, 2]), np.array([[-1, -1], [2, 2]])])
 def test_pairs_become_boxes(bounds):
     assert check_domain(bounds, 2) == Box([-1, -1], [2, 2])
 
@@ -35,8 +34,8 @@ def test_domains_pass_through(domain):
         check_domain(domain, 3)
 
 
-@pytest.mark.parametrize(
-    ("bounds", "error", "message"),
+@every(
+    "bounds, error, message",
     [
         ((1, 0), ValueError, "low < high.*feature 0"),
         (([0, 0], [1, 0]), ValueError, "feature 1"),
@@ -58,7 +57,7 @@ def test_wrong_bounds_are_refused(bounds, error, message):
         check_domain(bounds, 2)
 
 
-@pytest.mark.parametrize("radius", [0, -1, np.nan, np.inf, True, "1", None])
+@every("radius", [0, -1, np.nan, np.inf, True, "1", None])
 def test_wrong_radius_is_refused(radius):
     with pytest.raises(ValueError, match="radius must be"):
         Ball([0.0], radius)
@@ -192,7 +191,7 @@ def test_box_measures():
         box.diameter(np.nan)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_the_radius_is_rounded_up(seed):
     from fractions import Fraction
 

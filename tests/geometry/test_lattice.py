@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from skdp_bary.geometry import Ball, Box, CentredLattice, Mask
+from tests.cases import every
 
 DOMAINS = [
     Box([-1.0, 0.0], [1.0, 3.0]),
@@ -40,14 +41,14 @@ def test_integers_are_a_function_of_each_row(domain, make, X, cut, seed):
     np.testing.assert_array_equal(lattice.quantise(domain.clip(X)), whole)
 
 
-@pytest.mark.parametrize("make", LATTICES)
+@every("make", LATTICES)
 def test_float32_rows_give_the_integers_of_their_float64_values(make):
     X = np.random.default_rng(0).normal(0, 2, (999, 2)).astype(np.float32)
     lattice = make(DOMAINS[0])
     np.testing.assert_array_equal(lattice.quantise(X), lattice.quantise(X.astype(np.float64)))
 
 
-@pytest.mark.parametrize("make", LATTICES)
+@every("make", LATTICES)
 def test_rows_that_are_no_numbers_are_refused(make):
     with pytest.raises(ValueError, match="NaN"):
         make(DOMAINS[0]).quantise([[0.0, np.nan]])
@@ -55,7 +56,7 @@ def test_rows_that_are_no_numbers_are_refused(make):
         make(DOMAINS[0]).quantise([0.0, 1.0])
 
 
-@pytest.mark.parametrize("bits", [0, 27, 2.5])
+@every("bits", [0, 27, 2.5])
 def test_wrong_bits_of_sums_are_refused(bits):
     with pytest.raises(ValueError, match="bits"):
         CentredLattice(DOMAINS[0], bits)
@@ -78,7 +79,7 @@ def test_integer_rows_obey_the_stated_bounds_exactly(domain, bits):
             assert max(abs(row[j]) for row in units) <= lattice.row_linf[j] <= 2**bits
 
 
-@pytest.mark.parametrize("d", [1, 2, 10, 300])
+@every("d", [1, 2, 10, 300])
 def test_bounds_are_attained(d):
     box = CentredLattice(Box(np.zeros(d), np.ones(d)), 12)
     assert (box.quantise(np.ones((1, d))) ** 2).sum() == box.row_l2_squared
@@ -119,8 +120,8 @@ def test_integers_are_those_of_clipped_rows(domain, bits):
         np.testing.assert_array_equal(floats, expected)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 50, 784])
-@pytest.mark.parametrize("bits", [1, 10, 16, 26])
+@every("d", [1, 2, 3, 50, 784])
+@every("bits", [1, 10, 16, 26])
 def test_rows_pulled_into_a_ball_about_the_origin_are_those_of_clipped_rows(d, bits):
     """Most are pulled in at once; whole numbers, surfaces and rows beyond floats in all detail."""
     rng = np.random.default_rng(bits)

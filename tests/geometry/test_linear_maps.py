@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.linalg import hadamard
 
 from skdp_bary.geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap, walsh_hadamard
+from tests.cases import every
 
 
 def make_map(kind, d, k, seed=0):
@@ -73,7 +74,7 @@ def test_products_with_a_matrix_are_exact(seed, d):
     assert [Fraction(float(c)) for c in computed] == [Fraction(float(e)) for e in exact]
 
 
-@pytest.mark.parametrize("d", [1, 7, 784])
+@every("d", [1, 7, 784])
 def test_rounding_a_matrix_changes_it_little(d):
     components = np.random.default_rng(3).standard_normal((30, d))
     rounded = MatrixMap(components).matrix()
@@ -106,7 +107,7 @@ def test_the_padded_inverse_is_right_on_average():
     np.testing.assert_allclose(total / 4000, 3 / 5 * np.eye(5), atol=0.03)
 
 
-@pytest.mark.parametrize("size", [1, 2, 8, 64])
+@every("size", [1, 2, 8, 64])
 def test_walsh_hadamard_agrees_with_its_matrix(size):
     values = np.random.default_rng(5).standard_normal((size, 7))
     before = values.copy()
@@ -114,7 +115,7 @@ def test_walsh_hadamard_agrees_with_its_matrix(size):
     np.testing.assert_array_equal(values, before)
 
 
-@pytest.mark.parametrize(("d", "k"), [(64, 64), (100, 30), (1, 1), (5, 5)])
+@every("d, k", [(64, 64), (100, 30), (1, 1), (5, 5)])
 def test_hadamard_maps_have_orthogonal_rows_of_equal_length(d, k):
     matrix = HadamardMap(d, k, np.random.default_rng(6)).matrix()
     np.testing.assert_allclose(abs(matrix), np.sqrt(1 / k))

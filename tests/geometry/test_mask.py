@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from skdp_bary.geometry import Mask
+from tests.cases import every
 
 # An L of area 12 with a square hole of area 1: 11 units of land in a box of 16.
 L_SHAPE = [[0, 0], [4, 0], [4, 2], [2, 2], [2, 4], [0, 4]]
@@ -37,7 +38,7 @@ def test_membership_of_an_l_with_a_hole(land):
     assert not land.contains([[-1.0, 1.0], [5.0, 5.0], [1.0, 1e200]]).any()
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (16, 32), (128, 4), (64, 64)])
+@every("shape", [(8, 8), (16, 32), (128, 4), (64, 64)])
 def test_shares_of_an_l_with_a_hole_are_exact(land, shape):
     prior = land.cell_prior(shape)
     xs, ys = (np.linspace(0, 4, n + 1) for n in shape)
@@ -76,7 +77,7 @@ def test_rows_at_sea_move_to_the_nearest_land(land):
     assert (moved <= nearest + 0.08).all()
 
 
-@pytest.mark.parametrize("resolution", [16, (64, 8), (101, 57)])
+@every("resolution", [16, (64, 8), (101, 57)])
 def test_membership_does_not_depend_on_the_raster(resolution):
     ring = wavy(301)
     X = np.random.default_rng(2).uniform(-1.3, 1.3, (5000, 2))
@@ -150,8 +151,8 @@ def test_files_are_read(tmp_path, suffix):
     assert Mask.from_geojson(path) == Mask.from_geojson(str(path)) == Mask.from_geojson(polygon)
 
 
-@pytest.mark.parametrize(
-    ("polygons", "message"),
+@every(
+    "polygons, message",
     [
         ([], "rings of"),
         (None, "NoneType"),
@@ -169,7 +170,7 @@ def test_wrong_polygons_are_refused(polygons, message):
         Mask(polygons)
 
 
-@pytest.mark.parametrize("resolution", [0, 2.5, (4, 4, 4), 2**13])
+@every("resolution", [0, 2.5, (4, 4, 4), 2**13])
 def test_wrong_resolution_is_refused(resolution):
     with pytest.raises(ValueError, match="resolution"):
         Mask(L_SHAPE, resolution)

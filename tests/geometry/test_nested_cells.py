@@ -1,10 +1,10 @@
 """Cells that are cut again and again: where rows lie, and that nothing overlaps."""
 
 import numpy as np
-import pytest
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._nested_cells import NestedCells
+from tests.cases import every
 
 
 def nested(domain, depth=6, seed=0):
@@ -15,7 +15,7 @@ def nested(domain, depth=6, seed=0):
     return cells
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 3])
+@every("n_features", [1, 2, 3])
 def test_rows_lie_in_their_cells_and_those_in_coarser_ones(n_features):
     domain = Box(np.full(n_features, -1.0), np.linspace(1.0, 3.0, n_features))
     cells = nested(domain)
@@ -39,7 +39,7 @@ def test_middles_lie_in_the_domain():
     np.testing.assert_allclose(ball.clip(nested(ball).middles), nested(ball).middles)
 
 
-@pytest.mark.parametrize("depth", [3, 12])
+@every("depth", [3, 12])
 def test_no_edge_of_cells_is_near_the_center_of_the_domain(depth):
     cells = NestedCells.grid(Box(np.array([-3.0]), np.array([5.0])), depth, depth)
     (found,) = cells.locate(np.array([[1.0]]))

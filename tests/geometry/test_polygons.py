@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from skdp_bary.geometry._polygons import (
     EdgeColumns,
@@ -8,6 +7,7 @@ from skdp_bary.geometry._polygons import (
     read_rings,
     touched_cells,
 )
+from tests.cases import every
 
 LOW, HIGH = np.zeros(2), np.full(2, 4.0)
 
@@ -22,7 +22,7 @@ def test_edges_close_the_ring_and_point_right():
     assert (edges[:, 0] <= edges[:, 2]).all()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_areas_and_centroids_of_triangles(seed):
     points = triangle(seed)
     edges = edges_of(read_rings(points))
@@ -38,7 +38,7 @@ def test_areas_and_centroids_of_triangles(seed):
     assert ((area >= 0) & (area <= 1)).all()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_untouched_cells_are_all_in_or_all_out(seed):
     edges = edges_of(read_rings(triangle(seed)))
     area, _, _ = measure_cells(edges, LOW, HIGH, (32, 16))
@@ -52,7 +52,7 @@ def test_untouched_cells_are_all_in_or_all_out(seed):
         assert border[cells[:, 0], cells[:, 1]].all()
 
 
-@pytest.mark.parametrize("n_columns", [1, 7, 256])
+@every("n_columns", [1, 7, 256])
 def test_points_are_tested_by_the_even_odd_rule(n_columns):
     points = triangle(3)
     inside = EdgeColumns(edges_of([points]), LOW, HIGH, n_columns)

@@ -13,9 +13,10 @@ from skdp_bary.geometry._projections import (
     kmeans_dimension,
     tight_frame,
 )
+from tests.cases import every
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (3, 3), (50, 7), (300, 300)])
+@every("d, k", [(1, 1), (2, 1), (3, 3), (50, 7), (300, 300)])
 def test_haar_frames_are_orthonormal(d, k):
     U = haar_frame(d, k, np.random.default_rng(0))
     assert U.shape == (d, k)
@@ -37,11 +38,25 @@ def test_haar_frames_have_the_law_of_haar():
     assert abs(np.trace(frames, axis1=1, axis2=2).var() - 1) < 0.1
 
 
-@pytest.mark.parametrize(
-    ("d", "k"),
-    [(1, 1), (1, 5), (2, 2), (2, 3), (2, 7), (3, 4), (5, 9), (8, 15), (8, 16), (9, 10), (64, 100),
-     (101, 202), (128, 333), (301, 450)],
-)  # fmt: skip
+@every(
+    "d, k",
+    [
+        (1, 1),
+        (1, 5),
+        (2, 2),
+        (2, 3),
+        (2, 7),
+        (3, 4),
+        (5, 9),
+        (8, 15),
+        (8, 16),
+        (9, 10),
+        (64, 100),
+        (101, 202),
+        (128, 333),
+        (301, 450),
+    ],
+)
 def test_tight_frames_are_tight(d, k):
     U = tight_frame(d, k, np.random.default_rng(k))
     assert U.shape == (d, k)
@@ -49,7 +64,7 @@ def test_tight_frames_are_tight(d, k):
     assert abs(U @ U.T - k / d * np.eye(d)).max() < 1e-12
 
 
-@pytest.mark.parametrize(("d", "k"), [(3, 4), (4, 6)])
+@every("d, k", [(3, 4), (4, 6)])
 def test_columns_of_tight_frames_are_uniform(d, k):
     rng = np.random.default_rng(2)
     frames = np.array([tight_frame(d, k, rng) for _ in range(2000)])
@@ -59,7 +74,7 @@ def test_columns_of_tight_frames_are_uniform(d, k):
         assert abs(frames[:, :, j].mean(axis=0)).max() < 4 / math.sqrt(2000 * d)
 
 
-@pytest.mark.parametrize("rng", [np.random.default_rng(0), np.random.RandomState(0)])
+@every("rng", [np.random.default_rng(0), np.random.RandomState(0)])
 def test_both_kinds_of_generators_serve(rng):
     assert haar_frame(4, 2, rng).shape == (4, 2)
     assert tight_frame(4, 6, rng).shape == (4, 6)
@@ -94,7 +109,7 @@ def test_distance_rule_is_that_of_scikit_learn():
             assert distance_dimension(n, distortion) in (known, known + 1)
 
 
-@pytest.mark.parametrize("rule", [distance_dimension, kmeans_dimension, barycenter_dimension])
+@every("rule", [distance_dimension, kmeans_dimension, barycenter_dimension])
 def test_rules_are_monotone(rule):
     sizes = [rule(n, 0.3) for n in (2, 10, 100, 10**4, 10**9)]
     assert sizes == sorted(set(sizes))
@@ -113,7 +128,7 @@ def test_rules_depend_on_failure_and_order():
     assert abs(orders[2] / orders[1] - 1.5**4) < 0.1
 
 
-@pytest.mark.parametrize("bad", [0, 1, -0.5, np.nan, "0.5", None])
+@every("bad", [0, 1, -0.5, np.nan, "0.5", None])
 def test_wrong_numbers_are_refused(bad):
     for rule in (distance_dimension, kmeans_dimension, barycenter_dimension):
         with pytest.raises(ValueError, match="distortion must be"):

@@ -11,9 +11,10 @@ from skdp_bary.geometry._rowwise import (
     row_norms,
     unit_rows,
 )
+from tests.cases import every
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 7, 64, 785])
+@every("d", [1, 2, 3, 7, 64, 785])
 def test_norms_are_accurate_and_independent_of_layout(d):
     X = np.random.default_rng(d).uniform(-1, 1, (20, d))
     norms = row_norms(X)
@@ -23,7 +24,7 @@ def test_norms_are_accurate_and_independent_of_layout(d):
     assert row_norms(X[3:4]).tobytes() == norms[3:4].tobytes()
 
 
-@pytest.mark.parametrize("d", [1, 3, 64, 70_000])
+@every("d", [1, 3, 64, 70_000])
 def test_distances_are_accurate_and_independent_of_other_rows(d):
     rng = np.random.default_rng(d)
     X, points = rng.normal(size=(30, d)), rng.normal(size=(4, d))
@@ -55,7 +56,7 @@ def test_units_are_exact_over_the_whole_range():
     assert (abs(unit[3:]).max(axis=1) >= 0.5).all()
 
 
-@pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 10**6), (10**5, 3), (65537, 1)])
+@every("n, d", [(0, 3), (1, 10**6), (10**5, 3), (65537, 1)])
 def test_blocks_cover_all_rows_once(n, d):
     blocks = list(row_blocks(n, d))
     assert [i for block in blocks for i in range(n)[block]] == list(range(n))
@@ -71,8 +72,8 @@ def test_rows_are_checked():
         as_rows([[np.inf, -np.inf]], 2)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e9])
-@pytest.mark.parametrize("d", [1, 2, 30])
+@every("offset", [0.0, 1e9])
+@every("d", [1, 2, 30])
 def test_a_shortlist_by_products_changes_no_nearest_point(d, offset):
     """Rows halfway between two points, and rows far from zero, are decided point by point."""
     rng = np.random.default_rng(d)

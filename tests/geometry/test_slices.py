@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box, haar_frame, tight_frame
 from skdp_bary.geometry._slices import SliceLattice
+from tests.cases import every
 
 
 def all_levels(lattice, X):
@@ -56,7 +57,7 @@ def test_a_row_has_its_levels_in_every_block(lattice, monkeypatch):
     assert (all_levels(lattice, np.asfortranarray(X[::-1]))[:, ::-1] == whole).all()
 
 
-@pytest.mark.parametrize("d, k", [(1, 1), (3, 3), (3, 8), (50, 100), (50, 7)])
+@every("d, k", [(1, 1), (3, 3), (3, 8), (50, 100), (50, 7)])
 def test_norm_bounds_what_a_row_can_reach(d, k):
     rng = np.random.default_rng(5)
     frame = tight_frame(d, k, rng) if k >= d else haar_frame(d, k, rng)
@@ -83,9 +84,7 @@ def test_spread_and_reach_bound_rows_at_the_ends(lattice):
     assert np.sqrt(((far[0] - lattice.center_level) ** 2).sum(axis=0)).max() <= lattice.reach
 
 
-@pytest.mark.parametrize(
-    "directions", [np.eye(2), np.ones(3), np.zeros((3, 0)), 2 * np.eye(3), np.eye(3) * np.nan]
-)
+@every("directions", [np.eye(2), np.ones(3), np.zeros((3, 0)), 2 * np.eye(3), np.eye(3) * np.nan])
 def test_directions_must_be_unit_columns(directions):
     with pytest.raises(ValueError, match="directions must"):
         SliceLattice(Ball([0.0] * 3, 1.0), directions)

@@ -13,6 +13,7 @@ from skdp_bary.metrics import (
     similarity,
 )
 from skdp_bary.transport import DiscreteMeasure
+from tests.cases import every
 
 RNG = np.random.default_rng(0)
 METRICS = [similarity, pearson_correlation, kl_divergence, earth_mover_distance]
@@ -39,15 +40,15 @@ def flow_on_grid(p, q):
     return flow.fun
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@every("sparse", [False, True])
 def test_earth_mover_distance_is_the_flow_on_the_grid(sparse):
     for _ in range(5):
         p, q = heatmap(sparse=sparse), heatmap(sparse=sparse)
         assert earth_mover_distance(p, q) == pytest.approx(flow_on_grid(p, q), rel=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(32, 32), (31, 29), (7, 30)])
-@pytest.mark.parametrize("max_side", [4, 16])
+@every("shape", [(32, 32), (31, 29), (7, 30)])
+@every("max_side", [4, 16])
 def test_block_sums_are_as_close_as_promised(shape, max_side):
     for _ in range(5):
         p, q = (RNG.random(shape) ** 8 for _ in range(2))
@@ -95,7 +96,7 @@ def test_an_empty_cell_costs_the_regularizer():
     assert kl_divergence(p, q, regularizer=1e-3) == pytest.approx(expected, abs=2e-3)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@every("metric", METRICS)
 def test_measures_are_compared_like_heatmaps(metric):
     p, q = heatmap(), heatmap()
     points = (np.indices(p.shape).reshape(2, -1).T + 0.5) / len(p)
@@ -103,15 +104,15 @@ def test_measures_are_compared_like_heatmaps(metric):
     assert metric(*measures) == pytest.approx(metric(p, q), rel=1e-9)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@every("metric", METRICS)
 def test_equal_heatmaps(metric):
     best = 1.0 if metric in (similarity, pearson_correlation) else 0.0
     p = heatmap()
     assert metric(p, 3.0 * p) == pytest.approx(best, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize(
+@every("metric", METRICS)
+@every(
     "bad",
     [np.zeros((6, 6)), -np.ones((6, 6)), np.ones(6), np.full((6, 6), np.nan), np.ones((5, 6))],
 )

@@ -6,6 +6,7 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateGenerator, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import privacy_utility_curve
+from tests.cases import every
 
 
 @pytest.mark.filterwarnings("ignore:About 300 persons")
@@ -29,7 +30,7 @@ def test_scores_rise_with_epsilon_and_nothing_is_charged():
     assert "Not private" in str(curve)
 
 
-@pytest.mark.parametrize("settings", [{"epsilons": []}, {"epsilons": [1.0], "n_repeats": 0}])
+@every("settings", [{"epsilons": []}, {"epsilons": [1.0], "n_repeats": 0}])
 def test_empty_curves_are_refused(settings):
     with pytest.raises(ValueError):
         privacy_utility_curve(PrivateWassersteinBarycenter(), [[0.0]], **settings)

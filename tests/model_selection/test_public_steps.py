@@ -32,6 +32,7 @@ from skdp_bary.model_selection._search_parts import search_parts
 from skdp_bary.model_selection._step_parameters import KNOWN
 from skdp_bary.model_selection._step_rules import RULES
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
+from tests.cases import every
 
 from .row_independence import (
     TABLES,
@@ -70,7 +71,7 @@ def fault(*steps):
     return "; ".join(f"{step.reason}: {step.advice}" for step in found)
 
 
-@pytest.mark.parametrize(
+@every(
     "steps",
     [
         (DomainScaler(), JLTransformer(2)),
@@ -100,7 +101,7 @@ def test_public_behind_a_declared_form(steps):
     assert fault(*steps) == ""
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         ONE_HOT,
@@ -123,8 +124,8 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
     assert "put SchemaTransformer" in fault(late)
 
 
-@pytest.mark.parametrize(
-    ("steps", "advice"),
+@every(
+    "steps, advice",
     [
         # a dense product
         ((NUMBERS, random_projection.SparseRandomProjection(2, density=1)), "density below 1"),
@@ -206,8 +207,8 @@ def test_trials_find_no_row_that_moves_another():
         assert (violations, worst) == ([], 0), seed
 
 
-@pytest.mark.parametrize(
-    ("steps", "rows", "builds"),
+@every(
+    "steps, rows, builds",
     [
         # a fraction among whole numbers: known categories become unknown
         (table_steps()[:1], [[5, 1, "7", 1, "x", 1], ["5.5", 0.5, "a", "3", "y", 1]], TABLES),
@@ -218,7 +219,6 @@ def test_trials_find_no_row_that_moves_another():
             [lambda rows, rng: short_frame(rows)],
         ),
     ],
-    ids=["categories", "fractions"],
 )
 def test_the_trials_find_what_one_row_moves_without_the_form(steps, rows, builds):
     found = []
@@ -244,8 +244,8 @@ class TestWhatOneRowCouldDo:
         ours, others = (images(pipeline, rows, build, None) for rows in (first, second))
         return sum(a != b for a, b in zip(ours, others[: len(ours)], strict=True))
 
-    @pytest.mark.parametrize("hostile", [0.5, "x", None])
-    @pytest.mark.parametrize("encoder", [ONE_HOT, ORDINAL], ids=["onehot", "ordinal"])
+    @every("hostile", [0.5, "x", None])
+    @every("encoder", [ONE_HOT, ORDINAL])
     def test_categories_given_as_text_are_known_whatever_the_others_hold(self, encoder, hostile):
         encoder = type(encoder)(**encoder.get_params() | {"categories": [["1", "2"]]})
         rows = pd.DataFrame({"job": [1, 2, 1]})
@@ -259,7 +259,7 @@ class TestWhatOneRowCouldDo:
         assert (found[0] == found[1]).all()
         assert len(np.unique(found[0], axis=0)) == 2  # known
 
-    @pytest.mark.parametrize("step", [preprocessing.PolynomialFeatures(3), AdditiveChi2Sampler()])
+    @every("step", [preprocessing.PolynomialFeatures(3), AdditiveChi2Sampler()])
     def test_a_fraction_in_a_short_column_moves_no_last_bits(self, step):
         rng = np.random.default_rng(0)
         rows = [
@@ -318,10 +318,8 @@ class TestWhatOneRowCouldDo:
 GAPS = SchemaTransformer(Schema({"a": Number(0, 1, missing=True), "b": Category(["x"])}))
 
 
-@pytest.mark.parametrize("mark", [-1, "x", None, np.nan])
-@pytest.mark.parametrize(
-    "schema", [GAPS, SchemaTransformer(Number(0, 1, missing=True))], ids=["table", "numbers"]
-)
+@every("mark", [-1, "x", None, np.nan])
+@every("schema", [GAPS, SchemaTransformer(Number(0, 1, missing=True))])
 def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, mark):
     filler = SimpleImputer(
         missing_values=mark, strategy="constant", fill_value=0.5, keep_empty_features=True
@@ -341,7 +339,7 @@ def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, m
 KNOTS = np.array([[0.0], [0.5], [1.0]])
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         preprocessing.Binarizer(),
@@ -355,7 +353,6 @@ KNOTS = np.array([[0.0], [0.5], [1.0]])
         RowByRow(preprocessing.Normalizer()),
         FeatureUnion([("a", preprocessing.Binarizer())]),
     ],
-    ids=lambda step: type(step).__name__,
 )
 def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_some(step):
     gaps, full = (SchemaTransformer(Number(0, 1, missing=missing)) for missing in (True, False))
@@ -367,7 +364,7 @@ def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_s
     assert "missing" not in fault(gaps, filler, step)
 
 
-@pytest.mark.parametrize("given", [{}, {"unknown_value": np.nan}, {"categories": [[1.0, np.nan]]}])
+@every("given", [{}, {"unknown_value": np.nan}, {"categories": [[1.0, np.nan]]}])
 def test_codes_are_missing_where_the_encoder_makes_them_so(given):
     schema = SchemaTransformer(Number(0, 1, missing=True))
     encoder = clone(ORDINAL).set_params(**({"categories": [[1.0]]} | given))
@@ -384,8 +381,8 @@ def test_an_estimator_that_raises_on_missing_numbers_is_no_end_of_a_private_pipe
     check_private(make_pipeline(gaps, filler, PrivateMeasure(bounds=(0, 1))), strict=True)
 
 
-@pytest.mark.parametrize(
-    ("step", "most"),
+@every(
+    "step, most",
     [
         (preprocessing.PolynomialFeatures(2), 1e153),
         (preprocessing.PolynomialFeatures((1, 3)), 1e102),
@@ -409,7 +406,7 @@ BEYOND = preprocessing.SplineTransformer(knots=PLACES, extrapolation="continue")
 TWICE = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0})
 
 
-@pytest.mark.parametrize(
+@every(
     "steps",
     [
         (JLTransformer(2), preprocessing.PolynomialFeatures(2)),
@@ -426,7 +423,7 @@ def test_numbers_of_unknown_size_are_not_blown_up(steps):
     assert "DomainScaler" in fault(*steps)
 
 
-@pytest.mark.parametrize(
+@every(
     "steps",
     [
         (JLTransformer(2, bounds=(-1, 1)), preprocessing.PolynomialFeatures(9)),
@@ -440,7 +437,7 @@ def test_numbers_of_known_size_may_grow(steps):
     assert fault(*steps) == ""
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         DomainScaler((0, 0.5), clip=False),
@@ -453,7 +450,7 @@ def test_numbers_of_known_size_may_grow(steps):
         preprocessing.PolynomialFeatures(3),
     ],
 )
-@pytest.mark.parametrize("size", [0.5, 1e3, 1e40])
+@every("size", [0.5, 1e3, 1e40])
 def test_no_number_is_larger_than_was_foreseen(step, size):
     rows = np.random.default_rng(0).uniform(-size, size, (99, 3))
     rows[:9] = size * np.sign(rows[:9])
@@ -462,7 +459,7 @@ def test_no_number_is_larger_than_was_foreseen(step, size):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         DomainScaler((0, 1e-3), clip=False),
@@ -495,7 +492,7 @@ def largest_so_far():
     return rows_and_largest
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         preprocessing.FunctionTransformer(largest_so_far()),
@@ -530,7 +527,7 @@ class Strict(preprocessing.Normalizer):
     """A subclass may do anything."""
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         Largest(),
@@ -551,13 +548,13 @@ def test_what_a_class_keeps_is_what_no_copy_forgets():
     assert rows.ravel().tolist() == [10.0, 6.0]
 
 
-@pytest.mark.parametrize("function", [None, np.log1p, np.tanh, np.sort, special.expit, special.erf])
+@every("function", [None, np.log1p, np.tanh, np.sort, special.expit, special.erf])
 def test_functions_of_numpy_and_scipy_are_public_one_row_at_a_time(function):
     assert fault(RowByRow(preprocessing.FunctionTransformer(function))) == ""
     assert fault(RowByRow(make_pipeline(preprocessing.FunctionTransformer(function)))) == ""
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@every("name", KNOWN)
 def test_no_parameter_of_a_listed_step_was_added_unseen(name):
     public = dict(all_estimators()) | {"HashingVectorizer": HashingVectorizer}
     public["FeatureHasher"] = feature_extraction.FeatureHasher
@@ -640,7 +637,7 @@ def _fit(self, X, y=None, **beside):
     return self
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         _patched(preprocessing.Normalizer()),
@@ -652,7 +649,9 @@ def _fit(self, X, y=None, **beside):
         _subclass(preprocessing.FunctionTransformer)(),
         _subclass(DomainScaler)((0, 1)),
         RowByRow(_subclass(preprocessing.Normalizer)()),
-        RowByRow(preprocessing.FunctionTransformer(_subclass(preprocessing.Normalizer)().transform)),
+        RowByRow(
+            preprocessing.FunctionTransformer(_subclass(preprocessing.Normalizer)().transform)
+        ),
         _subclass(PrivateKMeans, fit=_fit)(2, bounds=(0, 1)),
         type("Mine", (PrivateKMeans,), {"fit": _fit})(2, bounds=(0, 1)),
         type("Mine", (PrivateKMeans,), {"_before_charge": _fit})(2, bounds=(0, 1)),
@@ -662,7 +661,7 @@ def _fit(self, X, y=None, **beside):
         _patched(RowByRow(PrivateKMeans(2, bounds=(0, 1)))),
         type("Model", (TransformerMixin, BaseEstimator), {"__module__": "diffprivlib.models"})(),
     ],
-)  # fmt: skip
+)
 def test_code_of_others_under_a_known_name_is_unknown(step):
     pipeline = make_pipeline(step, PrivateMeasure(bounds=(0, 1)))
     verdict = check_private(pipeline).steps[0]

@@ -35,6 +35,7 @@ from skdp_bary.privacy.accounting.plans import race_plan
 from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.networks.hits import HitCount
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore:param_grid varies")
 # The number of atoms shows at once whether the better candidate was chosen.
@@ -53,7 +54,7 @@ def barycenter(**settings):
     )
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_the_better_candidate_is_chosen(delta):
     X = corners()
     for seed in range(4):
@@ -99,7 +100,7 @@ def test_nothing_tells_how_many_trials_were_made():
     assert set(vars(search)) - fitted - set(search.get_params(deep=False)) == {"_seeded"}
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_the_best_estimator_states_what_the_search_cost(delta):
     accountant = BudgetAccountant(epsilon=2.0, delta=1e-5)
     estimator, grid = pipeline()
@@ -124,7 +125,7 @@ def test_the_best_estimator_pays_when_it_is_fitted_again():
         best.fit(corners(100))
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_a_budget_quotes_a_search(delta):
     accountant = BudgetAccountant(epsilon=1.0, delta=1e-6)
     search = PrivateSearchCV(barycenter(), GRID, mean_trials=4, delta=delta, accountant=accountant)
@@ -181,8 +182,8 @@ def test_numbers_of_points_are_warned_of_before_the_charge():
         search.set_params(param_grid={"n_atoms": [4], "n_init": [1, 2]}).fit(corners(100))
 
 
-@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("law", ["logarithmic", "geometric", "poisson"])
+@every("delta", [0.0, 1e-6])
 def test_fit_and_score_stay_within_one_trial(law, delta):
     trials = make_trials(law, 6)
     if law == "poisson" and delta == 0.0:
@@ -200,32 +201,52 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
         assert 0.999 < spent / selection_mu(trials, 1.0, delta) <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("estimator", "settings", "error", "match"),
+@every(
+    "estimator, settings, error, match",
     [
         (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
         (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
         (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
         ("kmeans", {}, TypeError, "estimator of this package"),
-        (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError,
-         "epsilon=1, and one trial has 0.45 for its fit"),
+        (
+            barycenter(),
+            {"param_grid": {"epsilon": [1, 2]}},
+            ValueError,
+            "epsilon=1, and one trial has 0.45 for its fit",
+        ),
         (PrivateMeasure(bounds=(0, 1)), {"param_grid": {"delta": [0.0]}}, ValueError, "must not"),
         (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
         (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
         (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
         (make_pipeline(DomainScaler((0, 1))), {}, TypeError, "one of this package"),
         (make_pipeline(barycenter(accountant=BudgetAccountant(1.0))), {}, ValueError, "Give the"),
-        (Pipeline([("scale", DomainScaler((0, 1))), ("end", barycenter())]),
-         {"param_grid": {"scale__target": ["box"]}}, ValueError, "could not be compared"),
-        (Pipeline([("end", barycenter())]), {"param_grid": {"end": [barycenter()]}}, ValueError,
-         "could not be compared"),
-        (Pipeline([("end", barycenter())]), {"param_grid": {"end__bounds": [(0, 2)]}}, ValueError,
-         "must not vary"),
+        (
+            Pipeline([("scale", DomainScaler((0, 1))), ("end", barycenter())]),
+            {"param_grid": {"scale__target": ["box"]}},
+            ValueError,
+            "could not be compared",
+        ),
+        (
+            Pipeline([("end", barycenter())]),
+            {"param_grid": {"end": [barycenter()]}},
+            ValueError,
+            "could not be compared",
+        ),
+        (
+            Pipeline([("end", barycenter())]),
+            {"param_grid": {"end__bounds": [(0, 2)]}},
+            ValueError,
+            "must not vary",
+        ),
         (barycenter(), {"score_share": 1.0}, ValueError, "score_share"),
-        (barycenter(neighbors="replace_one"), {"accountant": BudgetAccountant(9.0)}, ValueError,
-         "neighbors"),
+        (
+            barycenter(neighbors="replace_one"),
+            {"accountant": BudgetAccountant(9.0)},
+            ValueError,
+            "neighbors",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_searched_is_refused_before_a_charge(estimator, settings, error, match):
     search = PrivateSearchCV(estimator, **({"param_grid": GRID} | settings))
     with pytest.raises(error, match=match):
@@ -346,17 +367,24 @@ def test_rows_that_public_steps_refuse_cost_nothing():
     assert search.accountant.entries == ()
 
 
-@pytest.mark.parametrize(
-    ("estimator", "grid", "delta", "better"),
+@every(
+    "estimator, grid, delta, better",
     [
         (PrivateMeasure(bounds=(0, 1), n_hint=4000), {"depth": [1, 5]}, 0.0, {"depth": 5}),
-        (PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16), {"epsilon": [1e-3, 0.9]},
-         0.0, {"epsilon": 0.9}),
-        (PrivateGenerator(bounds=(0, 1), n_hint=4000), {"epsilon": [0.05, 2.0]}, 1e-6,
-         {"epsilon": 2.0}),
+        (
+            PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16),
+            {"epsilon": [1e-3, 0.9]},
+            0.0,
+            {"epsilon": 0.9},
+        ),
+        (
+            PrivateGenerator(bounds=(0, 1), n_hint=4000),
+            {"epsilon": [0.05, 2.0]},
+            1e-6,
+            {"epsilon": 2.0},
+        ),
     ],
-    ids=["measure", "heatmap", "generator"],
-)  # fmt: skip
+)
 def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, grid, delta, better):
     for _ in range(6):  # a search may hold one trial, and that of the worse candidate
         budget = BudgetAccountant(8.0, delta)
@@ -437,7 +465,7 @@ def test_right_answers_need_labels():
     assert budget.entries == ()
 
 
-@pytest.mark.parametrize("drawn", [["b", "c"], ["c"], ["a", "b", "c", "d"]])
+@every("drawn", [["b", "c"], ["c"], ["a", "b", "c", "d"]])
 def test_what_was_not_drawn_is_never_told(drawn):
     """A release may give a class no mass at all."""
     classes = np.array(["a", "b", "c", "d"])

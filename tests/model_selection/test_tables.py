@@ -10,6 +10,7 @@ from skdp_bary.model_selection._candidates import Candidates
 from skdp_bary.schema import Boolean, Category, Integer, Number, Schema
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.tables.pairs import TableMisfit
+from tests.cases import every
 
 SCHEMA = Schema(
     {
@@ -41,7 +42,7 @@ def search(schema=SCHEMA, label="member", **settings):
     return PrivateSearchCV(model, laws.pop("grid", GRID), **laws)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_the_table_with_less_noise_is_chosen(delta):
     for _ in range(6):  # a search may hold trials of the worse candidate alone
         budget = BudgetAccountant(8.0, delta)
@@ -76,7 +77,7 @@ def test_the_noise_of_a_score_is_that_of_one_person(relation, rows, monkeypatch)
     assert scores
 
 
-@pytest.mark.parametrize("label", [None, "job"])
+@every("label", [None, "job"])
 def test_rows_that_would_move_are_counted(label):
     """Beside the tables of a large sample, in bins of one or several cells, and a label's class."""
     model = PrivateTable(SCHEMA, label, epsilon=50.0, n_components=20, max_iter=50)
@@ -100,8 +101,8 @@ def test_a_table_of_one_column_is_scored_too():
     assert -300 < found.best_score_ < 20
 
 
-@pytest.mark.parametrize(
-    ("settings", "error", "match"),
+@every(
+    "settings, error, match",
     [
         ({"grid": {"schema": [SCHEMA]}}, ValueError, "must not vary"),
         ({"scoring": "accuracy"}, TypeError, "needs a PrivateGenerator"),

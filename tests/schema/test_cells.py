@@ -7,6 +7,7 @@ from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, 
 from skdp_bary.schema._cells import MOST_CELLS, cells_of_kind
 from skdp_bary.schema._frames import frame_of
 from skdp_bary.schema._table_cells import TableCells
+from tests.cases import every
 
 KINDS = [
     Boolean(missing=True),
@@ -29,7 +30,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@every("kind", KINDS)
 def test_what_is_drawn_in_a_cell_lies_in_it(kind):
     cells = cells_of_kind(kind, "x")
     n_special = 2 + len(getattr(kind, "special", ()))
@@ -83,7 +84,7 @@ SPECIAL = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values"), SPECIAL, ids=lambda x: str(x)[:40])
+@every("kind, values", SPECIAL)
 def test_special_values_and_ends_have_cells_of_their_own_and_are_drawn_exactly(kind, values):
     values = np.array(values, dtype=float)
     assert np.array_equal(kind.read(values, "x"), values)
@@ -97,7 +98,7 @@ def test_special_values_and_ends_have_cells_of_their_own_and_are_drawn_exactly(k
     assert not cells.alone[cells.encode(np.array(beside))].any()
 
 
-@pytest.mark.parametrize(("kind", "values"), SPECIAL, ids=lambda x: str(x)[:40])
+@every("kind, values", SPECIAL)
 def test_cells_keep_the_order_of_values(kind, values):
     cells = cells_of_kind(kind, "x")
     numbers = np.sort(np.r_[values, np.random.default_rng(0).uniform(kind.low, kind.high, 500)])

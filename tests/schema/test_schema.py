@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skdp_bary import SchemaTransformer
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
+from tests.cases import every
 
 SCHEMA = Schema(
     {
@@ -36,8 +37,8 @@ def read(kind, *values):
     return kind.read(column, "Column 'x'").tolist()
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "expected"),
+@every(
+    "kind, value, expected",
     [
         (Number(0, 9), "3.5", 3.5),
         (Number(0, 9), True, 1.0),
@@ -92,8 +93,8 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
             assert repr(read(kind, value, other)[0]) == repr(expected)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "message"),
+@every(
+    "kind, value, message",
     [
         (Number(0, 9), "Mallory", "no numbers"),
         (Number(0, 9), None, "missing"),
@@ -132,7 +133,7 @@ READ = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@every(
     "table",
     [
         pd.DataFrame(ROWS),
@@ -144,7 +145,6 @@ READ = [
         list(zip(*ROWS.values(), strict=True)),
         np.array(list(zip(*ROWS.values(), strict=True)), dtype=object),
     ],
-    ids=["pandas", "turned", "nullable", "categories", "objects", "polars", "lists", "array"],
 )
 def test_any_table_is_read_alike(table):
     assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
@@ -162,8 +162,8 @@ def test_special_values_and_ends_are_found_among_rounded_numbers():
     assert kind.read(values, "x").tolist() == [0.1, 0.7, 99.9, 5.0]
 
 
-@pytest.mark.parametrize(
-    ("special", "message"),
+@every(
+    "special, message",
     [
         (999, "special must be a list"),
         ("999", "special must be a list"),
@@ -191,10 +191,7 @@ def test_bounds_hold_special_values():
     assert rows.tolist() == [[0.0, 9.0, 99.0, 1.0]]
 
 
-@pytest.mark.parametrize(
-    ("kind", "sparse"),
-    [(Number(1, 9, special=(0,)), True), (Number(1, 9, special=(-1,)), False)],
-)
+@every("kind, sparse", [(Number(1, 9, special=(0,)), True), (Number(1, 9, special=(-1,)), False)])
 def test_sparse_rows_need_a_zero_that_stays_one(kind, sparse):
     if sparse:
         assert Schema(kind, sparse=True).read_sparse(np.eye(2) * 50).toarray()[0, 0] == 9.0
@@ -215,7 +212,7 @@ def with_a_missing_one():
     return [*tables, pytest.importorskip("pyarrow").table({"x": values})]
 
 
-@pytest.mark.parametrize("place", range(5))
+@every("place", range(5))
 def test_a_missing_value_makes_no_floats_of_long_integers(place):
     schema = Schema({"x": Category([LONG - 1, LONG], missing=True)})
     assert schema.read(with_a_missing_one()[place])[0].tolist() == [LONG, LONG - 1, None]
@@ -240,8 +237,8 @@ def test_masked_entries_are_missing():
         SchemaTransformer(Number(0, 9)).fit_transform(X)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@every(
+    "change, message",
     [
         (lambda f: f.drop(columns="age"), r"missing \['age'\]"),
         (lambda f: f.assign(extra=1), r"not known \['extra'\]"),
@@ -318,8 +315,8 @@ def test_codes_tell_others_from_missing():
     assert codes.tolist() == [1, 0, 2, -1]
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
+@every(
+    "make, error, message",
     [
         (lambda: Number(1, 1), ValueError, "low must be below high"),
         (lambda: Number(0, np.inf), ValueError, "moderate size"),
@@ -344,14 +341,17 @@ def test_codes_tell_others_from_missing():
         (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
         (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
         (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' must"),
-        (lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}), ValueError,
-         r"'a': a column of kind text has no \['low'\]"),
+        (
+            lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}),
+            ValueError,
+            r"'a': a column of kind text has no \['low'\]",
+        ),
         (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
         (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
         (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
         (lambda: SCHEMA.levels("age"), ValueError, "'age' is declared as integer: only categories"),
     ],
-)  # fmt: skip
+)
 def test_wrong_declarations_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
@@ -373,8 +373,8 @@ def test_words_in_lists_of_values_are_text(tmp_path):
         Schema.from_yaml(path)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@every(
+    "given, said",
     [
         ({"kind": None}, "taken out of the schema"),
         ({"kind": "categorical", "values": ["x"]}, "got 'categorical'. It is called category here"),

@@ -8,6 +8,7 @@ reference, in the file that is named after it. A question without a small world 
 import numpy as np
 import pytest
 
+from tests.cases import every
 from tests.world import (
     asked_in,
     chunk,
@@ -100,13 +101,13 @@ def asked(world, units):
     return world.make(units, world.relations[0], False)
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=NAMES)
+@every("world", WORLDS)
 def test_rows_in_any_pieces_and_order_have_one_answer(world):
     for units in (1, PERSON_UNITS)[: 1 + ("persons" in world.kinds)]:
         assert list(differing(asked(world, units), crowd(world, units))) == []
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=NAMES)
+@every("world", WORLDS)
 def test_the_shape_of_an_answer_is_public(world):
     """It is that of nobody's rows: empty cells are answered, too."""
     query, everybody = asked(world, 1), part_of(crowd(world, 1), slice(None))

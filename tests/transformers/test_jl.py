@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.transformers import DomainScaler, JLTransformer
+from tests.cases import every
 
 METHODS = ["gaussian", "sparse", "hadamard"]
 by_method = pytest.mark.parametrize("method", METHODS)
@@ -149,8 +150,8 @@ def test_matrices_are_fresh_without_a_seed():
     np.testing.assert_array_equal(*seeded)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
+@every(
+    "parameters, message",
     [
         ({}, "needs the public number n_hint"),
         ({"rule": "kmeans"}, "n_clusters"),

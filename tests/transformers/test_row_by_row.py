@@ -7,6 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, RowByRow
+from tests.cases import every
 
 X = np.random.default_rng(0).standard_normal((50, 7))
 
@@ -79,8 +80,8 @@ def test_errors_of_the_step_name_no_value():
     assert "4711" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("step", "error", "message"),
+@every(
+    "step, error, message",
     [
         (RowByRow(Normalizer(), np.zeros((1, 3))), ValueError, "example must have shape"),
         (RowByRow(PrivateMeasure(bounds=(0, 1))), TypeError, "step must be"),

@@ -9,6 +9,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.transformers import DomainScaler, JLTransformer
+from tests.cases import every
 
 DOMAINS = [
     (-2, 5),
@@ -86,8 +87,8 @@ def test_without_clipping_no_bounds_are_handed_on():
     assert DomainScaler((0, 2)).fit([[1.0]]).transform([[6.0]]) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
+@every(
+    "parameters, message",
     [
         ({"target": "sphere"}, "target"),
         ({"bounds": (1, 1)}, "low < high"),
@@ -108,9 +109,9 @@ def test_wrong_rows_are_refused():
         scaler.transform([[0.0, np.nan, 0.0]])
 
 
-@pytest.mark.parametrize("step", [DomainScaler(), JLTransformer(1)])
-@pytest.mark.parametrize(
-    ("X", "message"),
+@every("step", [DomainScaler(), JLTransformer(1)])
+@every(
+    "X, message",
     [
         (np.ma.array([[0.0, 5.0]], mask=[[False, True]]), "masked entries"),
         (np.array([[1.0, 2j]]), "Complex data not supported"),

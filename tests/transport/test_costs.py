@@ -5,9 +5,10 @@ from scipy.spatial.distance import cdist
 
 from skdp_bary.transport import _costs
 from skdp_bary.transport._costs import paired_cost, pairwise_cost, sparse_cost, two_cheapest
+from tests.cases import every
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 31, 48, 65])
+@every("n_rows", [1, 2, 3, 5, 8, 31, 48, 65])
 def test_two_cheapest_agrees_with_sorting(n_rows):
     costs = np.random.default_rng(n_rows).standard_normal((n_rows, 500))
     expected = np.sort(costs, axis=0)
@@ -20,7 +21,7 @@ def test_two_cheapest_agrees_with_sorting(n_rows):
         np.testing.assert_allclose(second, expected[1], rtol=1e-13)
 
 
-@pytest.mark.parametrize("p", [1, 1.5, 2, 3])
+@every("p", [1, 1.5, 2, 3])
 def test_costs_are_powers_of_distances(p):
     rng = np.random.default_rng(0)
     points, atoms = rng.random((7, 3)), rng.random((4, 3))

@@ -14,6 +14,7 @@ from skdp_bary.transport._semidiscrete import balancing, certificate, exact, kep
 from skdp_bary.transport._semidiscrete.boxes import RUN
 from skdp_bary.transport._semidiscrete.labels import BoxedPoints, LoosePoints
 from skdp_bary.transport._semidual import SemidualProblem
+from tests.cases import every
 
 SHAPES = (
     "tight clusters",
@@ -88,8 +89,8 @@ def test_larger_hostile_problems_are_proven_without_help(engine_only, shape, see
     assert exact.solve_problem(problem_of(shape, n, m, d, seed)).proven
 
 
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize("d", [1, 2, 3, 6])
+@every("p", [1.0, 1.5, 2.0, 3.0])
+@every("d", [1, 2, 3, 6])
 def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
     rng = np.random.default_rng(d)
     problem = problem_of("tight clusters", 2000, 25, d, d, p)
@@ -194,7 +195,7 @@ def test_samples_in_many_dimensions_may_lack_what_is_noise_and_all_points_nothin
     assert levels.solve_levels(problem, None).mass_error < 1e-15
 
 
-@pytest.mark.parametrize("fault", ["potential", "label", "share", "mass"])
+@every("fault", ["potential", "label", "share", "mass"])
 def test_the_certificate_sees_planted_faults(fault):
     problem = problem_of("unequal", 3000, 20, 2, 3)
     found = levels.solve_levels(problem, None)
@@ -213,10 +214,8 @@ def test_the_certificate_sees_planted_faults(fault):
     assert not certificate.certify(problem, potentials, labels, found.split, shares).proven
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [np.ones(10**6), np.random.default_rng(0).pareto(1.1, 10**5), np.array([1.0, 1e-30])],
-    ids=["equal", "unequal", "nothing"],
+@every(
+    "weights", [np.ones(10**6), np.random.default_rng(0).pareto(1.1, 10**5), np.array([1.0, 1e-30])]
 )
 def test_units_add_up_and_rounding_is_spread(weights):
     units = certificate.to_units(weights)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure
+from tests.cases import every
 
 
 def test_copies_and_freezes():
@@ -24,19 +25,19 @@ def test_uniform_by_default_and_normalized():
     assert measure.mean().tolist() == [0.75]
 
 
-@pytest.mark.parametrize("support", [[], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))])
+@every("support", [[], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))])
 def test_refuses_shapes(support):
     with pytest.raises(ValueError, match="support must be an array of shape"):
         DiscreteMeasure(support)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@every("value", [np.nan, np.inf])
 def test_refuses_points_that_are_not_finite(value):
     with pytest.raises(ValueError, match="support must be finite"):
         DiscreteMeasure([[value]])
 
 
-@pytest.mark.parametrize("weights", [[-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+@every("weights", [[-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
 def test_refuses_weights(weights):
     with pytest.raises(ValueError, match="weights must be finite and non-negative"):
         DiscreteMeasure([[0.0], [1.0]], weights)

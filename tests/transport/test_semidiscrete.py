@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from skdp_bary.transport._semidiscrete import certificate, exact, levels
 from skdp_bary.transport._semidiscrete.certificate import certify
+from tests.cases import every
 
 KINDS = (
     "uniform",
@@ -130,9 +131,7 @@ def test_agrees_with_pot_on_a_thousand_instances(solver, block):
         check_against_pot(seed)
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "d", "p"), [(20_000, 48, 2, 2), (6000, 20, 2, 1), (6000, 20, 8, 2)]
-)
+@every("n, m, d, p", [(20_000, 48, 2, 2), (6000, 20, 2, 1), (6000, 20, 8, 2)])
 def test_certifies_larger_problems(n, m, d, p):
     rng = np.random.default_rng(n + d)
     points = rng.random((n, d)) + 3.0 * (rng.random((n, 1)) < 0.3)
@@ -185,8 +184,8 @@ def test_projections_are_means_of_what_is_received():
     assert np.all(left[:, 2] >= left[:, :2].min(axis=1) - 1e-12)  # attracts no point
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("warm", [False, True])
+@every("p", [1, 2])
+@every("warm", [False, True])
 def test_equal_atoms_share_what_they_attract(p, warm):
     # Every point is tied between equal atoms; an exchange that treats them as different ones
     # calls in all points, and once stopped there with masses that were wrong.
@@ -232,8 +231,8 @@ def test_says_when_a_plan_is_not_proven(monkeypatch):
     assert result.gap > result.cost
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
+@every(
+    "kwargs, message",
     [
         ({"p": 0.5}, "p must be a finite number in"),
         ({"p": np.inf}, "p must be a finite number in"),

@@ -1,9 +1,9 @@
 import numpy as np
-import pytest
 
 from skdp_bary.transport._costs import pairwise_cost
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._semidual import SemidualProblem, smooth
+from tests.cases import every
 
 
 def make_problem(p, n_points=3000, n_atoms=9, n_features=2, seed=0):
@@ -13,7 +13,7 @@ def make_problem(p, n_points=3000, n_atoms=9, n_features=2, seed=0):
     return SemidualProblem(cloud, rng.random((n_atoms, n_features)), target / target.sum(), p)
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@every("p", [1.0, 2.0, 3.0])
 def test_blocks_never_drop_an_atom_that_matters(p):
     problem = make_problem(p, n_points=30_000, n_atoms=40)
     potentials = 0.05 * np.random.default_rng(1).random(40)
@@ -27,7 +27,7 @@ def test_blocks_never_drop_an_atom_that_matters(p):
     np.testing.assert_array_equal(problem.labels(potentials), costs.argmin(axis=0))
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 1.5])
+@every("p", [1.0, 2.0, 1.5])
 def test_derivatives_agree_with_differences(p):
     problem = make_problem(p)
     rng = np.random.default_rng(3)

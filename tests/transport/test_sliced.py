@@ -10,9 +10,10 @@ from skdp_bary.transport._sliced import (
     monotone_rows,
     sliced_gradient,
 )
+from tests.cases import every
 
 
-@pytest.mark.parametrize("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])
+@every("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])
 def test_blocks_take_fractions_of_points(n, m):
     values = np.sort(np.random.default_rng(n * m).normal(size=n))
     expected = np.repeat(values, m).reshape(m, n).mean(axis=1)  # m copies of n points, n a block
@@ -38,7 +39,7 @@ def test_rows_become_monotone_and_stay_where_they_are():
     np.testing.assert_allclose(monotone_rows(rows), [[1.0, 2.5, 2.5], [0.0, 1.0, 2.0]])
 
 
-@pytest.mark.parametrize("d, k", [(1, 1), (2, 100), (5, 100), (4, 3)])
+@every("d, k", [(1, 1), (2, 100), (5, 100), (4, 3)])
 def test_particles_have_the_slices_of_clusters(d, k):
     rng = np.random.default_rng(1)
     middles = rng.uniform(-1, 1, size=(3, d))

@@ -8,6 +8,7 @@ from skdp_bary.transport import (
     univariate_cost,
     univariate_plan,
 )
+from tests.cases import every
 
 
 def random_measure(rng, size, ties=False):
@@ -18,8 +19,8 @@ def random_measure(rng, size, ties=False):
     return DiscreteMeasure(points, weights)
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("p", [1, 1.5, 2, 4])
+@every("ties", [False, True])
+@every("p", [1, 1.5, 2, 4])
 def test_agrees_with_the_general_solver(p, ties):
     rng = np.random.default_rng(0)
     for _ in range(5):

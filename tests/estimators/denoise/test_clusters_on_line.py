@@ -8,6 +8,7 @@ from sklearn.cluster import KMeans
 
 from skdp_bary.estimators._denoise.clusters_on_line import clusters_on_line
 from skdp_bary.estimators._denoise.weighted_kmeans import nearest
+from tests.cases import every
 
 
 def cost(points, masses, centers):
@@ -25,8 +26,8 @@ def least_of_all_cuts(points, masses, n_clusters):
     return min(costs)
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("n_points", range(1, 9))
+@every("ties", [False, True])
+@every("n_points", range(1, 9))
 def test_no_cut_costs_less(n_points, ties):
     for seed in range(20):
         rng = np.random.default_rng([seed, n_points])

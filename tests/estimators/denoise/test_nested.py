@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.estimators._denoise.nested import least_squares, nonnegative
+from tests.cases import every
 
 PARENTS = [np.repeat(np.arange(3), [1, 4, 2]), np.repeat(np.arange(7), [1, 2, 1, 3, 1, 1, 2])]
 SIZES = (3, 7, 11)
@@ -35,7 +36,7 @@ def test_estimates_are_those_of_dense_least_squares():
         np.testing.assert_allclose(noise, np.diag(adding @ covariance @ adding.T))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@every("seed", range(5))
 def test_masses_add_up_and_are_not_negative(seed):
     values, _ = measured(seed)
     masses = nonnegative(PARENTS, values)
@@ -68,7 +69,7 @@ def test_the_noise_of_cells_that_are_not_alive_goes_to_no_other():
     np.testing.assert_array_equal(found, [50.0, 0.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize(("held", "kept"), [(6.0, 6.0), (2.0, 0.0)])
+@every("held, kept", [(6.0, 6.0), (2.0, 0.0)])
 def test_parts_that_are_not_alive_keep_what_is_beyond_doubt_together(held, kept):
     """No such part stands out of its noise, and all of them do: a tail beside a cluster."""
     parents, estimates = [np.zeros(4, dtype=np.int64)], [np.array([20.0]), np.empty(4)]

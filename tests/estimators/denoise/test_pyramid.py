@@ -21,6 +21,7 @@ from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.rows.persons import Chunk
 from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
 from skdp_bary.testing import parametrize_with_privacy_checks
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -67,9 +68,9 @@ def rows(n=500, d=2, seed=0):
     return np.clip(np.random.default_rng(seed).normal(0.3, 0.1, (n, d)), 0, 1)
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("gaussian", [False, True])
-@pytest.mark.parametrize("d", [1, 3])
+@every("relation", ["add_remove", "replace_one"])
+@every("gaussian", [False, True])
+@every("d", [1, 3])
 def test_masses_are_those_of_a_partition(d, gaussian, relation):
     pyramid = Pyramid(facts_of(d=d, relation=relation, gaussian=gaussian), depth=7)
     asked, ((cells, total),) = hold(pyramid, rows(d=d))
@@ -165,7 +166,7 @@ def test_where_no_mass_is_left_the_public_prior_is_released(monkeypatch, domain)
     np.testing.assert_allclose(model.weights_ @ model.support_, middle, atol=1e-3)
 
 
-@pytest.mark.parametrize("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)], ids=repr)
+@every("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)])
 def test_domains_that_are_no_box(domain):
     X = rows(d=domain.n_features)
     model = PrivateMeasure(
@@ -177,7 +178,7 @@ def test_domains_that_are_no_box(domain):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-@pytest.mark.parametrize("epsilon", [1e4, 1e9])
+@every("epsilon", [1e4, 1e9])
 def test_noise_of_almost_no_width(epsilon):
     X = np.repeat([[0.1], [0.7]], [30, 70], axis=0)
     measure = PrivateMeasure(epsilon=epsilon, bounds=(0, 1), n_hint=100).fit(X)
@@ -191,7 +192,7 @@ def test_a_narrow_cluster_is_found():
     assert model.weights_[far < 0.02].sum() > 0.9
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {},
@@ -199,7 +200,6 @@ def test_a_narrow_cluster_is_found():
         {"neighbors": "replace_one"},
         {"neighbors": "replace_any", "delta": 1e-6},
     ],
-    ids=repr,
 )
 def test_one_person_uses_all_of_the_allowed_loss(parameters):
     X = rows(60)

@@ -12,6 +12,7 @@ from skdp_bary.estimators._denoise.shrinkage import (
     shrink_together,
 )
 from skdp_bary.summaries.clusters.cluster_sums import Readout
+from tests.cases import every
 
 
 def test_without_noise_steps_stay():
@@ -59,7 +60,7 @@ def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
     assert 0.48 < shrunk[0, 0] < 0.5 and not shrunk[1:].any()
 
 
-@pytest.mark.parametrize("equal", [False, True])
+@every("equal", [False, True])
 def test_noise_alone_moves_nothing_far(equal):
     rng = np.random.default_rng(0)
     rows = np.full((6, 5), 3e4) if equal else 3e4 * rng.standard_normal((6, 5))
@@ -88,7 +89,7 @@ def test_rows_together_are_shrunk_by_the_share_of_noise():
     np.testing.assert_allclose(shrink_together(rows, 0.25), expected)
 
 
-@pytest.mark.parametrize("place", [-3.0, -0.5, 0.0, 0.4, 1.0, 2.5])
+@every("place", [-3.0, -0.5, 0.0, 0.4, 1.0, 2.5])
 def test_a_number_between_two_ends_has_the_mean_of_its_posterior(place):
     assert mean_within(place, 0.01, 0.0, 1.0) == pytest.approx(min(max(place, 0.0), 1.0), abs=0.01)
     assert mean_within(place, 1e4, 0.0, 1.0) == pytest.approx(0.5, abs=0.01)

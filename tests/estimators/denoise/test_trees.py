@@ -18,6 +18,7 @@ from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.rows.persons import Chunk
 from skdp_bary.transport._tree.haar import CellMasses
+from tests.cases import every
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 TREES = METHODS | {"block_counts": BlockCountsMethod(step=4)}
@@ -34,8 +35,8 @@ def noisy_blocks(method, tree, n, scale, seed=0):
 
 
 @pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5, 0.5], 0.5), Box([0.0], [1.0])])
-@pytest.mark.parametrize("scale", [0.0, 3.0, 1e4])
-@pytest.mark.parametrize("name", TREES)
+@every("scale", [0.0, 3.0, 1e4])
+@every("name", TREES)
 def test_masses_are_a_measure_on_every_level(name, scale, domain):
     tree = CellTree(domain, 6)
     blocks, noise_sd, leaves = noisy_blocks(TREES[name], tree, 500, scale)
@@ -53,7 +54,7 @@ def test_masses_are_a_measure_on_every_level(name, scale, domain):
 
 @pytest.mark.parametrize("depth", [0, 1, 7])
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", TREES)
+@every("name", TREES)
 def test_schedules_spend_what_they_say(name, relation, depth):
     query = TREES[name].query(CellTree(SQUARE, depth), 2, 1, relation == "replace_one")
     sensitivity = query.sensitivity(relation)
@@ -126,7 +127,7 @@ def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
     assert totals == pytest.approx(0.0 if total_public else 2.0 * 8**0.5, rel=0.15)
 
 
-@pytest.mark.parametrize("domain", [SQUARE, Box([0.0] * 5, [1.0] * 5)])
+@every("domain", [SQUARE, Box([0.0] * 5, [1.0] * 5)])
 def test_halving_orders_put_siblings_together(domain):
     tree = CellTree(domain, 6)
     orders = halving_orders(tree)

@@ -1,11 +1,11 @@
 """Weighted k-means on releases copes with whatever noise leaves."""
 
 import numpy as np
-import pytest
 from sklearn.cluster import KMeans
 
 from skdp_bary.estimators._denoise.batched_lloyd import best_of_starts, descend
 from skdp_bary.estimators._denoise.weighted_kmeans import lloyd, nearest, weighted_kmeans
+from tests.cases import every
 
 
 def test_weights_decide():
@@ -33,7 +33,7 @@ def test_nearest_is_that_of_all_pairs():
     np.testing.assert_allclose(squares, full.min(axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("n_points", [40, 400])
+@every("n_points", [40, 400])
 def test_all_starts_at_once_cost_no_more_than_those_of_scikit_learn(n_points):
     ratios = []
     for seed in range(5):
@@ -47,7 +47,7 @@ def test_all_starts_at_once_cost_no_more_than_those_of_scikit_learn(n_points):
     assert np.mean(ratios) < 1.01 and max(ratios) < 1.04
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 30])
+@every("rounds", [1, 2, 30])
 def test_rounds_from_given_centers_are_those_of_scikit_learn(rounds):
     rng = np.random.default_rng(0)
     points, masses = rng.random((60, 3)), rng.exponential(size=60)

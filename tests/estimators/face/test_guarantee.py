@@ -23,6 +23,7 @@ from skdp_bary.estimators._base import BasePrivateEstimator
 from skdp_bary.geometry import Ball
 from skdp_bary.geometry._bounds import width_of
 from skdp_bary.model_selection import PrivateSearchCV
+from tests.cases import every
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),
@@ -49,7 +50,7 @@ def table(estimator):
     return dict(re.findall(r"<th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td>", html))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@every("estimator", ESTIMATORS)
 def test_every_estimator_shows_its_guarantee_and_what_is_left(estimator):
     accountant = BudgetAccountant(epsilon=3.0, delta=1e-5)
     estimator = type(estimator)(**estimator.get_params(deep=False) | {"accountant": accountant})
@@ -160,8 +161,8 @@ def test_no_row_is_asked_for(monkeypatch):
     assert len(fitted.accountant.entries) == 1
 
 
-@pytest.mark.parametrize(
-    ("bounds", "width"),
+@every(
+    "bounds, width",
     [
         (None, 7),
         ((0, 1), 7),

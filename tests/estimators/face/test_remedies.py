@@ -6,6 +6,7 @@ import pytest
 
 from skdp_bary import PrivateGenerator, PrivateKMeans, PrivateWassersteinBarycenter
 from skdp_bary.estimators._face.remedies import cheapest, projections, rounded_up
+from tests.cases import every
 
 D = 64
 
@@ -24,8 +25,8 @@ def test_the_first_that_is_enough_is_named():
     assert [rounded_up(n) for n in (7.2, 1234.0)] == ["8 persons", "1,300 persons"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "remedy"),
+@every(
+    "settings, remedy",
     [
         ({}, r"delta=1e-06"),
         ({"delta": 1e-6, "n_clusters": 20, "max_iter": 16}, r"max_iter=\d"),

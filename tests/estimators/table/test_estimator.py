@@ -10,6 +10,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection._recording import record_fit
 from skdp_bary.inspection._replay import replay
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
+from tests.cases import every
 
 pandas = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -187,8 +188,8 @@ class TestNothingButCounts:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("params", "words"),
+    @every(
+        "params, words",
         [
             ({"label": "nobody"}, "label must be a column of the schema"),
             ({"label": "income"}, "label must be a column of flags"),
@@ -206,7 +207,7 @@ class TestRefused:
             PrivateTable(**settings).fit(table)
         assert not budget.entries
 
-    @pytest.mark.parametrize("column", ["income", "since", "member", "grade"])
+    @every("column", ["income", "since", "member", "grade"])
     def test_missing_values_that_the_schema_does_not_allow(self, column):
         budget = BudgetAccountant(10.0, 1e-4)
         table = bank(30).astype({column: object})
@@ -221,7 +222,7 @@ class TestRefused:
 
 
 class TestPlan:
-    @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5, 9, 50])
+    @every("n_features", [1, 2, 3, 4, 5, 9, 50])
     def test_steps_follow_from_the_width(self, n_features):
         gaussian = PrivateTable(Number(0, 1)).privacy_plan(n_features)
         pure = PrivateTable(Number(0, 1), delta=0.0).privacy_plan(n_features)

@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from skdp_bary.estimators._table.fitting import moved_level
 from skdp_bary.estimators._table.histograms import class_histograms
 from skdp_bary.estimators._table.interactions import shrink_singular, taken_apart, without_noise
 from skdp_bary.estimators._table.tuning import TUNED
+from tests.cases import every
 
 SIZES = np.array([6000.0, 4000.0])
 PRIORS = {0: np.full((2, 8), 1 / 8), 1: np.full((2, 6), 1 / 6), 2: np.full((2, 5), 1 / 5)}
@@ -62,7 +62,7 @@ def test_what_is_noise_between_classes_goes_and_what_is_not_stays():
         np.testing.assert_allclose(found, table, atol=2.0)
 
 
-@pytest.mark.parametrize("sd", [0.0, 5.0])
+@every("sd", [0.0, 5.0])
 def test_one_class_has_nothing_to_differ_from(sd):
     given = measured(sd, n_classes=1)
     share, tables = without_noise(given, {place: prior[:1] for place, prior in PRIORS.items()})

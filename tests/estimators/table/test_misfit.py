@@ -11,6 +11,7 @@ from skdp_bary.estimators._table.misfit import warn_of_others
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Category, Integer, Number, Schema
 from skdp_bary.schema._table_cells import TableCells
+from tests.cases import every
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
 pandas = pytest.importorskip("pandas")
@@ -54,7 +55,7 @@ def test_what_fits_warns_of_nothing():
         fit("cook", 400)
 
 
-@pytest.mark.parametrize(("released", "told"), [(600.0, False), (30_000.0, True)])
+@every("released, told", [(600.0, False), (30_000.0, True)])
 def test_noise_is_no_sign_of_others(released, told):
     """Sizes are raised to ten times their noise, which is more than enough at small epsilons."""
     columns = dict(zip(SCHEMA.names, TableCells(SCHEMA).columns(2), strict=True))
@@ -67,8 +68,8 @@ def test_noise_is_no_sign_of_others(released, told):
     assert len(caught) == told
 
 
-@pytest.mark.parametrize(
-    ("kind", "told"),
+@every(
+    "kind, told",
     [
         (Number(0, 1e7), True),
         (Number(0.1, 1e3), True),

@@ -7,6 +7,7 @@ import pytest
 from skdp_bary import PrivateTable
 from skdp_bary.estimators._table.bins import line_bins
 from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
@@ -39,7 +40,7 @@ def spiked(n=3000):
     return pd.DataFrame({"cost": cost, "ill": ill, "age": rng.integers(0, 100, n)})
 
 
-@pytest.mark.parametrize("log", [False, True])
+@every("log", [False, True])
 def test_special_values_and_ends_are_drawn_exactly_with_their_relations(log):
     table, low = spiked(), 1 if log else 0
     cost = Number(low, 2000, log=log, special=(0, 9999))
@@ -79,8 +80,8 @@ def test_special_values_outside_short_ranges_are_drawn_exactly():
     assert [abs((drawn == v).mean() - 0.1) < 0.02 for v in (-1, 999)] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("asked", "allowed"),
+@every(
+    "asked, allowed",
     [
         (999, lambda v: v == 999),
         (0, lambda v: v == 0),
@@ -99,7 +100,7 @@ def test_conditions_know_special_values(asked, allowed):
     assert allowed(drawn).all()
 
 
-@pytest.mark.parametrize("asked", [-5, 500, (101, 998), 1000])
+@every("asked", [-5, 500, (101, 998), 1000])
 def test_conditions_between_special_values_are_refused_in_words(asked):
     model = fitted(Number(0, 100, special=(-9, 999)), np.linspace(0, 100, 300))
     with pytest.raises(ValueError, match=r"range of its schema, 0 to 100 or a special value"):

@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.schema import Boolean, Category, Date, Derived, InOrder, Key, Number, Schema, Shares
+from tests.cases import every
 
 from .test_estimator import SCHEMA, SMALL, bank, pandas, released
 
@@ -50,7 +51,7 @@ class TestGiven:
         assert rich > 1.7 * poor
         assert fitted.sample(2000, given={"income": (60000, 1e5)})["member"].mean() > 0.7
 
-    @pytest.mark.parametrize(
+    @every(
         "given",
         [
             {"nobody": 1},
@@ -100,7 +101,7 @@ class TestQuery:
         scale = model._measured.size_scale
         assert np.allclose(answer.high - answer.counts, np.log(2.0) * scale, rtol=0.05)
 
-    @pytest.mark.parametrize("columns", [(), ("age", "age"), ("a",), ("age", "job", "grade")])
+    @every("columns", [(), ("age", "age"), ("a",), ("age", "job", "grade")])
     def test_other_questions(self, fitted, columns):
         with pytest.raises(ValueError, match="columns must be"):
             fitted.query(*columns)
@@ -112,7 +113,7 @@ class TestScores:
         odd = table.assign(income=90_000.0)
         assert fitted.score_samples(table).mean() > fitted.score_samples(odd).mean() + 1
 
-    @pytest.mark.parametrize("label", ["b", None])
+    @every("label", ["b", None])
     def test_probabilities_of_all_cells_add_up_to_one(self, label):
         schema = Schema({"a": Category(["x", "y"], outside="refuse"), "b": Boolean()})
         cells = pandas.DataFrame({"a": ["x", "x", "y", "y"], "b": [True, False] * 2})
@@ -161,7 +162,7 @@ class TestRules:
         other = bank(60).assign(id=range(60), twice="anything")
         assert released(bank(60)) == released(other, rules=rules)
 
-    @pytest.mark.parametrize(
+    @every(
         "rule",
         [
             Key("age"),
@@ -177,8 +178,8 @@ class TestRules:
             PrivateTable(SCHEMA, rules=[rule], accountant=budget, **SMALL).fit(bank(30))
         assert not budget.entries
 
-    @pytest.mark.parametrize(
-        ("function", "error"),
+    @every(
+        "function, error",
         [
             (lambda rows: rows["wage"] * 2, "KeyError: 'wage'"),
             (lambda rows: rows["age"].astype("int64"), "ValueError"),  # where it is missing
@@ -222,8 +223,8 @@ class TestRules:
             PrivateTable(schema, rules=rules, **SMALL).fit(table)
         assert len(seen) == 2 and seen[0] == seen[1]
 
-    @pytest.mark.parametrize(
-        ("make", "error"),
+    @every(
+        "make, error",
         [
             (lambda: Derived("a", 3), TypeError),
             (lambda: Key(""), TypeError),

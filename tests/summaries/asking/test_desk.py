@@ -14,6 +14,7 @@ from skdp_bary.summaries.asking import desk as _desk
 from skdp_bary.summaries.asking.desk import Desk, Rehearsal
 from skdp_bary.summaries.moments.bounds import Count
 from skdp_bary.summaries.rows.opening import Rows, open_source
+from tests.cases import every
 
 X = np.random.default_rng(0).random((30, 2))
 PLAN = Plan(
@@ -88,8 +89,8 @@ def test_a_conversation_without_questions_costs_nothing():
     assert till.charges == 0
 
 
-@pytest.mark.parametrize(
-    ("names", "found"),
+@every(
+    "names, found",
     [
         (("two",), "next step of the plan is 'one', but the question is for 'two'"),
         (("other",), "next step of the plan is 'one', but the question is for 'other'"),

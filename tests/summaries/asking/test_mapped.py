@@ -1,10 +1,10 @@
 """Queries about images of rows are the queries about the images, each made from its row alone."""
 
 import numpy as np
-import pytest
 
 from skdp_bary.base import Moments
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import InWidths, Mapped, ProjectedQuantiles, RowMapped, SliceLattice, answer, same
 
 COMPONENTS = np.array([[0.0, 1.0], [0.5, 0.5]])
@@ -17,8 +17,8 @@ def turned(row):
     return np.tanh(row[:, ::-1] * len(row)) * 2.0
 
 
-@pytest.mark.parametrize(
-    ("kind", "how", "images"),
+@every(
+    "kind, how, images",
     [
         (RowMapped, turned, np.concatenate([turned(row[None]) for row in X])),
         (Mapped, COMPONENTS, X @ COMPONENTS.T),

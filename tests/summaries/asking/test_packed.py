@@ -3,16 +3,16 @@
 import pickle
 
 import numpy as np
-import pytest
 
 from skdp_bary.summaries.asking.packed import from_bytes, pack, to_bytes, unpack_into
 from skdp_bary.summaries.clusters.cover_grid import KeyTable
 from skdp_bary.summaries.slices.rows import RowPile
+from tests.cases import every
 
 LARGEST = np.iinfo(np.int64)
 
 
-@pytest.mark.parametrize(
+@every(
     "values",
     [
         [0, 0, 0, 0],

@@ -16,6 +16,7 @@ from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.asking.tape import Tape, active_tape, use_tape
 from skdp_bary.summaries.rows.persons import Chunk
 from skdp_bary.summaries.trees.hierarchy import CellCounts, HaarDifferences
+from tests.cases import every
 
 MECHANISMS = [DiscreteLaplace(0.8), RoundedGaussian(0.8)]
 TREE = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 4)
@@ -41,9 +42,9 @@ class CountingNoise:
     rounded_gaussian = discrete_laplace
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("kind", [CellCounts, HaarDifferences])
-@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+@every("mechanism", MECHANISMS)
+@every("kind", [CellCounts, HaarDifferences])
+@every("relation", [ADD_REMOVE, REPLACE_ONE])
 def test_every_number_gets_noise_of_the_scale_that_costs_the_amount(relation, kind, mechanism):
     query = kind(TREE, 1, 1, relation == REPLACE_ONE, (4.0, 1.0, 2.0, 0.5, 1.0))
     noise = CountingNoise()

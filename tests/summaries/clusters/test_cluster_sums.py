@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary.base import ClippedMeans, Frame
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import ClusterCounts, ClusterMoments, NearestLoss, answer, clip_factors
 
 CENTERS = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
@@ -56,7 +57,7 @@ def test_moments_read_back():
     np.testing.assert_allclose(sums[1] * query.sum_units[1], residual[:2].sum(axis=0), atol=1e-3)
 
 
-@pytest.mark.parametrize("reach", [1, 2**14, 2**31])
+@every("reach", [1, 2**14, 2**31])
 def test_clip_factors_are_the_largest_allowed(reach):
     more = np.random.default_rng(3).integers(1, 2**34, 300)
     squares = np.r_[np.arange(1, 50), more, 2**34, np.arange(1, 60) ** 2]

@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 
 from skdp_bary.base import Frame, Sensitivity
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -102,7 +103,7 @@ def test_grid_points_are_numbered_from_corner_to_corner():
     assert grid.places_of(corners).tolist() == [1 * 5 + 0, 6 * 5 + 4, 17, 4 * 5 + 3, 17]
 
 
-@pytest.mark.parametrize(("p", "count"), [(2, 9), (3, 27), (4, 89), (5, 573)])
+@every("p, count", [(2, 9), (3, 27), (4, 89), (5, 573)])
 def test_offsets_of_a_ball(p, count):
     sizes = [len(CoverGrid((5,) * q, 1).offsets) for q in (2, 3, 4, 5)]
     assert sizes == [len(_all_offsets(q)) for q in (2, 3, 4, 5)]

@@ -1,7 +1,6 @@
 """Nearest centers that stay for one more question are those that would be found again."""
 
 import numpy as np
-import pytest
 
 from skdp_bary.geometry import Box
 from skdp_bary.summaries.asking.query import Sketch
@@ -9,6 +8,7 @@ from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, ClusterMomen
 from skdp_bary.summaries.clusters.labels import labelled_blocks
 from skdp_bary.summaries.moments.frames import Frame
 from skdp_bary.summaries.rows.persons import Chunk
+from tests.cases import every
 
 WIDTH = 20
 
@@ -29,8 +29,8 @@ def answer(query, X, memo):
     return sketch.exact_blocks()
 
 
-@pytest.mark.parametrize(("cls", "shares"), [(ClippedMeans, 2), (ClusterMoments, 3)])
-@pytest.mark.parametrize("moved", [0.0, 0.2, -0.3])
+@every("cls, shares", [(ClippedMeans, 2), (ClusterMoments, 3)])
+@every("moved", [0.0, 0.2, -0.3])
 def test_an_answer_is_the_same_after_a_question_about_any_centers(cls, shares, moved):
     frame, centers, X = question()
     memo = {}
@@ -55,7 +55,7 @@ def test_centers_are_found_once_for_two_questions(monkeypatch):
     assert calls
 
 
-@pytest.mark.parametrize(("kept", "width"), [(False, WIDTH), (True, 5)])
+@every("kept, width", [(False, WIDTH), (True, 5)])
 def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width):
     frame, centers, X = question(kept, width)
     memo = {}
@@ -72,7 +72,7 @@ def test_a_count_that_stops_half_way_leaves_nothing():
     assert [key for key in memo if not isinstance(key, Frame)] == []
 
 
-@pytest.mark.parametrize("offset", [0.0, 0.3])
+@every("offset", [0.0, 0.3])
 def test_the_only_center_is_the_nearest_of_two_where_the_other_is_far(offset):
     frame, _, X = question(kept=False)
     rows = frame.integer_rows(X)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.base import ClippedSum, Count
+from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
     DiscreteLaplace,
@@ -35,7 +36,7 @@ def hostile_rows(d, n=300):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 17, 50])
+@every("d", [1, 2, 3, 17, 50])
 def test_no_row_is_longer_than_the_lattice_says_and_some_row_is_as_long(d):
     """Exact integers: a float bound on the norm failed by 18 % at (radius 2**-64, row 1.3e304)."""
     for radius in (2.0**-64, 1e-3, 1.0, 2.0**63):
@@ -105,7 +106,7 @@ def noisy_histogram(counts, seed, epsilon=0.1, mechanism=DiscreteLaplace):
     return released(query, mechanism(epsilon), relation="replace_one", seed=seed)
 
 
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace, RoundedGaussian])
+@every("mechanism", [DiscreteLaplace, RoundedGaussian])
 def test_noise_alone_rarely_stands_out(mechanism):
     empty = [noisy_histogram([0] * 64, seed, mechanism=mechanism) for seed in range(300)]
     assert sum(top_bin(r) is not None for r in empty) <= 4

@@ -1,10 +1,10 @@
 """Second moments, grids, distances and levels of a tree, against plain counts."""
 
 import numpy as np
-import pytest
 
 from skdp_bary.base import Axes, CellTree, Frame, Gram, Histogram, LevelCounts
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import PERSON_UNITS, FrameDistances, answer
 
 
@@ -47,7 +47,7 @@ def test_level_counts_are_those_of_the_tree():
     np.testing.assert_array_equal(coarse, [np.bincount(tree.ancestor(leaf, 2), minlength=4)])
 
 
-@pytest.mark.parametrize(("units", "mass"), [(1, 1), (PERSON_UNITS, 7)])
+@every("units, mass", [(1, 1), (PERSON_UNITS, 7)])
 def test_distances_in_a_frame_are_counted_about_any_point_of_it(units, mass):
     rng = np.random.default_rng(0)
     X = np.vstack([0.6 * rng.standard_normal((300, 3)), np.full((2, 3), 9.0)])

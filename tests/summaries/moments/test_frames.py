@@ -1,10 +1,10 @@
 """Integer rows that stay in memory are those that would be made again, and do not fill it."""
 
 import numpy as np
-import pytest
 
 from skdp_bary.base import Axes, Chunk, Frame
 from skdp_bary.geometry import Ball, Box, haar_frame
+from tests.cases import every
 
 N = 300
 
@@ -26,8 +26,8 @@ def domains(width):
     return [Box(np.full(width, -1.0), np.full(width, 1.0)), uneven, Ball(np.zeros(width), 1.0)]
 
 
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize(("width", "n_axes"), [(5, None), (40, None), (40, 20), (40, 35)])
+@every("place", range(3))
+@every("width, n_axes", [(5, None), (40, None), (40, 20), (40, 35)])
 def test_rows_that_stay_are_the_rows(width, n_axes, place):
     center = np.full(width, 0.05)
     frame = Frame(domains(width)[place], center, 16, kept=True)
@@ -82,9 +82,9 @@ def test_rows_stay_where_they_were_mapped_from(monkeypatch):
     assert sum(len(rows) for rows, _ in mapped.blocks(chunk, 70)) == N
 
 
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("width", [5, 40])
-@pytest.mark.parametrize("kept", [False, True])
+@every("place", range(3))
+@every("width", [5, 40])
+@every("kept", [False, True])
 def test_moved_rows_are_those_before_less_integers(width, kept, place):
     frame = Frame(domains(width)[place], np.full(width, 0.05), 16, kept=kept)
     chunk = Chunk(rows_of(width), None, np.arange(N))
@@ -127,7 +127,7 @@ def test_each_row_is_mapped_alone():
             assert (together**2).sum(axis=1).max() <= 2.0 ** (2 * frame.bits + 1)
 
 
-@pytest.mark.parametrize("far", [0.999, 1e9])
+@every("far", [0.999, 1e9])
 def test_rows_moved_as_far_as_may_be_still_add_up_exactly(far):
     """A noisy mean may lie anywhere; products of rows must stay below 2**53 all the same."""
     width = 3

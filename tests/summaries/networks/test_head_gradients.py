@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import (
     ClippedGradients,
     HeadFrame,
@@ -97,7 +97,7 @@ def numeric_gradient(query, row, size=1e-5):
     return np.array(found)
 
 
-@pytest.mark.parametrize("place", range(8))
+@every("place", range(8))
 def test_short_gradients_are_those_of_the_mean_loss_over_views(place):
     query = gradients(clip=60.0)
     given = answer(query, X[place : place + 1]) * query.unit
@@ -114,8 +114,8 @@ def test_long_gradients_keep_their_direction():
     assert cosine > 0.999
 
 
-@pytest.mark.parametrize("clip", [1e-3, 0.1, 1.0, 10.0])
-@pytest.mark.parametrize("views", [jittered, opposite])
+@every("clip", [1e-3, 0.1, 1.0, 10.0])
+@every("views", [jittered, opposite])
 def test_no_row_is_longer_than_stated(clip, views):
     """In exact integers, with views that cancel and rows far away among them."""
     query = gradients(clip, views=views)
@@ -126,7 +126,7 @@ def test_no_row_is_longer_than_stated(clip, views):
         assert max(squares) >= 0.95 * LIMIT**2
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.5, 0.5), (0.9, 0.1), (0.3, 0.3, 0.4)])
+@every("shares", [(1.0,), (0.5, 0.5), (0.9, 0.1), (0.3, 0.3, 0.4)])
 def test_the_rows_of_a_person_are_no_longer_than_one(shares):
     units = 1 << 20
     query = gradients(0.01, units=units)
@@ -180,8 +180,8 @@ def test_probabilities_are_close_to_the_exponentials():
     np.testing.assert_allclose(probabilities(np.array([[1e9, 0.0]])), [[1.0, 0.0]], atol=1e-8)
 
 
-@pytest.mark.parametrize("domain", [Box([0.0] * 5, [1.0] * 5), Ball([0.5] * 5, 0.5)])
-@pytest.mark.parametrize("size", [1.0, 1e200, 1e-200])
+@every("domain", [Box([0.0] * 5, [1.0] * 5), Ball([0.5] * 5, 0.5)])
+@every("size", [1.0, 1e200, 1e-200])
 def test_right_answers_are_counted(domain, size):
     slopes, offsets = size * RNG.normal(size=(4, 5)), size * RNG.normal(size=4)
     classifier, codes = LinearClassifier(domain, slopes, offsets), RNG.integers(4, size=len(X))

@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary.base import Moments
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import FeaturesOf, RowFeatures, answer, chunk, row_draws, same, sketch
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -58,7 +59,7 @@ def test_features_do_not_tell_where_a_row_lay():
         np.testing.assert_allclose(found, X, atol=2e-5)
 
 
-@pytest.mark.parametrize("block_rows", [1, 7])
+@every("block_rows", [1, 7])
 def test_views_follow_their_rows(block_rows):
     maps = features(views=jittered, block_rows=block_rows)
     whole = maps.integers(X, view=1)
@@ -87,7 +88,7 @@ def test_statistics_of_a_batch_cannot_enter():
     assert (careless.integers(X)[:3] != careless.integers(X[:3])).any()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@every("bad", [np.nan, np.inf])
 def test_features_that_are_no_numbers_count_as_the_center(bad):
     maps = features(extract=lambda rows: np.where(rows[:, :1] > 0.0, bad, rows))
     found = maps.integers(X)
@@ -95,8 +96,8 @@ def test_features_that_are_no_numbers_count_as_the_center(bad):
     assert found[X[:, 0] < 0.0].any(axis=1).all()
 
 
-@pytest.mark.parametrize("block_rows", [1, 4])
-@pytest.mark.parametrize("name", ["row_map", "views", "extract"])
+@every("block_rows", [1, 4])
+@every("name", ["row_map", "views", "extract"])
 def test_private_rows_that_a_map_fails_on_count_as_the_center(name, block_rows):
     """An error or a warning would answer a question about one row, and may quote it."""
 
@@ -124,7 +125,7 @@ def test_features_stay_in_the_ball():
     assert far[0].tolist() == [1 << 20, 0, 0]
 
 
-@pytest.mark.parametrize("name", ["row_map", "views", "extract"])
+@every("name", ["row_map", "views", "extract"])
 def test_maps_that_lose_rows_are_refused(name):
     maps = features(**{"views": jittered, name: lambda rows, *draws: rows[:0]})
     parameter = "estimator" if name == "extract" else name

@@ -10,6 +10,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
+from tests.cases import every
 from tests.summaries.rows.containers import STREAMS, Capsule, arrow, duckdb, lazy, reader
 from tests.world import (
     ArraySource,
@@ -45,7 +46,7 @@ def opened(X, **beside):
     return open_rows(X, **beside, find_classes=lambda y: classes).source
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@every("name", STREAMS)
 def test_labels_are_found_where_they_are_public(name):
     given = STREAMS[name](TABLE)
     assert source_for(given) is ArrowSource
@@ -68,8 +69,8 @@ def test_what_is_in_memory_is_no_stream():
     assert {source_for(given) for given in (*tables, *columns)} == {ArraySource}
 
 
-@pytest.mark.parametrize("cut", [1, 2, 4])
-@pytest.mark.parametrize("n_rows", [1, 3, 6])
+@every("cut", [1, 2, 4])
+@every("n_rows", [1, 3, 6])
 def test_batches_are_cut_anew(cut, n_rows):
     batches = Batches(TABLE.schema, lambda rows: iter(TABLE.to_batches(max_chunksize=cut)))
     batches._n_rows = n_rows
@@ -83,8 +84,8 @@ def table_of(values, kind):
     return arrow.table({"a": arrow.array(values, kind)})
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
+@every(
+    "values, kind",
     [
         ([1, -2, 3], "int8"),
         ([2**64 - 1, 2**53 + 1, 0], "uint64"),
@@ -110,7 +111,7 @@ def test_wide_types_are_read_as_in_memory(values, kind):
         assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
 
 
-@pytest.mark.parametrize("precision", [1, 9, 15, 16, 38])
+@every("precision", [1, 9, 15, 16, 38])
 def test_decimals_are_the_nearest_floats(precision):
     rng = np.random.default_rng(precision)
     scale = int(rng.integers(precision + 1))
@@ -145,7 +146,7 @@ def random_table(rng, n):
     return arrow.table(columns)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@every("seed", range(4))
 def test_no_row_moves_another(seed):
     rng = np.random.default_rng(seed)
     table = random_table(rng, 9)
@@ -191,8 +192,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.parametrize("n_rows", [0, 1])
+@every("kind", REFUSED)
+@every("n_rows", [0, 1])
 def test_types_are_judged_before_a_row_is_read(kind, n_rows):
     made = {"list": None, "struct": None, "dictionary": None}
     table = table_of(REFUSED[kind], made.get(kind, kind))
@@ -218,8 +219,8 @@ def test_types_are_judged_before_a_row_is_read(kind, n_rows):
         open_rows(table).source.read(0)
 
 
-@pytest.mark.parametrize(
-    ("part", "values", "message"),
+@every(
+    "part, values, message",
     [
         ("y", [date(2020, 1, 1)], "y='b' must hold numbers or text, got the Arrow type date32"),
         ("y", [[1]], "y='b' must hold numbers or text"),
@@ -242,7 +243,7 @@ def test_values_beside_a_stream_are_refused():
             open_rows(Capsule(TABLE), **{part: np.ones(6)})
 
 
-@pytest.mark.parametrize("bad", [None, np.nan, np.inf])
+@every("bad", [None, np.nan, np.inf])
 def test_missing_values_are_refused_as_nan_is(bad):
     table = arrow.table({"a": arrow.array([1.0, bad], from_pandas=False)})
     for given in (Capsule(table), table, reader(table)):
@@ -287,7 +288,7 @@ def test_errors_of_engines_are_not_quoted():
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("make", [Capsule, duckdb, lazy, reader], ids=lambda make: make.__name__)
+@every("make", [Capsule, duckdb, lazy, reader])
 def test_schemas_recode_streams(make):
     cells = TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
     table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
@@ -314,7 +315,7 @@ def test_bounds_may_name_the_columns_of_a_stream():
     assert (one.weights_ == other.weights_).all()
 
 
-@pytest.mark.parametrize("part", ["y", "groups"])
+@every("part", ["y", "groups"])
 def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
     words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
     words = arrow.Array.from_buffers(arrow.string(), 2, words.buffers())
@@ -339,7 +340,7 @@ def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
     assert read.X is made[-1]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "with __array__"])
+@every("kind", ["pandas", "with __array__"])
 def test_other_chunks_may_be_written_over(kind):
     class Shared:
         shape, ndim = (2, 2), 2

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.cases import every
 from tests.world import home, number_objects, number_values
 
 
@@ -17,8 +18,8 @@ def assert_same_parts(found, ids):
     assert len(set(zip(found.tolist(), expected.tolist(), strict=True))) == len(places)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "i8", "u8"])
-@pytest.mark.parametrize("ends", ["low", "high", "both"])
+@every("dtype", ["i1", "u1", "i4", "i8", "u8"])
+@every("ends", ["low", "high", "both"])
 def test_integers_up_to_the_ends_of_their_type(dtype, ends):
     info = np.iinfo(dtype)
     low, high = np.arange(40) + info.min, info.max - np.arange(40, dtype=np.uint64).astype(dtype)

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from tests.cases import every
 from tests.world import PERSON_UNITS, WEIGHT_UNITS, home, open_rows, open_source, read, rows
 
 X = np.arange(12.0).reshape(6, 2)
@@ -14,14 +15,13 @@ source_for = home("open_source").source_for
 ArraySource, ChunkSource = home("ArraySource").ArraySource, home("ChunkSource").ChunkSource
 
 
-@pytest.mark.parametrize(
-    ("given", "chunked"),
+@every(
+    "given, chunked",
     [
         *((given, False) for given in (X, X.tolist(), FRAME, [])),
         *((given, True) for given in ([X, X], (X, X), [X.tolist()] * 2, [(X,), (X,)], [FRAME])),
         *((given, True) for given in ([(X, X[:, 0])], iter([X]), (x for x in [X]), lambda: [X])),
     ],
-    ids=lambda value: type(value).__name__,
 )
 def test_what_counts_as_chunks(given, chunked):
     assert source_for(given) is (ChunkSource if chunked else ArraySource)
@@ -59,7 +59,7 @@ def test_a_generator_is_read_no_further_than_needed():
         source.count_persons()
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
+@every("kind", [pd.DataFrame, pl.from_pandas])
 def test_chunks_of_frames_are_matched_by_name(kind):
     parts = [kind(FRAME[:3]), kind(FRAME[3:][["v", "u"]])]
     for chunks in (parts, iter(parts), lambda: iter(parts)):
@@ -89,7 +89,7 @@ CHUNKS = {
 }
 
 
-@pytest.mark.parametrize("message", CHUNKS)
+@every("message", CHUNKS)
 def test_chunks_that_are_refused(message):
     for chunks in CHUNKS[message]:
         with pytest.raises(ValueError, match=message):
@@ -112,7 +112,7 @@ ARRAYS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "beside", "message"), ARRAYS)
+@every("given, beside, message", ARRAYS)
 def test_rows_that_are_refused(given, beside, message):
     """Before anything is counted."""
     find_classes = (lambda y: [0, 1]) if "y" in beside else None
@@ -120,9 +120,7 @@ def test_rows_that_are_refused(given, beside, message):
         open_rows(given, find_classes=find_classes, **beside)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"), [(None, "y is needed"), ([0, 1, 2, 0, 0, 0], "not among"), ([0], "one value")]
-)
+@every("y, message", [(None, "y is needed"), ([0, 1, 2, 0, 0, 0], "not among"), ([0], "one value")])
 def test_labels_that_are_refused(y, message):
     for given in ([(X, y)], X):
         with pytest.raises(ValueError, match=message):

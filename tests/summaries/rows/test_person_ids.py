@@ -8,6 +8,7 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
+from tests.cases import every
 from tests.world import encode_labels, encode_persons, home, person_keys, plain_ids
 
 LARGE = [2**60 + i for i in range(40)]
@@ -17,14 +18,14 @@ def same_partition(a, b):
     return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
 
 
-@pytest.mark.parametrize("odd", [2**63 + 5, None, float("nan"), pd.NA, True, "a"])
+@every("odd", [2**63 + 5, None, float("nan"), pd.NA, True, "a"])
 def test_an_odd_id_leaves_the_others_apart(odd):
     codes = encode_persons([*LARGE, odd], 41)
     assert same_partition(codes[:40], LARGE)
     assert codes[40] == 40
 
 
-@pytest.mark.parametrize("odd", [2**63 + 5, None, float("nan"), "a"])
+@every("odd", [2**63 + 5, None, float("nan"), "a"])
 def test_adding_a_person_with_an_odd_id_costs_what_was_paid(odd):
     X = np.full((41, 2), 0.5)
     report = replay_sensitivity(
@@ -63,7 +64,7 @@ class Scalar:
         return Scalar()
 
 
-@pytest.mark.parametrize(
+@every(
     "ids",
     [
         [Scalar(), Scalar()],
@@ -79,7 +80,7 @@ class Scalar:
         pd.DataFrame({"id": pd.Series(DAYS, dtype="M8[ns]")}),
     ],
 )
-@pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
+@every("read", [encode_persons, plain_ids, person_keys])
 def test_ids_of_other_kinds_are_refused_wherever_rows_come_from(ids, read):
     """One rule: integers or text; in memory, in chunks and on workers."""
     with pytest.raises(ValueError, match="groups must hold integers or strings"):
@@ -132,7 +133,7 @@ def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
         assert encode_persons(column, 6).tolist() == expected
 
 
-@pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
+@every("read", [encode_persons, plain_ids, person_keys])
 def test_arrays_are_no_missing_ids(read):
     """Columns of lists come as arrays, which do not equal themselves in one word."""
     ids = np.empty(3, dtype=object)
@@ -141,11 +142,7 @@ def test_arrays_are_no_missing_ids(read):
         read(ids, 3)
 
 
-@pytest.mark.parametrize(
-    "read",
-    [encode_persons, plain_ids, lambda ids, n: person_keys(ids, n)[0]],
-    ids=["memory", "chunks", "workers"],
-)
+@every("read", [encode_persons, plain_ids, lambda ids, n: person_keys(ids, n)[0]])
 def test_text_of_variable_length_is_text_wherever_it_comes_from(read):
     texts = ["a", "b", "a", "longer"]
     codes = read(np.array(texts, dtype=np.dtypes.StringDType()), 4)

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp_bary import PrivateKMeans, SchemaTransformer, check_private
 from skdp_bary.schema import Number
+from tests.cases import every
 from tests.world import PERSON_UNITS, WEIGHT_UNITS, as_floats, home, open_source, read
 
 persons = home("check_floats")
@@ -34,7 +35,7 @@ def test_real_numbers_become_float64_and_floats_are_not_copied():
         assert check_floats(X) is X
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@every("value", [np.nan, np.inf, -np.inf])
 def test_not_finite_is_refused_whatever_scikit_learn_is_told(value):
     X = np.ones((5, 2))
     X[3, 1] = value
@@ -62,7 +63,7 @@ def test_the_advice_about_missing_numbers_is_public_and_works():
     assert check_private(steps).ok
 
 
-@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2)), 5.0])
+@every("X", [np.zeros(3), np.zeros((2, 2, 2)), 5.0])
 def test_two_dimensions(X):
     with pytest.raises(ValueError, match="two dimensions"):
         check_floats(X)
@@ -94,7 +95,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("X", "message"), REFUSED.values(), ids=REFUSED)
+@every("X, message", REFUSED.values())
 def test_what_is_no_number_is_refused(X, message):
     """Before anything is read of the rows, in arrays, frames and chunks."""
     for call in (check_floats, open_source, lambda X: open_source([X])):
@@ -112,7 +113,7 @@ def test_a_mask_that_hides_nothing_is_no_matter():
     assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]
 
 
-@pytest.mark.parametrize("name", ["y", "groups", "sample_weight"])
+@every("name", ["y", "groups", "sample_weight"])
 def test_masked_labels_persons_and_weights_are_refused(name):
     given = {name: np.ma.array([1, 0], mask=[True, False])}
     with pytest.raises(ValueError, match="masked entries"):
@@ -135,9 +136,7 @@ def test_a_column_of_a_frame_is_read_by_its_own_type():
 # Labels
 
 
-@pytest.mark.parametrize(
-    "classes", [["b", "a", "c"], [3, 1, 2], [True, False], [0.5, -1.0]], ids=str
-)
+@every("classes", [["b", "a", "c"], [3, 1, 2], [True, False], [0.5, -1.0]])
 def test_labels_become_positions_in_the_given_order(classes):
     classes = np.array(classes)
     codes = np.array([1, 0, len(classes) - 1, 1])
@@ -145,7 +144,7 @@ def test_labels_become_positions_in_the_given_order(classes):
     assert (encode_labels(classes[codes].reshape(-1, 1), classes, 4) == codes).all()
 
 
-@pytest.mark.parametrize("y", [["a", "z"], [5, 1], ["", "b"], [np.nan, 1.0]], ids=str)
+@every("y", [["a", "z"], [5, 1], ["", "b"], [np.nan, 1.0]])
 def test_unknown_labels_are_named(y):
     classes = np.array(["a", "b"]) if isinstance(y[1], str) else np.array([1, 2])
     with pytest.raises(ValueError, match="not among the public classes"):
@@ -155,7 +154,7 @@ def test_unknown_labels_are_named(y):
 LONG = 2**53 + 1  # no float
 
 
-@pytest.mark.parametrize(
+@every(
     "groups",
     [
         pl.Series([LONG, LONG - 1, None]),
@@ -167,7 +166,6 @@ LONG = 2**53 + 1  # no float
         pd.Series([LONG, LONG - 1, None], dtype=pd.CategoricalDtype([LONG, LONG - 1])),
         pd.DataFrame({"id": pd.array([LONG, LONG - 1, None], dtype="Int64")}),
     ],
-    ids=lambda groups: f"{type(groups).__module__}-{getattr(groups, 'dtype', '')}",
 )
 def test_a_missing_id_lets_no_long_ids_run_together(groups):
     assert encode_persons(groups, 3).tolist() == [0, 1, 2]
@@ -196,7 +194,7 @@ def test_weights_are_rounded_down_and_capped():
     assert encode_weights(None, 7) is None
 
 
-@pytest.mark.parametrize("weight", [-1e-9, np.nan, np.inf])
+@every("weight", [-1e-9, np.nan, np.inf])
 def test_weights_are_checked(weight):
     with pytest.raises(ValueError, match="finite non-negative"):
         encode_weights([1.0, weight], 2)
@@ -266,8 +264,8 @@ HOSTILE_VALUES = {
 }
 
 
-@pytest.mark.parametrize("values", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
-@pytest.mark.parametrize("labelled", [False, True])
+@every("values", HOSTILE_VALUES.values())
+@every("labelled", [False, True])
 def test_rows_are_ordered_as_by_lexsort(values, labelled):
     """Whatever bits the one sort has room for, down to none for the values."""
     rng, order = np.random.default_rng(1), persons.person_order

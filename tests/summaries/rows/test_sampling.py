@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import every
 from tests.world import PERSON_UNITS, NoiseSource, draw_batch, noise_generator, read
 from tests.world import rows as opened
 
@@ -12,7 +13,7 @@ def rows_of(groups=None, classes=None, y=None, n=90):
     return opened(X, y, groups=groups, classes=classes)
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@every("sampling", SAMPLINGS)
 def test_every_person_is_drawn_with_the_probability_stated(sampling):
     noise, strata = noise_generator(0), np.repeat([0, 1], [10, 30])
     draws = np.mean([draw_batch(strata, 0.3, sampling, noise) for _ in range(4000)], axis=0)
@@ -47,7 +48,7 @@ def test_equal_words_are_drawn_again():
     assert batch.tolist() == [True, True, False, False]
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@every("sampling", SAMPLINGS)
 def test_a_batch_holds_all_rows_of_its_persons(sampling):
     groups = np.random.default_rng(0).integers(12, size=90)
     rows = rows_of(groups)
@@ -63,7 +64,7 @@ def test_a_batch_holds_all_rows_of_its_persons(sampling):
     assert rows.public_size() == persons
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@every("sampling", SAMPLINGS)
 def test_every_reading_sees_the_same_batch(sampling):
     rows = rows_of(classes=np.array([0, 1]), y=np.arange(90) % 2)
     rows.sample_persons(0.4, sampling, noise_generator())

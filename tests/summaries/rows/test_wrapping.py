@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
+from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
     ROW_UNITS,
@@ -69,7 +70,7 @@ def test_changes_are_read_modulo_two_to_the_64():
     assert _changes(before, after) == [1, -1, -4]
 
 
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace(0.5), RoundedGaussian(0.5)])
+@every("mechanism", [DiscreteLaplace(0.5), RoundedGaussian(0.5)])
 def test_noise_is_added_modulo_two_to_the_64(mechanism):
     """What comes out is the exact sum plus the noise, modulo 2**64, also of packed parts."""
     query, step = Count(PERSON_UNITS), Step("count", mechanism)
@@ -96,7 +97,7 @@ def test_sums_of_losses_wrap():
     assert int(total.exact_blocks()[0][0]) == -(1 << 63)
 
 
-@pytest.mark.parametrize("second", ["none", "pooled"])
+@every("second", ["none", "pooled"])
 def test_too_much_released_mass_is_refused(second):
     """By the release alone: its mass says that sums beside it may have wrapped around."""
     query = Moments(np.zeros((1, 1)), 1.0, second=second, units=PERSON_UNITS)
@@ -135,7 +136,7 @@ def test_a_bought_size_decides_the_units():
     assert [record.query.units for record in run.records] == [1 << 20, *[1 << 14] * 3]
 
 
-@pytest.mark.parametrize("units", [1 << 20, 1 << 17, 1 << 14, 1 << 11])
+@every("units", [1 << 20, 1 << 17, 1 << 14, 1 << 11])
 def test_persons_keep_all_their_mass_in_coarser_units(units):
     rng = np.random.default_rng(0)
     groups = rng.integers(5, size=4000) ** 2
@@ -182,7 +183,7 @@ def test_long_chunks_are_counted_in_pieces(monkeypatch):
     assert same(sketch(query).update(chunk).exact_blocks(), whole)
 
 
-@pytest.mark.parametrize("units", [PERSON_UNITS, 256, 1000, 1])
+@every("units", [PERSON_UNITS, 256, 1000, 1])
 def test_one_person_with_more_weight_than_products_hold(units):
     """No error for anybody: the shares are those of exact arithmetic."""
     rng = np.random.default_rng(1)
@@ -197,8 +198,8 @@ def test_one_person_with_more_weight_than_products_hold(units):
     np.testing.assert_array_equal(masses, person_masses(X, None, persons, weights, units))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "units"),
+@every(
+    "arguments, units",
     [({"groups": [0, 0, 1, 1]}, 1 << 14), ({"sample_weight": [1.0] * 4}, 1 << 13), ({}, 1)],
 )
 def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):

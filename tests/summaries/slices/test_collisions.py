@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import (
     CELL,
     FRACTION,
@@ -74,8 +75,8 @@ def test_squares_are_pieces_of_two_slices(planes):
     assert (found[1:] == expected).mean() > 0.97  # all but the borders, which are rounded
 
 
-@pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("octave", range(7))
+@every("d", [1, 2])
+@every("octave", range(7))
 def test_opposite_ends_do_not_meet_where_numbers_of_pieces_begin_anew(d, octave):
     slices = unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d))
     ends = np.array([[-1.0] * d, [1.0] * d])
@@ -127,7 +128,7 @@ def test_the_norm_of_cells_is_about_that_of_the_kernel(planes):
         assert np.sqrt(norm**2 - trace**2 / 1500) == pytest.approx(np.sqrt(true), rel=0.2)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@every("d", [1, 2, 3])
 def test_no_replacement_moves_the_law_further_than_is_stated(d):
     """Few persons at few places, where one counts most."""
     slices = unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d))
@@ -169,7 +170,7 @@ def test_masses_of_many_persons_are_counted_exactly(rows, slices, planes):
         assert [int(block[0]) for block in answer(heavy, X, y, masses)[1:]] == expected
 
 
-@pytest.mark.parametrize("n_min", [(1 << 30, 3), (1 << 29, 1 << 29)])
+@every("n_min", [(1 << 30, 3), (1 << 29, 1 << 29)])
 def test_padding_to_the_most_persons_is_exact(rows, slices, planes, n_min):
     """Units of a person are no part of the answer, however large the mass that they make."""
     X, y = rows
@@ -191,7 +192,7 @@ def test_sums_beyond_float64_are_exact():
     assert meetings(histogram, histogram, (4,)) * 4 == expected
 
 
-@pytest.mark.parametrize("domain", [Box([0.0, -5.0], [1.0, 1e4]), Ball([3.0, 1.0], 7.0)])
+@every("domain", [Box([0.0, -5.0], [1.0, 1e4]), Ball([3.0, 1.0], 7.0)])
 def test_levels_do_not_depend_on_units_or_other_rows(domain):
     slices = unit_slices(domain, slicing_directions(2))
     rng = np.random.default_rng(1)

@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary.geometry import Ball, haar_frame, tight_frame
 from skdp_bary.transport import DiscreteMeasure, univariate_cost
+from tests.cases import every
 from tests.world import (
     ClassSizes,
     ProjectedCost,
@@ -63,8 +64,8 @@ def far_row(lattice, rng):
     return row / np.linalg.norm(row) * rng.choice([RADIUS, 1e6])
 
 
-@pytest.mark.parametrize("d, k", SHAPES)
-@pytest.mark.parametrize("n_min", [None, (6,), (11,), (40,)])
+@every("d, k", SHAPES)
+@every("n_min", [None, (6,), (11,), (40,)])
 def test_one_person_moves_quantiles_no_further_than_stated(d, k, n_min):
     """Any n against m and n_min: blocks that do not divide, padding full, half full and empty."""
     lattice, rng = make_lattice(d, k), np.random.default_rng(d * 100)
@@ -96,8 +97,8 @@ def test_the_lattice_bound_is_reached_and_the_one_without_rounding_broken():
     assert max(moved) > 0.998 * bound
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("d, k", SHAPES)
+@every("p", [1, 2])
+@every("d, k", SHAPES)
 def test_one_person_moves_the_cost_no_further_than_stated(p, d, k):
     lattice, rng = make_lattice(d, k), np.random.default_rng(d * 10 + p)
     for trial in range(120):
@@ -163,7 +164,7 @@ def test_n_min_has_one_number_a_class():
             ProjectedQuantiles(make_lattice(2, 4), n_min, n_classes=n_classes)
 
 
-@pytest.mark.parametrize("n_quantiles", [1, 3, 10_000])
+@every("n_quantiles", [1, 3, 10_000])
 def test_any_mass_is_answered_exactly(n_quantiles):
     """Products beyond 64 bits are Python integers: answers of equal distributions are equal."""
     query = ProjectedQuantiles(make_lattice(2, 3), (7,), 1, 1 << 20, n_quantiles)
@@ -206,7 +207,7 @@ def test_padded_answers_are_rounded_down(lattice):
     assert padded.ravel().tolist() == [int(s) * 7 // 9 for s in sums.ravel()]
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_the_cost_is_that_of_the_monotone_coupling(p):
     rng, levels = np.random.default_rng(p), np.arange(30)[:, None].astype(float)
     for _ in range(20):

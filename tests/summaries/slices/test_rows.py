@@ -9,6 +9,7 @@ import pytest
 
 from skdp_bary.exceptions import RelationError
 from skdp_bary.geometry import Ball, haar_frame, tight_frame
+from tests.cases import every
 from tests.world import (
     ProjectedRows,
     RoundedGaussian,
@@ -34,7 +35,7 @@ def make_query(frame, d, k, n_classes=1, seed=0):
     return ProjectedRows(SliceLattice(domain, frame(d, k, rng)), n_classes)
 
 
-@pytest.mark.parametrize(("frame", "d", "k"), FRAMES)
+@every("frame, d, k", FRAMES)
 def test_levels_are_the_projections(frame, d, k):
     query = make_query(frame, d, k)
     domain = query.lattice.domain
@@ -45,7 +46,7 @@ def test_levels_are_the_projections(frame, d, k):
     assert np.abs(block * query.lattice.step - exact).max() <= 0.501 * query.lattice.step
 
 
-@pytest.mark.parametrize(("frame", "d", "k"), FRAMES)
+@every("frame, d, k", FRAMES)
 def test_a_replaced_row_moves_its_own_numbers_by_at_most_what_is_stated(frame, d, k):
     query = make_query(frame, d, k)
     stated = query.sensitivity("replace_one")
@@ -83,7 +84,7 @@ def test_classes_are_blocks_and_one_of_them_changes():
     assert scales == RoundedGaussian(0.7).scales(alone) * 3
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
+@every("relation", ["add_remove", "replace_any"])
 def test_relations_that_hide_the_number_of_rows_are_refused(relation):
     with pytest.raises(RelationError, match="shows their number"):
         make_query(tight_frame, 2, 5).sensitivity(relation)

@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
     CellCounts,
@@ -23,8 +24,8 @@ QUERIES = [CellCounts, HaarDifferences]
 HALVES = [0, 8, 16]
 
 
-@pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5, 0.5], 0.5), Box([-3.0], [7.0])])
-@pytest.mark.parametrize("depth", [0, 1, 4, 5])
+@every("domain", [SQUARE, Ball([0.5, 0.5, 0.5], 0.5), Box([-3.0], [7.0])])
+@every("depth", [0, 1, 4, 5])
 def test_blocks_are_the_counts_of_all_levels(domain, depth):
     tree, rng = CellTree(domain, depth), np.random.default_rng(depth)
     X = domain.low + (domain.high - domain.low) * rng.random((500, domain.n_features)) * 1.1
@@ -50,7 +51,7 @@ def test_masses_above_float_precision_are_added_exactly():
     assert blocks[1].tolist() == [[n * (PERSON_UNITS - 1), 0]]
 
 
-@pytest.mark.parametrize("kind", QUERIES)
+@every("kind", QUERIES)
 def test_total_public_is_no_excuse_under_add_remove(kind):
     query = kind(CellTree(SQUARE, 2), 1, 1, True)
     assert all(scale > 0 for scale in DiscreteLaplace(1.0).scales(query.sensitivity("add_remove")))
@@ -58,7 +59,7 @@ def test_total_public_is_no_excuse_under_add_remove(kind):
     assert total == 0.0 and min(others) > 0
 
 
-@pytest.mark.parametrize("kind", QUERIES)
+@every("kind", QUERIES)
 def test_depth_zero(kind):
     query = kind(CellTree(SQUARE, 0), 1, 1, True)
     assert query.sensitivity("add_remove").l1 == ((1,),)
@@ -79,7 +80,7 @@ def test_every_class_has_runs_of_its_own():
     assert [b.tolist() for b in answer(query, X, codes)] == [[2, 3], [1, 1, 1, 1, 1]]
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@every("d", [1, 2, 3])
 def test_runs_are_cells(d):
     tree = CellTree(Box([0.0] * d, [1.0] * d), 5)
     X = np.random.default_rng(d).random((200, d))
@@ -98,7 +99,7 @@ def test_every_row_counts_once_in_nested_cells():
     np.testing.assert_array_equal(answer(DisjointCounts(NestedDivision(cells)), X)[0], expected)
 
 
-@pytest.mark.parametrize("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16], None])
+@every("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16], None])
 def test_edges_that_are_no_partition_are_refused(edges):
     ways = [(edges, HALVES)] if edges else [(HALVES, HALVES), (HALVES,)]
     message = "edges must increase from 0 to 16" if edges else "edges for every class"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import DisjointCounts, GridDivision, Partition, QuadGrid, answer
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
@@ -48,7 +49,7 @@ def test_many_rows_are_located_as_few_are():
     assert np.array_equal(MIXED.locate(codes), np.where(inside.any(1), inside.argmax(1), -1))
 
 
-@pytest.mark.parametrize("domain", [SQUARE, Ball([0.5, 0.5], 0.5)])
+@every("domain", [SQUARE, Ball([0.5, 0.5], 0.5)])
 def test_rows_outside_carry_no_mass(domain):
     query = counts_of(QuadGrid(domain, 2), Partition.complete(2, 2))
     outside = [[1.5, 0.5], [-1e-9, 0.5], [0.5, 1e300], [np.nextafter(1, 2), 1.0]]
@@ -61,7 +62,7 @@ def test_upper_borders_belong_to_the_last_cell():
     assert answer(query, [[1.0, 1.0]])[0].tolist() == [0] * 15 + [1]
 
 
-@pytest.mark.parametrize("depth", [8, 16, 24])
+@every("depth", [8, 16, 24])
 def test_the_state_is_as_long_as_the_cells_asked_about(depth):
     codes = np.array([0, 4**depth - 1])
     query = counts_of(QuadGrid(SQUARE, depth), Partition(depth, [depth] * 2, codes))
@@ -70,17 +71,14 @@ def test_the_state_is_as_long_as_the_cells_asked_about(depth):
     assert answer(query, [[0.0, 0.0], [corner, corner], [0.5, 0.5]])[0].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "levels, codes",
-    [([1, 2], [0, 0]), ([2, 1], [3, 0]), ([0, 3], [0, 63]), ([1, 1], [2, 2])],
-)
+@every("levels, codes", [([1, 2], [0, 0]), ([2, 1], [3, 0]), ([0, 3], [0, 63]), ([1, 1], [2, 2])])
 def test_overlapping_cells_are_refused(levels, codes):
     """One person would move two of them."""
     with pytest.raises(ValueError, match="contain another"):
         Partition(3, np.array(levels), np.array(codes))
 
 
-@pytest.mark.parametrize("levels, codes", [([4], [0]), ([-1], [0]), ([1], [4]), ([], [])])
+@every("levels, codes", [([4], [0]), ([-1], [0]), ([1], [4]), ([], [])])
 def test_cells_that_do_not_exist_are_refused(levels, codes):
     with pytest.raises(ValueError, match=r"levels|codes"):
         Partition(3, np.array(levels, dtype=int), np.array(codes, dtype=int))

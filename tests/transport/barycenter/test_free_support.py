@@ -8,6 +8,7 @@ from skdp_bary.transport import (
     solve_semidiscrete,
     univariate_cost,
 )
+from tests.cases import every
 
 
 def clusters(seed, n_points=4000, n_features=2, shift=0.0):
@@ -50,7 +51,7 @@ def test_one_atom_is_the_mean_or_the_geometric_median():
     assert np.linalg.norm(weights @ pull) < 1e-4 * weights.sum()
 
 
-@pytest.mark.parametrize(("p", "middle"), [(1, 0.0), (2, 2.5)])
+@every("p, middle", [(1, 0.0), (2, 2.5)])
 def test_weights_of_the_measures_count(p, middle):
     # The median of two copies sits on the heavier one, the mean between them.
     left = clusters(0, n_points=8000)
@@ -74,7 +75,7 @@ def test_on_the_line_it_averages_quantiles():
     np.testing.assert_allclose(atoms, exact, atol=0.2)
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_at_least_as_good_as_pot(p):
     import ot
 
@@ -146,8 +147,8 @@ def test_more_atoms_than_points():
     np.testing.assert_allclose(result.transports[0].masses, 1 / 6, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@every(
+    "change, message",
     [
         ({"n_atoms": 0}, "n_atoms must be an integer of at least 1"),
         ({"n_atoms": 2.5}, "n_atoms must be an integer of at least 1"),

@@ -10,6 +10,7 @@ from skdp_bary.transport import (
     solve_semidiscrete,
 )
 from skdp_bary.transport._barycenter.lift import geometric_median
+from tests.cases import every
 
 
 def projected(seed=0, n_features=60, kept=8):
@@ -23,7 +24,7 @@ def projected(seed=0, n_features=60, kept=8):
     return measures, [DiscreteMeasure(m.support @ directions, m.weights) for m in measures]
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_lifted_atoms_are_best_for_the_plans(p):
     measures, low = projected()
     result = free_support_barycenter(low, 5, p=p, random_state=0)
@@ -74,7 +75,7 @@ def test_refuses_plans_of_other_measures():
         lift_support(measures[:1], result.transports)
 
 
-@pytest.mark.parametrize("plan", [(3, 2), (2, 3), (3, 3)])
+@every("plan", [(3, 2), (2, 3), (3, 3)])
 def test_plans_of_another_shape_have_no_cost(plan):
     points = DiscreteMeasure([[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="plan must have a row for each point and a column"):

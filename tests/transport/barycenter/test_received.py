@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from skdp_bary.transport._barycenter.free_support import _respond
 from skdp_bary.transport._barycenter.received import ExactPull, moved_potentials, received_sums
@@ -8,6 +7,7 @@ from skdp_bary.transport._newton import heat, settle
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._semidiscrete.exact import solve_problem
 from skdp_bary.transport._semidual import SemidualProblem, smooth
+from tests.cases import every
 
 
 def settled(p, offset=0.0):
@@ -28,7 +28,7 @@ def test_pull_is_the_mean_of_what_is_received():
     )
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0])
+@every("p", [1.0, 2.0])
 def test_pull_is_the_gradient_of_the_smoothed_cost(p):
     problem, state = settled(p)
     counts, sums = received_sums(problem, state)
@@ -43,7 +43,7 @@ def test_pull_is_the_gradient_of_the_smoothed_cost(p):
     np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("p", "offset"), [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
+@every("p, offset", [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
 def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     problem, state = settled(p, offset)
     counts, sums = received_sums(problem, state)

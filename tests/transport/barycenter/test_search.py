@@ -1,11 +1,11 @@
 import numpy as np
-import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
 from skdp_bary.transport._barycenter.search import Level, _stalled
 from skdp_bary.transport._kernels import soft_shares
 from skdp_bary.transport._points import order_points
 from skdp_bary.transport._semidual import SemidualProblem, smooth
+from tests.cases import every
 
 
 def test_plans_are_eased_only_while_atoms_move_far():
@@ -40,7 +40,7 @@ def test_dual_bounds_the_cost_at_any_warmth():
     assert smooth(problem, potentials, np.full(2000, 0.1)).value < duals[0]
 
 
-@pytest.mark.parametrize("n_measures", [3, 7])
+@every("n_measures", [3, 7])
 def test_measures_share_the_samples(n_measures):
     # With a sample each, what does not divide evenly and what is used up come out right too.
     rng = np.random.default_rng(1)

@@ -11,6 +11,7 @@ from skdp_bary.transport._tree.consistency import (
     share_nonnegative,
 )
 from skdp_bary.transport._tree.nodes import Tree
+from tests.cases import every
 
 
 def random_tree(rng):
@@ -43,7 +44,7 @@ def assert_adds_up(tree, masses, atol=1e-9):
         np.testing.assert_allclose(sums, masses[k][tree.chosen[k]], atol=atol)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_equals_dense_weighted_least_squares(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng)
@@ -113,7 +114,7 @@ def test_nothing_known_is_said_so():
     assert np.isinf(np.concatenate(spreads)).all()
 
 
-@pytest.mark.parametrize("bad", [-1.0, np.nan])
+@every("bad", [-1.0, np.nan])
 def test_bad_variances_are_refused(bad):
     tree = Tree.complete(1)
     variances = np.ones(1), np.array([1.0, 1.0, bad, 1.0])
@@ -121,7 +122,7 @@ def test_bad_variances_are_refused(bad):
         make_consistent(tree, (np.ones(1), np.ones(4)), variances)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@every("scale", [1e-6, 1.0, 1e6])
 def test_simplex_projection_satisfies_its_optimality_conditions(scale):
     rng = np.random.default_rng(4)
     rows = np.concatenate([rng.normal(size=(200, 5)), rng.integers(-2, 3, size=(200, 5))]) * scale
@@ -147,7 +148,7 @@ def test_simplex_projection_equals_another_solver():
         np.testing.assert_allclose(out, solution.x, atol=1e-6)
 
 
-@pytest.mark.parametrize("make_nonnegative", [project_nonnegative, share_nonnegative])
+@every("make_nonnegative", [project_nonnegative, share_nonnegative])
 def test_nonnegative_masses_add_up(make_nonnegative):
     rng = np.random.default_rng(6)
     for _ in range(20):
@@ -157,7 +158,7 @@ def test_nonnegative_masses_add_up(make_nonnegative):
         assert_adds_up(tree, masses)
 
 
-@pytest.mark.parametrize("make_nonnegative", [project_nonnegative, share_nonnegative])
+@every("make_nonnegative", [project_nonnegative, share_nonnegative])
 def test_consistent_nonnegative_masses_are_kept(make_nonnegative):
     leaves = np.random.default_rng(7).exponential(size=64)
     masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)

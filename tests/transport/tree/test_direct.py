@@ -3,12 +3,12 @@
 from functools import reduce
 
 import numpy as np
-import pytest
 
 from skdp_bary.transport._tree.direct import convolve_all, correlate_others
+from tests.cases import every
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+@every("n", [1, 2, 3, 4, 7])
 def test_convolutions_are_those_of_numpy(n):
     factors = np.random.default_rng(n).random((2, 3, n, 5))
     found = convolve_all(factors)
@@ -17,8 +17,8 @@ def test_convolutions_are_those_of_numpy(n):
             np.testing.assert_allclose(found[part, row], reduce(np.convolve, factors[part, row]))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("length", [5, 12, 60])
+@every("n", [1, 2, 3, 4, 7])
+@every("length", [5, 12, 60])
 def test_correlations_are_sums_over_the_others(n, length):
     rng = np.random.default_rng(n)
     factors, known = rng.random((2, n, 5)), rng.random((2, length))

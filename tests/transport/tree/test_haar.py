@@ -8,6 +8,7 @@ from scipy.stats import norm
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.geometry._cell_tree import CellTree
 from skdp_bary.transport._tree.haar import SplitPrior, prior_splits, prune, rebuild_masses
+from tests.cases import every
 
 DOMAINS = [Box([0.0], [1.0]), Box([0.0, -1.0], [2.0, 1.0]), Ball([0.0, 0.0, 0.0], 1.0)]
 
@@ -31,7 +32,7 @@ def noisy(differences, scale, seed=1):
     return [d + rng.laplace(0, scale, d.shape) for d in differences]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@every("domain", DOMAINS)
 def test_without_noise_the_masses_are_the_counts(domain):
     tree = CellTree(domain, 6)
     levels, differences = exact_answer(tree)
@@ -40,9 +41,9 @@ def test_without_noise_the_masses_are_the_counts(domain):
         assert got == pytest.approx(truth, abs=1e-4)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("scale", [0.5, 20.0, 1e7])
-@pytest.mark.parametrize("total", [-50.0, 0.0, 1.0, 400.0])
+@every("domain", DOMAINS)
+@every("scale", [0.5, 20.0, 1e7])
+@every("total", [-50.0, 0.0, 1.0, 400.0])
 def test_masses_add_up_and_are_never_negative(domain, scale, total):
     tree = CellTree(domain, 6)
     _, differences = exact_answer(tree)
@@ -90,8 +91,8 @@ def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
     return float(np.clip(first / evidence, -mass, mass))
 
 
-@pytest.mark.parametrize("difference", [-30.0, -3.0, 0.0, 9.0, 22.0, 60.0])
-@pytest.mark.parametrize("sd", [3.0, 14.0])
+@every("difference", [-30.0, -3.0, 0.0, 9.0, 22.0, 60.0])
+@every("sd", [3.0, 14.0])
 def test_posterior_mean_is_that_of_the_mixture(difference, sd):
     prior, mass, expected = SplitPrior(), 25.0, 4.0
     truth = posterior_mean_by_quadrature(prior, difference, sd, mass, expected)
@@ -113,7 +114,7 @@ def test_weights_of_the_prior_add_up():
     assert prior.smooth + prior.uneven + prior.empty == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@every("domain", DOMAINS)
 def test_prior_splits_are_shares_of_the_parent(domain):
     tree = CellTree(domain, 5)
     values = tree.prior
@@ -127,7 +128,7 @@ def test_prior_splits_are_shares_of_the_parent(domain):
 # Pruning
 
 
-@pytest.mark.parametrize("least", [0.0, 3.0, 30.0, 1e9])
+@every("least", [0.0, 3.0, 30.0, 1e9])
 def test_pruned_cells_are_a_partition_of_the_mass(least):
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6)
     levels, _ = exact_answer(tree)

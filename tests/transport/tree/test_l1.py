@@ -9,6 +9,7 @@ from benchmarks.transport.trees import l1_objective, select_top
 from skdp_bary.transport._tree import l1 as _tree_l1
 from skdp_bary.transport._tree.l1 import minimize_l1
 from skdp_bary.transport._tree.nodes import Tree
+from tests.cases import every
 
 
 def random_tree(rng, max_depth=4):
@@ -105,7 +106,7 @@ def test_objective_equals_highs_on_10000_instances():
     check_instances(1, 10_000)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@every("seed", range(4))
 def test_objective_is_that_of_the_full_pyramid(seed):
     """The definition, over all pixels and all cells: y is 0 outside the selection."""
     rng = np.random.default_rng(seed)
@@ -136,7 +137,7 @@ def test_objective_is_that_of_the_full_pyramid(seed):
     assert found == pytest.approx(naive.fun, rel=1e-12)
 
 
-@pytest.mark.parametrize("integers", [False, True])
+@every("integers", [False, True])
 def test_dense_pyramid_equals_highs(integers):
     rng = np.random.default_rng(5)
     for depth in (1, 2, 3):
@@ -210,7 +211,7 @@ class TestTies:
         np.testing.assert_allclose(middle, [3.25, 1.75])
         np.testing.assert_allclose(leaves, [3.125, 0.125, 1.375, 0.375])
 
-    @pytest.mark.parametrize("seed", range(10))
+    @every("seed", range(10))
     def test_the_order_of_children_does_not_matter(self, seed):
         rng = np.random.default_rng(seed)
         tree = Tree((np.array([True]), rng.random(4) < 0.7), (4,))

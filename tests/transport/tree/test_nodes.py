@@ -13,6 +13,7 @@ from skdp_bary.transport._tree.nodes import (
     spread_leaves,
     top_cells,
 )
+from tests.cases import every
 
 
 def small_tree():
@@ -53,8 +54,8 @@ def test_a_tree_cannot_be_changed():
         tree.top = 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@every(
+    "arguments, message",
     [
         (([[True]], (4,)), "one entry per step"),
         (([[True], [True] * 3], (4,)), "needs the 4 children"),
@@ -144,7 +145,7 @@ def test_rasters_are_read_in_the_order_of_the_codes():
     np.testing.assert_allclose(flat.reshape(-1, 4).sum(axis=1), raster_to_codes(blocks))
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (2, 8), (16,)])
+@every("shape", [(3, 3), (2, 8), (16,)])
 def test_other_rasters_are_refused(shape):
     with pytest.raises(ValueError, match="power of two"):
         raster_to_codes(np.ones(shape))
@@ -168,13 +169,13 @@ def test_of_equal_values_the_first_are_kept():
     assert top_cells(np.full(1000, -0.0), 10).nonzero()[0].tolist() == list(range(10))
 
 
-@pytest.mark.parametrize(("values", "w", "name"), [([1.0], 0, "w"), ([np.nan, 1.0], 1, "values")])
+@every("values, w, name", [([1.0], 0, "w"), ([np.nan, 1.0], 1, "values")])
 def test_selection_refuses_nonsense(values, w, name):
     with pytest.raises(ValueError, match=name):
         top_cells(np.array(values), w)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_selection_is_algorithm_2_of_the_heatmap_paper(seed):
     rng = np.random.default_rng(seed)
     w, top, depth = int(rng.integers(4, 9)), int(rng.integers(0, 2)), 4

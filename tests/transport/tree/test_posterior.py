@@ -12,6 +12,7 @@ from skdp_bary.transport._tree import posterior as posterior_module
 from skdp_bary.transport._tree.messages import log_polya_weights
 from skdp_bary.transport._tree.nodes import Tree
 from skdp_bary.transport._tree.posterior import glance, infer_masses
+from tests.cases import every
 
 PRIOR = ((0.7, 0.1), (0.3, 1.0))
 
@@ -110,7 +111,7 @@ class TestAgainstEnumeration:
                 expected = 0.25 * np.searchsorted(np.cumsum(exact), q)
                 assert posterior.quantile(q)[level][cell] == pytest.approx(expected)
 
-    @pytest.mark.parametrize("coverage", [0.5, 0.9])
+    @every("coverage", [0.5, 0.9])
     def test_intervals_are_the_shortest_or_start_at_zero(self, enumerated, coverage):
         posterior = infer_masses(uneven_tree(), enumerated[0], step=0.25, width=20)
         low, high = posterior.interval(coverage)
@@ -231,7 +232,7 @@ def random_problem(rng):
     return tree, masses, rounds
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_random_trees(seed):
     """Means add up, wider windows change nothing; unmeasured cells and several roots included."""
     tree, _, rounds = random_problem(np.random.default_rng(seed))
@@ -478,8 +479,8 @@ def test_weights_of_large_masses_keep_their_precision():
         assert found[-1] == pytest.approx(limit, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("measurements", "arguments", "message"),
+@every(
+    "measurements, arguments, message",
     [
         ([((1.0, 1.0), (1.0,))], {}, "`rates` needs 2 levels"),
         ([((1.0, 1.0), (-1.0, 1.0))], {}, "`rates` must be non-negative"),
@@ -500,7 +501,7 @@ def test_bad_arguments_are_refused(measurements, arguments, message):
         infer_masses(Tree.complete(1), measurements, **arguments)
 
 
-@pytest.mark.parametrize("q", [0.0, 1.0, -1.0, np.nan])
+@every("q", [0.0, 1.0, -1.0, np.nan])
 def test_bad_probabilities_are_refused(q):
     posterior = infer_masses(Tree.complete(1), [((1.0, 1.0), (1.0, 1.0))])
     with pytest.raises(ValueError, match="`q` must be"):
@@ -539,7 +540,7 @@ class TestWideParents:
         sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
         np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
-    @pytest.mark.parametrize("branching", [2, 4])
+    @every("branching", [2, 4])
     def test_means_of_children_add_up(self, branching):
         tree, rounds = self.measured(branching, 800.0, (0.5, 0.0, 0.02))
         posterior = infer_masses(tree, rounds, step=1.0, prior=self.PRIOR)

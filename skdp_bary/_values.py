@@ -128,7 +128,19 @@ def column_values(X, place):
         return np.asarray(series) if isinstance(series.dtype, np.dtype) else exact_values(series)
     if hasattr(X, "columns"):
         return exact_values(X[:, place])
-    return np.asarray(X)[:, place]
+    return array_of(X, "X")[:, place]
+
+
+def array_of(values, name):
+    """Return values as an array; numpy's own words about lists tell how many there are."""
+    try:
+        return np.asarray(values)
+    except Exception as error:
+        kind = type(error).__name__
+    raise ValueError(
+        f"{name} must be an array, or a list of rows of one length, got {type(values).__name__}: "
+        f"numpy raised {kind}, whose text may tell how many rows there are, and is not shown."
+    )
 
 
 def unquoted(read, *arguments):
@@ -204,7 +216,7 @@ def as_numbers(X, name="X"):
     refuse_other_tensors(X, name)
     if column_names(X) is not None:
         return _numbers_of_frame(X, name)
-    return _numbers(np.asarray(X), name)
+    return _numbers(array_of(X, name), name)
 
 
 def refuse_other_tensors(X, name):
@@ -346,9 +358,7 @@ def refuse_sparse(X):
 
 
 def refuse_other_shapes(X):
-    """Raise where an array has not two dimensions; scikit-learn's own words show all values."""
-    if X.ndim == 1 and not len(X):
-        raise ValueError("X has no rows: at least one is required, got an empty list or array.")
+    """Raise where rows have not two dimensions, or no columns, without a word of how many."""
     if X.ndim != 2:
         word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
         raise ValueError(
@@ -356,6 +366,19 @@ def refuse_other_shapes(X):
             "your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row. "
             "A column of a dataframe is taken with two brackets: frame[['age']]."
         )
+    if not X.shape[1]:
+        raise ValueError(NO_COLUMNS)
+
+
+NO_COLUMNS = (
+    "X must have at least one column, got none. A list without rows has none: pass "
+    "np.empty((0, n_features)), or bounds with a low and a high end for every feature."
+)
+
+
+def with_width(X, width):
+    """Return an empty list as no rows of so many columns; None: nobody knows, which will raise."""
+    return np.empty((0, width or 0)) if isinstance(X, (list, tuple)) and not X else X
 
 
 def canonical_csr(X, name="X"):

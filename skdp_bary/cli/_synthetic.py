@@ -59,13 +59,15 @@ def _who(missing, given):
 
 
 def _fit(file, given, estimator):
-    names = list(estimator.schema.names)
-    if given.groups is None:
-        estimator.fit(lambda: watched(file.tables(names), given.table))
-        return
     arrow = import_optional("pyarrow", "cli", "skdp-bary table")
+    names = list(estimator.schema.names)
+    read = names if given.groups is None else [*names, given.groups]
+    no_rows = arrow.schema([(name, arrow.string()) for name in read]).empty_table()
+    if given.groups is None:
+        estimator.fit(lambda: watched(file.tables(read), no_rows))
+        return
     tables, ids = [], []
-    for batch in watched(file.tables([*names, given.groups]), given.table):
+    for batch in watched(file.tables(read), no_rows):
         tables.append(batch.select(names))
         ids.append(_ids(batch[given.groups], given))
     estimator.fit(arrow.concat_tables(tables), groups=numbered(ids))

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._optional import import_optional
 from .._values import names_somebody, unquoted
+from ..summaries.rows.columns import Batch
 from ..summaries.rows.csv import CsvFile
 from ..summaries.rows.parquet import ParquetFile
 
@@ -63,7 +64,10 @@ class Table:
 
     def _batches(self):
         batches = self._file.batches(self.columns, self._texts)
-        for batch in watched(((batch, batch.share) for batch in batches), self._path):
+        arrow = import_optional("pyarrow", "cli", "skdp-bary")
+        none = [arrow.array([], arrow.string())] * len(self._texts)
+        no_rows = Batch(np.empty((0, len(self.columns))), none, 1.0)
+        for batch in watched(((batch, batch.share) for batch in batches), no_rows):
             for name, texts in zip(self._texts, batch.texts, strict=True):
                 refuse_empty(name, texts, self._path)
             yield batch
@@ -86,14 +90,15 @@ def numbered(ids):
     return whole.dictionary_encode().indices.to_numpy()
 
 
-def watched(pieces, path):
-    """Yield pieces of a file, saying on a terminal how far it is; raise where it has no rows.
+def watched(pieces, no_rows):
+    """Yield pieces of a file, saying on a terminal how far it is.
 
     Parameters
     ----------
     pieces : iterable of (piece, share)
-        What has a length, and how much of the file was read with it.
-    path : str
+        With how much of the file was read with it.
+    no_rows : object
+        What a piece without rows is: the only one where the file has none.
     """
     shown, found = None, False
     for piece, share in pieces:
@@ -101,10 +106,10 @@ def watched(pieces, path):
         if percent != shown:
             _say(f"\rread {percent} % of the file")
             shown = percent
-        found = found or len(piece) > 0
+        found = True
         yield piece
     if not found:
-        raise ValueError(f"{path} has no rows.")
+        yield no_rows
     _say("\n")
 
 

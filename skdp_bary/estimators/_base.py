@@ -51,6 +51,9 @@ _ONE_SHOT = (
     "reading; pass a list of chunks or a function that returns a new iterator, or save steps with "
     "{}."
 )
+_NOBODY = (
+    "X must have at least one row under neighbors={!r}, which makes their number public, got none."
+)
 _TWO_CLASSES = (
     "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "
     "labels are public there, weights are not, and they would move a person between classes. Leave "
@@ -288,6 +291,7 @@ path, of shape (n_rows, n_features)
             find_classes=self._public_classes,
             mass_bounds=self._mass_bounds(),
             recode=self._recode(),
+            width=self._known_features(),
         )
         if rows.source.named is not None:
             validate_data(names, rows.source.named, skip_check_array=True)
@@ -313,6 +317,8 @@ path, of shape (n_rows, n_features)
             size = max(1, round(size * plan.rate))
         if size is None and plan.relation != ADD_REMOVE:
             size = rows.public_size()
+            if size == 0:
+                raise ValueError(_NOBODY.format(plan.relation))
         return Facts(
             relation=plan.relation,
             n_features=rows.n_features,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from .._values import canonical_csr, column_names, column_values, select_columns
+from .._values import (
+    NO_COLUMNS,
+    array_of,
+    canonical_csr,
+    column_names,
+    column_values,
+    select_columns,
+)
 from ._kinds import Boolean, Category, Kind, kind_from_dict
 from ._yaml import read_yaml
 
@@ -227,7 +234,7 @@ class Schema:
         if column_names(X) is not None and self.names is not None:
             return select_columns(X, self.names, "X")
         if column_names(X) is None and not isinstance(X, np.ndarray):
-            X = _table_of_objects(X)
+            X = _table_of_objects(X, self.n_columns)
         self._check_width(_width(X))
         return X
 
@@ -274,22 +281,21 @@ def _width(X):
     shape = X.shape if names is None else (len(X), len(names))
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions, got {len(shape)}. Reshape your data.")
-    for n, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
-        if not n:
-            raise ValueError(f"Found 0 {what} (shape={shape}) while a minimum of 1 is required.")
+    if not shape[1]:
+        raise ValueError(NO_COLUMNS)
     return shape[1]
 
 
-def _table_of_objects(X):
+def _table_of_objects(X, n_columns):
     """Return rows given as lists as a table in which every value is as it was given."""
     if hasattr(X, "__array__"):
-        return np.asarray(X)
+        return array_of(X, "X")
     if not hasattr(X, "__iter__"):
         raise TypeError(f"X must be a table of rows, got {type(X).__name__}.")
     if not all(hasattr(row, "__iter__") and not isinstance(row, str) for row in X):
         raise ValueError("X must have two dimensions: a list of rows. Reshape your data.")
     rows = [list(row) for row in X]
-    table = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
+    table = np.empty((len(rows), len(rows[0]) if rows else n_columns or 0), dtype=object)
     for place, row in enumerate(rows):
         if len(row) != table.shape[1]:
             raise ValueError("X must have as many values in every row.")

@@ -11,6 +11,7 @@ from .._values import (
     column_names,
     refuse_other_shapes,
     refuse_sparse,
+    with_width,
 )
 
 
@@ -19,6 +20,8 @@ def read_rows(estimator, X, *, reset, accept_sparse=False):
 
     Names and number of the features are recorded, or compared with those recorded.
     """
+    known = getattr(estimator, "_known_features", int)() if reset else estimator.n_features_in_
+    X = with_width(X, known)
     rows = finite_rows(X, accept_sparse=accept_sparse, estimator=estimator)
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     return rows
@@ -50,6 +53,7 @@ def finite_rows(X, *, accept_sparse=False, estimator=None):
             rows,
             accept_sparse=accept_sparse,
             dtype=np.float64,
+            ensure_min_samples=0,
             estimator=estimator,
             input_name="X",
         )

@@ -12,7 +12,7 @@ from .._optional import import_optional
 from .._parameters import OfColumns, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
-from .._values import column_names
+from .._values import column_names, with_width
 from ..schema import Schema
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class SchemaTransformer(
             dataframes.
         """
         check_is_fitted(self)
+        X = with_width(X, self.n_features_in_)
         if self.schema_.width_of(X) != self.n_features_in_ or self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
         if self.schema_.sparse:

@@ -13,7 +13,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateMeasure, _values
 from skdp_bary.estimators import _base
 from skdp_bary.privacy.ledger import memory as _memory
 from skdp_bary.privacy.ledger import sqlite as _sqlite
@@ -36,6 +36,7 @@ from tests.attack import (
     parameters,
     parts,
     public_steps,
+    quiet,
     races,
     readers,
     streams,
@@ -79,6 +80,10 @@ class TestPlantedBugs:
     def test_one_object_alone_is_compared(self, rng, monkeypatch):
         monkeypatch.setattr(origins.Origin, "_shared_memory", lambda self, other: iter(()))
         assert "two releases for the price of one" in found(parts.PROMISE.attack(rng), 100)
+
+    def test_an_error_has_the_words_of_numpy(self, rng, monkeypatch):
+        monkeypatch.setattr(_values, "array_of", lambda values, name: np.asarray(values))
+        assert "inhomogeneous part" in found(quiet.PROMISE.attack(rng), 200)
 
     def test_a_step_keeps_its_stream(self, rng, monkeypatch):
         monkeypatch.setattr(_row_by_row, "_restored", lambda step: lambda: step)

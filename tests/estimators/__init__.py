@@ -350,6 +350,10 @@ _WEIGHTS_ARE_PRIVATE = {
     "check_all_zero_sample_weights_error": "An error for weights that are all zero would tell "
     "neighbors apart in which one person has a weight; such data are fitted like any other."
 }
+_NUMBERS_OF_ROWS_ARE_PRIVATE = {
+    "check_estimators_empty_data_messages": "An error for no rows would tell them from one, and "
+    "the one wanted for no columns says how many rows there are."
+}
 _WEIGHTS_ARE_CAPPED = {
     "check_sample_weight_equivalence_on_dense_data": "A weight of 3 is not three persons: weights "
     "above 1 count as 1, or one row could count without bound."
@@ -365,7 +369,8 @@ _SUBTRACTS_FROM_INTEGERS = (
 
 def scikit_learn_failures(estimator):
     """Checks of scikit-learn that contradict the guarantee of an estimator, and why."""
-    expected = dict(_WEIGHTS_ARE_PRIVATE) if hasattr(estimator, "privacy_plan") else {}
+    expected = dict(_NUMBERS_OF_ROWS_ARE_PRIVATE)
+    expected |= _WEIGHTS_ARE_PRIVATE if hasattr(estimator, "privacy_plan") else {}
     capped = DPSlicedWasserstein, PrivateEMDHeatmap, PrivateWassersteinBarycenter
     if isinstance(estimator, capped):
         expected |= _WEIGHTS_ARE_CAPPED

@@ -121,7 +121,6 @@ BAD_ROWS = {
     "features of a chunk": ([X, X[:, :1]], {}),
     "text": (np.array([["a", "b"]]), {}),
     "one dimension": (X[:, 0], {}),
-    "no rows": (X[:0], {}),
     "weights": (X, {"sample_weight": np.full(400, -1.0)}),
     "number of weights": (X, {"sample_weight": np.ones(3)}),
     "weights beside chunks": ([X, X], {"sample_weight": np.ones(800)}),

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from ..._values import as_numbers, refuse_other_shapes, refuse_sparse
 from ...exceptions import PrivacyWarning
@@ -55,15 +54,10 @@ class ArraySource:
         if hasattr(X, "iloc"):
             refuse_other_shapes(X)
             _warn_of_other_order(X, y=y, groups=groups, sample_weight=sample_weight)
-            if X.shape[0] == 0:
-                raise ValueError(
-                    "Found a dataframe with 0 sample(s): at least one row is required."
-                )
         else:
             refuse_sparse(X)
             X = as_numbers(X)
             refuse_other_shapes(X)
-            X = check_array(X, dtype=None, ensure_all_finite=False)
         self._X = X
         self._views, self._memos = {}, {}
         self._n_rows, self.n_features = X.shape
@@ -75,7 +69,7 @@ class ArraySource:
         self._masses = encode_weights(sample_weight, self._n_rows)
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
-            self._n_persons = self._n_kept = int(persons.max()) + 1
+            self._n_persons = self._n_kept = int(persons.max(initial=-1)) + 1
             self._persons = persons
             self._starts, self._masses = shared_masses(
                 check_floats(X), self._codes, persons, self._masses, mass_bounds
@@ -120,7 +114,7 @@ class ArraySource:
     @property
     def n_parts(self):
         """Number of parts that can be read independently."""
-        return -(-self._n_rows // CHUNK_ROWS)
+        return max(-(-self._n_rows // CHUNK_ROWS), 1)
 
     def read(self, part):
         """Yield the chunks of one part; one that is a view of the rows is checked once and kept."""

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..._values import becomes_a_new_array, column_names, columns_like
+from ..._values import array_of, becomes_a_new_array, column_names, columns_like
 from ...geometry._bounds import in_order
 from .grouping import SpilledPersons, declared, plain_ids
 from .named import Taken
@@ -39,7 +39,7 @@ def refuse_beside_chunks(**given):
 
 def distinct_values(y):
     """Return the different labels in order."""
-    return np.unique(np.asarray(y))
+    return np.unique(array_of(y, "y"))
 
 
 class LabelsInChunks:
@@ -76,7 +76,9 @@ class ChunkSource:
         if not isinstance(X, (list, tuple)) or not X:
             return False
         first = X[0][0] if isinstance(X[0], tuple) and X[0] else X[0]
-        return column_names(first) is not None or np.ndim(first) == 2
+        if isinstance(first, (list, tuple)):
+            return bool(first) and isinstance(first[0], (list, tuple, np.ndarray))
+        return column_names(first) is not None or getattr(first, "ndim", 0) == 2
 
     @staticmethod
     def columns(X, **beside):
@@ -100,7 +102,7 @@ class ChunkSource:
         """Return chunks of numbers, which can be read as often as those given."""
         return mapped(X, partial(recoded_chunk, recode=recode))
 
-    def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None):
+    def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None, width=None):
         y = None if isinstance(y, LabelsInChunks) else y
         rule = declared(groups)
         refuse_beside_chunks(
@@ -114,6 +116,8 @@ class ChunkSource:
         first = getattr(chunks, "before_rows", None)
         if first is None:
             first = self._first()
+        if first is None:
+            first = _no_rows(width if self.reopenable else None, rule)
         X, _, weights, ids = split_chunk(first, 4)
         self._names = column_names(X)
         self.named = None if self._names is None else X[:0]
@@ -133,14 +137,9 @@ class ChunkSource:
         if callable(self._chunks) and self._iterate() is iterator:
             raise ValueError("X must return a new iterator every time it is called.")
         first = next(quiet_items(iterator), None)
-        if first is None:
-            raise ValueError(
-                "X has no chunks: at least one row is required. An iterator that was read before "
-                "is spent: pass a list of chunks, or a function that returns a new iterator."
-            )
-        if not self.reopenable:
+        if first is not None and not self.reopenable:
             self._chunks = chain([first], iterator)
-        elif hasattr(iterator, "close"):
+        if self.reopenable and hasattr(iterator, "close"):
             iterator.close()  # some engines give one result at a time
         return first
 
@@ -225,6 +224,18 @@ class ChunkSource:
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
         ids = None if ids is None else _owned(plain_ids(ids, len(X)))
         return X, codes, encode_weights(weights, len(X)), ids
+
+
+def _no_rows(width, rule):
+    """Return a chunk in place of none."""
+    if width is None:
+        raise ValueError(
+            "X has no chunks, so nothing says how many columns it has: give one without rows, "
+            "np.empty((0, n_features)), or bounds with a low and a high end for every feature. An "
+            "iterator that was read before is spent: pass a list of chunks, or a function that "
+            "returns a new iterator."
+        )
+    return np.empty((0, width)), None, None, None if rule is None else np.empty(0, dtype=np.int64)
 
 
 def _owned(values):

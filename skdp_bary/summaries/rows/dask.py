@@ -6,7 +6,7 @@ from glob import glob
 import numpy as np
 
 from ..._optional import import_optional
-from ..._values import column_names, columns_like
+from ..._values import array_of, column_names, columns_like
 from .chunks import refuse_beside_chunks
 from .dask_persons import gathered
 from .grouping import name_of
@@ -161,7 +161,7 @@ def _answer(question, reader, *part):
 
 
 def _distinct(parts):
-    return np.unique(np.concatenate([np.asarray(part) for part in parts]))
+    return np.unique(np.concatenate([array_of(part, "y") for part in parts]))
 
 
 def _read_parquet(path):

@@ -1,9 +1,10 @@
 """The one door for rows: which source takes them, whose they are, and how often they are read."""
 
 import math
+from functools import partial
 
 from ..._progress import SILENT
-from ..._values import column_names
+from ..._values import column_names, with_width
 from ...geometry._bounds import in_order
 from .arrays import ArraySource
 from .arrow import ArrowSource
@@ -46,6 +47,7 @@ def open_rows(
     find_classes=None,
     mass_bounds=None,
     recode=None,
+    width=None,
 ):
     """Return the rows of one fit.
 
@@ -69,7 +71,10 @@ or chunks
         Public: takes a table of any values and returns its rows as numbers, each row by itself. Its
         ``names`` are those of the columns it returns, None: those of the table. None: rows are
         numbers.
+    width : int or None
+        Public number of columns, of lists and functions that give no chunk and no row.
     """
+    X = with_width(X, width)
     kind = source_for(X)
     X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
     X = X if recode is None else kind.recoded(X, recode)
@@ -77,6 +82,8 @@ or chunks
     y = None if classes is None else beside["y"]
     if not issubclass(kind, ChunkSource):  # whose names are known when it is opened
         mass_bounds = in_order(mass_bounds, column_names(X))
+    else:
+        kind = partial(kind, width=width)
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
     return Rows(source, classes)
 

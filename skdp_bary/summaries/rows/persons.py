@@ -19,6 +19,7 @@ from numbers import Integral
 import numpy as np
 
 from ..._values import (
+    array_of,
     as_array_of_objects,
     as_floats,
     column_names,
@@ -267,6 +268,8 @@ def person_spans(X, codes, persons, weights, units=PERSON_UNITS):
     starts, masses : ndarray of int64
         Where the share of a row begins, and how long it is.
     """
+    if not len(persons):
+        return np.zeros((2, 0), dtype=np.int64)
     weights = np.ones(len(persons), dtype=np.int64) if weights is None else weights
     order = person_order(X, codes, persons, weights)
     persons, weights = persons[order], weights[order]
@@ -386,7 +389,7 @@ def column(values, name, n_rows):
     """Return a 1-d array of `n_rows` values."""
     refuse_masked(values, name)
     refuse_other_tensors(values, name)
-    values = np.asarray(values)
+    values = array_of(values, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sklearn import get_config
 from sklearn.model_selection._search import BaseSearchCV
@@ -11,6 +12,7 @@ from sklearn.utils._repr_html.estimator import (
     _VisualBlock,
     estimator_html_repr,
 )
+from sklearn.utils.parallel import Parallel
 
 __all__ = [
     "BaseSearchCV",
@@ -18,13 +20,70 @@ __all__ = [
     "captioned_block",
     "captioned_diagram",
     "openmp_threads",
+    "search_among_callers",
     "search_has_groups",
 ]
+
+_SEARCHES = "sklearn.model_selection."
+_PAID = f"{__package__}.model_selection."
+_ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
 
 def called_by_a_search():
     """Whether a search or a cross-validation of scikit-learn is among the callers."""
     return next(_searches(), None) is not None
+
+
+@dataclass(frozen=True)
+class SearchCall:
+    """A search or a cross-validation that is among the callers.
+
+    Attributes
+    ----------
+    name : str
+        Class of the search, or name of the function.
+    fitted : object
+        The search itself, or the estimator that is cross-validated.
+    folds : bool
+        Whether it is fitted once a fold.
+    cv : object
+        What was given as folds.
+    jobs : object or None
+        What runs its fits; of this call alone.
+    depth : int
+        How many frames above the asker it was called, from 1.
+    """
+
+    name: str
+    fitted: object
+    folds: bool
+    cv: object
+    jobs: object
+    depth: int
+
+
+def search_among_callers(skipped=0):
+    """Return the outermost search among the callers, None where a private search pays for all.
+
+    Frames of the asker and of so many of its callers are not looked at.
+    """
+    found = jobs = above = None
+    for depth, (module, frame) in enumerate(_frames(sys._getframe(1 + skipped)), start=1):
+        if module.startswith(_PAID):
+            return None
+        if module.startswith(_SEARCHES):
+            found, above = frame, None
+        elif isinstance(frame.f_locals.get("self"), Parallel):
+            jobs = frame.f_locals["self"]
+        elif above is None and not module.startswith(("sklearn.", "joblib.")):
+            above = depth
+    if found is None:
+        return None
+    given, name = found.f_locals, found.f_code.co_name
+    search = given.get("self")
+    fitted = given.get("estimator") if search is None else search
+    called = name if search is None else type(search).__name__
+    return SearchCall(called, fitted, name in _ONCE_A_FOLD, given.get("cv"), jobs, above or 1)
 
 
 def search_has_groups():
@@ -38,10 +97,13 @@ def search_has_groups():
 
 
 def _searches():
-    frame = sys._getframe()
+    return (f for module, f in _frames(sys._getframe(1)) if module.startswith(_SEARCHES))
+
+
+def _frames(frame):
+    """Yield a frame and those of its callers, with the names of their modules."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
-            yield frame
+        yield frame.f_globals.get("__name__", ""), frame
         frame = frame.f_back
 
 

@@ -41,6 +41,7 @@ from ._alone import fitted_alone
 from ._face.classes import number_of_classes
 from ._face.guarantee import Guarantee, GuaranteeRepr
 from ._face.misfit import few_persons, warn_of_guessed_bounds
+from ._face.searches import KnowsSearches
 from ._purchases import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Facts:
         return np.zeros(1, dtype=int) if self.classes is None else self.classes
 
 
-class BasePrivateEstimator(VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
+class BasePrivateEstimator(KnowsSearches, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
     """Base of all private estimators: charge, ask, add noise, post-process.
 
     A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
@@ -160,8 +161,7 @@ path, of shape (n_rows, n_features)
             names = BaseEstimator()
             rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
             plan = self.privacy_plan(rows.n_features)
-            accountant = self._budget()
-            noise = noise_generator(self.random_state)
+            accountant, noise = self._budget(), noise_generator(self.random_state)
             if isinstance(plan, SubsampledPlan):
                 rows.sample_persons(plan.rate, plan.sampling, noise)
             facts = self._public_facts(plan, rows)
@@ -182,9 +182,9 @@ path, of shape (n_rows, n_features)
                 result = desk.answer(self._questions(facts))
                 desk.close()
                 told = self._finished(facts, result)
-            self.domain_, self.privacy_, self._seeded = facts.domain, desk.plan, noise.seeded
+            self.privacy_, self._seeded = self._as_searched(desk.plan), noise.seeded
             vars(self).pop("feature_names_in_", None)  # of an earlier fit
-            vars(self).update(vars(names))
+            vars(self).update(vars(names), domain_=facts.domain)
             if told is not None:
                 raise told
         return self

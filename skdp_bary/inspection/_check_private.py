@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from .._sklearn import BaseSearchCV
 from ..estimators._base import BasePrivateEstimator
+from ..estimators._face.guarantee import ONE_OF_SEVERAL
 from ..exceptions import LeakError
 from ..model_selection import PrivateSearchCV
 from ..model_selection._public_steps import (
@@ -149,6 +150,9 @@ def _private_verdict(name, estimator):
     cost = f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
     if searched:
         cost += f" for the whole search, {plan.scope}"
+    if getattr(plan, "one_of_several", False):
+        reason = f"{cost} for this fit alone, {ONE_OF_SEVERAL}"
+        return _verdict(name, estimator, LEAKS, reason, _SEVERAL), budget
     kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
     advice = "give all private steps one accountant, so that repeated fits add up"
     return _verdict(
@@ -156,6 +160,9 @@ def _private_verdict(name, estimator):
     ), budget
 
 
+_SEVERAL = (
+    "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
+)
 _ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
 _GAPS = f"{MISSING.reason}, before it is charged"
 _APART = (

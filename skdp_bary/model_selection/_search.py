@@ -17,6 +17,7 @@ from .._parameters import PRIVACY_RULES, Grid, check_parameters
 from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
+from ..estimators._face.searches import KnowsSearches
 from ..exceptions import PrivacyWarning
 from ..privacy._checks import check_integer
 from ..privacy.accounting.failure import failure_advice
@@ -49,7 +50,9 @@ def _best_has(name):
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
-class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(
+    KnowsSearches, VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEstimator
+):
     """Hyper-parameter search whose choice is private.
 
     A random number of trials is made. Each picks a candidate at random, fits it on the rows with
@@ -250,12 +253,11 @@ class PrivateSearchCV(VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEs
                 candidate.fit(X, y, **beside)
                 return candidates.score(candidate, noise, rows, (X, beside)), params, candidate
 
-            best = best_of(candidates.trial.law, attempt, noise)
-            if best is None:
+            if (best := best_of(candidates.trial.law, attempt, noise)) is None:
                 raise RuntimeError(_FAILED)
             self.best_score_, self.best_params_, fitted = best
-            fitted.privacy_ = self.privacy_ = plan  # the best of them is as private as the search
-            self._seeded = noise.seeded
+            self.privacy_, self._seeded = self._as_searched(plan), noise.seeded
+            fitted.privacy_ = self.privacy_  # the best of them is as private as the search
             self.best_score_stderr_ = candidates.score_stderr(rows.n_features, rows.names)
             fitted.set_params(accountant=self.accountant, **candidates.speech)
             self.best_estimator_ = candidates.parts.whole(public, fitted)

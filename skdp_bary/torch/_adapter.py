@@ -21,6 +21,7 @@ from .._pickles import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
 from ..estimators._base import Facts
+from ..estimators._face.searches import KnowsSearches
 from ..estimators._face.settings import setting_of
 from ..exceptions import PrivacyWarning, RelationError
 from ..geometry import Ball
@@ -48,7 +49,7 @@ _QUANTILE, _MARGIN = 0.95, 1.25  # of the norms of public features: the ball tha
 _PREDICTED_ROWS = 4096
 
 
-class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
+class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, BaseEstimator):
     """A classifier trained on public labelled rows and adapted to private rows without labels.
 
     Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed
@@ -368,7 +369,8 @@ class SlicedNetworkAdapter(VersionedPickle, ClassifierMixin, BaseEstimator):
             self._warn_that_noise_is_seeded()
         desk.pay()
         facts = _facts_of_batches(plan, setting.source)
-        return desk.answer(_METHOD.questions(setting, facts)), plan, None
+        adapted = desk.answer(_METHOD.questions(setting, facts))
+        return adapted, self._as_searched(plan), None
 
     def _charge(self, plan, seeded, X):
         if self.accountant is not None:

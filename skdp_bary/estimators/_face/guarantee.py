@@ -19,6 +19,7 @@ _RELATIONS = {
     "replace_any": "replacing one person by any other",
 }
 _REFUSALS = (TypeError, ValueError, ArithmeticError)  # of parameters that no fit accepts
+ONE_OF_SEVERAL = "one of several fits of a search, which nothing adds up"
 _SEEDED = "seeded noise: NOT PRIVATE"
 
 
@@ -38,6 +39,8 @@ class Guarantee:
         When this holds: "" for a fit that was made.
     scope : str, default=""
         What epsilon and delta are the price of, where it is more than one fit.
+    one_of_several : bool, default=False
+        Whether a search made other fits too, and nothing adds them up.
     """
 
     relation: str
@@ -47,13 +50,14 @@ class Guarantee:
     seeded: bool
     condition: str = ""
     scope: str = ""
+    one_of_several: bool = False
 
     @classmethod
     def of_plan(cls, plan, *, seeded, condition=""):
         """Return what a plan promises."""
         steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
         terms = plan.relation, plan.epsilon, plan.delta
-        return cls(*terms, steps, seeded, condition, plan.scope)
+        return cls(*terms, steps, seeded, condition, plan.scope, plan.one_of_several)
 
     @property
     def mechanisms(self):
@@ -85,6 +89,7 @@ def _caption(estimator):
     words = [
         f"epsilon={guarantee.epsilon}, delta={guarantee.delta}, {guarantee.relation}",
         guarantee.scope,
+        ONE_OF_SEVERAL if guarantee.one_of_several else "",
         guarantee.mechanisms,
     ]
     if estimator.accountant is not None:
@@ -110,6 +115,8 @@ def _lines(guarantee):
     promise = f"epsilon={guarantee.epsilon}, delta={guarantee.delta}"
     if guarantee.scope:
         promise += f" for the whole search; {guarantee.scope}"
+    if guarantee.one_of_several:
+        promise += f"; {ONE_OF_SEVERAL}"
     if guarantee.seeded:
         promise = f"{_SEEDED}. It would be {promise} with random_state=None."
     return [

@@ -1,7 +1,7 @@
 """A plan: the named steps of one fit, the relation they speak of, and what they cost together."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -38,12 +38,15 @@ class Plan:
         What the plan promises, and what is charged.
     steps : tuple of Step
         In the order of release; names are unique.
+    one_of_several : bool, default=False
+        Whether a search made other fits too, and nothing adds up what they cost together.
     """
 
     relation: str
     epsilon: float
     delta: float
     steps: tuple
+    one_of_several: bool = field(default=False, kw_only=True)
 
     scope = ""  # what (epsilon, delta) are the price of, where it is more than these steps
 

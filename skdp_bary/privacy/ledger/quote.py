@@ -133,7 +133,7 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
     if isinstance(asked, Plan):
         return [Asked("", None, asked, None)]
     refuse_class(asked, "plan_or_estimator")
-    if not (hasattr(asked, "privacy_plan") or _parts(asked, None) or _may_charge(asked)):
+    if not (hasattr(asked, "privacy_plan") or parts_of(asked, None) or may_charge(asked)):
         raise TypeError(
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
             f"pipeline of some, got {_shown(asked)}."
@@ -207,15 +207,15 @@ def _walk(path, estimator, width):
             )
         yield Asked(path, estimator, estimator.privacy_plan(width), width)
         return
-    if not _parts(estimator, width) and _may_charge(estimator):
+    if not parts_of(estimator, width) and may_charge(estimator):
         raise ValueError(
             f"What {path!r} charges is not known before a fit. Quote the other steps one by one."
         )
-    for name, part, columns in _parts(estimator, width):
+    for name, part, columns in parts_of(estimator, width):
         yield from _walk(f"{path}__{name}" if path else name, part, columns)
 
 
-def _parts(estimator, width):
+def parts_of(estimator, width):
     """Return (name, part, number of its columns) of what is put together of parts."""
     if hasattr(estimator, "steps"):
         parts = []
@@ -235,7 +235,7 @@ def _parts(estimator, width):
     return []
 
 
-def _may_charge(estimator):
+def may_charge(estimator):
     """Whether an estimator, or one in it, has an accountant."""
     if hasattr(estimator, "privacy_plan"):
         return True
@@ -250,7 +250,7 @@ def _width_after(step, width):
     """
     if step is None or isinstance(step, str) or width is None:
         return width
-    if _may_charge(step) or _parts(step, None):
+    if may_charge(step) or parts_of(step, None):
         return None
     try:
         if hasattr(step, "_features_after"):  # whose bounds may want names, which zeros lack

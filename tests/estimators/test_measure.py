@@ -268,15 +268,6 @@ def test_as_a_measure_for_transport():
     assert measure.mass == pytest.approx(1.0)
 
 
-def test_seeded_fits_are_the_same_however_the_rows_come():
-    X = cluster(1001)
-    ways = X, X.tolist(), np.asfortranarray(X), [X[:7], X[7:]], lambda: iter([X[:500], X[500:]])
-    models = [fit(rows, n_hint=1000) for rows in ways]
-    for model in models[1:]:
-        assert (model.weights_ == models[0].weights_).all()
-        assert (model.support_ == models[0].support_).all()
-
-
 @pytest.mark.parametrize(
     ("parameters", "n_features", "looks"),
     [

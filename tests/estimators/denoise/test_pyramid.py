@@ -19,7 +19,6 @@ from skdp_bary.privacy.noise.sampler import noise_generator
 from skdp_bary.summaries.asking.query import Sketch
 from skdp_bary.summaries.asking.release import release
 from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
 from skdp_bary.testing import parametrize_with_privacy_checks
 from tests.cases import every
 
@@ -208,14 +207,6 @@ def test_one_person_uses_all_of_the_allowed_loss(parameters):
     assert report.holds
     assert len(report.steps) == 3
     assert report.tightness == pytest.approx(1.0, abs=1e-6)
-
-
-def test_a_sensitivity_that_is_too_small_is_found(monkeypatch):
-    stated = DisjointCounts.sensitivity
-    monkeypatch.setattr(DisjointCounts, "sensitivity", lambda query, _: stated(query, "add_remove"))
-    X = rows(60)
-    neighbor = np.vstack([X[:-1], [[0.99, 0.99]]])
-    assert not replay_sensitivity(small_measure(neighbors="replace_one"), X, neighbor).holds
 
 
 @pytest.mark.slow

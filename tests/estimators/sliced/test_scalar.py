@@ -129,9 +129,3 @@ def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(monkeypatch):
 def test_delta_is_not_wasted():
     with pytest.raises(ValueError, match="delta must be 0"):
         scalar(delta=1e-6).privacy_plan(2)
-
-
-def test_chunks_give_the_same_number():
-    whole = scalar(random_state=0).fit(PRIVATE)
-    chunks = scalar(random_state=0).fit([PRIVATE[:7], PRIVATE[7:]])
-    assert whole.cost() == chunks.cost()

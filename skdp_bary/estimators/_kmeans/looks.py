@@ -1,6 +1,7 @@
 """Counts on cells that get smaller, look by look, where the looks before found rows."""
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,6 +15,42 @@ from .._clusters.tuning import TUNED
 from .._denoise.nested import least_squares, nonnegative
 
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPoints(WeightedPoints):
+    """Cells of the last look, and how well every look and all others together know their masses.
+
+    Attributes
+    ----------
+    seen : list of tuple
+        For each look the cell that every point is in, the variance of the mass of that cell, and
+        how many standard deviations tell a cell from all empty ones.
+    """
+
+    seen: list
+
+    def only(self, kept):
+        """Return some of the points."""
+        seen = [(cell[kept], variance[kept], sds) for cell, variance, sds in self.seen]
+        return replace(super().only(kept), seen=seen)
+
+    def stand_out(self, label, masses):
+        """Return which clusters of points hold more than noise, by the look that knows them best.
+
+        Few large cells are known better than all of their parts: cells of one cluster alone count
+        as a whole, the others by their parts.
+        """
+        found = np.zeros(len(masses), dtype=bool)
+        parts = self.seen[-1][1]
+        for cell, variance, sds in self.seen:
+            _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+            whole = np.bincount(place, label != label[first][place]) == 0
+            own, split = first[whole], ~whole[place]
+            counted = np.r_[label[own], label[split]], np.r_[variance[own], parts[split]]
+            square = np.bincount(*counted, len(masses))
+            found |= (square > 0) & (masses > sds * np.sqrt(square))
+        return found
 
 
 def look_shares():
@@ -124,5 +161,9 @@ def _points(cells, parents, values, variances, sd, quantile):
     held = np.flatnonzero((masses > 0) & ~cells.outside)
     within = (cells.widths[held] ** 2).sum(axis=1) / 12.0
     within = float(masses[held] @ within) / max(float(masses.sum()), 1e-300)
-    points = WeightedPoints(cells.middles[held], masses[held], sd, within)
+    seen, cell = [], held
+    for parent, v in zip([None, *parents][::-1], spread[::-1], strict=True):
+        seen.insert(0, (cell, v[cell], quantile(len(v), TUNED.false_sure)))
+        cell = cell if parent is None else parent[cell]
+    points = SeenPoints(cells.middles[held], masses[held], sd, within, seen)
     return points, float(masses.sum())

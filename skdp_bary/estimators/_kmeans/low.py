@@ -164,7 +164,7 @@ def without_far_noise(setting, domain, coarse, centers):
         kept = _near_or_sure(coarse, centers, least)
         if kept.all():
             break
-        coarse = replace(coarse, points=coarse.points[kept], masses=coarse.masses[kept])
+        coarse = coarse.only(kept)
         centers = search(setting, domain, coarse)
     return centers, coarse
 
@@ -183,9 +183,22 @@ def _near_or_sure(coarse, centers, least):
     reach = np.bincount(label, coarse.masses * squares, len(centers)) / np.maximum(masses, 1e-300)
     light = masses * len(centers) / (TUNED.far_share * coarse.masses.sum())
     far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square * np.minimum(light, 1.0) ** 2))
+    head = _heads(centers, reach, masses, far)
+    together = coarse.stand_out(head[label], np.bincount(head, masses, len(centers)))
+    far = far[~together[head[far]]]
     far = far[np.argsort(-reach[far], kind="stable")]
     lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
     return ~np.isin(label, lost)
+
+
+def _heads(centers, reach, masses, far):
+    """Return of every cluster the one that it counts with: far ones in one place are one group."""
+    head, free = np.arange(len(centers)), far[np.argsort(-masses[far], kind="stable")]
+    while len(free):
+        own = ((centers[free] - centers[free[0]]) ** 2).sum(axis=1) <= reach[free[0]] / 4.0
+        head[free[own]] = free[0]
+        free = free[~own]
+    return head
 
 
 def _spread(points, masses):

@@ -94,9 +94,14 @@ def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
     if estimator.delta == 0:
         yield f"delta={proposed_delta(0.0):g}", gaussian
     bare = _changed(estimator, accountant=None, neighbors=relation)
-    for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
-        fewer = _changed(bare, max_iter=rounds)
-        yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
+    looking = _changed(bare, max_iter="auto")
+    if looking._plan(n_features).steps[-1].name.startswith("look"):  # rounds cost more than looks
+        if bare.max_iter != "auto":
+            yield 'max_iter="auto"', _level(looking, n_features, n_rows)
+    else:
+        for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
+            fewer = _changed(bare, max_iter=rounds)
+            yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
     if not isinstance(bare.init, str):
         return  # public centers are of so many features and clusters
     projected = _changed(bare, bounds=(-1, 1))

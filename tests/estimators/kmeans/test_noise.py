@@ -47,3 +47,20 @@ def test_there_is_a_remedy_for_every_setting(settings, delta):
     X = pd.DataFrame(np.full((40, 16), 0.25), columns=[f"x{j}" for j in range(16)])
     fitted = PrivateKMeans(3, epsilon=0.1, delta=delta, n_hint=40, **settings).fit(X)
     assert "The cheapest remedy is" in fitted.privacy_advice(16)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_in_few_features_no_rounds_are_recommended(d, delta):
+    """Looks, which are "auto", are better there than any number of rounds."""
+    settings = {"epsilon": 0.1, "delta": delta, "bounds": (0, 1)}
+    for n in (30, 100, 300, 1000, 3000, 10_000):
+        for max_iter in ("auto", 0, 1, 5):
+            kmeans = PrivateKMeans(8, max_iter=max_iter, n_hint=n, **settings)
+            assert "max_iter=" not in kmeans.noise_level(d).remedy.replace('max_iter="auto"', "")
+    rounds = PrivateKMeans(8, max_iter=8, n_hint=5000, **settings | {"delta": 1e-6})
+    assert 'max_iter="auto", which reaches' in rounds.noise_level(2).remedy
+    rounds = PrivateKMeans(
+        8, max_iter=8, init="max_cover", n_hint=2000, **settings | {"delta": 1e-6}
+    )
+    assert "max_iter=" in rounds.noise_level(2).remedy

@@ -50,6 +50,9 @@ def _add_create(actions):
     )
     create.add_argument("--neighbors", choices=RELATIONS, default=ADD_REMOVE)
     create.add_argument("--composition", choices=COMPOSITIONS, default="sum")
+    create.add_argument(
+        "--unit", metavar="NAME", help="what a person is, as patient_id: others are refused"
+    )
 
 
 def _add_raise(actions):

@@ -22,6 +22,7 @@ def create(given):
         given.delta,
         neighbors=given.neighbors,
         composition=given.composition,
+        unit=given.unit,
     )
     say(accountant)
     return 0

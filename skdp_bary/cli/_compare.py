@@ -65,15 +65,16 @@ def _sizes(given):
     return tuple(given)
 
 
-def _fit(tables, given, estimator):
+def _fit(tables, given, estimator, unit):
     if given.groups is None:
-        estimator.fit(lambda: _chunks(tables))
+        estimator.fit(lambda: _chunks(tables), unit=unit)
         return
     parts = [table.read() for table in tables]
     X = np.concatenate([part[0] for part in parts])
     y = np.repeat(_COHORTS, [len(part[0]) for part in parts])
     # one id is one person in both tables
-    estimator.fit(X, y, groups=numbered([ids for part in parts for ids in part[2]]))
+    ids = numbered([ids for part in parts for ids in part[2]])
+    estimator.fit(X, y, groups=ids, unit=unit)
 
 
 def _chunks(tables):

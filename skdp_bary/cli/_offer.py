@@ -3,12 +3,14 @@
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from ..exceptions import BudgetError
 from ..privacy._checks import in_digits
 from ..privacy._neighbors import ADD_REMOVE
 from ..privacy.ledger.accountant import BudgetAccountant
+from ..privacy.ledger.entry import ROWS, UNNAMED
 from ._files import PromisedFile, check_target
 from ._interrupts import uninterrupted
 from ._pages import KEPT, NEED_DELTA, REFUSED
@@ -24,7 +26,7 @@ def offer(estimator, n_features, fit, given, check_form=None):
         Its accountant is the budget.
     n_features : int
     fit : callable
-        Takes the estimator and fits it.
+        Takes the estimator and fits it; its ``unit`` is what a person is.
     given : Namespace
         Options, with ``said``, a function of estimator and options that says what was released,
         and ``write``, one of these and of the ending of a name that returns the content of a file,
@@ -35,11 +37,13 @@ def offer(estimator, n_features, fit, given, check_form=None):
     accountant = estimator.accountant
     if given.write is not None:
         _check_out(given, check_form)
+    unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
-        quote = accountant.quote(estimator, n_features)
+        quote = accountant.quote(estimator, n_features, unit=unit)
         say(_quote_in_words(quote, accountant.ledger))
         return 0 if quote.fits else REFUSED
-    accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__)
+    accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
+    fit = partial(fit, unit=unit)
     if given.write is not None:
         return _release_to_file(estimator, fit, given)
     fit(estimator)

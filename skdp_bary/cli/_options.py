@@ -97,6 +97,8 @@ def _add_rows(group, others=""):
 def _add_persons(group):
     add = group.add_argument
     add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
+    add("--unit", metavar="NAME",
+        help="what a person is, as in the ledger (default: the column of --groups)")  # fmt: skip
     add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
 
 

@@ -49,12 +49,12 @@ def _check_form(given, path):
     check_form(path, given.columns, *(() if forms is None else (forms,)))
 
 
-def _fit(table, given, estimator):
+def _fit(table, given, estimator, unit):
     if given.groups is None:
-        estimator.fit(table.chunks)
+        estimator.fit(table.chunks, unit=unit)
     else:
         X, y, groups = table.whole()
-        estimator.fit(X, y, groups=groups)
+        estimator.fit(X, y, groups=groups, unit=unit)
 
 
 def _written(estimator, given):

@@ -58,19 +58,19 @@ def _who(missing, given):
     return f"{given.schema} declares" if missing else "--groups names"
 
 
-def _fit(file, given, estimator):
+def _fit(file, given, estimator, unit):
     arrow = import_optional("pyarrow", "cli", "skdp-bary table")
     names = list(estimator.schema.names)
     read = names if given.groups is None else [*names, given.groups]
     no_rows = arrow.schema([(name, arrow.string()) for name in read]).empty_table()
     if given.groups is None:
-        estimator.fit(lambda: watched(file.tables(read), no_rows))
+        estimator.fit(lambda: watched(file.tables(read), no_rows), unit=unit)
         return
     tables, ids = [], []
     for batch in watched(file.tables(read), no_rows):
         tables.append(batch.select(names))
         ids.append(_ids(batch[given.groups], given))
-    estimator.fit(arrow.concat_tables(tables), groups=numbered(ids))
+    estimator.fit(arrow.concat_tables(tables), groups=numbered(ids), unit=unit)
 
 
 def _ids(column, given):

@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -33,9 +33,8 @@ from ..privacy.noise.sampler import MAX_SCALE, noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
 from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
-from ..summaries.rows.origins import origin_of
 from ..summaries.rows.persons import coarser_units
-from ..transformers._columns import warn_of_ids, warn_of_ids_as_labels, warn_of_unread_groups
+from ..transformers._columns import warn_of_ids, warn_of_unread_ids
 from ..transformers._reading import read_rows
 from ._alone import fitted_alone
 from ._face.classes import number_of_classes
@@ -129,6 +128,7 @@ class BasePrivateEstimator(KnowsSearches, VersionedPickle, GuaranteeRepr, ABC, B
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        unit: str | None = None,
     ) -> Self:
         """Release what this estimator needs to know about the rows, and compute on the release.
 
@@ -150,6 +150,10 @@ path, of shape (n_rows, n_features)
             :class:`~skdp_bary.SortedPersons` or :class:`~skdp_bary.SpilledPersons`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
+        unit : str or None, default=None
+            What one person is, the privacy unit, such as "patient_id". None: the name of the column
+            given as `groups`, or "rows" without groups. A budget that declares a unit refuses fits
+            that protect another one.
 
         Returns
         -------
@@ -168,14 +172,13 @@ path, of shape (n_rows, n_features)
             if self._recode() is None:  # no schema names the columns
                 warn_of_ids(rows.names, self.bounds)
             if groups is None:
-                warn_of_ids_as_labels(y)
-                warn_of_unread_groups()
-            origin = cache(partial(origin_of, X))
-            self._before_charge(accountant, plan, facts, noise.seeded, origin)
+                warn_of_unread_ids(y)
+            terms = rows.terms(X, unit)
+            self._before_charge(accountant, plan, facts, noise.seeded, terms)
             if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
                 self._rehearse(plan, facts)
-            note, name = note_of(rows.person, noise.seeded), type(self).__name__
-            pay = partial(accountant.charge, plan, name, note=note, origin=origin)
+            note, name = note_of(noise.seeded), type(self).__name__
+            pay = partial(accountant.charge, plan, name, note=note, **terms)
             desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
                 facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
@@ -344,10 +347,10 @@ path, of shape (n_rows, n_features)
             return told
         return None
 
-    def _before_charge(self, accountant, plan, facts, seeded, origin):
+    def _before_charge(self, accountant, plan, facts, seeded, terms):
         """Refuse what the budget cannot pay before any row is read, and say what should be said."""
         try:
-            accountant.check(plan, who=type(self).__name__, origin=origin)
+            accountant.check(plan, who=type(self).__name__, **terms)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError:
@@ -369,8 +372,9 @@ path, of shape (n_rows, n_features)
                 stacklevel=3,
             )
         # nothing is bought yet, so the size is public where it is known
-        doubt = failure_advice(plan.delta, max(self._known_persons() or 0, facts.size or 0))
-        if doubt:
+        persons = max(self._known_persons() or 0, facts.size or 0)
+        doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])
+        for doubt in filter(None, doubts):
             warnings.warn(doubt, PrivacyWarning, stacklevel=3)
         if "scale" in self._bought_shares():
             warnings.warn(

@@ -154,6 +154,9 @@ def _private_verdict(name, estimator):
         reason = f"{cost} for this fit alone, {ONE_OF_SEVERAL}"
         return _verdict(name, estimator, LEAKS, reason, _SEVERAL), budget
     kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
+    unit = getattr(budget, "unit", None)
+    if unit is not None:
+        kept = f"{kept}, which protects every {unit}"
     advice = "give all private steps one accountant, so that repeated fits add up"
     return _verdict(
         name, estimator, PRIVATE, f"{cost}, {kept}", advice if budget is None else ""

@@ -39,10 +39,14 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     ----------
     accountant : BudgetAccountant or BudgetPart
         The budget that pays.
+    unit : str, default="rows"
+        What one row is, such as "patient_id" where every patient has one row.
 
     Attributes
     ----------
     accountant : BudgetAccountant or BudgetPart
+        As given.
+    unit : str
         As given.
     epsilon, delta : float
         Ceiling of the budget.
@@ -84,8 +88,9 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     >>> shared = DiffprivlibAccountant(budget)  # doctest: +SKIP
     """
 
-    def __init__(self, accountant: SharedBudget | None) -> None:
+    def __init__(self, accountant: SharedBudget | None, unit: str = "rows") -> None:
         self.accountant = _check_part(check_accountant(accountant))
+        self.unit = unit
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
             warnings.warn(
@@ -137,7 +142,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         """
         caller = sys._getframe(1).f_code
         self._reserved.pop(threading.get_ident(), None)
-        self.accountant.spend(epsilon, delta, who=caller.co_qualname, note=_NOTE)
+        self._spend(epsilon, delta, caller)
         self._reserved[threading.get_ident()] = (caller, epsilon, delta)
         return True
 
@@ -156,8 +161,12 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         caller = sys._getframe(1).f_code
         reserved = self._reserved.pop(threading.get_ident(), None)
         if reserved != (caller, epsilon, delta):
-            self.accountant.spend(epsilon, delta, who=caller.co_qualname, note=_NOTE)
+            self._spend(epsilon, delta, caller)
         return self
+
+    def _spend(self, epsilon, delta, caller):
+        who = caller.co_qualname
+        self.accountant.spend(epsilon, delta, who=who, note=_NOTE, unit=self.unit)
 
     def total(self, spent_budget: None = None, slack: None = None) -> float:
         """Return what was spent.
@@ -208,7 +217,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         return self
 
     def __reduce__(self):
-        return DiffprivlibAccountant, (self.accountant,)
+        return DiffprivlibAccountant, (self.accountant, self.unit)
 
     def __repr__(self, n_budget_max=5):
         return f"DiffprivlibAccountant({self.accountant!r})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack, closing
-from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from ..privacy.accounting.failure import failure_advice
 from ..privacy.ledger.entry import note_of
 from ..privacy.ledger.quote import known_width
 from ..privacy.noise.sampler import noise_generator
-from ..summaries.rows.origins import origin_of
 from ._candidates import Candidates, best_of
 from ._search_parts import search_parts
 
@@ -213,6 +211,7 @@ class PrivateSearchCV(
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        unit: str | None = None,
     ) -> Self:
         """Search among the candidates.
 
@@ -226,6 +225,8 @@ class PrivateSearchCV(
             Person ids.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1].
+        unit : str or None, default=None
+            What one person is; None: the name of `groups`, or "rows" without groups.
 
         Returns
         -------
@@ -238,14 +239,12 @@ class PrivateSearchCV(
             names = BaseEstimator()
             rows = after.enter_context(closing(candidates.open(names, X, y, groups, sample_weight)))
             plan = self.privacy_plan(rows.n_features)
-            noise = noise_generator(self.random_state)
-            accountant = candidates.payer._budget()
-            origin = cache(partial(origin_of, given))
-            accountant.check(plan, who=type(self).__name__, origin=origin)
+            accountant, noise = candidates.payer._budget(), noise_generator(self.random_state)
+            terms = rows.terms(given, unit)
+            accountant.check(plan, who=type(self).__name__, **terms)
             candidates.rehearse(rows)
-            self._warn(candidates, plan, noise.seeded)
-            note = note_of(rows.person, noise.seeded)
-            accountant.charge(plan, type(self).__name__, note=note, origin=origin)
+            self._warn(candidates, plan, noise.seeded, accountant.unit_advice(terms["unit"]))
+            accountant.charge(plan, type(self).__name__, note=note_of(noise.seeded), **terms)
             beside = {"groups": groups, "sample_weight": sample_weight}
 
             def attempt():
@@ -314,14 +313,13 @@ class PrivateSearchCV(
         check_is_fitted(self)
         return self.best_estimator_.score(X, y)
 
-    def _warn(self, candidates, plan, seeded):
+    def _warn(self, candidates, plan, seeded, advice):
         """Say what should be heard before the charge."""
         own = [candidates.parts.own_params(params) for params in candidates.grid]
         for name in sorted(_NUMBERS_OF_POINTS):
             if len({params[name] for params in own if name in params}) > 1:
                 warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
-        doubt = failure_advice(plan.delta, self._known_persons())
-        if doubt:
+        for doubt in filter(None, (failure_advice(plan.delta, self._known_persons()), advice)):
             warnings.warn(doubt, PrivacyWarning, stacklevel=3)
         if seeded:
             warnings.warn(

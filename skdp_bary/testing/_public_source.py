@@ -18,7 +18,7 @@ _TRAINED_BRIEFLY = replace(head.TUNED, fewest_steps=20)
 class AdapterOnPublicSource(PrivateDomainAdapter):
     __doc__ = PrivateDomainAdapter.__doc__
 
-    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+    def fit(self, X, y=None, *, groups=None, sample_weight=None, unit=None):
         """Fit with a public source around the bounds, or around the origin without bounds.
 
         Parameters
@@ -27,6 +27,8 @@ class AdapterOnPublicSource(PrivateDomainAdapter):
             Private rows.
         y : ignored
         groups, sample_weight : array-like of shape (n_rows,), optional
+            As in the fit of the adapter.
+        unit : str or None, default=None
             As in the fit of the adapter.
 
         Returns
@@ -38,7 +40,8 @@ class AdapterOnPublicSource(PrivateDomainAdapter):
         rows = rng.uniform(-1.5, 1.5, size=(_SOURCE_ROWS, n_features))
         labels = np.where(rows[:, 0] > 0.0, "right", "left")
         with mock.patch.object(head, "TUNED", _TRAINED_BRIEFLY):
-            return super().fit(rows, labels, X, groups=groups, sample_weight=sample_weight)
+            whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
+            return super().fit(rows, labels, X, **whose)
 
 
 def jittered(rows, draws):

@@ -28,7 +28,7 @@ from ..geometry import Ball
 from ..privacy._checks import as_charged, check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.accounting.batched_plan import batched_plan
-from ..privacy.ledger.entry import note_of
+from ..privacy.ledger.entry import ROWS, note_of
 from ..privacy.noise.sampler import noise_generator, public_generator
 from ..summaries.asking.batches import BatchDesk
 from ..summaries.rows.origins import origin_of
@@ -253,7 +253,14 @@ class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, Base
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X_source: ArrayLike, y_source: ArrayLike, X_target: Rows) -> Self:
+    def fit(
+        self,
+        X_source: ArrayLike,
+        y_source: ArrayLike,
+        X_target: Rows,
+        *,
+        unit: str | None = None,
+    ) -> Self:
         """Train on public rows, release what is needed about private rows, and adapt.
 
         Parameters
@@ -264,6 +271,8 @@ class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, Base
             Their labels.
         X_target : array-like of shape (n_target_rows, n_features), or function returning chunks
             Private rows; chunks with ``method="sketch"`` only.
+        unit : str or None, default=None
+            What one row is; None: "rows".
 
         Returns
         -------
@@ -277,7 +286,9 @@ class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, Base
             source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
             setting = setting_of(AdaptationSetting, self, source=source, public=public)
             adapt = self._by_sketch if self.method == _SKETCH else self._by_batches
-            adapted, self.privacy_, self.sketch_ = adapt(setting, X_target)
+            adapted, self.privacy_, self.sketch_ = adapt(
+                setting, X_target, ROWS if unit is None else unit
+            )
             self.source_network_ = source.network
             self.radius_ = source.radius
             self.network_ = adapted.network
@@ -354,17 +365,17 @@ class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, Base
             scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
         return torch.cat(scores).double().numpy()
 
-    def _by_sketch(self, setting, X):
+    def _by_sketch(self, setting, X, unit):
         """Release the slices of all private rows, and adapt to them."""
         sliced = self._sliced(setting.source.ball)
-        sliced.fit(encoded_chunks(setting.source.network[0], X))
+        sliced.fit(encoded_chunks(setting.source.network[0], X), unit=unit)
         return adapt_to_sketch(setting, sliced), sliced.privacy_, sliced
 
-    def _by_batches(self, setting, X):
+    def _by_batches(self, setting, X, unit):
         """Adapt to the slices of batches, which are paid for before the first."""
         plan = self._batched_plan(len(X))
         noise = noise_generator(self.random_state)
-        desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X))
+        desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X, unit))
         if noise.seeded:
             self._warn_that_noise_is_seeded()
         desk.pay()
@@ -372,12 +383,13 @@ class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, Base
         adapted = desk.answer(_METHOD.questions(setting, facts))
         return adapted, self._as_searched(plan), None
 
-    def _charge(self, plan, seeded, X):
+    def _charge(self, plan, seeded, X, unit):
         if self.accountant is not None:
-            note = note_of("rows", seeded)
-            self.accountant.charge(
-                plan, type(self).__name__, note=note, origin=partial(origin_of, X)
-            )
+            terms = {"unit": unit, "note": note_of(seeded), "origin": partial(origin_of, X)}
+            advice = self.accountant.unit_advice(unit)
+            if advice:
+                warnings.warn(advice, PrivacyWarning, stacklevel=5)
+            self.accountant.charge(plan, type(self).__name__, **terms)
 
     def _sliced(self, ball):
         """Return the unfitted release of slices in a ball of features."""

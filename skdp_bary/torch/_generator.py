@@ -267,6 +267,7 @@ accountant
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        unit: str | None = None,
     ) -> Self:
         """Release the slices of the rows, once, and train the network on the release.
 
@@ -280,6 +281,8 @@ accountant
             Person ids: the rows of one person count as one person together.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
+        unit : str or None, default=None
+            What one person is; None: the name of `groups`, or "rows" without groups.
 
         Returns
         -------
@@ -294,7 +297,7 @@ accountant
                     "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
                     "release."
                 )
-            super().fit(X, y, groups=groups, sample_weight=sample_weight)
+            super().fit(X, y, groups=groups, sample_weight=sample_weight, unit=unit)
             self._begin(int(public_generator(self.random_state).integers(1 << 62)))
             self._write_checkpoint()
             return self.continue_training(self.n_epochs)

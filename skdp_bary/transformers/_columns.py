@@ -30,8 +30,10 @@ def warn_of_ids(names, bounds):
         )
 
 
-def warn_of_ids_as_labels(y):
-    """Warn where labels have a name of ids, which protect nobody in their place.
+def warn_of_unread_ids(y):
+    """Warn where a fit without groups may have been given ids in another place.
+
+    That is as labels, or as the groups of a search of scikit-learn, which its fits do not see.
 
     Parameters
     ----------
@@ -46,10 +48,6 @@ def warn_of_ids_as_labels(y):
             PrivacyWarning,
             stacklevel=3,
         )
-
-
-def warn_of_unread_groups():
-    """Warn where a search of scikit-learn was given ids that its fits do not see."""
     if search_has_groups():
         warnings.warn(
             "groups given to a search or a cross-validation divide its folds, and this fit does "

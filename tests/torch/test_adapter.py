@@ -58,7 +58,7 @@ def test_one_charge_before_any_release(domains, way):
     budget = BudgetAccountant(10.0, 1e-5, neighbors=relation)
     fitted = adapter(accountant=budget, **way).fit(*domains)
     (entry,) = budget.entries
-    assert (entry.epsilon, entry.delta, entry.note[:4]) == (10.0, 1e-5, "rows")
+    assert (entry.epsilon, entry.delta, entry.unit) == (10.0, 1e-5, "rows")
     n_persons = 400 if way["method"] == "batches" else None
     assert fitted.privacy_ == fitted.privacy_plan(5, n_persons)
     with pytest.raises(BudgetError):

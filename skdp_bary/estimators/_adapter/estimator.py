@@ -260,6 +260,7 @@ default="self_training"
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        unit: str | None = None,
         public_pairs: Sequence[tuple] | None = None,
     ) -> Self:
         """Train on the public source and adapt to the private target.
@@ -277,6 +278,8 @@ default="self_training"
             Person ids of the private rows. Without them every row is a person.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the private rows in [0, 1].
+        unit : str or None, default=None
+            What one person is; None: the name of `groups`, or "rows" without groups.
         public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
             For ``method="auto"``: **public** data that differ as source and target may do, with as
             many rows. Each is adapted and scored; where accuracy does not grow in the mean, the
@@ -303,7 +306,8 @@ default="self_training"
                 return self._without_target(source)
             self._source, self._source_names = source, column_names(X_source)
             try:
-                return super().fit(X_target, groups=groups, sample_weight=sample_weight)
+                whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
+                return super().fit(X_target, **whose)
             finally:
                 del self._source, self._source_names
 

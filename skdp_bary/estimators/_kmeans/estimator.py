@@ -241,6 +241,7 @@ class PrivateKMeans(
         *,
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
+        unit: str | None = None,
     ) -> np.ndarray:
         """Fit, then return the nearest center of each row; nothing of it is stored.
 
@@ -250,12 +251,15 @@ class PrivateKMeans(
         y : ignored
         groups, sample_weight : array-like of shape (n_rows,), optional
             As in ``fit``.
+        unit : str or None, default=None
+            As in ``fit``.
 
         Returns
         -------
         labels : ndarray of int of shape (n_rows,)
         """
-        return self.fit(X, y, groups=groups, sample_weight=sample_weight).predict(X)
+        whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
+        return self.fit(X, y, **whose).predict(X)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each center.

@@ -10,10 +10,10 @@ from ...exceptions import BudgetError
 from .._neighbors import ADD_REMOVE, check_neighbors
 from .address import is_address
 from .chain import check_receipt, check_records
-from .entry import RAISE, RESTORE, Entry, protect_rows_and_persons, terms_now
+from .entry import RAISE, RESTORE, Entry, terms_now, units_of
 from .filters import Cost, make_filter
 from .opening import find_ledger, open_ledger, refuse_existing
-from .spending import BudgetPart, SharedBudget, check_part, new_entry
+from .spending import BudgetPart, SharedBudget, check_part, check_unit, new_entry
 from .table import html_table, text_table
 from .under_policy import BudgetUnderPolicy
 
@@ -51,20 +51,23 @@ class BudgetAccountant(SharedBudget):
         it can be shared by the processes of one host and survives crashes.
         ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
         many hosts (extra ``postgres``). With None the entries live in the memory of this process.
+    unit : str or None, default=None
+        What one person is, the privacy unit of the guarantee, such as ``"patient_id"`` or
+        ``"rows"``. A fit that protects anything else is refused. With None it is not declared.
 
     Attributes
     ----------
     epsilon, delta : float
         The ceiling, as known since the ledger was last read; :meth:`raise_ceiling` raises it.
-    neighbors, composition : str
+    neighbors, composition, unit : str
         As given; they cannot be changed.
     ledger : str or None
         Absolute path of the file, or address of the server without password.
     entries : tuple of Entry
-        Every spend so far, with ``time``, ``who``, ``relation``, ``epsilon``, ``delta``, ``part``
-        and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of "spend"
-        and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored there
-        is an entry of the kind "restore".
+        Every spend so far, with ``time``, ``who``, ``relation``, ``unit``, ``epsilon``, ``delta``,
+        ``part`` and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of
+        "spend" and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored
+        there is an entry of the kind "restore".
 
     Notes
     -----
@@ -74,8 +77,11 @@ class BudgetAccountant(SharedBudget):
     0.333333. What :meth:`spend` is told of releases made elsewhere is rounded up.
 
     **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
-    fit was given ``groups``, a single row where it was not. The note of an entry says which. Where
-    a ledger holds both, people with several rows are promised less than its total.
+    fit was given ``groups``, a single row where it was not. A fit states that as its `unit`: the
+    name of the column of ids, "persons by groups" where it has none, "rows" without groups, or
+    what is passed as ``fit(..., unit="patient_id")``. Declare the unit with the budget. Without a
+    declaration a fit warns when others protected another unit, because people with several rows
+    are then promised less than the total.
 
     **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
     the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
@@ -137,6 +143,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         *,
         neighbors: Literal["add_remove", "replace_one", "replace_any"] = ADD_REMOVE,
         composition: Literal["sum", "renyi"] = "sum",
+        unit: str | None = None,
     ) -> BudgetAccountant:
         """Return a new budget in a ledger that does not exist yet.
 
@@ -150,13 +157,16 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             Neighboring relation.
         composition : {"sum", "renyi"}, default="sum"
             How spends add up.
+        unit : str or None, default=None
+            What one person is.
 
         Returns
         -------
         accountant : BudgetAccountant
         """
         refuse_existing(ledger)
-        return cls(epsilon, delta, neighbors=neighbors, composition=composition, ledger=ledger)
+        terms = {"neighbors": neighbors, "composition": composition, "unit": unit}
+        return cls(epsilon, delta, ledger=ledger, **terms)
 
     def __init__(
         self,
@@ -166,6 +176,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         neighbors: Neighbors | None = ADD_REMOVE,
         composition: Literal["sum", "renyi"] = "sum",
         ledger: str | os.PathLike | None = None,
+        unit: str | None = None,
     ) -> None:
         filter_ = make_filter(composition, epsilon, delta)
         terms = {
@@ -174,6 +185,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             "neighbors": check_neighbors(neighbors),
             "composition": filter_.composition,
             "renyi_order": filter_.order,
+            "unit": None if unit is None else check_unit(unit),
         }
         kept = open_ledger(ledger, terms)
         self._keep(kept, terms | {"renyi_order": kept.terms["renyi_order"]})
@@ -395,10 +407,11 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return html_table(repr(self), entries, self._closing_lines(entries))
 
     def __repr__(self):
+        unit = f", unit={self.unit!r}" if self.unit else ""
         ledger = f", ledger={self.ledger!r}" if self.ledger else ""
         return (
             f"BudgetAccountant(epsilon={self.epsilon}, delta={self.delta}, "
-            f"neighbors={self.neighbors!r}, composition={self.composition!r}{ledger})"
+            f"neighbors={self.neighbors!r}, composition={self.composition!r}{unit}{ledger})"
         )
 
     def _admit_raise(self, tally, raised):
@@ -412,17 +425,17 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             )
 
     def _closing_lines(self, entries):
-        spent = self._exposure()
+        spent, units = self._exposure(), units_of(entries)
         return [
-            *([_MIXED] if protect_rows_and_persons(entries) else []),
+            *([_MIXED.format(", ".join(units))] if len(units) > 1 else []),
             "spent: " + self._in_words(*self._filter.total(spent), spent),
             "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
         ]
 
 
 _MIXED = (
-    "note:  some releases protect rows, others persons by groups: what was spent is the loss of "
-    "people with one row, and people with several lose more"
+    "note:  releases protect different units ({}): what was spent is the loss of people with one "
+    "row, and people with several lose more"
 )
 
 

@@ -107,7 +107,7 @@ def take_in(name, sums, rows):
     """
     previous = sums.head[1]
     for *entry, loss, delta_units, link in rows:
-        _, _, _, epsilon, delta, part, _, kind, _ = entry
+        _, _, _, _, epsilon, delta, part, _, kind, _ = entry
         try:
             right = link == _link(previous, entry, loss, delta_units)
         except (TypeError, ValueError):  # a field of another type
@@ -148,12 +148,12 @@ def check_receipt(name, first, now, rows, receipt):
 
 def _link(previous, entry, loss, delta_units):
     # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
-    time, who, relation, epsilon, delta, part, note, kind, nonce = entry
+    time, who, relation, unit, epsilon, delta, part, note, kind, nonce = entry
     text = (
         f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
         f'"nonce": {quoted(nonce)}, "note": {quoted(note)}, "part": {quoted(part)}, '
-        f'"relation": {quoted(relation)}, '
-        f'"time": {quoted(time)}, "who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
+        f'"relation": {quoted(relation)}, "time": {quoted(time)}, "unit": {quoted(unit)}, '
+        f'"who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
     )
     return hashlib.sha256(text.encode()).hexdigest()
 

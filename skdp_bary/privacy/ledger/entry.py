@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 COMPOSITIONS = ("sum", "renyi")
 SPEND, RAISE, RESTORE = "spend", "raise", "restore"
-FIELDS = ("time", "who", "relation", "epsilon", "delta", "part", "note", "kind", "nonce")
+ROWS, UNNAMED = "rows", "persons by groups"  # units that nobody stated
+FIELDS = ("time", "who", "relation", "unit", "epsilon", "delta", "part", "note", "kind", "nonce")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +21,15 @@ class Entry:
         Who asked for it.
     relation : str
         Neighboring relation of the release.
+    unit : str
+        What one person was to the release: "rows", "persons by groups" where the ids have no name,
+        or the name that was stated; empty where nobody said.
     epsilon, delta : float
         What was asked for; the new ceiling of a raise; zero where a backup was restored.
     part : str
         The part of the data it was charged on; empty for the whole data.
     note : str
-        Free text. Fits write what one person is to them, "rows" or "persons by groups", and
-        "seeded, not private" where it is so.
+        Free text. Fits write "seeded, not private" where it is so.
     kind : {"spend", "raise", "restore"}
     nonce : str
         Random digits from the operating system. Two entries that say the same differ in them, so
@@ -36,6 +39,7 @@ class Entry:
     time: str
     who: str
     relation: str
+    unit: str
     epsilon: float
     delta: float
     part: str
@@ -44,15 +48,14 @@ class Entry:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
 
-def note_of(person, seeded):
-    """Return the note of a fit: what one person is to it, and whether its noise is seeded."""
-    return f"{person}; seeded, not private" if seeded else person
+def note_of(seeded):
+    """Return the note of a fit: whether its noise is seeded."""
+    return "seeded, not private" if seeded else ""
 
 
-def protect_rows_and_persons(entries):
-    """Whether a person was one row to some fits, and all rows with one id to others."""
-    noted = {entry.note.partition(";")[0] for entry in entries if entry.kind == SPEND}
-    return {"rows", "persons by groups"} <= noted
+def units_of(entries):
+    """Return what one person was to the spends of a ledger, where somebody said, in order."""
+    return tuple(dict.fromkeys(e.unit for e in entries if e.kind == SPEND and e.unit))
 
 
 def terms_now(terms, raised):

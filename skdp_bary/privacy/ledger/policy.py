@@ -114,7 +114,7 @@ class SpendingPolicy:
         findings : tuple of str
             Empty where all did.
         """
-        book, findings = Book(self), []
+        book, findings, unit = Book(self), [], ""
         for number, entry in enumerate(entries, start=1):
             where = f"entry {number} of {entry.time}, {entry.who!r}"
             if entry.kind == RESTORE:
@@ -126,6 +126,9 @@ class SpendingPolicy:
             book.turn_to(entry.time)
             if not may_spend(self, entry.who.partition(": ")[0]):
                 findings.append(f"{where}: spent by somebody whom the policy does not name")
+            unit = unit or entry.unit
+            if entry.unit not in ("", unit):
+                findings.append(f"{where}: protects {entry.unit!r}, and others before it {unit!r}")
             if not price(entry).fits(book.room(entry.part, entry.relation)):
                 findings.append(f"{where}: more than was left of the {self.period}")
             book.add(entry)

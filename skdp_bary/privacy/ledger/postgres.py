@@ -48,12 +48,12 @@ CREATE TABLE IF NOT EXISTS skdp_bary.budgets (
     name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, format INTEGER NOT NULL,
     owner TEXT NOT NULL DEFAULT session_user,
     epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL, neighbors TEXT NOT NULL,
-    composition TEXT NOT NULL, renyi_order DOUBLE PRECISION
+    composition TEXT NOT NULL, renyi_order DOUBLE PRECISION, unit TEXT
 );
 CREATE TABLE IF NOT EXISTS skdp_bary.entries (
     budget TEXT NOT NULL REFERENCES skdp_bary.budgets (id), number BIGINT NOT NULL,
     time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
-    epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+    unit TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
     part TEXT NOT NULL, note TEXT NOT NULL, kind TEXT NOT NULL, nonce TEXT NOT NULL,
     loss_units BIGINT NOT NULL CHECK (loss_units >= 0),
     delta_units BIGINT NOT NULL CHECK (delta_units >= 0),
@@ -78,7 +78,7 @@ CREATE OR REPLACE FUNCTION skdp_bary.ask_owner() RETURNS trigger LANGUAGE plpgsq
 CREATE OR REPLACE TRIGGER owner_raises BEFORE INSERT ON skdp_bary.entries
     FOR EACH ROW WHEN (NEW.kind = 'raise') EXECUTE FUNCTION skdp_bary.ask_owner();
 """
-_TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order")
+_TERMS = ("epsilon", "delta", "neighbors", "composition", "renyi_order", "unit")
 _COLUMNS = ", ".join(FIELDS)
 # The identity of a budget, its latest entry, the latest raise of its ceiling, and the link of the
 # entry that was seen last.
@@ -389,12 +389,11 @@ class PostgresLedger(Chained):
         )
 
     def __getstate__(self):
-        names = ("_address", "_id", "_seen", "terms")
-        return {name: vars(self)[name] for name in names}
+        return {"_address": self._address, "_id": self._id, "terms": self.terms}
 
     def __setstate__(self, state):
         self._connect_to(state["_address"])
-        vars(self).update(state)
+        self._id, self.terms = state["_id"], state["terms"]
 
 
 def _has_tables(db):

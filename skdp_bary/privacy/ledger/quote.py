@@ -36,6 +36,9 @@ class Quote:
         about the noise that this buys.
     bounds : str, default=""
         The public bounds of the estimators, feature by feature, to be read once more before paying.
+    unit : str or None, default=None
+        What one person is, where the budget declares it: a fit that protects anything else is
+        refused.
     """
 
     epsilon: float
@@ -46,6 +49,7 @@ class Quote:
     plans: tuple
     advice: str = ""
     bounds: str = ""
+    unit: str | None = None
 
     @property
     def plan(self) -> Plan:
@@ -81,8 +85,11 @@ class Quote:
             told.append((name or "steps", f"{_in_words((plan.epsilon, plan.delta))}: {steps}"))
         return [
             *told,
-            *((n, t) for n, t in (("bounds", self.bounds), ("advice", self.advice)) if t),
+            *((name, text) for name, text in self._notes() if text),
         ]
+
+    def _notes(self):
+        return ("unit", self.unit), ("bounds", self.bounds), ("advice", self.advice)
 
 
 @dataclass(frozen=True)

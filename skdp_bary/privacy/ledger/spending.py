@@ -9,7 +9,7 @@ from ...exceptions import BudgetError, RelationError
 from .._checks import as_charged, check_delta, check_real, exact
 from .._neighbors import REPLACE_ANY
 from ..accounting.plans import Plan
-from .entry import SPEND, Entry
+from .entry import SPEND, Entry, units_of
 from .filters import exposure, make_filter
 from .quote import Quote, find_plans, unfit_advice
 from .same_rows import refuse_under_two_parts, under_one_part
@@ -43,6 +43,11 @@ class SharedBudget:
         return self._neighbors
 
     @property
+    def unit(self) -> str | None:
+        """What one person is to every fit, as it was declared; None: nobody declared it."""
+        return self._ledger.terms["unit"]
+
+    @property
     def epsilon(self) -> float:
         """Ceiling of the privacy loss."""
         return self._filter.epsilon
@@ -52,7 +57,15 @@ class SharedBudget:
         """Ceiling of the failure probability."""
         return self._filter.delta
 
-    def charge(self, plan: Plan, who: str, *, note: str = "", origin: object = None) -> None:
+    def charge(
+        self,
+        plan: Plan,
+        who: str,
+        *,
+        unit: str | None = None,
+        note: str = "",
+        origin: object = None,
+    ) -> None:
         """Charge a plan in one atomic step, before its first draw.
 
         Parameters
@@ -61,6 +74,8 @@ class SharedBudget:
             What will be released.
         who : str
             Who asks, as it will appear in the entries.
+        unit : str or None, default=None
+            What one person is to the release. Where the budget declares a unit it must be that one.
         note : str, default=""
             Free text kept with the entry.
         origin : callable, default=None
@@ -76,13 +91,16 @@ class SharedBudget:
             If the rows were charged under another part of this budget, or that cannot be told;
             nothing is charged.
         RelationError
-            If the plan speaks about another neighboring relation.
+            If the plan speaks about another neighboring relation, or the release protects another
+            unit than the budget.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """
         self._check_plan(plan)
+        self._check_unit(unit)
         with under_one_part(self._ledger.identity, self._part, self._disjoint, origin):
-            self._append(who, plan.epsilon, plan.delta, self._filter.price_plan(plan), note)
+            cost = self._filter.price_plan(plan)
+            self._append(who, plan.epsilon, plan.delta, cost, note, unit or "")
 
     def covers(self, charged: Plan, plan: Plan) -> bool:
         """Return whether what one plan is charged pays for another, in what this budget counts.
@@ -100,7 +118,14 @@ class SharedBudget:
         """
         return self._filter.price_plan(plan).fits(self._filter.price_plan(charged))
 
-    def check(self, plan: Plan, *, who: str = "A plan", origin: object = None) -> None:
+    def check(
+        self,
+        plan: Plan,
+        *,
+        who: str = "A plan",
+        unit: str | None = None,
+        origin: object = None,
+    ) -> None:
         """Raise what :meth:`charge` would raise, without charging.
 
         Parameters
@@ -109,17 +134,51 @@ class SharedBudget:
             What would be released.
         who : str, default="A plan"
             Who asks, for the error.
+        unit : str or None, default=None
+            As for :meth:`charge`.
         origin : callable, default=None
             As for :meth:`charge`.
         """
         self._check_plan(plan)
+        self._check_unit(unit)
         refuse_under_two_parts(self._ledger.identity, self._part, self._disjoint, origin)
         self._ledger.refuse_copy()
         cost = self._filter.price_plan(plan)
         self._admit(self._ledger.tally(self._part), who, plan.epsilon, plan.delta, cost)
         self._obey(self._ledger.entries, self._entry(who, plan.epsilon, plan.delta, ""))
 
-    def spend(self, epsilon: float, delta: float = 0.0, *, who: str = "", note: str = "") -> None:
+    def unit_advice(self, unit: str) -> str:
+        """Return why the total of this budget is nobody's, once `unit` is charged too, or "".
+
+        Parameters
+        ----------
+        unit : str
+            What one person is to a fit.
+
+        Returns
+        -------
+        advice : str
+        """
+        others = [other for other in units_of(self._ledger.entries()) if other != unit]
+        if self.unit is not None or not others:
+            return ""
+        return (
+            f"This budget was charged for fits that protect {', '.join(map(repr, others))}, and is "
+            f"now charged for one that protects {unit!r}: people with several rows or ids lose "
+            "more than its total says. Declare what a person is, BudgetAccountant(..., "
+            "unit='patient_id'), and let every fit protect that: groups='patient_id', or "
+            "unit='patient_id' beside other groups."
+        )
+
+    def spend(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        who: str = "",
+        note: str = "",
+        unit: str | None = None,
+    ) -> None:
         """Charge an (epsilon, delta) private release made outside this package.
 
         Nothing here makes that release run at less than it says, so amounts between two units of
@@ -128,13 +187,15 @@ class SharedBudget:
         Parameters
         ----------
         epsilon : float
-            Privacy loss of the release under the relation of this budget.
+            Privacy loss of the release under the relation, and for the unit, of this budget.
         delta : float, default=0.0
             Failure probability of the release.
         who : str, default=""
             Who asks, as it will appear in the entries.
         note : str, default=""
             Free text kept with the entry.
+        unit : str or None, default=None
+            What one person is to the release; None: what the budget declares.
 
         Raises
         ------
@@ -146,9 +207,18 @@ class SharedBudget:
         epsilon, delta = check_real(epsilon, "epsilon", low=0.0), check_delta(delta)
         if epsilon == 0.0 and delta == 0.0:
             raise ValueError("epsilon or delta must be above zero, got 0 for both.")
-        self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note)
+        if unit is None:
+            unit = self.unit
+        self._check_unit(unit)
+        self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note, unit or "")
 
-    def quote(self, plan_or_estimator: object, n_features: int | None = None) -> Quote:
+    def quote(
+        self,
+        plan_or_estimator: object,
+        n_features: int | None = None,
+        *,
+        unit: str | None = None,
+    ) -> Quote:
         """Return what a fit would cost, without charging.
 
         Parameters
@@ -159,11 +229,15 @@ class SharedBudget:
         n_features : int, default=None
             Number of columns that would be fitted; not used for a plan. None: that of the bounds or
             the schema of the estimator, where these tell it.
+        unit : str or None, default=None
+            What a person would be to the fit, refused where the budget declares another unit. None:
+            the fit will say.
 
         Returns
         -------
         Quote
         """
+        self._check_unit(self.unit if unit is None else unit)
         asked = find_plans(plan_or_estimator, n_features)
         spent = after = self._exposure()
         for each in asked:
@@ -182,6 +256,7 @@ class SharedBudget:
             tuple((each.name, each.plan) for each in asked),
             " ".join(filter(None, advice)),
             "; ".join(filter(None, (each.bounds() for each in asked))),
+            self.unit,
         )
 
     def total(self) -> tuple[float, float]:
@@ -204,8 +279,8 @@ class SharedBudget:
     def __deepcopy__(self, memo):
         return self
 
-    def _append(self, who, epsilon, delta, cost, note):
-        entry = self._entry(who, epsilon, delta, note)
+    def _append(self, who, epsilon, delta, cost, note, unit):
+        entry = self._entry(who, epsilon, delta, note, unit)
         asker = who or "A spend"
 
         def admit(tally, entries):
@@ -217,9 +292,9 @@ class SharedBudget:
     def _obey(self, entries, entry):
         """Raise where a policy forbids an entry; here there is none."""
 
-    def _entry(self, who, epsilon, delta, note, kind=SPEND):
+    def _entry(self, who, epsilon, delta, note, unit="", kind=SPEND):
         note = "; ".join(filter(None, (check_text(note, "note"), self._declared())))
-        return new_entry(who, self._neighbors, epsilon, delta, self._part, note, kind)
+        return new_entry(who, self._neighbors, unit, epsilon, delta, self._part, note, kind)
 
     def _declared(self):
         return f"parts disjoint {self._disjoint}" if self._disjoint else ""
@@ -268,6 +343,17 @@ class SharedBudget:
                 "Nothing was charged."
             )
 
+    def _check_unit(self, unit):
+        if unit is not None:
+            check_unit(unit)
+        if self.unit not in (None, unit):
+            fit = "this release does not say what a person is" if unit is None else f"got {unit!r}"
+            raise RelationError(
+                f"unit must be {self.unit!r}, which this budget protects, {fit}. Pass groups="
+                f"{self.unit!r}, or the ids as groups and unit={self.unit!r}; where every row is "
+                f"one {self.unit!r}, pass unit={self.unit!r} without groups. Nothing was charged."
+            )
+
     def _exposure(self):
         return self._spent(self._ledger.tally(self._part))
 
@@ -312,18 +398,26 @@ def check_part(name, disjoint):
     return name, disjoint
 
 
-def new_entry(who, relation, epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
+def new_entry(who, relation, unit="", epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
     """Return an entry of this moment."""
     return Entry(
         time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
         who=check_text(who, "who"),
         relation=relation,
+        unit=unit,
         epsilon=float(epsilon),
         delta=float(delta),
         part=part,
         note=check_text(note, "note"),
         kind=kind,
     )
+
+
+def check_unit(unit):
+    """Return the name of a privacy unit, or raise."""
+    if not check_text(unit, "unit").strip():
+        raise ValueError(f"unit must name what one person is, as 'patient_id', got {unit!r}.")
+    return unit
 
 
 def check_text(value, name):

@@ -190,7 +190,6 @@ class SqliteLedger(Chained):
         self.path = check_path(path)
         self._side = SideFile(self.path)
         self._id = self.terms = self._sums = None
-        self._known = None  # number and link of an entry that was here when this was pickled
 
     @property
     def _journal(self):
@@ -284,7 +283,7 @@ class SqliteLedger(Chained):
         # The path alone is not enough: a file deleted and created anew would start at zero.
         if stored != (self._id, self.terms):
             raise self._error("it was replaced by another ledger since this budget was opened")
-        sums, known = self._sums, self._latest()
+        sums = self._sums
         if sums is None:
             self._check_file(db)
             sums = RunningSums(self.first_link())
@@ -294,8 +293,7 @@ class SqliteLedger(Chained):
         except LedgerError as error:
             raise LedgerError(f"{error} {self._in_order()}.") from None
         (latest,) = db.execute("SELECT COALESCE(MAX(number), 0) FROM entries").fetchone()
-        held = known is None or _holds(db, *known, self.first_link())
-        if not (held and head == sums.head and latest == head[0]):
+        if not (head == sums.head and latest == head[0]):
             raise self._error(
                 "it does not hold the entries that it should: an older copy may have been put in "
                 f"its place. {self._in_order()}"
@@ -528,10 +526,7 @@ class SqliteLedger(Chained):
         )
 
     def __getstate__(self):
-        return self.__dict__ | {"_sums": None, "_known": self._latest()}
-
-    def _latest(self):
-        return self._known if self._sums is None else self._sums.head
+        return self.__dict__ | {"_sums": None}
 
 
 def _not_written(path, error):

@@ -26,12 +26,13 @@ JOURNAL, SYNCHRONOUS = "DELETE", "EXTRA"
 SCHEMA = """
 CREATE TABLE ledger (
     id TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbors TEXT NOT NULL,
-    composition TEXT NOT NULL, renyi_order REAL, number INTEGER NOT NULL, link TEXT NOT NULL
+    composition TEXT NOT NULL, renyi_order REAL, unit TEXT,
+    number INTEGER NOT NULL, link TEXT NOT NULL
 );
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,
-    epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL, note TEXT NOT NULL,
-    kind TEXT NOT NULL, nonce TEXT NOT NULL,
+    unit TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, part TEXT NOT NULL,
+    note TEXT NOT NULL, kind TEXT NOT NULL, nonce TEXT NOT NULL,
     loss_units INTEGER NOT NULL CHECK (loss_units >= 0),
     delta_units INTEGER NOT NULL CHECK (delta_units >= 0),
     link TEXT NOT NULL
@@ -44,6 +45,7 @@ TERMS = {
     "neighbors": str,
     "composition": str,
     "renyi_order": (float, type(None)),
+    "unit": (str, type(None)),
 }
 COLUMNS = ", ".join(FIELDS)
 _INSERT = f"""

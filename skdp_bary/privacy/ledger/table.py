@@ -6,7 +6,7 @@ from html import escape
 from .._checks import in_digits
 from .entry import RAISE, RESTORE, SPEND
 
-_COLUMNS = ("time", "who", "part", "epsilon", "delta", "note")
+_COLUMNS = ("time", "who", "unit", "part", "epsilon", "delta", "note")
 _WIDEST = 40
 # also marks that turn the direction of text, and halves of pairs that nothing can print
 _CONTROL = re.compile(
@@ -51,4 +51,4 @@ def _cells(entry):
         who = who[: _WIDEST - 3] + "..."
     note = "; ".join(filter(None, [_KINDS[entry.kind], shown(entry.note)]))
     amounts = in_digits(entry.epsilon), in_digits(entry.delta)
-    return (entry.time, who, shown(entry.part), *amounts, note)
+    return (entry.time, who, shown(entry.unit), shown(entry.part), *amounts, note)

@@ -96,7 +96,13 @@ Nothing was charged.
         """Return the largest (epsilon, delta) that the ledger and the policy still accept."""
         return _smaller(super().remaining(), self._policy_room(self._entry("", 0.0, 0.0, "").time))
 
-    def quote(self, plan_or_estimator: object, n_features: int | None = None) -> Quote:
+    def quote(
+        self,
+        plan_or_estimator: object,
+        n_features: int | None = None,
+        *,
+        unit: str | None = None,
+    ) -> Quote:
         """Return what a fit would cost, and whether ledger and policy admit it now.
 
         Parameters
@@ -105,12 +111,14 @@ Nothing was charged.
             As for `BudgetAccountant.quote`.
         n_features : int, default=None
             As for `BudgetAccountant.quote`.
+        unit : str or None, default=None
+            As for `BudgetAccountant.quote`.
 
         Returns
         -------
         Quote
         """
-        quote = super().quote(plan_or_estimator, n_features)
+        quote = super().quote(plan_or_estimator, n_features, unit=unit)
         moment = self._entry("", 0.0, 0.0, "").time
         room = self._policy_room(moment)
         cost = sum((price(plan) for _, plan in quote.plans), Cost())

@@ -1,15 +1,18 @@
 """The one door for rows: which source takes them, whose they are, and how often they are read."""
 
 import math
-from functools import partial
+from functools import cache, partial
 
 from ..._progress import SILENT
 from ..._values import column_names, with_width
 from ...geometry._bounds import in_order
+from ...privacy.ledger.entry import ROWS, UNNAMED
 from .arrays import ArraySource
 from .arrow import ArrowSource
 from .chunks import ChunkSource
 from .dask import DaskSource
+from .grouping import declared
+from .origins import origin_of
 from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
 from .sampling import draw_batch
 from .spark import SparkSource
@@ -21,6 +24,13 @@ SOURCES = (
     ChunkSource,
     ArraySource,
 )  # asked in turn; the last one takes the rest
+
+
+def _name_of(groups):
+    """Return the name of the column that person ids are in, or None where it has none."""
+    name = declared(groups).ids if declared(groups) else getattr(groups, "name", None)
+    is_column = declared(groups) or hasattr(groups, "to_frame")  # other names are of computations
+    return name if is_column and isinstance(name, str) and name != ROWS else None
 
 
 def source_for(X):
@@ -85,7 +95,7 @@ or chunks
     else:
         kind = partial(kind, width=width)
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
-    return Rows(source, classes)
+    return Rows(source, classes, _name_of(groups))
 
 
 class Rows:
@@ -96,10 +106,13 @@ class Rows:
     source : ArraySource, ChunkSource, ArrowSource, DaskSource or SparkSource
     classes : ndarray or None
         Public labels; None when labels do not matter.
+    name_of_groups : str or None
+        Name of the column of person ids, where it has one.
     """
 
-    def __init__(self, source, classes=None):
+    def __init__(self, source, classes=None, name_of_groups=None):
         self.source = source
+        self._name_of_groups = name_of_groups
         self.classes = classes
         self.n_features = source.n_features
         self.rereadable = source.rereadable
@@ -127,10 +140,19 @@ class Rows:
         """
         return coarser_units(self.person_units, 1 if size is None else size, least)
 
-    @property
-    def person(self):
-        """What one person is, in the words of a ledger."""
-        return "persons by groups" if self.source.grouped else "rows"
+    def terms(self, given, unit):
+        """Return what a budget is told of the rows: what one person is, and where they are.
+
+        Parameters
+        ----------
+        given : object
+            What was given to ``fit`` as the rows.
+        unit : str or None
+            What one person is; None: what `groups` say.
+        """
+        if unit is None:
+            unit = (self._name_of_groups or UNNAMED) if self.source.grouped else ROWS
+        return {"unit": unit, "origin": cache(partial(origin_of, given))}
 
     @property
     def weights_move_classes(self):

@@ -442,8 +442,8 @@ def test_a_refusal_for_want_of_delta_names_the_remedy():
 def test_rows_and_persons_on_one_budget_are_told():
     budget = BudgetAccountant(5.0)
     plan = Plan("add_remove", 0.5, 0.0, (Step("one", DiscreteLaplace(0.5)),))
-    for note in ("rows", "rows; seeded, not private"):
-        budget.charge(plan, "map", note=note)
+    for note in ("", "seeded, not private"):
+        budget.charge(plan, "map", unit="rows", note=note)
     assert "several lose more" not in str(budget)
-    budget.charge(plan, "map", note="persons by groups")
+    budget.charge(plan, "map", unit="persons by groups")
     assert "several lose more" in str(budget) and "several lose more" in budget._repr_html_()

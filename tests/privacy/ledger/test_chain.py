@@ -19,7 +19,10 @@ UNITS = st.integers(min_value=0, max_value=10**18)
 
 @given(
     st.builds(
-        Entry, st.text(), st.text(), st.text(), AMOUNTS, AMOUNTS, st.text(), st.text(), st.text()
+        Entry,
+        *[st.text()] * 4,
+        *[AMOUNTS] * 2,
+        *[st.text()] * 4,
     ),
     st.builds(Cost, UNITS, UNITS),
 )

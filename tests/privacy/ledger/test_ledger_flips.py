@@ -70,5 +70,5 @@ def test_flips_are_seen_where_nothing_is_checked(ledger, monkeypatch):
 
 def trusting(name, sums, rows):
     for *entry, loss, delta_units, link in rows:
-        _, _, _, epsilon, delta, part, _, kind, _ = entry
+        _, _, _, _, epsilon, delta, part, _, kind, _ = entry
         sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == "raise" else None)

@@ -90,7 +90,7 @@ def test_a_charge_repeated_after_a_restore_is_not_the_one_that_was_lost(
     accountant = opened(address)
     for _ in range(2):
         accountant.spend(0.1, who="same")
-    receipt, pickled = accountant.receipt(), pickle.dumps(accountant)
+    receipt = accountant.receipt()
     run_sql(
         "ALTER TABLE skdp_bary.entries DISABLE TRIGGER append_only",
         f"DELETE FROM skdp_bary.entries WHERE number = 2 AND budget = '{receipt.ledger}'",
@@ -100,9 +100,8 @@ def test_a_charge_repeated_after_a_restore_is_not_the_one_that_was_lost(
     BudgetAccountant.open(address).spend(0.1, who="same")
     with pytest.raises(LedgerError, match="older copy"):
         BudgetAccountant.open(address).verify(receipt)
-    for budget in (accountant, pickle.loads(pickled)):
-        with pytest.raises(LedgerError, match="older copy"):
-            budget.spend(0.1)
+    with pytest.raises(LedgerError, match="older copy"):
+        accountant.spend(0.1)
 
 
 GUIDE = Path(__file__).parents[3] / "doc" / "explanation" / "budget.rst"

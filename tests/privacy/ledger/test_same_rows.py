@@ -248,7 +248,7 @@ def test_what_cannot_be_compared_needs_a_word(budget, X, kind):
     fit(X, "north", "by hospital")
     fit(X[:40] / 2, "south", "by hospital")
     assert budget.total()[0] == 0.5
-    assert {entry.note for entry in budget.entries} == {"rows; parts disjoint by hospital"}
+    assert {entry.note for entry in budget.entries} == {"parts disjoint by hospital"}
 
 
 DISJOINT = {
@@ -385,4 +385,4 @@ def test_the_word_is_in_the_ledger(tmp_path, X):
     measure(budget.part("a", disjoint="by hospital")).fit(X)
     budget.under(SpendingPolicy(1.0)).part("b", disjoint="by hospital").spend(0.1, note="paper")
     notes = [entry.note for entry in BudgetAccountant.open(tmp_path / "budget.db").entries]
-    assert notes == ["rows; parts disjoint by hospital", "paper; parts disjoint by hospital"]
+    assert notes == ["parts disjoint by hospital", "paper; parts disjoint by hospital"]

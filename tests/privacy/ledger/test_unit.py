@@ -1,0 +1,218 @@
+"""The privacy unit, what one person is to a budget and to its fits. No test reads any noise."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    PrivateKMeans,
+    PrivateMeasure,
+    SortedPersons,
+    SpilledPersons,
+    check_private,
+)
+from skdp_bary.cli import main
+from skdp_bary.exceptions import LedgerError, PrivacyWarning, RelationError
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.privacy import SpendingPolicy
+
+pd = pytest.importorskip("pandas")
+X = np.random.default_rng(0).random((60, 2))
+IDS = np.arange(60) // 3
+FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(patient_id=IDS)
+
+
+@pytest.fixture(params=["memory", "file", "server"])
+def place(request, tmp_path):
+    if request.param == "memory":
+        return None
+    if request.param == "file":
+        return str(tmp_path / "budget.db")
+    return f"{request.getfixturevalue('postgres_server').address}#{request.node.name}"
+
+
+def measure(accountant, **options):
+    return PrivateMeasure(epsilon=0.1, bounds=(0, 1), n_hint=20, accountant=accountant, **options)
+
+
+def chunks():
+    return iter([FRAME[:30], FRAME[30:]])
+
+
+class TestStated:
+    @pytest.mark.parametrize(
+        ("rows", "groups", "unit"),
+        [
+            (X, None, "rows"),
+            (X, IDS, "persons by groups"),
+            (X, IDS.tolist(), "persons by groups"),
+            (FRAME, "patient_id", "patient_id"),
+            (X, FRAME["patient_id"], "patient_id"),
+            (X, FRAME["patient_id"].rename(None), "persons by groups"),
+            (X, FRAME["patient_id"].rename("rows"), "persons by groups"),
+            (chunks, SortedPersons("patient_id"), "patient_id"),
+            (chunks, SpilledPersons("patient_id", n_parts=2), "patient_id"),
+            (lambda: iter([(X, None, None, IDS)]), SortedPersons(), "persons by groups"),
+        ],
+    )
+    def test_by_the_name_of_the_groups(self, rows, groups, unit):
+        budget = BudgetAccountant(1.0)
+        measure(budget).fit(rows, groups=groups)
+        assert [entry.unit for entry in budget.entries] == [unit]
+        stated = BudgetAccountant(1.0, unit="stay")
+        measure(stated).fit(rows, groups=groups, unit="stay")
+        assert [entry.unit for entry in stated.entries] == ["stay"]
+
+    def test_by_a_series_of_polars(self):
+        polars = pytest.importorskip("polars")
+        budget = BudgetAccountant(1.0, unit="patient_id")
+        measure(budget).fit(X, groups=polars.Series("patient_id", IDS))
+
+    def test_names_of_computations_are_none_of_persons(self):
+        dask = pytest.importorskip("dask.array")
+        budget = BudgetAccountant(1.0)
+        measure(budget).fit(
+            dask.from_array(X, chunks=(30, 2)), groups=dask.from_array(IDS, chunks=30)
+        )
+        assert budget.entries[0].unit == "persons by groups"
+
+    @pytest.mark.parametrize("unit", ["", " ", 3, True, "\ud800"])
+    def test_a_unit_is_a_name(self, unit):
+        budget = BudgetAccountant(1.0)
+        with pytest.raises((TypeError, ValueError), match="unit must"):
+            measure(budget).fit(X, unit=unit)
+        with pytest.raises((TypeError, ValueError), match="unit must"):
+            measure(None).fit(X, unit=unit)
+        with pytest.raises((TypeError, ValueError), match="unit must"):
+            BudgetAccountant(1.0, unit=unit)
+        assert budget.entries == ()
+
+
+class TestDeclared:
+    def test_another_unit_or_none_is_refused(self, place):
+        budget = BudgetAccountant(1.0, unit="patient_id", ledger=place)
+        fit = measure(budget).fit
+        with pytest.raises(RelationError, match="unit must be 'patient_id'.* got 'rows'.*Nothing"):
+            fit(X)
+        with pytest.raises(RelationError, match="got 'persons by groups'"):
+            fit(X, groups=IDS)
+        with pytest.raises(RelationError, match="got 'stay'"):
+            fit(FRAME, groups="patient_id", unit="stay")
+        assert budget.entries == ()
+        fit(FRAME, groups="patient_id")
+        fit(X, groups=IDS, unit="patient_id")
+        fit(X, unit="patient_id")
+        assert {entry.unit for entry in budget.entries} == {"patient_id"}
+        assert budget.verify(budget.receipt()) == 3
+
+    def test_a_ledger_keeps_it(self, place):
+        if place is None:
+            pytest.skip("entries in memory have no place")
+        BudgetAccountant.create(place, 1.0, unit="patient_id")
+        budget = BudgetAccountant.open(place)
+        assert budget.unit == "patient_id" and "unit='patient_id'" in repr(budget)
+        for unit in (None, "rows"):
+            with pytest.raises(LedgerError, match="unit is 'patient_id' .* here"):
+                BudgetAccountant(1.0, unit=unit, ledger=place)
+        with pytest.raises(RelationError):
+            measure(budget).fit(X)
+
+    def test_rows_can_be_the_unit(self):
+        budget = BudgetAccountant(1.0, unit="rows")
+        measure(budget).fit(X)
+        with pytest.raises(RelationError, match="unit must be 'rows'"):
+            measure(budget).fit(FRAME, groups="patient_id")
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            lambda budget: budget.part("north", disjoint="by hospital"),
+            lambda budget: budget.under(SpendingPolicy(1.0)),
+            lambda budget: budget.under(SpendingPolicy(1.0)).part("a", disjoint="by hospital"),
+        ],
+    )
+    def test_parts_and_policies_know_it(self, seen):
+        view = seen(BudgetAccountant(1.0, unit="patient_id"))
+        assert view.unit == "patient_id"
+        with pytest.raises(RelationError):
+            measure(view).fit(X, groups=IDS)
+        measure(view).fit(FRAME, groups="patient_id")
+        with pytest.raises(RelationError):
+            view.spend(0.1, unit="rows")
+        view.spend(0.1)
+        assert view.quote(measure(view), 2).unit == "patient_id"
+        with pytest.raises(RelationError):
+            view.quote(measure(view), 2, unit="rows")
+
+    def test_plans_without_a_unit_are_refused(self):
+        budget = BudgetAccountant(1.0, unit="patient_id")
+        plan = measure(None).privacy_plan(2)
+        for act in (budget.charge, lambda plan, who: budget.check(plan, who=who)):
+            with pytest.raises(RelationError, match="does not say what a person is"):
+                act(plan, "somebody")
+
+    @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+    def test_every_way_to_fit_passes_it_on(self):
+        budget = BudgetAccountant(5.0, unit="patient_id")
+        kmeans = PrivateKMeans(2, epsilon=0.1, bounds=(0, 1), n_hint=60, accountant=budget)
+        trial = PrivateKMeans(2, bounds=(0, 1), n_hint=60)
+        search = PrivateSearchCV(trial, {"n_clusters": [2]}, mean_trials=2, accountant=budget)
+        whole = make_pipeline(DomainScaler((0, 1)), kmeans)
+        for fit, name in (
+            (kmeans.fit, "unit"),
+            (kmeans.fit_predict, "unit"),
+            (search.fit, "unit"),
+            (whole.fit, "privatekmeans__unit"),
+        ):
+            with pytest.raises(RelationError):
+                fit(X)
+            fit(X, **{name: "patient_id"})
+        assert len(budget.entries) == 4
+
+
+class TestNotDeclared:
+    def test_the_second_unit_warns_before_the_charge(self, place):
+        budget = BudgetAccountant(1.0, ledger=place)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "This budget was charged")
+            measure(budget).fit(X)
+            measure(budget).fit(X)
+            budget.spend(0.1)
+            with pytest.raises(PrivacyWarning, match="protect 'rows'.* protects 'patient_id'"):
+                measure(budget).fit(FRAME, groups="patient_id")
+        assert len(budget.entries) == 3, "what was charged must be delivered"
+        with pytest.warns(PrivacyWarning, match="BudgetAccountant\\(..., unit='patient_id'\\)"):
+            measure(budget).fit(FRAME, groups="patient_id")
+        assert "different units (rows, patient_id)" in str(budget)
+
+
+def test_audits_show_it():
+    budget = BudgetAccountant(1.0, unit="patient_id")
+    assert "protects every patient_id" in str(check_private(measure(budget)))
+    mixed = BudgetAccountant(1.0)
+    for unit in ("rows", "patient_id", "rows"):
+        mixed.spend(0.1, unit=unit)
+    (found,) = SpendingPolicy(1.0).audit(mixed.entries)
+    assert "protects 'patient_id', and others before it 'rows'" in found
+
+
+def test_the_command_line(tmp_path, capsys):
+    table, ledger = tmp_path / "rows.csv", str(tmp_path / "budget.db")
+    FRAME.assign(ward=IDS % 2).to_csv(table, index=False)
+    assert main(["budget", "create", ledger, "--epsilon", "2", "--unit", "patient_id"]) == 0
+    assert "unit='patient_id'" in capsys.readouterr().out
+    fit = ["measure", str(table), "--columns", "a", "b", "--bounds", "a=0:1", "b=0:1"]
+    fit += ["--epsilon", "0.5", "--delta", "0", "--n-hint", "20", "--ledger", ledger]
+    out = ["--out", str(tmp_path / "points.csv"), "--overwrite"]
+    for whose in ([], ["--groups", "ward"]):
+        for end in (out, ["--dry-run"]):
+            assert main([*fit, *whose, *end]) == 2
+            assert "unit must be 'patient_id'" in capsys.readouterr().err
+    assert main([*fit, "--groups", "patient_id", "--dry-run"]) == 0
+    assert main([*fit, "--groups", "patient_id", *out]) == 0
+    assert main([*fit, "--unit", "patient_id", *out]) == 0
+    assert [entry.unit for entry in BudgetAccountant.open(ledger).entries] == ["patient_id"] * 2

@@ -4,6 +4,7 @@ import pickle
 import threading
 import uuid
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -11,6 +12,7 @@ from skdp_bary.exceptions import BudgetError, LedgerError
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 from skdp_bary.privacy.ledger.chain import Receipt
 from skdp_bary.privacy.ledger.policy import SpendingPolicy
+from tests.world import exact, renyi_budget
 
 
 @pytest.fixture(params=["memory", "file", "server"])
@@ -37,6 +39,34 @@ def test_charges_add_up_until_the_ceiling(place):
     assert accountant.total() == (1.0, 1e-7)
     assert [entry.epsilon for entry in accountant.entries] == [0.6, 0.4]
     assert accountant.entries[0].who == "survey é\n'"
+
+
+def test_ceilings_are_rounded_down(place):
+    """A unit more than was written, of epsilon or of delta, is never granted."""
+    accountant = opened(place, epsilon=0.1234569, delta=1.9e-18)
+    yearly = accountant.under(SpendingPolicy(0.0987659, 1.9e-18))
+    assert yearly.remaining() == (0.098765, 1e-18)
+    for payer, most in (
+        (accountant, 0.123456),
+        (accountant.part("a"), 0.123456),
+        (yearly, 0.098765),
+    ):
+        assert payer.remaining() == (most, 1e-18)
+        for more in ((most + 1e-6, 0.0), (most, 1.5e-18)):
+            with pytest.raises(BudgetError, match="Nothing was charged"):
+                payer.spend(round(more[0], 6), more[1])
+    accountant.raise_ceiling(0.2222229, 2.9e-18)
+    assert accountant.remaining() == (0.222222, 2e-18)
+    accountant.spend(0.222222, 2e-18)
+    assert accountant.remaining() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("epsilon, delta", [(1.0, 1e-6), (0.3, 3e-18), (7.7, 1e-3)])
+def test_ceilings_of_renyi_losses_are_rounded_down(place, epsilon, delta):
+    accountant = opened(place, epsilon=epsilon, delta=delta, composition="renyi")
+    ceiling, order = accountant._filter.ceiling, accountant._filter.order
+    assert 0 <= Fraction(renyi_budget(order, epsilon, delta / 2)) * 10**6 - ceiling.loss < 1
+    assert 0 <= exact(delta) / 2 * 10**18 - ceiling.delta < 1
 
 
 def test_parts_share_the_ceiling(place):

@@ -4,7 +4,9 @@ Estimators come from the package, options from their rules, compositions from th
 from ceilings, so whatever is added to any of them is tried here without being named.
 """
 
+import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
+    interop,
 )
 from skdp_bary._parameter_rules import Either
 from skdp_bary._parameters import PRIVACY_RULES
@@ -29,6 +32,7 @@ from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.privacy._checks import as_charged, exact
 from skdp_bary.privacy.accounting.curves import pure_renyi
+from skdp_bary.privacy.ledger.entry import COMPOSITIONS
 from skdp_bary.summaries.asking.tape import Tape, use_tape
 from skdp_bary.testing import _budget_checks as checks
 from skdp_bary.testing._discovery import private_estimators
@@ -134,12 +138,43 @@ def test_trials_of_a_search_release_what_a_trial_may_spend(estimator, delta):
 
 @pytest.mark.parametrize("epsilon, delta", [(0.1, 0.0), (1 / 3, 1e-7), (2.0, 1e-5)])
 def test_what_others_release_is_charged_in_full(epsilon, delta):
-    """A spend, and so what diffprivlib says, costs its pure curve and its delta, rounded up."""
+    """A spend costs its pure curve and its delta, rounded up."""
     for accountant in checks.budgets(PrivateKMeans(epsilon=1.0, delta=1e-4)):
         accountant.spend(epsilon, delta)
-        order, charged = accountant._filter.order, accountant._exposure()
-        loss = exact(epsilon) if order is None else pure_renyi(epsilon, order)
-        assert charged.loss >= loss * 10**6 and charged.delta >= exact(delta) * 10**18
+        _require_spent(accountant, epsilon, delta)
+
+
+def _require_spent(accountant, epsilon, delta):
+    order, charged = accountant._filter.order, accountant._exposure()
+    loss = exact(epsilon) if order is None else pure_renyi(epsilon, order)
+    assert charged.loss >= loss * 10**6 and charged.delta >= exact(delta) * 10**18
+
+
+@pytest.fixture
+def adapter(monkeypatch):
+    """The adapter to diffprivlib, on what it takes from that library, which need not be there."""
+    library = SimpleNamespace(
+        BudgetAccountant=object,
+        utils=SimpleNamespace(Budget=lambda *amounts: amounts),
+    )
+    monkeypatch.setitem(sys.modules, "diffprivlib", library)
+    monkeypatch.delitem(sys.modules, "skdp_bary.interop._diffprivlib", raising=False)
+    yield interop.DiffprivlibAccountant
+    sys.modules.pop("skdp_bary.interop._diffprivlib")
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 12])
+def test_what_diffprivlib_says_is_charged_in_full(adapter, k):
+    estimator = PrivateKMeans(epsilon=1 / 3, delta=1e-5 / 3, neighbors="replace_one")
+    for accountant in checks.budgets(estimator):
+        shared = adapter(accountant)
+        assert shared.check(1 / 3, 1e-6 / 7)  # a model of the library, before it looks at rows
+        _require_spent(accountant, 1 / 3, 1e-6 / 7)
+        left = shared.remaining(k)
+        for _ in range(k):
+            shared.spend(*left)
+        assert accountant.remaining()[0] < 1e-2 * left[0]
+        assert all(np.less_equal(accountant.total(), (accountant.epsilon, accountant.delta)))
 
 
 class TestAmounts:
@@ -230,6 +265,18 @@ class TestAmounts:
             assert main([*asked, "--out", f"{number}.csv"]) == 0
         assert "left of the budget: epsilon=1e-06, delta=0" in capsys.readouterr().out
         assert main([*asked, "--out", "8.csv"]) == 3
+
+    @given(st.integers(1, 50), st.floats(0.1, 50.0), st.sampled_from(COMPOSITIONS), st.booleans())
+    @example(3, 1000 / 3, "renyi", False)
+    def test_what_is_left_can_be_spent_in_equal_parts(self, k, epsilon, composition, yearly):
+        budget = BudgetAccountant(epsilon, 1e-5 / 3, composition=composition)
+        payer = budget.under(SpendingPolicy(epsilon, 1e-5)) if yearly else budget
+        payer.spend(epsilon / 9, 1e-8)
+        each = payer.remaining(k)
+        for _ in range(k):
+            payer.spend(*each)
+        with pytest.raises(BudgetError):
+            payer.spend(each[0], 1e-18 * k)
 
     def test_left_is_never_shown_as_more(self):
         budget = BudgetAccountant(12.345678, 3.3333333e-6)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from .._optional import import_optional
 from ..exceptions import LeakError, PrivacyWarning, RelationError
-from ..privacy._checks import DELTA_DIGITS, EPSILON_DIGITS, check_integer, exact, whole_below
+from ..privacy._checks import check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ..privacy.ledger.accountant import check_accountant
 from ..privacy.ledger.entry import SPEND
@@ -200,12 +200,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         epsilon, delta : float
         """
         k = check_integer(k, "k", low=1)
-        epsilon, delta = self.accountant.remaining()
-        # in whole units, so that rounding does not refuse the last spend
-        return _LIBRARY.utils.Budget(
-            whole_below(exact(epsilon) / k, EPSILON_DIGITS),
-            whole_below(exact(delta) / k, DELTA_DIGITS),
-        )
+        return _LIBRARY.utils.Budget(*self.accountant.remaining(k))
 
     def __len__(self):
         return len(self.spent_budget)

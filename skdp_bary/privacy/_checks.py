@@ -98,18 +98,7 @@ def as_charged(epsilon, delta):
     A plan promises these, so its steps cost no more than what is charged, and k fits of a k-th of
     a budget fit into it.
     """
-    return whole_below(exact(epsilon), EPSILON_DIGITS), whole_below(exact(delta), DELTA_DIGITS)
-
-
-def whole_below(limit, digits):
-    """Return the largest float that reads as a decimal of `digits` places, at most a fraction."""
-    unit = 10**digits
-    count = math.floor(limit * unit)
-    number = count / unit
-    while exact(number) > limit or (exact(number) * unit).denominator > 1:
-        count -= 1
-        number = count / unit
-    return number
+    return _whole_below(epsilon, EPSILON_DIGITS), _whole_below(delta, DELTA_DIGITS)
 
 
 def in_digits(amount):
@@ -122,6 +111,17 @@ def float_above(value):
     number = float(value)
     while Fraction(number) < value:
         number = math.nextafter(number, math.inf)
+    return number
+
+
+def _whole_below(amount, digits):
+    """Return the largest float that reads as a decimal of `digits` places, not above an amount."""
+    limit, unit = exact(amount), 10**digits
+    count = math.floor(limit * unit)
+    number = count / unit
+    while exact(number) > limit or (exact(number) * unit).denominator > 1:
+        count -= 1
+        number = count / unit
     return number
 
 

@@ -68,6 +68,10 @@ class Cost:
         """Return what is left under `ceiling`."""
         return Cost(max(ceiling.loss - self.loss, 0), max(ceiling.delta - self.delta, 0))
 
+    def shared_by(self, number):
+        """Return what each of so many equal amounts may be."""
+        return Cost(self.loss // number, self.delta // number)
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...exceptions import BudgetError, RelationError
-from .._checks import as_charged, check_delta, check_real, exact
+from .._checks import as_charged, check_delta, check_integer, check_real, exact
 from .._neighbors import REPLACE_ANY
 from ..accounting.plans import Plan
 from .entry import SPEND, Entry, units_of
@@ -268,9 +268,21 @@ class SharedBudget:
         """
         return self._filter.total(self._exposure())
 
-    def remaining(self) -> tuple[float, float]:
-        """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down."""
-        return self._room(self._exposure())
+    def remaining(self, n_spends: int = 1) -> tuple[float, float]:
+        """Return the largest (epsilon, delta) that :meth:`spend` still accepts, rounded down.
+
+        Parameters
+        ----------
+        n_spends : int, default=1
+            So many times in a row, each time the same.
+
+        Returns
+        -------
+        epsilon, delta : float
+        """
+        n_spends = check_integer(n_spends, "n_spends", low=1)
+        left = self._exposure().below(self._filter.ceiling)
+        return self._filter.room(left.shared_by(n_spends))
 
     # copy.copy, copy.deepcopy and sklearn.base.clone must not multiply a budget.
     def __copy__(self):

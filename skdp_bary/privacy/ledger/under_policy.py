@@ -92,9 +92,21 @@ Nothing was charged.
         shared = (self._filter, self._neighbors, self._ledger, name)
         return BudgetUnderPolicy(*shared, self._policy, self._spender, disjoint)
 
-    def remaining(self) -> tuple[float, float]:
-        """Return the largest (epsilon, delta) that the ledger and the policy still accept."""
-        return _smaller(super().remaining(), self._policy_room(self._entry("", 0.0, 0.0, "").time))
+    def remaining(self, n_spends: int = 1) -> tuple[float, float]:
+        """Return the largest (epsilon, delta) that the ledger and the policy still accept.
+
+        Parameters
+        ----------
+        n_spends : int, default=1
+            So many times in a row, each time the same.
+
+        Returns
+        -------
+        epsilon, delta : float
+        """
+        ledger = super().remaining(n_spends)
+        room = self._policy_room(self._entry("", 0.0, 0.0, "").time)
+        return _smaller(ledger, room.shared_by(n_spends))
 
     def quote(
         self,

@@ -3,6 +3,7 @@
 from shlex import quote
 
 from ..geometry._bounds import check_domain
+from ._tables import refuse_doubles
 
 
 def read_bounds(given, columns, named):
@@ -20,7 +21,9 @@ def read_bounds(given, columns, named):
     if given is None:
         return None
     if any("=" in text for text in given):
-        return check_domain(dict(map(_range, given)), len(columns), columns)
+        ranges = list(map(_range, given))
+        refuse_doubles("--bounds", [name for name, _ in ranges])
+        return check_domain(dict(ranges), len(columns), columns)
     if len(given) != 2:
         raise ValueError(f"--bounds must be {_SPELLINGS}, got {' '.join(given)}.")
     low, high = ([_number(number) for number in text.split(",")] for text in given)

@@ -25,8 +25,11 @@ def read_yaml(text: str) -> Any:
                 if item.tag == _FLAG and item.value.lower() not in ("true", "false"):
                     item.tag = _TEXT
         return loader.construct_document(root)
+    except (yaml.YAMLError, RecursionError) as error:
+        found = " ".join(str(error).split()) or "lists within lists without an end"
     finally:
         loader.dispose()
+    raise ValueError(f"The schema must be plain YAML, without tags of programs, got: {found}.")
 
 
 def _lists_of_values(yaml, root):

@@ -19,7 +19,7 @@ from skdp_bary.privacy.ledger import memory as _memory
 from skdp_bary.privacy.ledger import sqlite as _sqlite
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from skdp_bary.summaries.moments.bounds import Count
-from skdp_bary.summaries.rows import origins
+from skdp_bary.summaries.rows import chunks, origins, persons
 from skdp_bary.summaries.rows.csv import CsvFile
 from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing._hostile import hostile_pairs
@@ -31,6 +31,7 @@ from tests.attack import (
     compositions,
     containers,
     enumeration,
+    ids,
     killings,
     odd_rows,
     parameters,
@@ -80,6 +81,11 @@ class TestPlantedBugs:
     def test_one_object_alone_is_compared(self, rng, monkeypatch):
         monkeypatch.setattr(origins.Origin, "_shared_memory", lambda self, other: iter(()))
         assert "two releases for the price of one" in found(parts.PROMISE.attack(rng), 100)
+
+    def test_ids_of_two_kinds_are_counted(self, rng, monkeypatch):
+        for module in (persons, chunks):
+            monkeypatch.setattr(module, "same_kind", lambda found: None)
+        assert "are counted" in found(ids.PROMISE.attack(rng), 100)
 
     def test_an_error_has_the_words_of_numpy(self, rng, monkeypatch):
         monkeypatch.setattr(_values, "array_of", lambda values, name: np.asarray(values))

@@ -35,3 +35,8 @@ def test_two_readings_are_offered_as_a_shell_takes_them():
 )
 def test_corners_of_one_number_serve_every_column(given, high):
     assert read_bounds(given, COLUMNS, named=True).high.tolist() == high
+
+
+def test_a_column_that_is_named_twice_is_refused():
+    with pytest.raises(ValueError, match="The column 'lon' is named twice in --bounds"):
+        read_bounds(["my lat=0:1", "lon=0:1", "lon=0:2"], COLUMNS, named=True)

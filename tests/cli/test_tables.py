@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from skdp_bary.cli import main
 from skdp_bary.cli._tables import Table
 
 pytest.importorskip("pyarrow")
@@ -159,3 +160,31 @@ def test_the_number_of_rows_is_not_shown(tmp_path, monkeypatch, ending):
     list(Table(path, ["lon"]).chunks())
     assert "100 % of the file" in terminal.text
     assert "1237" not in terminal.text.replace(",", "")
+
+
+@pytest.mark.parametrize(
+    "command", [["schema"], ["kmeans", "--bounds", "0", "1", "--out", "o.csv"]]
+)
+def test_a_name_that_is_too_long_is_an_error_in_words(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.csv").write_text(f"a,{'b' * 131_073}\n0.1,0.2\n")
+    assert main([command[0], "long.csv", *command[1:]]) == 2
+    assert "column name of more than 131,072 characters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "columns: !!python/object/apply:os.getcwd []",
+        "columns: !!python/name:os.getcwd",
+        "a: [b: c: d",
+    ],
+)
+def test_a_schema_with_tags_of_programs_is_an_error_in_words(tmp_path, monkeypatch, capsys, schema):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("a\n0.1\n")
+    (tmp_path / "rows.yaml").write_text(schema)
+    assert (
+        main(["table", "rows.csv", "--schema", "rows.yaml", "--rows", "9", "--out", "o.csv"]) == 2
+    )
+    assert "The schema must be plain YAML" in capsys.readouterr().err

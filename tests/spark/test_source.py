@@ -27,7 +27,7 @@ X = rng.random((N, 2))
 Y = CLASSES[rng.integers(2, size=N)]
 W = rng.random(N)
 WHO = rng.integers(60, size=N)
-NAMES = np.array([[None, "né", "ne", "x"][i % 4] for i in WHO], dtype=object)
+NAMES = np.array([["", "né", "ne", "x"][i % 4] for i in WHO], dtype=object)
 COLUMNS = {"u": X[:, 0], "v": X[:, 1], "label": Y, "weight": W, "who": WHO, "name": NAMES}
 
 
@@ -63,9 +63,14 @@ class TestTheSameIntegers:
         found = integers(frame.drop("name"), **named, **bounds)
         assert found == integers(X, y=Y, sample_weight=W, groups=WHO, **bounds)
 
-    def test_ids_of_text_of_which_some_are_missing(self, frame):
+    def test_ids_of_text(self, frame):
         found = integers(frame.select("u", "name", "v"), groups="name")
         assert found == integers(X, groups=NAMES)
+
+    def test_missing_ids_are_refused(self, frame):
+        some = frame.selectExpr("u", "v", "nullif(name, 'x') as name")
+        with pytest.raises(ValueError, match="some are missing"):
+            integers(some, groups="name")
 
     def test_more_partitions_than_one_task_adds_up(self, frame):
         many = frame.select("u", "v").repartition(20)

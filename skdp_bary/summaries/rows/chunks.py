@@ -9,9 +9,19 @@ import numpy as np
 
 from ..._values import array_of, becomes_a_new_array, column_names, columns_like
 from ...geometry._bounds import in_order
-from .grouping import SpilledPersons, declared, plain_ids
+from .grouping import SpilledPersons, declared
 from .named import Taken
-from .persons import WEIGHT_UNITS, Chunk, check_floats, encode_labels, encode_weights, split_chunk
+from .persons import (
+    WEIGHT_UNITS,
+    Chunk,
+    are_texts,
+    check_floats,
+    encode_labels,
+    encode_weights,
+    plain_ids,
+    same_kind,
+    split_chunk,
+)
 from .quiet import quiet_items
 from .recoding import mapped, recoded_chunk
 
@@ -113,6 +123,7 @@ class ChunkSource:
         self.reopenable = not hasattr(chunks, "__next__")
         self._chunks = chunks
         self._n_rows = None  # of a whole reading
+        self._ids_are_text = None
         first = getattr(chunks, "before_rows", None)
         if first is None:
             first = self._first()
@@ -222,7 +233,9 @@ class ChunkSource:
             if (values is not None) != has:
                 raise ValueError(f"Either every chunk carries {name} or none does.")
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
-        ids = None if ids is None else _owned(plain_ids(ids, len(X)))
+        if ids is not None:
+            ids = _owned(plain_ids(ids, len(X)))
+            self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
         return X, codes, encode_weights(weights, len(X)), ids
 
 

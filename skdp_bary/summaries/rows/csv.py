@@ -50,7 +50,7 @@ class CsvFile:
         self._size = max(Path(path).stat().st_size, 1)
         first, _ = next(self._blocks(), (b"\n", 0.0))  # of the lines after it nothing is asked
         line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
-        self.names = next(csv.reader([_text_of(line, path)], strict=True), [])
+        self.names = _names(_text_of(line, path), path)
         if not self.names:
             raise ValueError(f"{path} has no line of column names.")
 
@@ -169,6 +169,17 @@ def _text_of(line, path):
     except UnicodeDecodeError:
         pass  # it holds the line, which may be somebody's, so it is no context of the error
     raise ValueError(f"The column names of {path} are not encoded in UTF-8.")
+
+
+def _names(line, path):
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        pass  # nothing is wrong with quotes here: a cell is too long
+    most = csv.field_size_limit()
+    raise ValueError(
+        f"The first line of {path} has a column name of more than {most:,} characters."
+    )
 
 
 class _Parser:

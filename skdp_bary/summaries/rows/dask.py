@@ -13,7 +13,7 @@ from .grouping import name_of
 from .named import names_no_column
 from .parquet_rows import ParquetRows
 from .partitions import BESIDE, Limits, PartReader
-from .persons import check_floats, column, split_chunk
+from .persons import are_texts, check_floats, column, plain_ids, same_kind, split_chunk
 from .quiet import Quiet, computed
 from .recoding import recoded_collection
 
@@ -105,7 +105,13 @@ class DaskSource:
             names = X.names if unread else names
         limits = _limits(groups.divisions) if together else [None] * len(blocks)
         self.reader = PartReader(
-            self.n_features, classes, self.weighted, self.grouped, mass_bounds, names
+            self.n_features,
+            classes,
+            self.weighted,
+            self.grouped,
+            mass_bounds,
+            names,
+            _ids_are_text(groups) if self.grouped else None,
         )
         columns = (_blocks_like(values, name, blocks) for name, values in beside.items())
         self.parts = list(zip(blocks, *columns, limits, strict=True))
@@ -211,6 +217,22 @@ def _blocks_like(values, name, blocks):
     parts = _blocks(values)
     _check_cut(name, len(parts), len(blocks))
     return parts
+
+
+def _ids_are_text(groups):
+    """Return whether all ids are text, by their type, or else by a look at the ids alone."""
+    kind = str(getattr(groups, "dtype", None)).lower()
+    if kind.startswith(("int", "uint", "bool")):
+        return False
+    if kind.startswith(("str", "<u")):
+        return True
+    delayed = import_optional("dask", "dask", "groups on a cluster").delayed
+    look, merge = (delayed(Quiet(each), pure=False) for each in (_kind_of_ids, same_kind))
+    return merge_on_workers([look(part) for part in _blocks(groups)], merge)
+
+
+def _kind_of_ids(part):
+    return are_texts(plain_ids(part, len(part)))
 
 
 def _check_cut(name, n_parts, expected):

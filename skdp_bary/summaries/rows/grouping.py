@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._values import is_missing
-from .persons import IDS, PERSON_UNITS, Chunk, as_objects, column, require_ids, shared_masses
+from .persons import PERSON_UNITS, Chunk, shared_masses
 from .spill import Spill
 
 _MOST_PARTS = 1 << 16
@@ -115,22 +114,6 @@ def name_of(groups):
     return groups.ids
 
 
-def plain_ids(values, n_rows):
-    """Return person ids as an array of integers or of text, all of them known."""
-    dtype = getattr(values, "dtype", None)
-    is_plain = isinstance(dtype, np.dtype) and dtype.kind in "biuU"
-    ids = column(values if is_plain else as_objects(values), "groups", n_rows)
-    if ids.dtype.kind in "biuU":
-        return ids
-    require_ids(ids, values)
-    texts = [isinstance(each, str) for each in ids.tolist() if not is_missing(each)]
-    if len(texts) < len(ids) or len(set(texts)) > 1:
-        raise ValueError(
-            f"{IDS} where rows come in chunks, in every row: no missing ids, and not both."
-        )
-    return ids
-
-
 class InOrder:
     """Pieces of rows that are sorted by person."""
 
@@ -206,13 +189,7 @@ def _chunk(piece, spans):
 
 def _begins(ids, last):
     """Return in which rows another person begins than in the row before; `last` is before all."""
-    try:
-        steps_back = bool((ids[1:] < ids[:-1]).any()) or (
-            last is not None and ids[:1].tolist()[0] < last
-        )
-    except TypeError:
-        raise ValueError("groups must hold integers in all chunks, or text in all.") from None
-    if steps_back:
+    if (ids[1:] < ids[:-1]).any() or (last is not None and ids[:1].tolist()[0] < last):
         raise ValueError(
             "groups=SortedPersons(...) needs rows in ascending order of their person ids, also "
             "from chunk to chunk, and an id came after a larger one. Sort them (ORDER BY), or take "

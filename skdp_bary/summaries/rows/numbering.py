@@ -8,8 +8,6 @@ import sys
 
 import numpy as np
 
-from ..._values import is_missing
-
 _TABLE = 4  # entries of a table of integers, for each row
 _MANY = 1 << 16  # texts: importing what hashes them faster pays
 
@@ -28,15 +26,15 @@ def number_values(values):
 
 
 def number_objects(values):
-    """Return equal integers, counted from 0, exactly for equal objects; all missing are equal."""
+    """Return equal integers, counted from 0, exactly for equal objects."""
     listed = values.tolist()
     if set(map(type, listed)) == {str}:
         found = _by_arrow(values)
         if found is not None:
             return found
     places = {}
-    ids = (None if is_missing(value) else value for value in listed)
-    return np.fromiter((places.setdefault(key, len(places)) for key in ids), np.int64, len(listed))
+    found = (places.setdefault(value, len(places)) for value in listed)
+    return np.fromiter(found, np.int64, len(listed))
 
 
 def _by_table(values, low, high):

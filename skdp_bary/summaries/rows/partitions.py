@@ -11,10 +11,13 @@ from .persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
     Chunk,
+    are_texts,
     check_floats,
     encode_labels,
     encode_persons,
     encode_weights,
+    plain_ids,
+    same_kind,
     shared_masses,
     split_chunk,
 )
@@ -39,6 +42,8 @@ class PartReader:
         Public domain outside of which rows carry no mass of a person.
     names : list or None
         Of the columns, in order; None where rows have no names.
+    ids_are_text : bool or None
+        Whether person ids are text in all partitions; None: that is known of them otherwise.
     """
 
     n_features: int
@@ -47,6 +52,7 @@ class PartReader:
     grouped: bool
     mass_bounds: object
     names: list | None
+    ids_are_text: bool | None = None
 
     def chunks(self, least_rows, *part):
         """Yield the rows of one partition, checked, slice by slice.
@@ -127,6 +133,9 @@ class PartReader:
         if (weights is not None) != self.weighted:
             raise ValueError("Either every chunk carries sample_weight or none does.")
         codes = None if self.classes is None else encode_labels(y, self.classes, len(X))
+        if self.grouped:
+            ids = plain_ids(ids, len(X))
+            same_kind([self.ids_are_text, are_texts(ids)])
         return X, codes, encode_weights(weights, len(X)), ids
 
 

@@ -5,31 +5,23 @@ from numbers import Integral
 
 import numpy as np
 
-from ..._values import is_missing
 from .numbering import number_objects
-from .persons import IDS, as_objects, column, require_ids
+from .persons import plain_ids
 
-_MISSING, _HASHED = 2, 1  # second words of keys; integers that fit have 0 there
+_HASHED = 1  # in second words of keys; integers that fit have 0 there
 
 
 def person_keys(groups, n_rows):
     """Return two arrays of int64 that agree for equal person ids, whichever worker computes them.
 
     Integers are their own keys. Strings, and integers beyond 64 bits, are hashed to 127 bits, so
-    those of two persons agree with a probability below ``n**2 / 2**127`` for n persons. All missing
-    ids are one person.
+    those of two persons agree with a probability below ``n**2 / 2**127`` for n persons.
     """
-    dtype = getattr(groups, "dtype", None)
-    plain = isinstance(dtype, np.dtype) and dtype.kind != "T"  # variable text, also with none
-    values = column(groups if plain else as_objects(groups), "groups", n_rows)
+    values = plain_ids(groups, n_rows)
     low, high = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
     if values.dtype.kind in "bi" or values.dtype in (np.uint8, np.uint16, np.uint32):
         low[:] = values
         return low, high
-    if values.dtype.kind not in "uUO":
-        raise ValueError(f"{IDS}, got dtype {values.dtype}.")
-    if values.dtype.kind == "O":
-        require_ids(values, groups)
     places = number_objects(values.astype(object))
     rows = np.empty(int(places.max(initial=-1)) + 1, dtype=np.int64)  # one of each
     rows[places] = np.arange(n_rows)
@@ -38,8 +30,6 @@ def person_keys(groups, n_rows):
 
 
 def _key(value):
-    if is_missing(value):
-        return 0, _MISSING
     if isinstance(value, (Integral, np.bool_)):
         value = int(value)
         if -(1 << 63) <= value < 1 << 63:

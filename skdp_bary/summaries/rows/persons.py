@@ -44,6 +44,14 @@ _PLAIN = np.dtype(object)
 _ID_KINDS = str, Integral, np.bool_
 _WITHOUT_ORDER = set, frozenset, Mapping  # of rows: their values belong to nobody
 IDS = "groups must hold integers or strings"
+MISSING_IDS = (
+    "groups must hold an id in every row, and some are missing. Give each of those rows an id of "
+    "its own if each is a person, or all of them one id if they are one, or leave them out."
+)
+MIXED_IDS = (
+    "groups must hold integers in all rows and chunks, or text in all, got both. Write all of them "
+    "as text, the same text for the same person."
+)
 _OTHER_IDS = (
     "Write ids of other kinds, such as times, as text; ids above 2**53 run together as floats."
 )
@@ -162,21 +170,44 @@ def encode_labels(y, classes, n_rows):
 
 
 def encode_persons(groups, n_rows):
-    """Return equal integers, counted from 0, exactly for equal person ids.
+    """Return equal integers, counted from 0, exactly for equal person ids."""
+    ids = plain_ids(groups, n_rows)
+    return number_objects(ids) if ids.dtype.kind == "O" else number_values(ids)
 
-    Ids are compared two at a time: a dtype shared by all of them would let one person's id round
-    those of others, and sorting needs a total order that ids of several kinds do not have. All
-    missing ids are one person.
+
+def plain_ids(groups, n_rows):
+    """Return person ids, one for every row, as an array of integers, or of text.
+
+    Objects stay objects: a dtype shared by all of them would let one person's id round those of
+    others. Integers beside text are refused, as nobody knows whether 1 and "1" are one person, and
+    missing ids are refused, as nobody knows whether those rows are one person's or many people's.
     """
     groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuU":
-        return number_values(column(groups, "groups", n_rows))
+        return column(groups, "groups", n_rows)
     if isinstance(dtype, np.dtype) and dtype.kind not in "OT":
         raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
     ids = column(as_objects(groups), "groups", n_rows)
     require_ids(ids, groups)
-    return number_objects(ids)
+    kinds = set(map(type, ids.tolist()))
+    if not all(map(_is_of_ids, kinds)):
+        raise ValueError(MISSING_IDS)
+    same_kind([issubclass(kind, str) for kind in kinds])
+    return ids
+
+
+def are_texts(ids):
+    """Return whether plain ids are text and not integers, None where there are none."""
+    return isinstance(ids[0], str) if len(ids) else None
+
+
+def same_kind(found):
+    """Return whether ids are text, from whether some of them and others are; None: no ids."""
+    kinds = {kind for kind in found if kind is not None}
+    if len(kinds) > 1:
+        raise ValueError(MIXED_IDS)
+    return kinds.pop() if kinds else None
 
 
 def require_ids(ids, given):

@@ -9,6 +9,7 @@ from ..._optional import import_optional
 from ..._values import as_floats
 from ...exceptions import PrivacyWarning
 from .partitions import PartReader
+from .persons import MISSING_IDS
 from .spark_answers import SCHEMA, computed, merged, of_group, of_partition
 
 _TABLE_VALUES = 1 << 20  # of features, at least, before a table is counted
@@ -252,11 +253,12 @@ def _tables(batches, n_features):
 
 
 def _numbers_of_ids(ids):
-    """Return equal integers for equal ids of one group of rows; -1 for those that are missing."""
+    """Return equal integers for equal ids of one group of rows."""
+    if ids.null_count:
+        raise ValueError(MISSING_IDS)
     if str(ids.type).startswith("dictionary<"):  # which may hold one value twice
         ids = ids.cast(ids.type.value_type)
-    codes = ids.combine_chunks().dictionary_encode().indices
-    return codes.fill_null(-1).to_numpy().astype(np.int64)
+    return ids.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
 
 
 def _bucket(table, ids):

@@ -147,8 +147,8 @@ IDS = {
 }
 
 
-LOW = [-2085204138429401052, -838663554466951795, 3, -1, 0, -4289214879105171210]
-HIGH = [6093429853142649967, -8105150779685806165, 0, 0, 2, -4187961790455171307]
+LOW = [-2085204138429401052, -838663554466951795, 3, -1, -4289214879105171210]
+HIGH = [6093429853142649967, -8105150779685806165, 0, 0, -4187961790455171307]
 
 
 class TestPersons:
@@ -170,28 +170,28 @@ class TestPersons:
 
     def test_keys_follow_from_ids_alone(self):
         """Numbers as they are: what Python hashes strings to differs between processes."""
-        low, high = person_keys(np.array(["a", "né", 3, -1, None, 1 << 70], dtype=object), 6)
-        assert low.tolist() == LOW
-        assert high.tolist() == HIGH
+        for ids, places in ((["a", "né"], slice(2)), ([3, -1, 1 << 70], slice(2, 5))):
+            low, high = person_keys(ids, len(ids))
+            assert low.tolist() == LOW[places]
+            assert high.tolist() == HIGH[places]
         for other in (np.array(["né"]), pd.Series(["né"], dtype="string")):
             assert [words.tolist() for words in person_keys(other, 1)] == [LOW[1:2], HIGH[1:2]]
 
     def test_ids_of_several_kinds(self, one_thread):
         """They count as equal just where they do in memory."""
         people = np.empty(N, dtype=object)
-        people[:] = [[7, True, 1, "1", "7", None, np.nan, np.int8(7)][i % 8] for i in range(N)]
+        people[:] = [[7, True, 1, 2**70, np.int8(7)][i % 5] for i in range(N)]
         parts = [dask.delayed(part) for part in np.array_split(people, 4)]
         source = open_source([dask.delayed(p) for p in np.array_split(X, 4)], groups=parts)
-        assert source.count_persons() == 5
+        assert source.count_persons() == 3
         assert integers(source, 1) == plain(X, groups=people)
 
-    @pytest.mark.parametrize("bad", [np.zeros(N), np.full(N, None).astype(object)])
+    @pytest.mark.parametrize("bad", [np.zeros(N), np.full(N, 1).astype(object)])
     def test_ids_that_workers_could_read_differently_are_refused(self, one_thread, bad):
         if bad.dtype == object:
             bad[3] = 1.5
-        source = open_source(da.from_array(X, chunks=(400, 3)), groups=da.from_array(bad, 400))
         with pytest.raises(ValueError, match="must hold integers or strings"):
-            integers(source, 1)
+            open_source(da.from_array(X, chunks=(400, 3)), groups=da.from_array(bad, 400))
 
     def test_an_index_in_order_needs_no_shuffle(self, one_thread, monkeypatch):
         monkeypatch.delattr(home("gathered"), "gathered")

@@ -116,10 +116,10 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ([1, 2], ["a", "b"], "integers in all chunks, or text in all"),
-        ([1, 2], [3, None], "no missing ids"),
+        ([1, 2], ["a", "b"], "integers in all rows and chunks, or text in all"),
+        ([1, 2], [3, None], "some are missing"),
         ([1, 2], [3.0, 4.0], "integers or strings, and nothing else"),
-        (["a", 1], [1, 2], "not both"),
+        (["a", 1], [1, 2], "got both"),
         ([1, 2], None, "Either every chunk carries groups or none does"),
         (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),
         ([1], [1, 2], "one value a row"),
@@ -304,7 +304,7 @@ def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
 
 def test_texts_and_integers_have_keys_of_their_own():
     texts = [f"p{i}" for i in (3, 1, 3, 2, 1)]
-    for values in (texts, np.array(texts), np.array(texts, dtype=object), [1, 2**70, 1, 3, None]):
+    for values in (texts, np.array(texts), np.array(texts, dtype=object), [1, 2**70, 1, 3, -1]):
         low, high = person_keys(values, 5)
         pairs = list(zip(low.tolist(), high.tolist(), strict=True))
         listed = list(values)

@@ -2,21 +2,12 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.plotting import BarycenterDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def fit(n_features=2, classes=("north", "south"), **parameters):

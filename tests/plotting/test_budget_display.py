@@ -1,18 +1,9 @@
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.plotting import BudgetDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def spend(accountant):

@@ -6,9 +6,6 @@ import pytest
 from skdp_bary import PrivateKMeans
 from skdp_bary.plotting import ClusterDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
 
 @pytest.fixture(scope="module")
 def plane():
@@ -20,7 +17,6 @@ def test_points_of_the_plane(plane):
     display = ClusterDisplay.from_estimator(plane)
     assert display.axes_[0].get_title() == "centers, epsilon=1"
     assert display.plot(ax=display.axes_[0]) is display
-    matplotlib.pyplot.close("all")
 
 
 def test_pictures_are_ordered_by_size():
@@ -31,4 +27,3 @@ def test_pictures_are_ordered_by_size():
     assert len(titles) == 5 and titles == sorted(titles, reverse=True)
     with pytest.raises(ValueError, match="image_shape"):
         ClusterDisplay.from_estimator(kmeans)
-    matplotlib.pyplot.close("all")

@@ -9,9 +9,6 @@ from skdp_bary import PrivateDriftSketch, PrivateMeasure
 from skdp_bary.plotting import ContrastDisplay
 
 pd = pytest.importorskip("pandas")
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -81,12 +78,6 @@ def test_pictures_cut_through_where_persons_are_or_where_asked():
 def test_features_are_places(features):
     with pytest.raises(ValueError, match="one or two different places below 3"):
         ContrastDisplay.from_sketches(sketch(0.0, 3), sketch(0.1, 3), features=features)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def test_points_need_no_names_and_rows_of_other_widths_are_refused():

@@ -3,21 +3,12 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Ball
 from skdp_bary.plotting import MeasureDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def fit(n_features=2, bounds=(0.0, 2.0), **parameters):

@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.plotting import SlicesDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,9 @@
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from skdp_bary.model_selection import PrivacyUtilityCurve
 from skdp_bary.plotting import PrivacyUtilityDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
 
 CURVE = PrivacyUtilityCurve(np.array([1.0, 0.1]), np.array([[0.7, 0.9], [0.2, 0.4]]))
 

@@ -83,13 +83,16 @@ def _plan_state(plan):
         "epsilon": float(plan.epsilon),
         "delta": float(plan.delta),
         "steps": steps,
+        "one_of_several": plan.one_of_several,
     }
 
 
 def _restore_plan(state):
     """Return the plan of a state."""
     steps = tuple(Step(name, RoundedGaussian(mu)) for name, mu in state["steps"])
-    return Plan(state["relation"], state["epsilon"], state["delta"], steps)
+    several = state.get("one_of_several", False)  # earlier versions did not keep it
+    terms = state["relation"], state["epsilon"], state["delta"], steps
+    return Plan(*terms, one_of_several=several)
 
 
 def _sketches_state(sketches, directions):

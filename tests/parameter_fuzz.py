@@ -20,11 +20,10 @@ from skdp_bary.exceptions import BudgetError, RelationError
 from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, ShuffleRounds
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy._neighbors import RELATIONS
 from skdp_bary.schema import Boolean, Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
-from skdp_bary.testing._discovery import private_estimators, public_estimators
 from tests.estimators import quick
+from tests.world import RELATIONS, private_estimators, public_estimators
 
 NONSENSE = "accepted nonsense"
 NAMELESS = "an error that does not name the parameter"

@@ -10,9 +10,10 @@ import pickle
 from contextlib import contextmanager
 from unittest import mock
 
-from skdp_bary.estimators._barycenter.methods import BarycenterSetting
-from skdp_bary.estimators._denoise import pyramid
-from skdp_bary.estimators._heatmap import fit
+from tests.world import BarycenterSetting, home
+
+pyramid = home("Pyramid")
+fit = home("HeatmapCells")
 
 _KEPT = 24  # solutions of each solver
 

@@ -23,21 +23,27 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
     interop,
 )
-from skdp_bary._parameter_rules import Either
-from skdp_bary._parameters import PRIVACY_RULES
+from skdp_bary.base import PRIVACY_RULES
 from skdp_bary.cli import main
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.inspection._recording import record_fit
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.privacy._checks import as_charged, exact
-from skdp_bary.privacy.accounting.curves import pure_renyi
-from skdp_bary.privacy.ledger.entry import COMPOSITIONS
-from skdp_bary.summaries.asking.tape import Tape, use_tape
-from skdp_bary.testing import _budget_checks as checks
-from skdp_bary.testing._discovery import private_estimators
-from skdp_bary.testing._settings import settings
 from tests.estimators import PRIVATE
+from tests.world import (
+    COMPOSITIONS,
+    Either,
+    Tape,
+    as_charged,
+    exact,
+    home,
+    private_estimators,
+    pure_renyi,
+    record_fit,
+    settings,
+    use_tape,
+)
+
+checks = home("require_paid")
 
 ANEW = [  # plans of these are divided anew where the size is not given
     PrivateKMeans(3, epsilon=0.1, bounds=([0.0] * 5, [1.0] * 5)),

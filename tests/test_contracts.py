@@ -11,8 +11,6 @@ from contextlib import nullcontext
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from skdp_bary.testing._discovery import private_estimators, public_estimators
-from skdp_bary.testing._suite import CHECKS
 from tests.estimators import (
     PRIVATE,
     SCIKIT_LEARN,
@@ -20,6 +18,7 @@ from tests.estimators import (
     scikit_learn_failures,
 )
 from tests.remembered import remembered_solutions
+from tests.world import CHECKS, private_estimators, public_estimators
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 

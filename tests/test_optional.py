@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from skdp_bary._optional import import_optional
+from tests.world import import_optional
 
 
 def test_an_installed_module_is_returned():

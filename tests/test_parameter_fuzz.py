@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateMeasure
-from skdp_bary.privacy._checks import check_real
 from tests.parameter_fuzz import FAULTS, LATE, LIBRARY, MAKERS, NAMELESS, ODD, trial
+from tests.world import check_real
 
 QUICK, SLOW = 60, 3000
 

@@ -10,36 +10,32 @@ import pytest
 import sklearn
 
 from skdp_bary import BudgetAccountant, JLTransformer, PrivateKMeans
-from skdp_bary._parameter_rules import (
-    File,
-    Flag,
-    Function,
-    Having,
-    Integer,
-    Number,
-    OneOf,
-    Option,
-    PowerOfTwo,
-    Rule,
-)
-from skdp_bary._parameters import (
-    Budget,
-    Cells,
-    Grid,
-    Integers,
-    Labels,
-    Points,
-    PublicDomain,
-    Seed,
-    Weights,
-)
-from skdp_bary._shown import shown
-from skdp_bary.base import BasePrivateEstimator
+from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
 from skdp_bary.federated import ShuffleClient
 from skdp_bary.geometry import Ball, Box, check_domain
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.testing._discovery import public_estimators
 from tests.public import called
+from tests.world import (
+    Budget,
+    File,
+    Function,
+    Having,
+    Integers,
+    Labels,
+    OneOf,
+    Points,
+    PowerOfTwo,
+    PublicDomain,
+    Seed,
+    Weights,
+    home,
+    public_estimators,
+)
+
+Rule = home("PowerOfTwo").Rule
+Cells = home("PublicDomain").Cells
+Grid = home("PublicDomain").Grid
+shown = home("LONGEST").shown
 
 
 def test_every_parameter_of_a_constructor_has_a_rule_that_admits_its_default():

@@ -11,9 +11,8 @@ from sklearn.base import clone
 
 import skdp_bary
 from skdp_bary import DomainScaler, JLTransformer, PrivateKMeans, RowByRow, SchemaTransformer
-from skdp_bary._pickles import _OLD_MODULES, VersionedPickle
 from skdp_bary.exceptions import VersionWarning
-from skdp_bary.testing._discovery import public_estimators
+from tests.world import _OLD_MODULES, VersionedPickle, home, public_estimators
 
 OLD = sorted((Path(__file__).parent / "pickles_of_0_1").glob("*.pkl"))
 OLD_NAMES = [f"skdp_bary.{folder}.{m}" for folder, ms in _OLD_MODULES.items() for m in ms.split()]
@@ -37,7 +36,7 @@ def test_the_version_is_in_the_pickle_and_nowhere_else():
 
 
 def test_another_version_is_said(monkeypatch):
-    monkeypatch.setattr("skdp_bary._pickles.__version__", "0.3.0")
+    monkeypatch.setattr(home("VersionedPickle"), "__version__", "0.3.0")
     written = pickle.dumps(PrivateKMeans(3))
     monkeypatch.undo()
     words = (

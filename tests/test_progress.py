@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
-from skdp_bary.summaries.asking import counting
-from skdp_bary.summaries.asking import desk as desk_module
-from skdp_bary.summaries.rows import arrays
-from skdp_bary.testing._discovery import private_estimators
+from tests.world import home, private_estimators
+
+counting = home("collect")
+desk_module = home("Desk")
+arrays = home("ArraySource")
 
 X = np.random.default_rng(0).random((60, 2))
 

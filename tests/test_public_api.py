@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 
 import skdp_bary
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.testing._discovery import private_estimators, public_estimators
 from tests.public import (
     DOC_PAGES,
     FILES,
@@ -37,6 +36,7 @@ from tests.public import (
     public,
     text_of,
 )
+from tests.world import private_estimators, public_estimators
 
 # Estimators that no common suite can make by itself, and where they are tested instead.
 OWN_TESTS = {

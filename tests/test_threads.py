@@ -12,8 +12,9 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp_bary import _threads
-from skdp_bary._threads import n_threads, one_blas_thread, share_out, wants_processes
+from tests.world import home, n_threads, one_blas_thread, share_out, wants_processes
+
+_threads = home("n_threads")
 
 
 @pytest.fixture

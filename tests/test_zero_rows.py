@@ -28,7 +28,7 @@ from skdp_bary import (
     SpilledPersons,
 )
 from skdp_bary.schema import Category, Number
-from skdp_bary.testing._hostile import make_arguments
+from tests.world import make_arguments
 
 from .estimators import PRIVATE
 

@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.testing._ledger_flips import CRASHED, GAVE_BUDGET, flip_bits
+from tests.world import CRASHED, GAVE_BUDGET, RELATIONS, flip_bits
 
 from .promises import Promise, Trial
 

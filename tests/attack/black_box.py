@@ -7,11 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp_bary.inspection import epsilon_lower_bound
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay
-from skdp_bary.testing._hostile import hostile_pairs, make_arguments
-from skdp_bary.testing._settings import settings
 from tests.estimators import AUDITED
+from tests.world import hostile_pairs, make_arguments, record_fit, replay, settings
 
 from .promises import Promise, Trial, spawn
 

@@ -12,9 +12,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.ledger.entry import COMPOSITIONS
+from tests.world import COMPOSITIONS, gaussian_delta, record_fit
 
 from .promises import Promise, Trial, repeated, spawn
 

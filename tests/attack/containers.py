@@ -7,11 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp_bary import SortedPersons, SpilledPersons
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay_after
-from skdp_bary.testing._hostile import make_arguments
-from skdp_bary.testing._replay_checks import ArrowStream
-from skdp_bary.testing._settings import settings
+from tests.world import ArrowStream, make_arguments, record_fit, replay_after, settings
 
 from .promises import Promise, Trial, repeated
 from .sensitivity import REPLAYED

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from skdp_bary.testing._small_worlds import explore
-from skdp_bary.testing._world_list import small_worlds, world_size
+from tests.world import explore, small_worlds, world_size
 
 from .promises import Promise, Trial
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdp_bary.privacy._neighbors import ADD_REMOVE, REPLACE_ANY
-from skdp_bary.testing._hostile import corners, public_classes
+from tests.world import ADD_REMOVE, REPLACE_ANY, corners, public_classes
 
 _PERSON = 20_000  # id of the person in whom neighbors differ
 _LARGEST = 1e300

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.testing._discovery import private_estimators
 from tests.estimators import start
 from tests.statistical.test_fuzz import accepted, fits_or_refuses, odd_table, quick
+from tests.world import RELATIONS, private_estimators
 
 from .promises import Promise, repeated
 

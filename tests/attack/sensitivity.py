@@ -10,14 +10,17 @@ import time
 from sklearn.base import clone
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay_after
-from skdp_bary.summaries.asking.by_class import ByClass
-from skdp_bary.summaries.networks.row_features import FeaturesOf
-from skdp_bary.testing._hostile import hostile_pairs, make_arguments
-from skdp_bary.testing._settings import settings
-from skdp_bary.testing._worst_neighbors import worst_pairs
 from tests.estimators import PRIVATE
+from tests.world import (
+    ByClass,
+    FeaturesOf,
+    hostile_pairs,
+    make_arguments,
+    record_fit,
+    replay_after,
+    settings,
+    worst_pairs,
+)
 
 from .neighbors import Mutations, Neighbors
 from .promises import Promise, Trial, spawn

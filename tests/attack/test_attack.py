@@ -13,17 +13,8 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from skdp_bary import BudgetAccountant, PrivateMeasure, _values
-from skdp_bary.estimators import _base
-from skdp_bary.privacy.ledger import memory as _memory
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from skdp_bary.summaries.moments.bounds import Count
-from skdp_bary.summaries.rows import chunks, origins, persons
-from skdp_bary.summaries.rows.csv import CsvFile
-from skdp_bary.summaries.trees.hierarchy import CellCounts
-from skdp_bary.testing._hostile import hostile_pairs
-from skdp_bary.transformers import _row_by_row
+from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary.base import Count, Sensitivity
 from tests.attack import (
     __main__,
     bit_flips,
@@ -51,6 +42,16 @@ from tests.inspection.test_replay import HalfStated, asking
 from tests.model_selection import row_independence
 from tests.privacy.ledger import test_ledger_crash, test_ledger_flips
 from tests.summaries.reader_trials import csv_trial
+from tests.world import CellCounts, CsvFile, DiscreteLaplace, RoundedGaussian, home, hostile_pairs
+
+_values = home("array_of")
+_base = home("Facts")
+_memory = home("MemoryLedger")
+_sqlite = home("SqliteLedger")
+chunks = home("LabelsInChunks")
+origins = home("Origin")
+persons = home("same_kind")
+_row_by_row = home("_restored")
 
 SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")
 pytestmark = pytest.mark.filterwarnings("ignore")

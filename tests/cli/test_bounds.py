@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from skdp_bary.cli._bounds import read_bounds
 from tests.cases import every
+from tests.world import read_bounds
 
 COLUMNS = ["my lat", "lon"]
 

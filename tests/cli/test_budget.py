@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 
 
 @pytest.fixture

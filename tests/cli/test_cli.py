@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, Schema
-from skdp_bary.cli import _pages, main
-from skdp_bary.cli._main import _parser, _shielded
+from skdp_bary.cli import main
 from tests.cases import every
+from tests.world import _parser, _shielded, home
+
+_pages = home("Page")
 
 pandas = pytest.importorskip("pandas")
 

@@ -18,7 +18,11 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.cli import _files, _outputs, main
+from skdp_bary.cli import main
+from tests.world import home
+
+_files = home("PromisedFile")
+_outputs = home("heatmap")
 
 pytest.importorskip("pyarrow")
 
@@ -311,7 +315,9 @@ def test_an_answer_that_nobody_can_read_costs_nothing(folder):
 
 
 def test_an_answer_that_is_paid_for_is_told_as_an_error_at_least(folder, monkeypatch, capsys):
-    from skdp_bary.cli import _offer
+    from tests.world import home
+
+    _offer = home("persons_in_words")
 
     say = _offer.say
 

@@ -5,8 +5,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
-from skdp_bary.summaries.rows.csv import CsvFile
-from skdp_bary.summaries.rows.parquet import ParquetFile
+from tests.world import CsvFile, ParquetFile, home
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -65,7 +64,7 @@ def test_rows_of_all_kinds(ending, groups, capsys):
 @pytest.mark.parametrize("has_pandas", [True, False])
 def test_parquet_has_the_types_of_the_schema(has_pandas, monkeypatch):
     if not has_pandas:
-        monkeypatch.setattr("skdp_bary.schema._frames.find_spec", lambda name: None)
+        monkeypatch.setattr(home("container_of"), "find_spec", lambda name: None)
     assert main(["table", "bank.csv", *TABLE, "--rows", "50", "--out", "made.parquet"]) == 0
     made = pandas.read_parquet("made.parquet")
     assert list(made.columns) == ["age", "job", "since", "income", "trouble"] and len(made) == 50
@@ -102,7 +101,7 @@ def test_columns_are_read_by_themselves(file):
 
 def test_arrays(folder, monkeypatch):
     """Without pandas rows are drawn as Arrow tables."""
-    monkeypatch.setattr("skdp_bary.schema._frames.find_spec", lambda name: None)
+    monkeypatch.setattr(home("container_of"), "find_spec", lambda name: None)
     assert main(["table", "bank.csv", *TABLE, "--rows", "20", "--out", "made.npz"]) == 0
     with np.load("made.npz") as made:
         assert set(made) == {"age", "job", "since", "income", "trouble"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.cli import main
-from skdp_bary.cli._tables import Table
+from tests.world import Table
 
 pytest.importorskip("pyarrow")
 

@@ -9,8 +9,10 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
-from skdp_bary.cli._text import cell, say, shown
 from tests.cases import every
+from tests.world import cell, home, say
+
+shown = home("cell").shown
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
 

@@ -13,16 +13,13 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from skdp_bary.datasets import (
-    _fetch_census,
-    _fetch_digits,
-    _fetch_snap,
-    fetch_census_tracts,
-    fetch_digits_images,
-    fetch_snap_checkins,
-)
-from skdp_bary.datasets._download import Downloads, sha256
+from skdp_bary.datasets import fetch_census_tracts, fetch_digits_images, fetch_snap_checkins
 from skdp_bary.geometry import Box
+from tests.world import Downloads, home, sha256
+
+_fetch_census = home("fetch_census_tracts")
+_fetch_digits = home("fetch_digits_images")
+_fetch_snap = home("fetch_snap_checkins")
 
 CHECKINS = [
     "0\t2010-01-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",

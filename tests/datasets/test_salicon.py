@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from skdp_bary.datasets import _salicon, load_salicon_fixations
+from skdp_bary.datasets import load_salicon_fixations
+from tests.world import home
+
+_salicon = home("load_salicon_fixations")
 
 CONTENT = {
     "info": {"description": "a list [ of things", "version": "1.0"},

@@ -6,8 +6,11 @@ import warnings
 import numpy as np
 import pytest
 
-from skdp_bary.datasets import _snap, load_snap_checkins
+from skdp_bary.datasets import load_snap_checkins
 from skdp_bary.geometry import Box
+from tests.world import home
+
+_snap = home("load_snap_checkins")
 
 LINES = [
     "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",

@@ -28,8 +28,7 @@ from skdp_bary import (
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
-from skdp_bary.testing._discovery import private_estimators, public_estimators
-from skdp_bary.testing._public_source import AdapterOnPublicSource, jittered
+from tests.world import AdapterOnPublicSource, jittered, private_estimators, public_estimators
 
 _SQUARE = ([0.0, 0.0], [1.0, 1.0])
 

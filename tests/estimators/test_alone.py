@@ -11,11 +11,11 @@ import pytest
 from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
-from skdp_bary.estimators import _alone
-from skdp_bary.estimators._alone import fitted_alone
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.testing._discovery import private_estimators
 from tests.estimators import start
+from tests.world import fitted_alone, home, private_estimators
+
+_alone = home("fitted_alone")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 THREADS = 8

@@ -22,12 +22,10 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.estimators import _base
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
-from skdp_bary.privacy._checks import exact
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy.noise.sampler import NoiseSource
-from skdp_bary.summaries.asking.tape import Tape, use_tape
+from tests.world import DiscreteLaplace, NoiseSource, RoundedGaussian, Tape, exact, home, use_tape
+
+_base = home("Facts")
 
 X = np.random.default_rng(0).random((400, 2))
 

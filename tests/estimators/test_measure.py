@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.transport._measures import DiscreteMeasure
+from skdp_bary.transport import DiscreteMeasure
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

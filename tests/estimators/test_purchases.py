@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateMeasure, PrivateWassersteinBarycenter
-from skdp_bary.estimators._purchases import DOMAIN_SHARES, SIZE_SHARES
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.summaries.asking.tape import Tape, use_tape
+from tests.world import DOMAIN_SHARES, SIZE_SHARES, Tape, use_tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

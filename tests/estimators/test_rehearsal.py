@@ -11,9 +11,8 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.inspection._recording import record_fit
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
+from tests.world import RoundedGaussian, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 X = np.random.default_rng(0).random((40, 6))

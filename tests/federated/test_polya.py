@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import chisquare, nbinom
 
-from skdp_bary.federated._polya import PolyaSampler, polya_sampler
-from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
 from tests.cases import every
+from tests.world import NoiseSource, PolyaSampler, noise_generator, polya_sampler
 
 
 @every("r, rate", [(Fraction(1, 3), Fraction(1, 2)), (Fraction(1, 50), Fraction(1, 9))])

@@ -18,8 +18,10 @@ from skdp_bary.federated import (
     shuffle_messages,
     simulate_shuffle,
 )
-from skdp_bary.privacy.noise import sampler as _noise
 from tests.cases import every
+from tests.world import home
+
+_noise = home("_system_words")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -15,8 +15,8 @@ from skdp_bary.federated import (
     shuffle_messages,
     simulate_shuffle,
 )
-from skdp_bary.privacy._checks import exact
 from tests.cases import every
+from tests.world import exact
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

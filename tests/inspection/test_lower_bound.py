@@ -9,9 +9,7 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.inspection import epsilon_lower_bound
-from skdp_bary.inspection._lower_bound import _log_ratio
-from skdp_bary.inspection._statistics import lowest_bit
-from skdp_bary.privacy.noise.sampler import noise_generator
+from tests.world import _log_ratio, lowest_bit, noise_generator
 
 X = np.random.default_rng(0).random((20, 2))
 SMALL = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=20)

@@ -8,12 +8,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure
-from skdp_bary.geometry._cell_tree import CellTree
+from skdp_bary.base import CellTree, Sensitivity
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay_after
-from skdp_bary.privacy.noise.mechanisms import Sensitivity
-from skdp_bary.summaries.trees.hierarchy import CellCounts
+from tests.world import CellCounts, record_fit, replay_after
 
 X = np.random.default_rng(0).random((50, 2))
 X[-5:] = 0.7  # equal rows, whose effects on an answer add up

@@ -5,15 +5,12 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import entropy, pearsonr
 
-from skdp_bary.metrics import (
-    _heatmaps,
-    earth_mover_distance,
-    kl_divergence,
-    pearson_correlation,
-    similarity,
-)
+from skdp_bary.metrics import earth_mover_distance, kl_divergence, pearson_correlation, similarity
 from skdp_bary.transport import DiscreteMeasure
 from tests.cases import every
+from tests.world import home
+
+_heatmaps = home("similarity")
 
 RNG = np.random.default_rng(0)
 METRICS = [similarity, pearson_correlation, kl_divergence, earth_mover_distance]

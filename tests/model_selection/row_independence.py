@@ -24,8 +24,8 @@ from sklearn.utils import all_estimators
 from threadpoolctl import threadpool_limits
 
 from skdp_bary import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
-from skdp_bary._values import as_floats
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
+from tests.world import as_floats
 
 JOBS = ["cook", "nurse", "7", "12"]
 GRADES = [1, 2, 3]

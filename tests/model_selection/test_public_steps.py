@@ -27,12 +27,9 @@ from skdp_bary import (
 )
 from skdp_bary.exceptions import LeakError
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.model_selection._public_steps import Form, form_after
-from skdp_bary.model_selection._search_parts import search_parts
-from skdp_bary.model_selection._step_parameters import KNOWN
-from skdp_bary.model_selection._step_rules import RULES
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
 from tests.cases import every
+from tests.world import KNOWN, RULES, Form, form_after, search_parts
 
 from .row_independence import (
     TABLES,

@@ -26,16 +26,22 @@ from skdp_bary import (
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
 from skdp_bary.geometry import Box
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.model_selection._candidates import Candidates, best_of
-from skdp_bary.model_selection._scores import TransportScore, learned
-from skdp_bary.model_selection._trial import make_trial
-from skdp_bary.privacy._checks import exact
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
-from skdp_bary.privacy.accounting.plans import race_plan
-from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.networks.hits import HitCount
 from tests.cases import every
+from tests.world import (
+    Candidates,
+    HitCount,
+    TransportScore,
+    best_of,
+    exact,
+    gaussian_mu,
+    home,
+    learned,
+    make_trial,
+    make_trials,
+    race_plan,
+    release,
+    selection_mu,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:param_grid varies")
 # The number of atoms shows at once whether the better candidate was chosen.
@@ -162,7 +168,7 @@ def test_the_noise_of_scores_is_what_is_published(delta, monkeypatch):
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr("skdp_bary.summaries.asking.desk.release", noted)
+    monkeypatch.setattr(home("Desk"), "release", noted)
     search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, delta=delta)
     search.fit(corners(300), groups=np.arange(300) // 3)
     for released in (each for each in seen if each.name == "score"):
@@ -441,7 +447,7 @@ def test_the_noise_of_right_answers_is_that_of_one_person(relation, monkeypatch)
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr("skdp_bary.summaries.asking.desk.release", noted)
+    monkeypatch.setattr(home("Desk"), "release", noted)
     X, y = crosses(60)
     search = taught()
     search.set_params(estimator__neighbors=relation, param_grid={"epsilon": [1.0]}, mean_trials=2)

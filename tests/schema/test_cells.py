@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
-from skdp_bary.schema._cells import MOST_CELLS, cells_of_kind
-from skdp_bary.schema._frames import frame_of
-from skdp_bary.schema._table_cells import TableCells
 from tests.cases import every
+from tests.world import MOST_CELLS, TableCells, cells_of_kind, frame_of
 
 KINDS = [
     Boolean(missing=True),

@@ -15,8 +15,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.schema import Category, Integer, Schema
-from skdp_bary.summaries.asking.packed import from_bytes
-from skdp_bary.summaries.rows.spark import SparkSource
+from tests.world import SparkSource, from_bytes
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

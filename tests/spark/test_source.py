@@ -7,15 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from skdp_bary.base import CellTree
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.rows import spark as spark_rows
-from skdp_bary.summaries.rows import spark_answers
-from skdp_bary.summaries.rows.opening import distinct_labels, open_rows
-from skdp_bary.summaries.rows.spark import SparkColumn
-from skdp_bary.summaries.trees.hierarchy import CellCounts
+from tests.world import CellCounts, SparkColumn, collect, distinct_labels, home, open_rows
+
+spark_rows = home("SparkColumn")
+spark_answers = home("of_group")
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")

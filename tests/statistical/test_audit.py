@@ -3,11 +3,11 @@
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
-from skdp_bary.estimators import _base
-from skdp_bary.estimators._heatmap.estimator import HEATMAP_METHODS
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from skdp_bary.testing import check_empirical_loss
 from tests.estimators import AUDITED
+from tests.world import HEATMAP_METHODS, DiscreteLaplace, RoundedGaussian, home
+
+_base = home("Facts")
 
 
 class HalfTheNoise:

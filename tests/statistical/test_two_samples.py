@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateDriftSketch, PrivateTwoSampleTest
-from skdp_bary.estimators import _base
 from skdp_bary.inspection import epsilon_lower_bound
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from tests.world import DiscreteLaplace, RoundedGaussian, home
+
+_base = home("Facts")
 
 pytestmark = pytest.mark.filterwarnings("ignore:delta=")
 NEAR, FAR = np.full((30, 1), -0.9), np.full((1, 1), 0.9)

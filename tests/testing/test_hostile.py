@@ -8,10 +8,19 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.testing._document_checks import FIELDS, privacy_section
-from skdp_bary.testing._hostile import hostile_pairs, make_arguments
-from skdp_bary.testing._settings import feature_count, feature_counts, settings
-from skdp_bary.testing._state import differing_paths, leaves
+from tests.world import (
+    differing_paths,
+    feature_count,
+    feature_counts,
+    home,
+    hostile_pairs,
+    leaves,
+    make_arguments,
+    privacy_section,
+    settings,
+)
+
+FIELDS = home("privacy_section").FIELDS
 
 RELATIONS = ("add_remove", "replace_one", "replace_any")
 KINDS = ("rows", "persons", "weights")

@@ -8,19 +8,24 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from skdp_bary.estimators._base import BasePrivateEstimator
+from skdp_bary.base import BasePrivateEstimator, CellTree, Sensitivity
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.privacy.accounting.plans import Plan, Step, divided_anew
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from skdp_bary.privacy.noise.sampler import NoiseSource, noise_generator
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.trees.hierarchy import CellCounts
 from skdp_bary.testing import check_private_estimator, parametrize_with_privacy_checks
-from skdp_bary.testing._settings import settings
-from skdp_bary.testing._suite import CHECKS
+from tests.world import (
+    CHECKS,
+    CellCounts,
+    DiscreteLaplace,
+    NoiseSource,
+    Plan,
+    RoundedGaussian,
+    Step,
+    collect,
+    divided_anew,
+    noise_generator,
+    release,
+    settings,
+)
 
 
 class ClassMasses(BasePrivateEstimator):

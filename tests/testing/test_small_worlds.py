@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.noise.mechanisms import Sensitivity
-from skdp_bary.testing._small_worlds import explore, query_classes
-from skdp_bary.testing._world_list import SLACKS, asked_in, small_worlds, world_size
+from skdp_bary.base import Sensitivity
+from tests.world import SLACKS, asked_in, explore, query_classes, small_worlds, world_size
 
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.summaries.rows.opening import distinct_labels, open_source
+from tests.world import distinct_labels, open_source
 
 torch = pytest.importorskip("torch")
 X = np.random.default_rng(0).random((8, 2))

@@ -6,8 +6,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.kmeans.paper import PaperKMeans
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.privacy.accounting.races import RaceChoice
+from tests.world import RaceChoice, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -10,11 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateDomainAdapter
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay
 from skdp_bary.testing import check_private_estimator
-from skdp_bary.testing._public_source import AdapterOnPublicSource
-from skdp_bary.testing._public_source import jittered as slightly
+from tests.world import AdapterOnPublicSource, record_fit, replay
+from tests.world import jittered as slightly
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -6,9 +6,8 @@ import pytest
 from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.summaries.asking.by_class import Apart
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.world import Apart, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 WIDTH = 6

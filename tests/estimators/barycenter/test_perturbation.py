@@ -4,9 +4,9 @@ import pytest
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.remembered import remembered_solutions
+from tests.world import record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -2,14 +2,11 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateWassersteinBarycenter
-from skdp_bary.estimators._barycenter.methods import transport_cost
-from skdp_bary.estimators._barycenter.subspace import _without_noise
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.remembered import remembered_solutions
+from tests.world import _without_noise, record_fit, replay, transport_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ["add_remove", "replace_one", "replace_any"]

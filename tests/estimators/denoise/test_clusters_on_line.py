@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from skdp_bary.estimators._denoise.clusters_on_line import clusters_on_line
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest
 from tests.cases import every
+from tests.world import clusters_on_line, nearest
 
 
 def cost(points, masses, centers):

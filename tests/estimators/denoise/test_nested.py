@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._denoise.nested import least_squares, nonnegative
 from tests.cases import every
+from tests.world import least_squares, nonnegative
 
 PARENTS = [np.repeat(np.arange(3), [1, 4, 2]), np.repeat(np.arange(7), [1, 2, 1, 3, 1, 1, 2])]
 SIZES = (3, 7, 11)

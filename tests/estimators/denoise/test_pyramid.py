@@ -6,21 +6,27 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateMeasure
-from skdp_bary.estimators._base import Facts
-from skdp_bary.estimators._denoise import pyramid as pyramid_module
-from skdp_bary.estimators._denoise.measurements import Measurement
-from skdp_bary.estimators._denoise.pyramid import Pyramid, full_tree, pyramid_shares
-from skdp_bary.estimators._denoise.tuning import PYRAMID
+from skdp_bary.base import Chunk, Facts
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.rows.persons import Chunk
 from skdp_bary.testing import parametrize_with_privacy_checks
 from tests.cases import every
+from tests.world import (
+    DiscreteLaplace,
+    Measurement,
+    Pyramid,
+    RoundedGaussian,
+    Sketch,
+    Step,
+    full_tree,
+    home,
+    noise_generator,
+    pyramid_shares,
+    release,
+)
+
+pyramid_module = home("Pyramid")
+PYRAMID = home("TreeTuning").PYRAMID
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

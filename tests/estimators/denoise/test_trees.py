@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._denoise.counted_trees import CountsMethod
-from skdp_bary.estimators._denoise.trees import (
+from skdp_bary.base import CellTree, Chunk
+from skdp_bary.geometry import Ball, Box
+from tests.cases import every
+from tests.world import (
+    RELATIONS,
     BlockCountsMethod,
+    CellMasses,
+    CountsMethod,
+    DiscreteLaplace,
     HaarMethod,
+    RoundedGaussian,
+    Sketch,
     cell_support,
     halving_orders,
+    home,
 )
-from skdp_bary.estimators._measure import METHODS
-from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.transport._tree.haar import CellMasses
-from tests.cases import every
+
+METHODS = home("PrivateMeasure").METHODS
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 TREES = METHODS | {"block_counts": BlockCountsMethod(step=4)}
@@ -108,7 +110,8 @@ def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
     rng = np.random.default_rng(0)
     seen = []
     monkeypatch.setattr(
-        "skdp_bary.estimators._denoise.trees.rebuild_masses",
+        home("HaarMethod"),
+        "rebuild_masses",
         lambda tree, total, differences, *rest: seen.append((total, differences)),
     )
     sds = [0.0, 2.0, 5.0][-len(query.levels) :]

@@ -3,9 +3,8 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
-from skdp_bary.estimators._denoise.batched_lloyd import best_of_starts, descend
-from skdp_bary.estimators._denoise.weighted_kmeans import lloyd, nearest, weighted_kmeans
 from tests.cases import every
+from tests.world import best_of_starts, descend, lloyd, nearest, weighted_kmeans
 
 
 def test_weights_decide():

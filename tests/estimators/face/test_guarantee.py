@@ -19,11 +19,11 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.estimators._base import BasePrivateEstimator
+from skdp_bary.base import BasePrivateEstimator
 from skdp_bary.geometry import Ball
-from skdp_bary.geometry._bounds import width_of
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
+from tests.world import width_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),

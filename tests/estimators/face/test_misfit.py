@@ -16,12 +16,11 @@ from skdp_bary import (
     PrivateTable,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.estimators._denoise.measurements import Measurement, noisy_total
-from skdp_bary.estimators._face.misfit import warn_of_border
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.schema import Number
 from tests.cases import every
+from tests.world import Measurement, noisy_total, warn_of_border
 
 N = 2000
 RNG = np.random.default_rng(0)

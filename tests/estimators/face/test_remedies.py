@@ -5,8 +5,10 @@ import re
 import pytest
 
 from skdp_bary import PrivateGenerator, PrivateKMeans, PrivateWassersteinBarycenter
-from skdp_bary.estimators._face.remedies import cheapest, projections, rounded_up
 from tests.cases import every
+from tests.world import home, projections, rounded_up
+
+cheapest = home("projections").cheapest
 
 D = 64
 

@@ -8,13 +8,11 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator.plan import shares
-from skdp_bary.estimators._generator.questions import spiked
+from skdp_bary.base import Frame
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay_after
-from skdp_bary.summaries.asking.mapped import InWidths
-from skdp_bary.summaries.moments.frames import Frame
+from tests.world import InWidths, home, record_fit, replay_after, spiked
+
+shares = home("GeneratorSetting").shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ("add_remove", "replace_one", "replace_any")

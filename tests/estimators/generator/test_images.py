@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._denoise.shrinkage import positive_part, shrink_matrices
-from skdp_bary.estimators._generator.images import (
+from skdp_bary.geometry import Box
+from tests.world import (
     image_basis,
     lag_sums,
     largest_variances,
+    positive_part,
+    shrink_matrices,
     smooth_covariance,
+    spiked,
     stationary,
 )
-from skdp_bary.estimators._generator.questions import spiked
-from skdp_bary.geometry import Box
 
 
 def symmetric_noise(d, sd, rng):

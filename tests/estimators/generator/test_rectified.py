@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._generator.rectified import (
-    RectifiedGaussian,
-    clipped_moments,
-    latent_correlation,
-    latent_parameters,
-)
+from tests.world import RectifiedGaussian, clipped_moments, latent_correlation, latent_parameters
 
 
 def hard_moments(n, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator.warps import affine_maps, check_warps, read_along, warped
+from tests.world import affine_maps, check_warps, read_along, warped
 
 STILL = {"turn": 0.0, "shear": 0.0, "scale": 0.0, "shift": 0.0}
 SPOT = np.zeros((1, 5, 7, 2))

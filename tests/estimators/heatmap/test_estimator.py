@@ -12,16 +12,11 @@ from scipy.stats import ks_2samp
 from benchmarks.transport.trees import select_top
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from skdp_bary.estimators._heatmap.density import blur
-from skdp_bary.estimators._heatmap.estimator import HEATMAP_METHODS
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
 from skdp_bary.metrics import earth_mover_distance, similarity
-from skdp_bary.privacy._checks import exact
-from skdp_bary.summaries.rows.persons import PERSON_UNITS
-from skdp_bary.transport._tree.l1 import minimize_l1
+from tests.world import HEATMAP_METHODS, PERSON_UNITS, blur, exact, minimize_l1, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -383,7 +378,7 @@ def test_measuring_only_what_is_looked_at_changes_no_law():
         counts.append(grid)
     shares = 2.0 ** (-0.5 * np.arange(3))
     shares /= shares.sum()
-    from skdp_bary.transport._tree.nodes import raster_to_codes
+    from tests.world import raster_to_codes
 
     for seed in range(1500):
         model = heatmap("paper", resolution=16, seed=seed, kept=16).fit(X)

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap
-from skdp_bary.estimators._denoise.measurements import Measurement
-from skdp_bary.estimators._heatmap.density import _step, log_density
-from skdp_bary.estimators._heatmap.fit import (
+from tests.world import (
+    Measurement,
+    Tree,
+    _step,
     covering_tree,
     fit_l1,
     fit_posterior,
+    log_density,
+    minimize_l1,
 )
-from skdp_bary.transport._tree.l1 import minimize_l1
-from skdp_bary.transport._tree.nodes import Tree
 
 
 def full_level(level, masses, rate=1.0):

@@ -6,13 +6,22 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.privacy.accounting.races import RATE_OF_MU, RaceChoice, race_delta
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
-from skdp_bary.testing import _budget_checks, _fit_checks, _replay_checks
-from skdp_bary.testing._hostile import make_arguments
-from skdp_bary.testing._one_fit import watched_draws
-from skdp_bary.testing._settings import settings, with_budget
+from tests.world import (
+    RATE_OF_MU,
+    RaceChoice,
+    RoundedGaussian,
+    home,
+    make_arguments,
+    race_delta,
+    record_fit,
+    settings,
+    watched_draws,
+    with_budget,
+)
+
+_budget_checks = home("check_refused_fit")
+_fit_checks = home("check_no_rows_are_kept")
+_replay_checks = home("check_sensitivity_of_rows")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

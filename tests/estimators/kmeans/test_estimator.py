@@ -10,14 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
-from skdp_bary.estimators._clusters import methods as _kmeans_methods
-from skdp_bary.estimators._clusters.high import allocate_bits
-from skdp_bary.estimators._clusters.plan import cluster_plan
-from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.inspection._recording import record_fit
+from tests.world import allocate_bits, cluster_plan, home, record_fit, weighted_kmeans
+
+_kmeans_methods = home("KMeansSetting")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -7,14 +7,22 @@ import pytest
 from scipy.stats import laplace, norm, t
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._clusters.methods import KMeansSetting, WeightedPoints
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans
-from skdp_bary.estimators._kmeans import looks
-from skdp_bary.estimators._kmeans.looks import _normal_sds, sure_sds
-from skdp_bary.estimators._kmeans.low import search, without_far_noise
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from tests.world import record
+from tests.world import (
+    KMeansSetting,
+    WeightedPoints,
+    _normal_sds,
+    home,
+    nearest,
+    record,
+    search,
+    sure_sds,
+    weighted_kmeans,
+    without_far_noise,
+)
+
+looks = home("sure_sds")
 
 DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
 SETTING = KMeansSetting(2, 3, "grid", 10, "auto", 1000, 1.0, 0.0, 0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._clusters.methods import KMeansSetting, WeightedPoints, standing_out
+from tests.world import KMeansSetting, WeightedPoints, standing_out
 
 POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.4], [1.0, 1.0], [1.2, 1.0]])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._kmeans.noise import NoiseLevel
 from skdp_bary.geometry import Ball
+from tests.world import NoiseLevel
 
 
 @pytest.mark.parametrize(

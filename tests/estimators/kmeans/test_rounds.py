@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdp_bary.estimators._clusters.rounds import ambient_round
-from skdp_bary.geometry._projections import haar_frame
-from skdp_bary.summaries.clusters.cluster_sums import Readout
+from skdp_bary.base import Readout
+from skdp_bary.geometry import haar_frame
+from tests.world import ambient_round
 
 
 def release(asked, means, sd, rng):

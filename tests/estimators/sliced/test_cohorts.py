@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateTwoSampleTest
-from skdp_bary.estimators._sliced import cohorts as cohorts_module
-from skdp_bary.estimators._sliced.cohorts import _gaussian_spread, _planes
-from skdp_bary.estimators._sliced.comparison import MeanLaw, NoisyNumber, compare_means
-from skdp_bary.estimators._sliced.tuning import TUNED
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._unit_slices import slicing_directions, unit_slices
+from tests.world import (
+    MeanLaw,
+    NoisyNumber,
+    _gaussian_spread,
+    _planes,
+    compare_means,
+    home,
+    slicing_directions,
+    unit_slices,
+)
+
+cohorts_module = home("PrivateTwoSampleTest")
+TUNED = home("SlicedTuning").TUNED
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 SEEDED = {"bounds": (-1, 1), "random_state": 0, "n_resamples": 199}

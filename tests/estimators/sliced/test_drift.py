@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateDriftSketch
-from skdp_bary.estimators._sliced.drift import _question
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, Box
+from tests.world import _question
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.geometry import Ball
-from skdp_bary.transport._sliced import sliced_gradient
+from tests.world import sliced_gradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

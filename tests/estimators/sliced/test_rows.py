@@ -8,13 +8,12 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import kstest
 
-from skdp_bary.estimators._sliced.estimator import DPSlicedWasserstein
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.privacy import calibrate_sigma
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
+from tests.world import gaussian_delta
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 SHAPES = [(1, None), (3, 8), (6, 2), (4, 4)]

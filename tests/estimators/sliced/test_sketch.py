@@ -5,10 +5,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball, tight_frame
-from skdp_bary.geometry._slices import SliceLattice
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
-from skdp_bary.summaries.slices.quantiles import ProjectedQuantiles
-from skdp_bary.transport._sliced import block_matrix
+from tests.world import ProjectedQuantiles, SliceLattice, block_matrix, gaussian_mu
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import DPSlicedWasserstein
-from skdp_bary.estimators._sliced.two_sample import released_levels
 from skdp_bary.geometry import Ball
+from tests.world import released_levels
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skdp_bary.estimators._table.classes import class_counts
+from tests.world import class_counts
 
 TRUE = np.array([[900.0, 100.0, 500.0], [300.0, 700.0, 500.0]])
 

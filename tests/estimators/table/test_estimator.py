@@ -7,10 +7,9 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
 from tests.cases import every
+from tests.world import record_fit, replay
 
 pandas = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

@@ -4,11 +4,17 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skdp_bary.estimators._table.fitting import moved_level
-from skdp_bary.estimators._table.histograms import class_histograms
-from skdp_bary.estimators._table.interactions import shrink_singular, taken_apart, without_noise
-from skdp_bary.estimators._table.tuning import TUNED
 from tests.cases import every
+from tests.world import (
+    class_histograms,
+    home,
+    moved_level,
+    shrink_singular,
+    taken_apart,
+    without_noise,
+)
+
+TUNED = home("TableTuning").TUNED
 
 SIZES = np.array([6000.0, 4000.0])
 PRIORS = {0: np.full((2, 8), 1 / 8), 1: np.full((2, 6), 1 / 6), 2: np.full((2, 5), 1 / 5)}

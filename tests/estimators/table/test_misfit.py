@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.estimators._table.misfit import warn_of_others
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Category, Integer, Number, Schema
-from skdp_bary.schema._table_cells import TableCells
 from tests.cases import every
+from tests.world import TableCells, warn_of_others
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
 pandas = pytest.importorskip("pandas")

@@ -3,9 +3,8 @@
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.inspection._recording import record_fit
-from skdp_bary.inspection._replay import replay
 from skdp_bary.schema import Boolean, Category, Integer, Number, Schema
+from tests.world import record_fit, replay
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

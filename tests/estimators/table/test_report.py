@@ -33,8 +33,7 @@ def test_good_rows_are_close_and_tell_nobody(fitted, tmp_path):
 
 def test_rows_that_were_copied_are_found(fitted):
     """An attack that finds nothing must be one that can find something."""
-    from skdp_bary.estimators._table.report import report_of
-    from skdp_bary.schema._table_cells import TableCells
+    from tests.world import TableCells, report_of
 
     read = TableCells(SCHEMA)
     table, others = (read(bank(500, seed=seed)).astype(int) for seed in (1, 2))

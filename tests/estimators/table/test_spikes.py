@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.estimators._table.bins import line_bins
 from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
 from tests.cases import every
+from tests.world import line_bins
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 

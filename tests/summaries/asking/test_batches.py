@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from skdp_bary.exceptions import BudgetError, PlanError
-from skdp_bary.privacy.accounting.batched_plan import batched_plan
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking import desk as _desk
-from skdp_bary.summaries.asking.batches import BatchDesk
-from skdp_bary.summaries.slices.histogram import ClassSizes
+from tests.world import BatchDesk, ClassSizes, batched_plan, home, noise_generator
+
+_desk = home("Desk")
 
 N, B = 30, 7
 

@@ -6,15 +6,23 @@ import pickle
 import numpy as np
 import pytest
 
+from skdp_bary.base import Count
 from skdp_bary.exceptions import BudgetError, PlanError
-from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking import desk as _desk
-from skdp_bary.summaries.asking.desk import Desk, Rehearsal
-from skdp_bary.summaries.moments.bounds import Count
-from skdp_bary.summaries.rows.opening import Rows, open_source
 from tests.cases import every
+from tests.world import (
+    Desk,
+    DiscreteLaplace,
+    Plan,
+    Rehearsal,
+    RoundedGaussian,
+    Step,
+    home,
+    noise_generator,
+    open_source,
+)
+
+_desk = home("Desk")
+Rows = home("open_source").Rows
 
 X = np.random.default_rng(0).random((30, 2))
 PLAN = Plan(

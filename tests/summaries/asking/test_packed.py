@@ -4,10 +4,8 @@ import pickle
 
 import numpy as np
 
-from skdp_bary.summaries.asking.packed import from_bytes, pack, to_bytes, unpack_into
-from skdp_bary.summaries.clusters.cover_grid import KeyTable
-from skdp_bary.summaries.slices.rows import RowPile
 from tests.cases import every
+from tests.world import KeyTable, RowPile, from_bytes, pack, to_bytes, unpack_into
 
 LARGEST = np.iinfo(np.int64)
 

@@ -5,18 +5,24 @@ import dataclasses
 import numpy as np
 import pytest
 
+from skdp_bary.base import CellTree, Chunk
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.privacy._neighbors import ADD_REMOVE, REPLACE_ONE
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.asking.release import release
-from skdp_bary.summaries.asking.tape import Tape, active_tape, use_tape
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.hierarchy import CellCounts, HaarDifferences
 from tests.cases import every
+from tests.world import (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    CellCounts,
+    DiscreteLaplace,
+    HaarDifferences,
+    RoundedGaussian,
+    Sketch,
+    Step,
+    Tape,
+    active_tape,
+    noise_generator,
+    release,
+    use_tape,
+)
 
 MECHANISMS = [DiscreteLaplace(0.8), RoundedGaussian(0.8)]
 TREE = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 4)

@@ -2,13 +2,10 @@
 
 import numpy as np
 
+from skdp_bary.base import Chunk, ClippedMeans, Frame
 from skdp_bary.geometry import Box
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, ClusterMoments, TotalSpread
-from skdp_bary.summaries.clusters.labels import labelled_blocks
-from skdp_bary.summaries.moments.frames import Frame
-from skdp_bary.summaries.rows.persons import Chunk
 from tests.cases import every
+from tests.world import ClusterMoments, Sketch, TotalSpread, labelled_blocks
 
 WIDTH = 20
 

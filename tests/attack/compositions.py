@@ -81,7 +81,8 @@ def _loss(mechanisms, plan, accountant):
         whole = getattr(plan, "batch_epsilon", plan.epsilon)
         assert sum(pure) <= whole * _ROUNDING, "steps cost more than the epsilon of their plan"
         delta = getattr(plan, "batch_delta", plan.delta)
-        assert raced or gaussian_delta(mu, whole - sum(pure)) <= delta * _ROUNDING
+        cost = gaussian_delta(mu, max(whole - sum(pure), 0.0))
+        assert raced or cost <= delta * _ROUNDING, f"steps cost delta={cost}, of {plan}"
         return plan.epsilon if order is None else 0.0
     return sum(_response(epsilon, order) for epsilon in pure) + order * mu**2 / 2.0
 

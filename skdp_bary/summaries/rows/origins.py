@@ -189,7 +189,8 @@ def _add_items(origin, items):
     for item in items:
         rows = item[0] if isinstance(item, tuple) and item else item
         if not isinstance(rows, (list, tuple)) and not np.isscalar(rows):
-            _add(origin, rows)
+            is_one_row = isinstance(rows, np.ndarray) and rows.ndim == 1
+            _add(origin, rows[None] if is_one_row else rows)
         else:
             origin.unknown = origin.unknown or "lists of numbers"
             return

@@ -170,6 +170,7 @@ def _column(table):
 SAME = {
     "list of chunks": lambda X: ([X[:30], X[30:]], [X[:30], X[30:]]),
     "one list twice": lambda X: ([chunks := [X.copy()], chunks][::1]),
+    "list of rows": lambda X: (X[20:30], list(X[25:])),
     "array in a list": lambda X: (X, [X]),
     "array in a tuple": lambda X: (X, [(X,)]),
     "an overlap": lambda X: (X[:31], X[30:]),
@@ -259,6 +260,7 @@ DISJOINT = {
     "every third of a frame": lambda X: ((frame := _frame(X)).iloc[::3], frame.iloc[1::3]),
     "of a table": lambda X: ((table := _of_arrow(X))[:30], table[30:]),
     "of polars": lambda X: ((frame := _of_polars(X))[:30], frame[30:]),
+    "lists of rows": lambda X: (list(X[:9]), list(X[9:])),
     "of chunks": lambda X: ([X[:10], X[20:30]], [X[10:20], X[30:]]),
     "chosen": lambda X: (_frame(X)[X[:, 0] < 0.5], _frame(X)[X[:, 0] >= 0.5]),
     "without rows": lambda X: ([X[:0]], [X]),

@@ -3,10 +3,10 @@
 import warnings
 from dataclasses import dataclass
 
-import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import PrivacyWarning
+from ..privacy.noise.sampler import public_generator
 from ..summaries.asking.tape import AllAnswered, Tape, use_tape
 
 
@@ -87,7 +87,7 @@ def with_same_chance(estimator):
     Questions may use starts that were drawn at random; those of two fits would differ although
     the rows do not matter.
     """
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    seed = int(public_generator().integers(2**32))
     unset = [
         name
         for name, value in estimator.get_params(deep=True).items()

@@ -10,9 +10,6 @@ from html import escape
 
 from ..._sklearn import captioned_block
 
-# scikit-learn reads the docstrings of what it draws and does not know the section "Privacy".
-warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
-
 _RELATIONS = {
     "add_remove": "adding or removing one person",
     "replace_one": "replacing one person by another with the same label",
@@ -77,6 +74,14 @@ class GuaranteeRepr:
 
     def _html_repr(self):
         return super()._html_repr() + _table(self)
+
+    def _get_params_html(self, *given, **named):
+        shown = super()._get_params_html(*given, **named)
+        # scikit-learn reads the docstring, once, and does not know its section "Privacy"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
+            shown._repr_html_inner()
+        return shown
 
 
 def _caption(estimator):

@@ -46,7 +46,7 @@ def noise_generator(random_state=None):
 
 def public_generator(random_state=None):
     """Return a numpy generator for public randomness, on a stream separate from the noise."""
-    entropy = None if random_state is None else _seed_number(random_state)
+    entropy = _system_words(4).tolist() if random_state is None else _seed_number(random_state)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy, spawn_key=(0,))))
 
 

@@ -25,10 +25,7 @@ from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
 from tests.world import width_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),
-    pytest.mark.filterwarnings("ignore:Unknown section Privacy"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 X = np.random.default_rng(0).random((200, 2))
 ESTIMATORS = [

@@ -284,6 +284,7 @@ def test_numpy_seeds_do_not_reach_noise_from_the_operating_system():
     assert not noise_generator().seeded
 
 
+@pytest.mark.unseeded("20 integers of scale 1e6 are equal to 20 others with probability 1e-120")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_draws_other_noise():

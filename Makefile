@@ -19,6 +19,16 @@ WORKERS ?= 2
 MINUTES ?= 10
 PYTEST := python -m pytest -n $(WORKERS)
 ON_SPARK := doc/howto/monthly_spark.rst
+# The inner loop: what is offered, the layers, and three estimators without searches for neighbors.
+SMOKE := tests/test_contracts.py tests/test_layers.py tests/test_no_luck.py tests/test_parameters.py \
+	tests/test_pickles.py tests/test_public_api.py tests/test_root_pages.py tests/testing/test_mutants.py
+NOT_IN_SMOKE := not sensitivity and not examples_run and not scikit and (smoke or not test_privacy)
+# What another version of a library can break. The rest asks nothing of libraries that differs: exact
+# noise, accounting, ledgers, texts, documents and metadata.
+OF_VERSIONS := tests/peers tests/test_contracts.py tests/datasets tests/estimators/face \
+	tests/estimators/test_cluster_faults.py tests/estimators/test_on_a_cluster.py tests/geometry tests/interop \
+	tests/metrics tests/model_selection tests/plotting tests/privacy/accounting/test_calibration.py tests/schema \
+	tests/summaries tests/testing/test_small_worlds.py tests/transformers tests/transport
 DOCTESTS := --doctest-glob='*.rst' README.rst $(filter-out $(ON_SPARK),$(wildcard doc/*.rst $(addprefix doc/,$(addsuffix /*.rst,tour howto explanation reference))))
 
 # Tests and benchmarks use processes, not threads, to fill the cores.
@@ -28,7 +38,7 @@ export MPLBACKEND := Agg
 # Tests are compiled with their assertions rewritten: half a minute a worker where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check clean
+.PHONY: help demo smoke test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,8 +46,11 @@ help: ## Show this list
 demo: $(VENV)/.installed ## Run every estimator on generated data; writes demo_output/index.html
 	$(VENV)/bin/python examples/demo.py demo_output
 
-test: $(VENV)/.installed ## Run the fast tests and every example in the documentation
-	$(VENV)/bin/$(PYTEST) -m "not slow" tests $(DOCTESTS)
+smoke: $(VENV)/.installed ## Run the inner loop: half a minute of tests, those that failed last first
+	$(VENV)/bin/python -m pytest -q --failed-first -k "$(NOT_IN_SMOKE)" $(SMOKE)
+
+test: $(VENV)/.installed ## Run the fast tests and the examples of the documentation; AT=place: its mirror
+	$(VENV)/bin/$(PYTEST) -m "not slow" $(if $(AT),$$(.ci/tests-at $(AT)),tests $(DOCTESTS))
 
 coverage: $(VENV)/.installed ## Run the fast tests, print what they cover and write it to htmlcov/
 	$(VENV)/bin/$(PYTEST) -m "not slow" --cov --cov-report=term --cov-report=html tests $(DOCTESTS)
@@ -46,11 +59,13 @@ coverage: $(VENV)/.installed ## Run the fast tests, print what they cover and wr
 test-slow: $(VENV)/.installed ## Run the long statistical and fault-injection tests
 	$(VENV)/bin/$(PYTEST) -m slow tests
 
-test-peers: $(PEERS)/.installed ## Run the fast tests beside diffprivlib, with the oldest versions
-	$(PEERS)/bin/$(PYTEST) -m "not slow" tests --ignore=tests/attack --ignore=tests/test_parameter_fuzz.py
+test-peers: $(PEERS)/.installed ## Run what versions can break beside diffprivlib, with the oldest versions
+	@echo "Left out, no version of a library breaks them:" $(filter-out $(OF_VERSIONS),$(wildcard tests/test_*.py \
+		$(patsubst %/,%,$(wildcard tests/*/ tests/privacy/*/))))
+	$(PEERS)/bin/$(PYTEST) -m "not slow" $(OF_VERSIONS)
 
 test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases, with torch
-	$(TORCH)/bin/$(PYTEST) -m "not slow" tests/torch tests/test_public_api.py
+	$(TORCH)/bin/$(PYTEST) -m "not slow" -k "not examples_run or torch" tests/torch tests/test_public_api.py
 
 test-spark: $(SPARK)/.installed ## Run the tests on a local Spark, which needs Java 17 or newer
 	@java -version 2> /dev/null || { echo "Spark needs Java 17 or newer:" \

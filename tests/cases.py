@@ -5,6 +5,8 @@ import inspect
 
 import pytest
 
+_PARAM = type(pytest.param())
+
 
 def every(names, cases, ids=None):
     """Like ``pytest.mark.parametrize``, for cases that cost less than being an item each.
@@ -21,7 +23,7 @@ def every(names, cases, ids=None):
         def run(*args, **given):
             wrong = []
             for case in cases:
-                values = dict(zip(names, case if len(names) > 1 else (case,), strict=True))
+                values = dict(zip(names, _values(case, len(names)), strict=True))
                 try:
                     test(*args, **given, **values)
                 except (Exception, pytest.fail.Exception) as error:
@@ -36,3 +38,10 @@ def every(names, cases, ids=None):
         return run
 
     return decorate
+
+
+def _values(case, n_names):
+    """Return the values of a case, which may be one value, a tuple or a ``pytest.param``."""
+    if isinstance(case, _PARAM):
+        return case.values
+    return case if n_names > 1 else (case,)

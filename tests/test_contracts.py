@@ -20,6 +20,7 @@ from tests.estimators import (
 from tests.remembered import remembered_solutions
 from tests.world import CHECKS, private_estimators, public_estimators
 
+SMOKE = ("DPSlicedWasserstein", "PrivateKMeans", "PrivateMeasure")
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 
 
@@ -36,10 +37,14 @@ for _check in CHECKS:
     GROUPS[group_of(_check)].append(_check)
 
 
-def named(estimators):
+def named(estimators, smoke=()):
     """Return the estimators as parameters of a test, each under its settings."""
-    names = [_ADDRESS.sub("", " ".join(repr(estimator).split())) for estimator in estimators]
-    return [pytest.param(each, id=name) for each, name in zip(estimators, names, strict=True)]
+    classes, made = [cls.__name__ for cls in map(type, estimators)], []
+    for i, (name, estimator) in enumerate(zip(classes, estimators, strict=True)):
+        marks = [pytest.mark.smoke] if name in smoke and name not in classes[:i] else []
+        shown = _ADDRESS.sub("", " ".join(repr(estimator).split()))
+        made.append(pytest.param(estimator, id=shown, marks=marks))
+    return made
 
 
 def failures(estimator, checks, expected):
@@ -59,7 +64,7 @@ def failures(estimator, checks, expected):
 # the source of these checks was trained briefly: it is poor, and an adapter says so every time
 @pytest.mark.filterwarnings("ignore:The source model is right on")
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("estimator", named(PRIVATE))
+@pytest.mark.parametrize("estimator", named(PRIVATE, SMOKE))
 def test_privacy(estimator, group):
     with remembered_solutions() if "sensitivity" in group else nullcontext():
         said = failures(estimator, GROUPS[group], private_failures(estimator))

@@ -2,9 +2,11 @@
 
 import importlib.util
 import re
+import runpy
 from pathlib import Path
 
 import skdp_bary
+from tests.public import FILES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(ROOT.glob("*.rst"))
@@ -46,6 +48,30 @@ def test_the_page_of_an_index_has_full_addresses_or_none():
 
 def test_the_citation_is_of_this_version():
     assert f"\nversion: {skdp_bary.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_every_place_of_the_package_has_tests_that_mirror_it():
+    mirror = runpy.run_path(str(ROOT / ".ci" / "tests-at"))["mirror"]
+    for file in FILES:
+        assert mirror(Path("skdp_bary", file), ROOT / "tests"), file
+    assert mirror("skdp_bary/estimators/_kmeans", ROOT / "tests").parts[-2:] == (
+        "estimators",
+        "kmeans",
+    )
+    assert mirror("tests/test_layers.py", ROOT / "tests").name == "test_layers.py"
+    assert mirror("_parameters.py", ROOT / "tests").name == "test_parameters.py"
+    assert mirror("nothing", ROOT / "tests") is None
+
+
+def test_every_example_of_the_gallery_runs_when_the_documentation_is_built():
+    """They run nowhere else in continuous integration, and one that fails stops the build."""
+    text = (ROOT / "doc" / "conf.py").read_text()
+    settings = dict(re.findall(r'^    "(\w+)": "?(.*?)"?,$', text, re.MULTILINE))
+    assert settings["abort_on_example_error"] == "True"
+    scripts = [str(path) for path in (ROOT / settings["examples_dirs"][3:]).glob("*/plot_*.py")]
+    assert len(scripts) > 20 and all(settings["filename_pattern"] in path for path in scripts)
+    assert not [path for path in scripts if re.search(settings["ignore_pattern"], path)]
+    assert re.search(r"^step \d+ docs$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
 
 
 def test_targets_that_are_called_exist():

@@ -332,6 +332,7 @@ def test_an_answer_that_is_paid_for_is_told_as_an_error_at_least(folder, monkeyp
     assert "distance=" in capsys.readouterr().err and n_charged() == 1
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_any_name_of_a_column_can_be_written(folder, ending):
     names = ["経度", r"$\frac$"]

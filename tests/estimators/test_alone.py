@@ -17,7 +17,10 @@ from tests.world import fitted_alone, home, private_estimators
 
 _alone = home("fitted_alone")
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning"),
+    pytest.mark.filterwarnings("ignore:The source model is right on"),
+]
 THREADS = 8
 SETTINGS = {
     "DPSlicedWasserstein": {"n_projections": 4, "n_min": 100},

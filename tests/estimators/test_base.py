@@ -279,6 +279,7 @@ def test_estimators_keep_no_rows():
     assert max(lengths) < 200
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_names_and_numbers_of_features():
     model = measure().fit(pd.DataFrame(X, columns=["a", "b"]))
     assert model.n_features_in_ == 2

@@ -271,6 +271,7 @@ def test_other_methods_keep_the_contract_too(estimator):
     check_private_estimator(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:The source model is right on")
 class TestPrivacy:
     def test_steps_and_shares(self):
         plan = adapter(views=jittered).privacy_plan(6)

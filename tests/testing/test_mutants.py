@@ -80,7 +80,7 @@ class ClassMasses(BasePrivateEstimator):
         accountant = self._budget()
         noise = self.noise()
         facts = self._public_facts(plan, rows)
-        self._before_charge(accountant, plan, facts, noise.seeded, None)
+        self._before_charge(accountant, plan, facts, noise.seeded, rows.terms(X, None))
         questions, released, releases = self.conversation(facts), None, {}
         for step in self.steps(plan):
             _, query = questions.send(released)
@@ -438,7 +438,7 @@ def _half(mechanism):
 
 @caught(check_refused_fit="went through")
 class RefusalIgnored(ClassMasses):
-    def _before_charge(self, accountant, plan, facts, seeded, origin):
+    def _before_charge(self, accountant, plan, facts, seeded, terms):
         pass
 
     def charge(self, accountant, plan, noise):
@@ -498,8 +498,8 @@ class _Halved:
 
 @caught(check_seeded_noise_is_marked="did not warn")
 class QuietSeed(ClassMasses):
-    def _before_charge(self, accountant, plan, facts, seeded, origin):
-        super()._before_charge(accountant, plan, facts, False, origin)
+    def _before_charge(self, accountant, plan, facts, seeded, terms):
+        super()._before_charge(accountant, plan, facts, False, terms)
 
 
 @caught(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..._values import with_width
 from ...privacy._checks import check_real
 from ...privacy.noise.sampler import public_generator
 from ...schema._frames import frame_of
@@ -110,6 +111,7 @@ class TableViews:
         """
         check_is_fitted(self)
         _check_in_memory(X, "X")
+        X = with_width(X, self.n_features_in_)
         if self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.mixture_.log_probabilities(

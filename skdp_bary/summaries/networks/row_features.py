@@ -142,8 +142,8 @@ def _called(name, function, n_rows, *arguments):
     result = np.asarray(function(*map(_aligned, arguments)), dtype=np.float64)
     if result.ndim != 2 or len(result) != n_rows:
         raise ValueError(
-            f"{name} must return one row for every row, an array of shape (n_rows, n_columns); for "
-            f"{n_rows} rows it returned shape {result.shape}."
+            f"{name} must return one row for every row, an array of shape (n_rows, n_columns), got "
+            f"another number of rows, or {result.ndim} dimensions."
         )
     return result
 

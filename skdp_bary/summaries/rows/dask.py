@@ -237,7 +237,8 @@ def _kind_of_ids(part):
 
 def _check_cut(name, n_parts, expected):
     if n_parts != expected:
-        raise ValueError(f"{name} has {n_parts} partitions, but X has {expected}.")
+        word = "more" if n_parts > expected else "fewer"  # numbers would tell about how many rows
+        raise ValueError(f"{name} must have as many partitions as X, got {word}.")
 
 
 def _are_together(X, groups, n_blocks):

@@ -25,6 +25,7 @@ from skdp_bary.exceptions import LeakError
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Integer, Number, Text
+from tests.cases import every
 from tests.world import search_parts
 
 
@@ -39,7 +40,7 @@ def measure(**settings):
     return PrivateMeasure(bounds=(0, 1), **settings)
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         preprocessing.StandardScaler(),
@@ -64,7 +65,7 @@ def test_steps_that_learn_from_rows_leak(step):
         check_private(make_pipeline(step, measure()), strict=True)
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         DomainScaler(bounds=(0, 1)),
@@ -95,7 +96,7 @@ def test_public_steps_learn_the_same_from_any_rows():
         assert repr(first) == repr(second)
 
 
-@pytest.mark.parametrize(
+@every(
     "step",
     [
         random_projection.GaussianRandomProjection(n_components=3),
@@ -153,8 +154,8 @@ def test_encoders_that_warn_of_rows_are_not_public():
     assert not check_private(make_pipeline(loud, measure())).ok
 
 
-@pytest.mark.parametrize(
-    ("selector", "verdict"),
+@every(
+    "selector, verdict",
     [
         (make_column_selector(pattern="x"), "public"),
         (make_column_selector(dtype_include=float), "unknown"),
@@ -178,7 +179,7 @@ def test_what_is_not_known_is_said_so():
         check_private(OwnScaler(), strict=True)
 
 
-@pytest.mark.parametrize("base", [Pipeline, FeatureUnion, ColumnTransformer, make_column_selector])
+@every("base", [Pipeline, FeatureUnion, ColumnTransformer, make_column_selector])
 def test_what_a_subclass_does_with_its_parts_is_not_known(base):
     class Own(base):
         """It may look at all rows."""
@@ -310,8 +311,8 @@ def test_functions_that_choose_columns_are_not_known():
         assert verdicts(make_pipeline(SCHEMA, step)).get("columntransformer") == verdict
 
 
-@pytest.mark.parametrize(
-    ("before", "bounds", "advised"),
+@every(
+    "before, bounds, advised",
     [
         (DomainScaler((0, 9)), (0, 1), None),
         (DomainScaler((0, 9)), ([0, 0], [1, 1]), None),

@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.inspection import epsilon_lower_bound
+from tests.cases import every
 from tests.world import _log_ratio, lowest_bit, noise_generator
 
 X = np.random.default_rng(0).random((20, 2))
@@ -167,7 +168,7 @@ def test_audits_with_a_seed_can_be_repeated():
     assert first == second
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments, error, message",
     [
         ({"n_runs": 3}, ValueError, "n_runs must be an integer in"),

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure
 from skdp_bary.base import CellTree, Sensitivity
 from skdp_bary.inspection import replay_sensitivity
+from tests.cases import every
 from tests.world import CellCounts, record_fit, replay_after
 
 X = np.random.default_rng(0).random((50, 2))
@@ -57,7 +58,7 @@ def test_a_fit_may_end_with_its_last_release():
     assert replay_after(short, kmeans, {"X": rows[:-1]}, answers_only=True).holds
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_one_row_uses_all_of_the_allowed_loss(delta):
     report = replay_sensitivity(measure(delta=delta), X, X[:-1])
     (step,) = report.steps
@@ -143,7 +144,7 @@ def test_a_fit_that_fails_on_the_first_data_raises():
         replay_sensitivity(measure(), np.full((3, 2), np.nan), X)
 
 
-@pytest.mark.parametrize("name", ["y", "groups", "sample_weight"])
+@every("name", ["y", "groups", "sample_weight"])
 def test_arguments_come_in_pairs(name):
     with pytest.raises(ValueError, match=f"both or neither of {name}"):
         replay_sensitivity(measure(), X, X, **{name: np.zeros(50)})
@@ -204,7 +205,7 @@ def small(cls):
     return cls(bounds=(0, 1), depth=2, n_hint=50, method="pmm")
 
 
-@pytest.mark.parametrize(
+@every(
     "estimator, found",
     [
         (asking(OccupiedCells), "blocks have shapes"),

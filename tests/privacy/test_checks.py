@@ -17,33 +17,34 @@ from skdp_bary.privacy._checks import (
     float_above,
     float_below,
 )
+from tests.cases import every
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0, 2.0]), Decimal(1)]
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)
 
 
-@pytest.mark.parametrize("value", [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)])
+@every("value", [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)])
 def test_check_real_returns_a_float(value):
     checked = check_real(value, "x", low=0.0, high=1.0)
     assert type(checked) is float
     assert checked == 1.0
 
 
-@pytest.mark.parametrize("value", NOT_NUMBERS)
+@every("value", NOT_NUMBERS)
 def test_check_real_refuses_what_is_not_a_number(value):
     with pytest.raises(TypeError, match="x must be a finite number"):
         check_real(value, "x")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
-@pytest.mark.parametrize("check", [lambda v: check_real(v, "x"), check_epsilon, check_delta])
+@every("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+@every("check", [lambda v: check_real(v, "x"), check_epsilon, check_delta])
 def test_checks_refuse_what_is_not_finite(check, value):
     with pytest.raises(ValueError, match="must be a finite number"):
         check(value)
 
 
-@pytest.mark.parametrize("open_low", [False, True])
-@pytest.mark.parametrize("open_high", [False, True])
+@every("open_low", [False, True])
+@every("open_high", [False, True])
 def test_check_real_ends_of_the_interval(open_low, open_high):
     limits = {"low": 0.0, "high": 1.0, "open_low": open_low, "open_high": open_high}
     assert check_real(0.5, "x", **limits) == 0.5
@@ -65,39 +66,39 @@ def test_messages_state_parameter_interval_and_value():
         check_integer(0, "n", low=1)
 
 
-@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
+@every("value", [3, np.int64(3), np.uint8(3)])
 def test_check_integer_returns_an_int(value):
     checked = check_integer(value, "n", low=3, high=3)
     assert type(checked) is int
     assert checked == 3
 
 
-@pytest.mark.parametrize("value", [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)])
+@every("value", [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)])
 def test_check_integer_refuses_other_types(value):
     with pytest.raises(TypeError, match="n must be an integer"):
         check_integer(value, "n")
 
 
-@pytest.mark.parametrize("value", [2, 5])
+@every("value", [2, 5])
 def test_check_integer_refuses_outside(value):
     with pytest.raises(ValueError, match=r"\[3, 4\]"):
         check_integer(value, "n", low=3, high=4)
 
 
-@pytest.mark.parametrize("value", ["c", "A", None, 1, ["a"], ("a", "b")])
+@every("value", ["c", "A", None, 1, ["a"], ("a", "b")])
 def test_check_option_lists_the_options(value):
     assert check_option("a", "kind", ("a", "b")) == "a"
     with pytest.raises(ValueError, match=r"kind must be one of 'a', 'b', got"):
         check_option(value, "kind", ("a", "b"))
 
 
-@pytest.mark.parametrize("value", [0, 0.0, -1.0, -5e-324])
+@every("value", [0, 0.0, -1.0, -5e-324])
 def test_epsilon_is_positive(value):
     with pytest.raises(ValueError, match="epsilon"):
         check_epsilon(value)
 
 
-@pytest.mark.parametrize("value", [1.0, 1.5, -1e-9])
+@every("value", [1.0, 1.5, -1e-9])
 def test_delta_is_a_probability_below_one(value):
     assert check_delta(0) == 0.0
     with pytest.raises(ValueError, match="delta"):

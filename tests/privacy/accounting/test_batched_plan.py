@@ -13,6 +13,7 @@ from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_ep
 from skdp_bary.privacy.accounting.plans import Step
 from skdp_bary.privacy.accounting.subsampling import amplified_delta, amplify
 from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
+from tests.cases import every
 
 library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
@@ -48,14 +49,14 @@ def composed_epsilon(plan, step=1e-3):
     return single.self_compose(plan.n_batches).get_epsilon_for_delta(plan.delta)
 
 
-@pytest.mark.parametrize("numbers", PLANS)
+@every("numbers", PLANS)
 def test_another_composition_agrees(numbers):
     """The losses of one batch are put on a grid and convolved by other code."""
     plan = make(*numbers)
     assert composed_epsilon(plan) == pytest.approx(plan.epsilon, rel=0.02)
 
 
-@pytest.mark.parametrize("numbers", PLANS)
+@every("numbers", PLANS)
 def test_renyi_losses_are_above_the_exact_ones(numbers):
     plan = make(*numbers)
     best = renyi_epsilon(plan.renyi, plan.delta)
@@ -68,7 +69,7 @@ def test_noise_of_the_adaptation_study():
     assert 1.0 / make(1.0, 1e-5, 300, 128, 10000).mu == pytest.approx(1.258, abs=2e-3)
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 49])
+@every("batch_size", [1, 3, 7, 10, 49])
 def test_the_rate_reads_as_the_share_of_a_batch(batch_size):
     rate = make(1.0, 1e-5, 2, batch_size, 49).rate
     assert int(exact(rate) * 49) == batch_size
@@ -87,13 +88,13 @@ def test_plans_that_cost_more_than_they_promise_are_refused():
             BatchedPlan("replace_one", 1.0, 1e-5, (step,), n_batches, batch_size, 497)
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
+@every("relation", ["add_remove", "replace_any"])
 def test_other_relations_are_refused(relation):
     with pytest.raises(RelationError, match="replace_one"):
         batched_plan(relation, 1.0, 1e-5, {"batch": 1.0}, n_batches=2, batch_size=3, n_persons=9)
 
 
-@pytest.mark.parametrize("batch_size", [0, 10, 2.5])
+@every("batch_size", [0, 10, 2.5])
 def test_batches_fit_into_the_rows(batch_size):
     with pytest.raises((ValueError, TypeError), match="batch_size"):
         make(1.0, 1e-5, 2, batch_size, 9)

@@ -18,6 +18,7 @@ from skdp_bary.privacy.accounting.calibration import (
     renyi_order,
 )
 from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
+from tests.cases import every
 
 epsilons = st.floats(-4, 3).map(lambda x: 10.0**x)
 deltas = st.floats(-14, -0.01).map(lambda x: 10.0**x)
@@ -60,7 +61,7 @@ def test_profile_at_negative_epsilon():
         assert truth <= gaussian_delta(mu, -epsilon) <= min(truth * (1 + 2.0**-36) + 1e-300, 1)
 
 
-@pytest.mark.parametrize("mu", [1e-12, 1.0, 1e6])
+@every("mu", [1e-12, 1.0, 1e6])
 def test_profile_far_out_stays_positive_and_tiny(mu):
     epsilon = mu * mu / 2 + 1e3 * mu
     assert 0.0 < gaussian_delta(mu, epsilon) < 1e-300
@@ -68,9 +69,7 @@ def test_profile_far_out_stays_positive_and_tiny(mu):
     assert gaussian_delta(0.0, 0.0) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"), [((-1.0, 1.0), "mu"), ((math.nan, 1.0), "mu"), ((1.0, math.inf), "eps")]
-)
+@every("arguments, name", [((-1.0, 1.0), "mu"), ((math.nan, 1.0), "mu"), ((1.0, math.inf), "eps")])
 def test_profile_refuses_what_is_not_an_amount(arguments, name):
     with pytest.raises(ValueError, match=name):
         gaussian_delta(*arguments)
@@ -101,8 +100,8 @@ def test_a_smaller_mu_never_appears_to_cost_more(epsilon, delta, cut):
     assert gaussian_delta(gaussian_mu(epsilon, delta) * (1 - cut), epsilon) <= delta
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"),
+@every(
+    "epsilon, delta",
     [(1e-12, 1e-300), (1e-9, 0.5), (1e9, 1e-6), (1e12, 1e-12), (1.0, 1 - 1e-12), (700.0, 1e-200)],
 )
 def test_mu_at_extreme_targets(epsilon, delta):
@@ -111,8 +110,8 @@ def test_mu_at_extreme_targets(epsilon, delta):
     assert exact_profile(mu * (1 + 1e-4), epsilon) > delta * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("mu", [1e-12, 1e-3, 30.0, 1e4, 1e6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-13, 1 - 1e-12])
+@every("mu", [1e-12, 1e-3, 30.0, 1e4, 1e6])
+@every("delta", [1e-300, 1e-13, 1 - 1e-12])
 def test_epsilon_at_extreme_targets(mu, delta):
     epsilon = gaussian_epsilon(mu, delta)
     assert exact_profile(mu, epsilon) <= delta
@@ -125,7 +124,7 @@ def test_known_standard_deviations():
     assert 1 / gaussian_mu(10.0, 1e-5) == pytest.approx(0.499888, rel=1e-5)
 
 
-@pytest.mark.parametrize("function", [gaussian_mu, gaussian_epsilon])
+@every("function", [gaussian_mu, gaussian_epsilon])
 def test_gaussian_noise_has_no_pure_guarantee(function):
     with pytest.raises(ValueError, match="delta must be in .* Gaussian noise, .* got 0.0"):
         function(1.0, 0.0)
@@ -149,8 +148,8 @@ def test_classical_formula_under_noises_above_one():
     assert gaussian_mu(10.0, delta) < 10 / classical
 
 
-@pytest.mark.parametrize("sigma", [0.3, 0.7, 2.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 6.0])
+@every("sigma", [0.3, 0.7, 2.0])
+@every("epsilon", [0.0, 0.5, 2.0, 6.0])
 def test_rounded_gaussian_obeys_the_profile(sigma, epsilon):
     k = np.arange(-60, 62)
     p, q = (ndtr((k + 0.5 - c) / sigma) - ndtr((k - 0.5 - c) / sigma) for c in (1, 0))
@@ -193,7 +192,7 @@ def discrete_curve(p, q):
     return curve
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_conversion_covers_random_pairs(seed):
     rng = np.random.default_rng(seed)
     p, q = rng.dirichlet(np.full(6, 0.7), size=2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
+from tests.cases import every
 
 CURVES = {"pure": pure_renyi, "gaussian": gaussian_renyi}
 every_curve = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES.keys())
@@ -40,7 +41,7 @@ def test_pure_curve_is_randomized_response():
             assert truth * (1 - mpmath.mpf(10) ** -50) <= value <= truth * (1 + 1e-11)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_no_pure_pair_exceeds_the_pure_curve(seed):
     rng = np.random.default_rng(seed)
     loss = rng.uniform(-1, 1, 8)

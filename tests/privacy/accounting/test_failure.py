@@ -7,10 +7,11 @@ from skdp_bary import BudgetAccountant, DPSlicedWasserstein, PrivateMeasure
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy.accounting.failure import failure_advice
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("delta", "persons", "words"),
+@every(
+    "delta, persons, words",
     [
         (0.1, None, "delta=0.1 is large"),
         (1e-3, None, "large"),

@@ -14,6 +14,7 @@ from skdp_bary.privacy.accounting.calibration import gaussian_delta
 from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
 from skdp_bary.privacy.accounting.plans import Plan, Step, divided_anew, split_epsilon, split_mu
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
+from tests.cases import every
 
 amounts = st.floats(-6, 4).map(lambda x: 10.0**x)
 shares = st.lists(st.floats(-3, 3).map(lambda x: 10.0**x), min_size=1, max_size=8).map(
@@ -59,7 +60,7 @@ def test_scales_never_cost_more_than_the_amount_and_hardly_less(mechanism, block
     assert allowed * (1 - Fraction(1, 10**12)) <= loss <= allowed
 
 
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace, RoundedGaussian])
+@every("mechanism", [DiscreteLaplace, RoundedGaussian])
 def test_scales_have_the_ratio_of_the_weights(mechanism):
     sensitivity = Sensitivity(((1, 2, 3),), ((1, 4, 9),))
     scales = mechanism(1.0).scales(sensitivity, [1.0, 10.0, 0.1])
@@ -84,7 +85,7 @@ def test_cases_take_the_worst_and_blocks_add_up():
     assert DiscreteLaplace(1.0).scales(joint) == (5.0, 5.0)
 
 
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace, RoundedGaussian])
+@every("mechanism", [DiscreteLaplace, RoundedGaussian])
 def test_a_block_that_nobody_moves_gets_no_noise_and_missing_noise_is_infinite(mechanism):
     fixed = Sensitivity(((0, 1), (0, 2)), ((0, 1), (0, 4)))
     scales = mechanism(1.0).scales(fixed)
@@ -102,7 +103,7 @@ def test_discrete_laplace_of_a_scale_has_its_loss():
     assert abs(np.log(p / q)).max() == pytest.approx(0.7, rel=1e-12)
 
 
-@pytest.mark.parametrize("scale", [0.2, 0.9, 7.3, 60.0])
+@every("scale", [0.2, 0.9, 7.3, 60.0])
 def test_standard_deviations_are_those_of_the_drawn_laws(scale):
     k = np.arange(-3000, 3001)
     geometric = np.exp(-np.abs(k) / scale)
@@ -117,14 +118,14 @@ def test_standard_deviations_are_those_of_the_drawn_laws(scale):
     assert RoundedGaussian(1.0).standard_deviation(0.0) == 0.0
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
+@every("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
 def test_weights_are_positive_one_a_block(weights):
     with pytest.raises(ValueError, match="weights must be 2 positive numbers"):
         DiscreteLaplace(1.0).scales(Sensitivity(((1, 1),), ((1, 1),)), weights)
 
 
-@pytest.mark.parametrize(
-    ("l1", "l2_squared"),
+@every(
+    "l1, l2_squared",
     [
         (((1,), (1, 2)), ((1,),)),
         (((1,),), ((1, 1),)),
@@ -138,8 +139,8 @@ def test_sensitivities_are_integers_of_one_width(l1, l2_squared):
         Sensitivity(l1, l2_squared)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace, RoundedGaussian])
+@every("value", [0.0, -1.0, math.inf, math.nan])
+@every("mechanism", [DiscreteLaplace, RoundedGaussian])
 def test_mechanisms_check_their_amount_and_are_frozen(mechanism, value):
     with pytest.raises(ValueError, match="epsilon|mu"):
         mechanism(value)
@@ -179,7 +180,7 @@ def test_gaussian_steps_need_a_delta():
         gaussian_plan(1.0, 0.0, 1e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.8, 1.5])
+@every("epsilon", [0.8, 1.5])
 def test_pure_and_gaussian_together_by_summation(epsilon):
     """All pairs of outputs of a pure release and a Gaussian one, in cells."""
     mechanisms = (Step("pure", DiscreteLaplace(0.4)), Step("gaussian", RoundedGaussian(0.5)))
@@ -220,8 +221,8 @@ def test_renyi_curve_covers_every_step():
     assert pure_plan(0.3, 0.1, 0.2).renyi(math.inf) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@every(
+    "arguments, message",
     [
         (("swap", 1.0, 0.0), "relation must be one of"),
         (("add_remove", 0.0, 0.0), "epsilon"),
@@ -235,7 +236,7 @@ def test_plans_check_what_they_promise(arguments, message):
         Plan(*arguments, (Step("a", DiscreteLaplace(0.1)),))
 
 
-@pytest.mark.parametrize("names", [(), ("a", "a")])
+@every("names", [(), ("a", "a")])
 def test_names_of_steps_are_unique(names):
     steps = tuple(Step(name, DiscreteLaplace(0.1)) for name in names)
     with pytest.raises(ValueError, match="steps with unique names"):

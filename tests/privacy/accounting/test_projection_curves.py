@@ -17,6 +17,7 @@ from skdp_bary.privacy.accounting.projection_curves import (
     operator_law,
     projection_law,
 )
+from tests.cases import every
 
 
 def unit_columns(d, k, rng):
@@ -42,7 +43,7 @@ SMOOTH = [FrameLaw(10, 3), IndependentLaw(3, 2), IndependentLaw(20, 30)]
 SPREAD = [*SMOOTH, FrameLaw(2, 1), IndependentLaw(2, 2)]
 
 
-@pytest.mark.parametrize("law", SMOOTH, ids=repr)
+@every("law", SMOOTH)
 def test_atoms_follow_directions_that_are_drawn(law):
     values, weights = law.atoms(2000)
     draws = simulated(law, 4000, seed=1)
@@ -54,8 +55,8 @@ def test_atoms_follow_directions_that_are_drawn(law):
     assert weights @ values == pytest.approx(law.mean, rel=0.01)
 
 
-@pytest.mark.parametrize("law", SPREAD, ids=repr)
-@pytest.mark.parametrize("count", [32, 512])
+@every("law", SPREAD)
+@every("count", [32, 512])
 def test_atoms_are_a_distribution_above_the_mean(law, count):
     values, weights = law.atoms(count)
     assert (weights >= 0).all() and math.fsum(weights) == pytest.approx(1.0, abs=1e-12)
@@ -63,7 +64,7 @@ def test_atoms_are_a_distribution_above_the_mean(law, count):
     assert weights @ values >= law.mean
 
 
-@pytest.mark.parametrize("count", [16, 300])
+@every("count", [16, 300])
 def test_frame_atoms_are_stochastically_larger(count):
     law = FrameLaw(784, 200)
     points = np.linspace(0.2, 0.5, 13)
@@ -103,7 +104,7 @@ def test_the_stated_error_covers_the_transform():
         assert np.abs(tail[-1000:]).max() < 5e-13
 
 
-@pytest.mark.parametrize("law", SPREAD, ids=repr)
+@every("law", SPREAD)
 def test_chernoff_is_above_what_is_drawn(law):
     draws = simulated(law, 2000)
     points = np.quantile(draws, [0.5, 0.9, 0.99])
@@ -111,7 +112,7 @@ def test_chernoff_is_above_what_is_drawn(law):
     assert (law.chernoff(points) >= shares).all()
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 3), (5, 5), (5, 12), (7, 50)])
+@every("d, k", [(1, 3), (5, 5), (5, 12), (7, 50)])
 def test_tight_frames_carry_every_change_alike(d, k):
     rng = np.random.default_rng(0)
     U = tight_frame(d, k, rng)
@@ -132,7 +133,7 @@ def test_fewer_directions_than_features_never_count_less_than_one():
     assert law.value == 1.0
 
 
-@pytest.mark.parametrize(("d", "k"), [(20, 4), (20, 60), (3, 3)])
+@every("d, k", [(20, 4), (20, 60), (3, 3)])
 def test_given_directions_count_by_their_operator_norm(d, k):
     U = unit_columns(d, k, np.random.default_rng(3))
     longest = np.linalg.svd(U)[1][0] ** 2
@@ -150,8 +151,8 @@ def test_the_published_bounds_are_far_off_on_both_sides():
     assert bernstein_bound(784, 200, failure) > 20 * law.quantile(failure)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@every(
+    "arguments, message",
     [
         ((10, 5, "haar"), "directions must be one of"),
         ((10, 5, "tight", "both"), "direction_privacy must be one of"),
@@ -166,7 +167,7 @@ def test_wrong_laws_are_refused(arguments, message):
         projection_law(*arguments)
 
 
-@pytest.mark.parametrize("U", [np.ones(3), np.empty((0, 3)), np.full((2, 2), np.nan)])
+@every("U", [np.ones(3), np.empty((0, 3)), np.full((2, 2), np.nan)])
 def test_wrong_directions_are_refused(U):
     with pytest.raises(ValueError, match="directions must be a finite matrix"):
         operator_law(U)

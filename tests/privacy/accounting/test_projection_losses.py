@@ -9,6 +9,7 @@ import pytest
 from skdp_bary.privacy.accounting.calibration import gaussian_delta
 from skdp_bary.privacy.accounting.projection_losses import _CANCELLATION, step_losses
 from skdp_bary.privacy.accounting.subsampling import amplified_delta
+from tests.cases import every
 
 ONE = np.array([1.0])
 
@@ -38,8 +39,8 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize(("mus", "weights", "rate"), SETTINGS)
-@pytest.mark.parametrize("step", [1e-2, 1e-4])
+@every("mus, weights, rate", SETTINGS)
+@every("step", [1e-2, 1e-4])
 def test_masses_have_the_amplified_profile(mus, weights, rate, step):
     """At points of the grid the profile is met; between them it is passed above, by chords."""
     losses = step_losses(mus, weights, rate, 1, step)

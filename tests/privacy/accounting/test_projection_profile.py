@@ -21,6 +21,7 @@ from skdp_bary.privacy.accounting.projection_curves import (
 from skdp_bary.privacy.accounting.projection_profile import projection_delta, projection_epsilon
 from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
 from skdp_bary.privacy.noise.sampler import noise_generator
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 needs_library = pytest.mark.usefixtures("library")
@@ -33,7 +34,7 @@ def library():
     return pytest.importorskip("dp_accounting")
 
 
-@pytest.mark.parametrize(("d", "k", "sigma"), [(784, 200, 0.26), (10, 3, 0.5)])
+@every("d, k, sigma", [(784, 200, 0.26), (10, 3, 0.5)])
 def test_profile_of_a_frame_is_the_mean_over_the_beta_law(d, k, sigma):
     law = FrameLaw(d, k)
     with mpmath.workdps(20):
@@ -64,8 +65,8 @@ def test_profile_of_independent_directions_matches_drawn_releases():
     assert abs(found - gains.mean()) < 4 * error + 0.01 * found
 
 
-@pytest.mark.parametrize(
-    ("d", "k", "tight", "independent"),
+@every(
+    "d, k, tight, independent",
     [(10, 50, 8.344, 8.75), (784, 200, 1.91, 1.92), (50, 100, 5.28, 5.46)],
 )
 def test_one_release_needs_the_noise_of_the_research(d, k, tight, independent):
@@ -85,8 +86,8 @@ def test_one_release_needs_the_noise_of_the_research(d, k, tight, independent):
     assert found[0] <= found[1]
 
 
-@pytest.mark.parametrize(
-    ("law", "setting"),
+@every(
+    "law, setting",
     [
         (projection_law(10, 20), {}),
         (projection_law(10, 20), {"n_steps": 9}),
@@ -112,8 +113,8 @@ FRAME = (
 SAMPLED = {"sampling_rate": 0.03}
 
 
-@pytest.mark.parametrize(
-    ("case", "setting", "epsilon"),
+@every(
+    "case, setting, epsilon",
     [
         *itertools.product(CHEAP, ({}, SAMPLED), (0.3, 3.0)),
         (FRAME, {}, 3.0),  # which takes seconds

@@ -19,6 +19,7 @@ from skdp_bary.privacy.accounting.races import (
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 from skdp_bary.privacy.ledger.filters import make_filter
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from tests.cases import every
 
 RELATIONS = ("add_remove", "replace_one", "replace_any")
 
@@ -53,8 +54,8 @@ def profile(rate, epsilon, relation):
     return integral(lambda t: loss * mpmath.exp(-(t + tail)) * (1 - mpmath.exp(-(a - 1) * t)))
 
 
-@pytest.mark.parametrize("relation", RELATIONS[:2])
-@pytest.mark.parametrize(("rate", "epsilon"), [(0.02, 0.2), (0.3, 0.1), (0.3, 1.0), (1.5, 0.0)])
+@every("relation", RELATIONS[:2])
+@every("rate, epsilon", [(0.02, 0.2), (0.3, 0.1), (0.3, 1.0), (1.5, 0.0)])
 def test_the_profile_is_that_of_the_clocks(rate, epsilon, relation):
     with mpmath.workdps(30):
         exact = profile(mpmath.mpf(rate), mpmath.mpf(epsilon), relation)
@@ -62,11 +63,8 @@ def test_the_profile_is_that_of_the_clocks(rate, epsilon, relation):
     assert 1.0 <= ratio < 1.0 + 1e-11
 
 
-@pytest.mark.parametrize("relation", RELATIONS[:2])
-@pytest.mark.parametrize(
-    ("rate", "epsilon", "mu"),
-    [(0.04, 1.0, 0.2), (0.1, 0.3, 0.05), (0.5, 1.0, 1.0), (0.2, 0.0, 1.0)],
-)
+@every("relation", RELATIONS[:2])
+@every("rate, epsilon, mu", [(0.04, 1.0, 0.2), (0.1, 0.3, 0.05), (0.5, 1.0, 1.0), (0.2, 0.0, 1.0)])
 def test_the_profile_beside_gaussians_is_a_mean_of_gaussian_profiles(rate, epsilon, mu, relation):
     with mpmath.workdps(30):
         rate_, epsilon_, mu_ = map(mpmath.mpf, (rate, epsilon, mu))
@@ -93,7 +91,7 @@ def test_the_profile_beside_gaussians_is_a_mean_of_gaussian_profiles(rate, epsil
     assert 1.0 <= ratio < 1.0 + 1e-11
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@every("relation", RELATIONS)
 def test_limits_of_the_composition(relation):
     alone = race_delta(0.1, 0.5, relation)
     assert race_delta(0.1, 0.5, relation, 1e-9) == pytest.approx(alone, rel=1e-10)
@@ -174,7 +172,7 @@ def test_enumeration_sees_a_rate_that_is_too_large():
     assert excesses(60, 1.0, 0.8).max() > 1.0
 
 
-@pytest.mark.parametrize(("rate", "epsilon"), [(0.3, 0.2), (0.3, 1.0), (1.0, 0.5)])
+@every("rate, epsilon", [(0.3, 0.2), (0.3, 1.0), (1.0, 0.5)])
 def test_long_races_with_rare_covers_reach_the_profile(rate, epsilon):
     chance, n_picks = 2e-3, 10_000
     times = np.arange(n_picks)
@@ -187,7 +185,7 @@ def test_long_races_with_rare_covers_reach_the_profile(rate, epsilon):
 # Renyi curves
 
 
-@pytest.mark.parametrize("order", [1.001, 2.0, 10.0, 20.0])
+@every("order", [1.001, 2.0, 10.0, 20.0])
 def test_renyi_curves_are_those_of_the_clocks(order):
     rate = 0.04
     with mpmath.workdps(30):
@@ -214,8 +212,8 @@ def test_renyi_curves_end():
 # Calibration and plans
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-7), (1.0, 1e-6), (4.0, 1e-3)])
+@every("relation", RELATIONS)
+@every("epsilon, delta", [(0.1, 1e-7), (1.0, 1e-6), (4.0, 1e-3)])
 def test_calibration_is_tight_and_costs_little(epsilon, delta, relation):
     mu = race_mu(epsilon, delta, relation)
     assert race_delta(RATE_OF_MU * mu, epsilon, relation, mu) <= delta
@@ -229,7 +227,7 @@ def steps_of(rate, *mus):
     return (Step("cover", RaceChoice(rate)), *steps)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@every("relation", RELATIONS)
 def test_a_plan_with_a_race_uses_up_its_budget(relation):
     shares = {"moments": 0.3, "cover": 1.0, "rounds": 0.7}
     plan = race_plan(relation, 1.0, 1e-6, shares, "cover")
@@ -289,7 +287,7 @@ def test_the_rate_of_a_unit_never_adds_up_to_more():
             assert exact <= mpmath.mpf(rate)
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, math.inf, math.nan, 31.0])
+@every("rate", [0.0, -1.0, math.inf, math.nan, 31.0])
 def test_rates_are_checked(rate):
     with pytest.raises(ValueError, match="rate"):
         RaceChoice(rate)

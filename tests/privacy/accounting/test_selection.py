@@ -14,6 +14,7 @@ from skdp_bary.privacy.accounting.selection import (
     selection_mu,
 )
 from skdp_bary.privacy.noise.sampler import noise_generator
+from tests.cases import every
 
 LAWS = ["logarithmic", "geometric", "poisson"]
 
@@ -43,7 +44,7 @@ def renyi(p, q, order):
     return math.log((p[kept] ** order * q[kept] ** (1.0 - order)).sum()) / (order - 1.0)
 
 
-@pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
+@every("eta", [0.0, 0.3, 1.0])
 def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
     rng = np.random.default_rng(0)
     trials = NegativeBinomialTrials(0.05, eta)
@@ -60,9 +61,7 @@ def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
     assert worst > 1.2  # a choice does cost more than one trial
 
 
-@pytest.mark.parametrize(
-    ("law_name", "mean"), [("logarithmic", 8), ("geometric", 8), ("geometric", 100), ("poisson", 8)]
-)
+@every("law_name, mean", [("logarithmic", 8), ("geometric", 8), ("geometric", 100), ("poisson", 8)])
 def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
     rng = np.random.default_rng(mean)
     trials = make_trials(law_name, mean)
@@ -79,7 +78,7 @@ def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
     assert trials.gaussian_renyi(1.0, math.inf) == math.inf
 
 
-@pytest.mark.parametrize("law_name", LAWS)
+@every("law_name", LAWS)
 def test_selection_mu_is_the_largest_that_fits(law_name):
     trials = make_trials(law_name, 10)
     mu = selection_mu(trials, 1.0, 1e-6)
@@ -88,7 +87,7 @@ def test_selection_mu_is_the_largest_that_fits(law_name):
     assert mu < gaussian_mu(1.0, 1e-6)
 
 
-@pytest.mark.parametrize("law_name", LAWS)
+@every("law_name", LAWS)
 def test_numbers_of_trials_follow_their_law(law_name):
     trials = make_trials(law_name, 4)
     noise = noise_generator(3)
@@ -105,7 +104,7 @@ def test_numbers_of_trials_follow_their_law(law_name):
     assert stats.chisquare(observed[kept], 4000 * np.maximum(off[kept], 1e-9)).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("law_name", LAWS)
+@every("law_name", LAWS)
 def test_mean_is_what_was_asked(law_name):
     trials = make_trials(law_name, 12)
     law = law_of(trials)
@@ -120,7 +119,7 @@ def test_a_pure_base_is_rounded_down():
         PoissonTrials(3).pure_base(1.0)
 
 
-@pytest.mark.parametrize(
+@every(
     "call",
     [
         lambda: make_trials("fixed", 5),

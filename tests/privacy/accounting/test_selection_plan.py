@@ -10,6 +10,7 @@ from skdp_bary.privacy.accounting.plans import Step
 from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
 from skdp_bary.privacy.accounting.selection_plan import SelectionPlan
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from tests.cases import every
 
 
 def pure(law="logarithmic", fit=0.4, score=0.1, epsilon=1.0):
@@ -34,7 +35,7 @@ def test_pure_trials_cost_two_or_three_times_one_of_them():
         pure("poisson")
 
 
-@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
+@every("law", ["logarithmic", "geometric", "poisson"])
 def test_gaussian_trials_cost_their_renyi_bound(law):
     plan = gaussian(law, 1.0 - 1e-9)
     with pytest.raises(ValueError, match="costs more"):
@@ -50,7 +51,7 @@ def test_kinds_of_noise_are_not_mixed():
             SelectionPlan("add_remove", 1.0, delta, steps, make_trials("logarithmic", 8))
 
 
-@pytest.mark.parametrize("composition", ["sum", "renyi"])
+@every("composition", ["sum", "renyi"])
 def test_a_search_is_charged_what_it_promises(composition):
     charged, spent = (
         BudgetAccountant(5.0, 1e-4, neighbors="replace_one", composition=composition)

@@ -7,14 +7,15 @@ from skdp_bary.exceptions import RelationError
 from skdp_bary.privacy.accounting.calibration import gaussian_delta
 from skdp_bary.privacy.accounting.subsampled_plan import sampling_for, subsampled_plan
 from skdp_bary.privacy.accounting.subsampling import amplified_delta, amplify
+from tests.cases import every
 
 RELATIONS = ("add_remove", "replace_one")
 SHARES = {"first": 0.3, "second": 0.7}
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0, 300.0])
-@pytest.mark.parametrize("rate", [1e-4, 0.1, 0.9, 1.0])
+@every("relation", RELATIONS)
+@every("epsilon", [1e-3, 0.1, 1.0, 5.0, 300.0])
+@every("rate", [1e-4, 0.1, 0.9, 1.0])
 def test_pure_steps_cost_what_is_charged_after_amplification(relation, epsilon, rate):
     plan = subsampled_plan(relation, epsilon, 0.0, SHARES, rate)
     loss, _ = amplify(float(plan.pure_epsilon), 0.0, rate, plan.sampling, relation)
@@ -24,8 +25,8 @@ def test_pure_steps_cost_what_is_charged_after_amplification(relation, epsilon, 
     )
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("rate", [0.01, 0.5, 1.0])
+@every("relation", RELATIONS)
+@every("rate", [0.01, 0.5, 1.0])
 def test_gaussian_steps_cost_what_is_charged_after_amplification(relation, rate):
     plan = subsampled_plan(relation, 1.0, 1e-6, SHARES, rate)
     delta = amplified_delta(
@@ -34,7 +35,7 @@ def test_gaussian_steps_cost_what_is_charged_after_amplification(relation, rate)
     assert 0.99e-6 < delta <= 1e-6
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_a_plan_that_promises_too_much_is_refused(delta):
     plan = subsampled_plan("add_remove", 1.0, delta, SHARES, 0.1)
     for change in ({"epsilon": 0.999}, {"rate": 0.101}, {"batch_epsilon": 2.0}):
@@ -42,8 +43,8 @@ def test_a_plan_that_promises_too_much_is_refused(delta):
             replace(plan, **change)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("relation", RELATIONS)
+@every("delta", [0.0, 1e-6])
 def test_the_renyi_curve_is_below_that_of_all_rows(relation, delta):
     plan = subsampled_plan(relation, 1.0, delta, SHARES, 0.1)
     for order in (1.5, 8.0, 40.0):
@@ -58,7 +59,7 @@ def test_sampling_follows_from_the_relation():
         replace(subsampled_plan("add_remove", 1.0, 0.0, SHARES, 0.1), relation="replace_any")
 
 
-@pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, math.nan])
+@every("rate", [0.0, -0.1, 1.5, math.nan])
 def test_the_rate_is_a_probability(rate):
     with pytest.raises(ValueError, match="subsample"):
         subsampled_plan("add_remove", 1.0, 0.0, SHARES, rate)

@@ -20,6 +20,7 @@ from skdp_bary.privacy.accounting.subsampling import (
     without_replacement_gaussian_renyi,
     without_replacement_pure_renyi,
 )
+from tests.cases import every
 
 POISSON = ("poisson", "add_remove")
 WITHOUT = ("without_replacement", "replace_one")
@@ -91,8 +92,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("amount", [0.5, 1.5])
-@pytest.mark.parametrize("case", CASES)
+@every("amount", [0.5, 1.5])
+@every("case", CASES)
 def test_exact_laws_of_small_batches_stay_below_the_bounds(case, amount):
     (sampling, relation), law, make_profile, curve = CASES[case]
     profile, rate = make_profile(amount), 0.4
@@ -113,7 +114,7 @@ def test_exact_laws_of_small_batches_stay_below_the_bounds(case, amount):
     assert closest > 0.95
 
 
-@pytest.mark.parametrize("case", CASES)
+@every("case", CASES)
 def test_a_smaller_rate_would_be_caught(case):
     (sampling, relation), law, make_profile, curve = CASES[case]
     if sampling == "poisson":
@@ -151,9 +152,9 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize(
-    ("sampling", "relation"),
+@every("call", CALLS)
+@every(
+    "sampling, relation",
     [
         ("poisson", "replace_one"),
         ("poisson", "replace_any"),
@@ -166,8 +167,8 @@ def test_other_relations_are_refused(call, sampling, relation):
         call(sampling, relation)
 
 
-@pytest.mark.parametrize(
-    ("curve", "relation"),
+@every(
+    "curve, relation",
     [
         (poisson_gaussian_renyi, "replace_one"),
         (poisson_pure_renyi, "replace_one"),
@@ -181,7 +182,7 @@ def test_curves_refuse_other_relations_even_where_nothing_is_spent(curve, relati
             curve(amount, rate, 2.0, relation)
 
 
-@pytest.mark.parametrize("rate", [0.0, -0.1, 1.1, math.nan])
+@every("rate", [0.0, -0.1, 1.1, math.nan])
 def test_rates_outside_are_refused(rate):
     with pytest.raises(ValueError, match="rate"):
         amplify(1.0, 0.0, rate, *POISSON)
@@ -194,7 +195,7 @@ def test_names_outside_are_refused():
         check_sampling("poisson", "swap")
 
 
-@pytest.mark.parametrize("rule", [POISSON, WITHOUT])
+@every("rule", [POISSON, WITHOUT])
 def test_amplify_is_the_theorem_rounded_up(rule):
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -208,8 +209,8 @@ def test_amplify_is_the_theorem_rounded_up(rule):
     assert amplify(0.0, 0.0, 0.3, *rule) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.5, 3.0, 40.0, 600.0])
-@pytest.mark.parametrize("rate", [1e-12, 1e-3, 0.5, 1.0])
+@every("epsilon", [0.0, 1e-9, 0.5, 3.0, 40.0, 600.0])
+@every("rate", [1e-12, 1e-3, 0.5, 1.0])
 def test_amplified_delta_reads_the_profile_at_the_right_point(epsilon, rate):
     seen = []
     value = amplified_delta(lambda e: seen.append(e) or 0.25, epsilon, rate, *WITHOUT)
@@ -284,8 +285,8 @@ def mirrored_gaussian(mu, rate, order):
     return mpmath.log1p(mpmath.quad(excess, points)) / (a - 1)
 
 
-@pytest.mark.parametrize(
-    ("mu", "rate", "order"),
+@every(
+    "mu, rate, order",
     [(0.05, 0.2, 1.01), (1.8, 2e-4, 1.25), (0.4, 0.05, 6.0), (2.5, 0.01, 9.0), (1.0, 0.6, 30.0)],
 )
 def test_without_replacement_gaussian_curve_by_quadrature(mu, rate, order):
@@ -295,8 +296,8 @@ def test_without_replacement_gaussian_curve_by_quadrature(mu, rate, order):
     assert truth <= value <= truth * (1 + 1e-8)
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
-@pytest.mark.parametrize("order", [1.0, 1.5, 6.0, 40.0])
+@every("mu", [0.3, 1.0, 3.0])
+@every("order", [1.0, 1.5, 6.0, 40.0])
 def test_without_replacement_curve_of_the_whole_data_is_the_mechanism(mu, order):
     almost = without_replacement_gaussian_renyi(mu, 1 - 1e-12, order, "replace_one")
     assert almost == pytest.approx(gaussian_renyi(mu, order), rel=1e-8)
@@ -304,8 +305,8 @@ def test_without_replacement_curve_of_the_whole_data_is_the_mechanism(mu, order)
     assert almost == pytest.approx(pure_renyi(mu, order), rel=1e-8)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 3.0, 20.0, 60.0])
-@pytest.mark.parametrize("order", [1.5, 2.0, 5.0])
+@every("epsilon", [0.1, 3.0, 20.0, 60.0])
+@every("order", [1.5, 2.0, 5.0])
 def test_poisson_curve_of_the_whole_data_is_the_mechanism(epsilon, order):
     for rate in (1.0, math.nextafter(1.0, 0.0)):
         whole = poisson_pure_renyi(epsilon, rate, order, "add_remove")
@@ -315,8 +316,8 @@ def test_poisson_curve_of_the_whole_data_is_the_mechanism(epsilon, order):
     )
 
 
-@pytest.mark.parametrize("order", [2, 5, 16])
-@pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.01), (0.3, 0.1), (2.0, 1e-3)])
+@every("order", [2, 5, 16])
+@every("mu, rate", [(1.0, 0.01), (0.3, 0.1), (2.0, 1e-3)])
 def test_without_replacement_curve_is_below_the_published_bound(mu, rate, order):
     """Wang, Balle and Kasiviswanathan (2019, Theorem 9) is valid, so a sound bound may be smaller,
     never smaller than the second order that every bound shares."""
@@ -355,8 +356,8 @@ def test_pure_curves_by_exact_sums():
             assert truth <= value <= truth * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("rate", [1e-4, 0.3])
+@every("case", CASES)
+@every("rate", [1e-4, 0.3])
 def test_sampled_curves_increase_with_the_order_up_to_the_mechanism(case, rate):
     (_, relation), law, _, curve = CASES[case]
     plain = pure_renyi if law is geometric_law else gaussian_renyi

@@ -8,6 +8,7 @@ import pytest
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli._main import main
 from skdp_bary.privacy.ledger.address import Secrets, is_address, read_address
+from tests.cases import every
 
 SECRET = "hunter2"
 
@@ -42,7 +43,7 @@ class TestReading:
         found = settings("postgresql://a@one:1,two,[::1]:3/db")
         assert (found["host"], found["port"]) == ("one,two,::1", "1,,3")
 
-    @pytest.mark.parametrize("address", ["postgresql://user@host", "postgresql://user@host/#name"])
+    @every("address", ["postgresql://user@host", "postgresql://user@host/#name"])
     def test_a_database_must_be_named(self, address):
         with pytest.raises(ValueError, match="must name a database"):
             read_address(address)

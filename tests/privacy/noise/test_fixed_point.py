@@ -4,10 +4,10 @@ import math
 
 import mpmath
 import numpy as np
-import pytest
 
 from skdp_bary.privacy.noise import fixed_point, sampler
 from skdp_bary.privacy.noise.sampler import MAX_SCALE, _GaussianLaw, _LaplaceLaw
+from tests.cases import every
 
 PROVED = mpmath.mpf(2) ** -165
 SCALES = [0.3, 5.3, 2.0**16, 2.0**26, 1.37 * 2.0**36, np.nextafter(2.0**45, 0), MAX_SCALE]
@@ -21,8 +21,8 @@ def true_tail(law, magnitude, scale):
     return mpmath.erfc(score / mpmath.sqrt(2)) / 2
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("law", LAWS)
+@every("scale", SCALES)
+@every("law", LAWS)
 def test_tails_are_within_the_error_that_is_proved(law, scale):
     reach = 5.99 if law is _GaussianLaw else 43.0
     places = [*np.linspace(0.0, reach, 23), 1 / 2048, 3 / 2048, 0.5, 1.0, 4097 / 2048]
@@ -48,7 +48,7 @@ def test_nodes_are_within_the_error_that_is_proved():
             assert abs(mpmath.mpf(densities[j]) / fixed_point.ONE - mpmath.npdf(x)) < PROVED
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_the_first_step_and_those_out_of_reach(law):
     assert law.tail(0, 5.0) == law.tail(-(1 << 62), 2.0**40) == 2 * fixed_point.ONE
     far = {_LaplaceLaw: 0, _GaussianLaw: None}[law]
@@ -56,8 +56,8 @@ def test_the_first_step_and_those_out_of_reach(law):
     assert law.tail(1, 5e-324) == far
 
 
-@pytest.mark.parametrize("scale", [40.0, 2.0**31 + 0.1, 2.0**45])
-@pytest.mark.parametrize("law", LAWS)
+@every("scale", [40.0, 2.0**31 + 0.1, 2.0**45])
+@every("law", LAWS)
 def test_whatever_is_guessed_the_answer_is_that_of_high_precision(law, scale):
     rng, digits = np.random.default_rng(0), LAWS[law]
     known = 0
@@ -75,7 +75,7 @@ def test_whatever_is_guessed_the_answer_is_that_of_high_precision(law, scale):
     assert known > 20
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_tails_next_to_a_step_stay_open_until_digits_tell(law):
     scale, digits = 1.1 * 2.0**45, LAWS[law] + 64
     magnitude = math.floor(0.7 * scale)

@@ -6,6 +6,7 @@ import pytest
 
 from skdp_bary.privacy.noise import large
 from skdp_bary.privacy.noise.sampler import _upper_quantile
+from tests.cases import every
 
 LAWS = {
     "laplace": (large.laplace_magnitudes, 2.0**-62),
@@ -62,8 +63,8 @@ def test_the_pairs_are_within_the_error_that_is_proved(law, monkeypatch):
     assert bound / 100 < max(errors) < bound
 
 
-@pytest.mark.parametrize("scale", [2.0**26, 1.0000001 * 2.0**35, np.nextafter(2.0**45, 0), 2.0**52])
-@pytest.mark.parametrize("law", LAWS)
+@every("scale", [2.0**26, 1.0000001 * 2.0**35, np.nextafter(2.0**45, 0), 2.0**52])
+@every("law", LAWS)
 def test_what_is_decided_is_right_at_both_ends_of_the_interval(law, scale):
     keys = hostile_keys()[::5]
     magnitudes, unsure = LAWS[law][0](keys, scale)
@@ -78,7 +79,7 @@ def test_what_is_decided_is_right_at_both_ends_of_the_interval(law, scale):
                 assert int(mpmath.floor(mpmath.mpf(scale) * score + shift)) == magnitudes[i]
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_words_near_zero_are_not_decided(law):
     keys = np.array([0, 1, 2, 1000, (1 << 20) - 1])
     with np.errstate(all="raise"):

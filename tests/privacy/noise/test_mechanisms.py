@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
 from skdp_bary.privacy.noise.sampler import noise_generator
+from tests.cases import every
 
 
 def laplace_pmf(k, scale):
@@ -24,7 +25,7 @@ def gaussian_pmf(k, sigma):
 LAWS = [(DiscreteLaplace(0.5), laplace_pmf), (RoundedGaussian(0.5), gaussian_pmf)]
 
 
-@pytest.mark.parametrize(("mechanism", "pmf"), LAWS)
+@every("mechanism, pmf", LAWS)
 def test_draws_are_those_of_the_scale_that_was_computed(mechanism, pmf):
     (scale,) = mechanism.scales(Sensitivity.single(3, 9))
     draws = mechanism.draw(scale, (500, 400), noise_generator(2))
@@ -40,8 +41,8 @@ def test_draws_are_those_of_the_scale_that_was_computed(mechanism, pmf):
         assert (p > 1e-3) if accepted else (p < 1e-6)
 
 
-@pytest.mark.parametrize("scale", [0.6, 2.0, 37.5, 3e3])
-@pytest.mark.parametrize(("mechanism", "pmf"), LAWS)
+@every("scale", [0.6, 2.0, 37.5, 3e3])
+@every("mechanism, pmf", LAWS)
 def test_standard_deviation_is_that_of_the_integers(mechanism, pmf, scale):
     reach = math.ceil(60 * scale)
     k = np.arange(-reach, reach + 1.0)
@@ -53,7 +54,7 @@ def test_standard_deviation_is_that_of_the_integers(mechanism, pmf, scale):
     )
 
 
-@pytest.mark.parametrize("mechanism", [m for m, _ in LAWS])
+@every("mechanism", [m for m, _ in LAWS])
 def test_standard_deviation_of_no_noise_and_of_next_to_none(mechanism):
     assert mechanism.standard_deviation(0.0) == 0.0
     assert 0.0 <= mechanism.standard_deviation(1e-4) < 0.3

@@ -17,6 +17,7 @@ from skdp_bary.privacy.noise.sampler import (
     noise_generator,
     public_generator,
 )
+from tests.cases import every
 
 SCALES = [0.7, 5.3, 40.0]
 LAWS = ["discrete_laplace", "rounded_gaussian"]
@@ -67,8 +68,8 @@ def philox(seed, **options):
 # Laws
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("law", LAWS)
+@every("scale", SCALES)
+@every("law", LAWS)
 def test_draws_follow_the_exact_law_and_no_other_scale(law, scale):
     draws = getattr(noise_generator(11), law)(scale, DRAWS)
     assert draws.dtype == np.int64
@@ -77,7 +78,7 @@ def test_draws_follow_the_exact_law_and_no_other_scale(law, scale):
         assert p_value(draws, PMFS[law], wrong * scale) < 1e-6
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_draws_from_the_operating_system_follow_the_law(law):
     draws = getattr(noise_generator(), law)(5.3, 200_000)
     assert p_value(draws, PMFS[law], 5.3) > 1e-7  # not seeded: fails once in ten million runs
@@ -92,13 +93,13 @@ def test_the_zero_of_the_laplace_is_not_doubled():
     assert abs(share - both_zeros) > 50 * math.sqrt(truth * (1 - truth) / DRAWS)
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-3, 1 / 64])
+@every("law", LAWS)
+@every("scale", [5e-324, 1e-300, 1e-3, 1 / 64])
 def test_tiny_scales_draw_zeros(law, scale):
     assert not getattr(noise_generator(5), law)(scale, 20_000).any()
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_shapes(law):
     source = noise_generator(0)
     for shape in ((), (0,), (3,), (2, 0, 4), (2, 3)):
@@ -134,7 +135,7 @@ def float_errors(name):
     return float(worst)
 
 
-@pytest.mark.parametrize("name", ["ndtri", "log", "exp"])
+@every("name", ["ndtri", "log", "exp"])
 def test_error_of_the_installed_float_functions_is_far_below_the_allowance(name):
     assert 0.0 < float_errors(name) < 2.0**-49.5 < _noise._FUNCTION_ERROR / 32
 
@@ -170,10 +171,8 @@ def boundary_key(law, scale, magnitude):
         return int(mpmath.floor(mpmath.ldexp(mpmath.erfc(score / mpmath.sqrt(2)) / 2, 64)))
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(
-    "scale", [0.3, 5.3, 2.0**16, 2.0**26, 2.0**31 + 0.1, 1.37 * 2.0**36, 2.0**45, MAX_SCALE]
-)
+@every("law", LAWS)
+@every("scale", [0.3, 5.3, 2.0**16, 2.0**26, 2.0**31 + 0.1, 1.37 * 2.0**36, 2.0**45, MAX_SCALE])
 def test_draws_next_to_a_boundary_are_those_of_infinite_precision(law, scale):
     """The keys on which a float interval that is too narrow would go wrong."""
     digits = {"discrete_laplace": 63, "rounded_gaussian": 64}[law]
@@ -191,8 +190,8 @@ def test_draws_next_to_a_boundary_are_those_of_infinite_precision(law, scale):
             assert drawn == truth
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [0.7, 40.0, 2.0**30, 0.1 * 2.0**40, 0.7 * 2.0**46])
+@every("law", LAWS)
+@every("scale", [0.7, 40.0, 2.0**30, 0.1 * 2.0**40, 0.7 * 2.0**46])
 def test_random_draws_are_those_of_infinite_precision(law, scale):
     rng = np.random.default_rng(1)
     digits = {"discrete_laplace": 63, "rounded_gaussian": 64}[law]
@@ -207,8 +206,8 @@ def test_random_draws_are_those_of_infinite_precision(law, scale):
             assert drawn == -truth or truth == 0
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("key", [0, 1])
+@every("law", LAWS)
+@every("key", [0, 1])
 def test_the_far_tail_takes_further_words(law, key):
     digits = {"discrete_laplace": 63, "rounded_gaussian": 64}[law]
     for more in (1, 5, 0x9E3779B97F4A7C15, (1 << 64) - 1):
@@ -226,7 +225,7 @@ def test_the_far_tail_is_not_truncated():
     )
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_more_doubt_about_the_floats_changes_no_value(law):
     usual = getattr(philox(2), law)(30.0, 300)
     forced = getattr(philox(2, function_error=10.0), law)(30.0, 300)
@@ -253,7 +252,7 @@ def test_float_decides_nearly_everything_at_usual_scales(law, monkeypatch):
     assert len(counted) <= 40
 
 
-@pytest.mark.parametrize("law", LAWS)
+@every("law", LAWS)
 def test_largest_scale(law):
     draws = getattr(philox(6), law)(MAX_SCALE, 50)
     assert np.abs(draws).max() < 64 * MAX_SCALE
@@ -265,8 +264,8 @@ def test_largest_scale(law):
     assert 0 < getattr(stub(*words), law)(MAX_SCALE, ()) < 1 << 62
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
-@pytest.mark.parametrize("law", LAWS)
+@every("scale", [0.0, -1.0, math.nan, math.inf])
+@every("law", LAWS)
 def test_scales_are_checked(law, scale):
     with pytest.raises(ValueError, match="The scale of noise must be"):
         getattr(noise_generator(0), law)(scale, 3)
@@ -327,8 +326,8 @@ def test_public_and_noise_randomness_of_one_seed_are_separate():
     assert (noise_generator(5).discrete_laplace(10.0, 100) == before).all()
 
 
-@pytest.mark.parametrize("state", [-1, 1.0, True, "1", np.random.default_rng(0)])
-@pytest.mark.parametrize("make", [noise_generator, public_generator])
+@every("state", [-1, 1.0, True, "1", np.random.default_rng(0)])
+@every("make", [noise_generator, public_generator])
 def test_other_seeds_are_refused(make, state):
     with pytest.raises(ValueError, match="random_state must be None, a non-negative integer"):
         make(state)
@@ -366,7 +365,7 @@ def choice_law(utilities, rate):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.05, 0.7])
+@every("rate", [0.0, 0.05, 0.7])
 def test_choices_follow_the_exact_law(rate):
     utilities = np.array([0, -3, 2, 5, 5, -1])
     source = philox(9)
@@ -422,8 +421,8 @@ def test_choice_reaches_both_ends_and_far_utilities():
     assert philox(0).choose(far.astype(object).astype(np.int64), 0.0) in (0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("utilities", "rate", "message"),
+@every(
+    "utilities, rate, message",
     [
         ([0.5, 1.0], 1.0, "1-d array of integers"),
         ([], 1.0, "1-d array of integers"),
@@ -451,7 +450,7 @@ def test_uniform_integers():
     assert stub((1 << 64) - 2).uniform_integer(3) == ((1 << 64) - 2) % 3
 
 
-@pytest.mark.parametrize("bound", [0, -1, (1 << 63) + 1])
+@every("bound", [0, -1, (1 << 63) + 1])
 def test_uniform_integers_check_their_bound(bound):
     with pytest.raises(ValueError, match="bound must be an integer"):
         noise_generator(0).uniform_integer(bound)

@@ -13,15 +13,14 @@ class Thresholds:
     """In standard deviations of the noise: Laplace noise has heavier tails than Gaussian."""
 
     kept: float
-    split: float
     half: float
 
     @classmethod
     def of(cls, pure):
         """Return those of pure or of Gaussian noise."""
         if pure:
-            return cls(TUNED.pure_kept_above, TUNED.pure_split_above, TUNED.pure_half_above)
-        return cls(TUNED.kept_above, TUNED.split_above, TUNED.half_above)
+            return cls(TUNED.pure_kept_above, TUNED.pure_half_above)
+        return cls(TUNED.kept_above, TUNED.half_above)
 
 
 def clean_histogram(counts, cells, sd, total, limits):
@@ -39,80 +38,125 @@ def clean_histogram(counts, cells, sd, total, limits):
     limits : Thresholds
     """
     if cells.n_ordered <= TUNED.most_values:
-        return clean_values(counts, sd)
-    on_line = np.zeros(len(counts), dtype=bool)
-    on_line[: cells.n_ordered] = ~cells.apart
+        return nearest_masses(counts, np.ones(len(counts)), total)
     found = np.where(counts > limits.half * sd, counts, 0.0)
-    left, n_found = max(total - found[~on_line].sum(), 0.0), np.count_nonzero(found[~on_line])
-    found[on_line] = clean_line(counts[on_line], sd, left, limits, n_found)
+    beside = found[cells.n_ordered :]
+    left, n_known = max(total - beside.sum(), 0.0), 1 + np.count_nonzero(beside)
+    line = counts[: cells.n_ordered]
+    found[: cells.n_ordered] = clean_line(line, cells.apart, sd, left, n_known, limits)
     return found
 
 
-def clean_values(counts, sd):
-    """Return the counts of values without order; of many, those below the noise are dropped."""
-    least = sd if len(counts) > TUNED.many_values else 0.0
-    found = np.where(counts > least, counts, 0.0)
-    return found if found.any() else np.ones(len(counts))
-
-
-def clean_line(counts, sd, total, limits, n_found=0):
+def clean_line(counts, apart, sd, total, n_known, limits):
     """Return the counts of the cells of a line.
 
-    Cells that stand out stay as they are. What is left of the total is spread over the others,
-    evenly but for halves of ranges that differ by more than their noise.
+    Cells that stand out stay as they are. How much is left of the total is known far better than
+    where it is, so it never vanishes: it is spread over neighborhoods of the cells that stand out,
+    over each of them as far as the counts make it likely.
 
     Parameters
     ----------
     counts : ndarray of shape (n_cells,)
         Noisy.
+    apart : ndarray of shape (n_cells,)
+        Cells that have no share of what is spread.
     sd : float
     total : float
-        Rows on the line, which is known but for the noise of `n_found` counts and its own.
+        Rows on the line.
+    n_known : int
+        Counts with whose noise the total is known.
     limits : Thresholds
-    n_found : int, default=0
     """
-    n = len(counts)
-    kept = counts > max(limits.kept, math.sqrt(2.0 * math.log(n)) + 0.5) * sd
+    high = max(limits.kept, math.sqrt(2.0 * math.log(len(counts))) + 0.5)
+    kept = counts > np.where(apart, limits.half, high) * sd
     found = np.where(kept, counts, 0.0)
-    left, others = total - found.sum(), np.flatnonzero(~kept)
-    least = limits.half * sd * math.sqrt(1 + n_found + kept.sum())
-    if kept.any():
-        noise = min(limits.half * sd * math.sqrt(len(others)), TUNED.dropped * total)
-        least = max(least, noise)
-    if len(others) and (left >= least or not (kept.any() or n_found)):
-        found[others] = spread(counts[others], max(left, sd), sd, limits)
+    left, others = total - found.sum(), np.flatnonzero(~kept & ~apart)
+    n_found = n_known - 1 + np.count_nonzero(kept)
+    if n_found and left < limits.half * sd * math.sqrt(1 + n_found):
+        return found
+    near = neighborhoods(np.flatnonzero(kept), others)
+    beyond = [counts[others].sum() - counts[cells].sum() for cells in near]
+    noise = [sd * math.sqrt(len(others) - len(cells)) for cells in near]
+    near = [c for c, b, s in zip(near, beyond, noise, strict=True) if b <= limits.half * s + 1e-6]
+    left = max(left, sd)
+    for cells, share in zip(near, likelihoods(counts, near, left, sd), strict=True):
+        if share > 0.0:
+            found[cells] += share * spread(counts[cells], left, sd)
     return found
 
 
-def spread(counts, mass, sd, limits):
-    """Return a mass spread over cells by a binary tree of their noisy counts."""
-    found = np.zeros(len(counts))
+def neighborhoods(kept, others):
+    """Return which of the others are within 1, 2, 4, ... cells of one that is kept; at last all."""
+    if not len(kept) or not len(others):
+        return [others] * min(len(others), 1)
+    after = np.searchsorted(kept, others)
+    before = np.abs(others - kept[np.maximum(after - 1, 0)])
+    away = np.minimum(before, np.abs(others - kept[np.minimum(after, len(kept) - 1)]))
+    n_sizes = math.ceil(math.log2(away.max())) + 1
+    return [others[away <= 2**i] for i in range(n_sizes) if (away <= 2**i).any()]
+
+
+def likelihoods(counts, near, mass, sd):
+    """Return how likely a mass is spread over each of some sets of cells, in shares of 1."""
+    sizes = np.array([len(cells) for cells in near])
+    sums = np.array([counts[cells].sum() for cells in near])
+    logs = (mass * sums - 0.5 * mass**2) / (sizes * sd**2)
+    found = np.exp(logs - logs.max(initial=-np.inf))
+    found[found < TUNED.least_likely * found.sum()] = 0.0  # cells without rows stay empty
+    return found / found.sum()
+
+
+def spread(counts, mass, sd):
+    """Return a mass spread over cells by a binary tree of their noisy counts.
+
+    The tree is grown to single cells and pruned from there: a range stays whole unless what all
+    splits within it explain, in variances of the noise, is more than they cost. The masses of its
+    leaves are the nearest ones that are not negative and have the known sum.
+    """
+    starts = np.array(_leaves(counts, mass, sd))
+    n_cells = np.diff(np.append(starts, len(counts)))
+    masses = nearest_masses(np.add.reduceat(counts, starts), n_cells, mass)
+    return np.repeat(masses / n_cells, n_cells)
+
+
+def _leaves(counts, mass, sd):
+    """Return where the ranges of a pruned tree start."""
     sums = np.concatenate([[0.0], np.cumsum(counts)])
-    ranges = [(0, len(counts), mass)]
-    while ranges:
-        start, stop, mass = ranges.pop()
-        n = stop - start
-        if n == 1 or mass <= 0.0:
-            found[start:stop] = mass / n
-            continue
-        middle = start + n // 2
-        shares = _shares(
-            sums[middle] - sums[start], middle - start, sums[stop] - sums[middle], stop - middle,
-            sd, limits,
-        )  # fmt: skip
-        ranges += [(start, middle, mass * shares[0]), (middle, stop, mass * shares[1])]
-    return found
+
+    def pruned(start, stop, depth):
+        n, half = stop - start, (stop - start) // 2
+        if n == 1:
+            return 0.0, [start]
+        parts = pruned(start, start + half, depth + 1), pruned(start + half, stop, depth + 1)
+        left, right = sums[start + half] - sums[start], sums[stop] - sums[start + half]
+        apart = abs(left / half - right / (n - half))
+        beyond = max(apart - mass / half, 0.0)  # more than the mass can explain
+        gain = (apart**2 - beyond**2) * half * (n - half) / (n * sd**2)
+        gain += parts[0][0] + parts[1][0]
+        gain -= min(TUNED.split_cost + TUNED.split_deeper * depth, TUNED.deep_cost)
+        return (gain, parts[0][1] + parts[1][1]) if gain > 0.0 else (0.0, [start])
+
+    return pruned(0, len(counts), 0)[1]
 
 
-def _shares(left, n_left, right, n_right, sd, limits):
-    """Return the shares of two halves of a range."""
-    apart = abs(left / n_left - right / n_right)
-    if apart > limits.split * sd * math.sqrt(1.0 / n_left + 1.0 / n_right):
-        left = left if left >= limits.half * sd * math.sqrt(n_left) else 0.0
-        right = right if right >= limits.half * sd * math.sqrt(n_right) else 0.0
-        if left + right > 0.0:
-            return left / (left + right), right / (left + right)
-    return n_left / (n_left + n_right), n_right / (n_left + n_right)
+def nearest_masses(sums, n_cells, total):
+    """Return the masses nearest to noisy ones that are not negative and have a known sum.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_ranges,)
+        Noisy masses of ranges of cells.
+    n_cells : ndarray of shape (n_ranges,)
+        To which the variances of their noise are proportional.
+    total : float
+    """
+    kept = np.ones(len(sums), dtype=bool)
+    while True:
+        excess = (sums[kept].sum() - total) / n_cells[kept].sum()
+        masses = np.where(kept, sums - excess * n_cells, 0.0)
+        if (masses >= 0.0).all():
+            return masses
+        kept &= masses >= 0.0
 
 
 def class_histograms(counts, pooled, bins, sd):

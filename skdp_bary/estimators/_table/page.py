@@ -37,6 +37,12 @@ def html_page(report, warning, path):
 def _lines(report):
     for name, value in report.marginals.items():
         yield f"column {name}: total variation", f"{value:.3f}"
+    for name, missed in report.missed.items():
+        for words, real, drawn in missed:
+            yield (
+                f"column {name}: {words} is hardly drawn",
+                f"{real:.1%} of rows, {drawn:.1%} drawn",
+            )
     for name, found in report.learned.items():
         words = ", ".join(f"{what} {value:.3f}" for what, value in found.items())
         yield f"boosted trees trained on {name} rows, tested on real ones", words

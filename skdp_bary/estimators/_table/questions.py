@@ -115,12 +115,15 @@ def read_histograms(setting, query, released):
     """Return the first release in rows, denoised."""
     sizes, cells = (values / query.units for values in released.values)
     size_sd, sd = (noise / query.units for noise in released.noise_sd)
-    raw_sizes, sizes = sizes, np.maximum(sizes, max(LEAST_ROWS * size_sd, 1.0))
+    least = max(LEAST_ROWS * size_sd, 1.0)
+    raw_sizes, sizes = sizes, np.maximum(sizes, least)
     limits = Thresholds.of(setting.pure)
     ends = np.cumsum([setting.sizes[place] for place in setting.places])
     parts = np.split(cells, ends[:-1], axis=1) if len(ends) else []
     counts = dict(zip(setting.places, parts, strict=True))
-    pooled_sd, total = sd * math.sqrt(query.n_classes), float(sizes.sum())
+    pooled_sd = sd * math.sqrt(query.n_classes)
+    # raised as a whole: classes without rows, raised one by one, add rows that nobody is
+    total = max(float(raw_sizes.sum()), least * query.n_classes)
     clean = {
         place: clean_histogram(found.sum(axis=0), setting.columns[place], pooled_sd, total, limits)
         for place, found in counts.items()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_NEAR = 2000  # rows whose nearest ones are looked for
 _BINS = 20  # of a line
+_MANY = 0.02  # of the rows, which have a value or neighboring ones
+_HARDLY = 0.25  # ... of that share, below which they are hardly drawn
 WARNING = (
     "NOT PRIVATE: everything here was computed from the rows themselves and is covered by no "
     "guarantee. For the owner of the rows only."
@@ -47,6 +49,10 @@ class TableReport:
         row: 0.5 is a coin. None without rows held out.
     histograms : dict
         By column: words for bins, shares in the table, shares among drawn rows.
+    missed : dict
+        By column, where there are some: words for values that 2% of the rows or more have, as a
+        range where they are neighbors, and that are drawn less than a quarter as often; their
+        shares in the table and among drawn rows.
     """
 
     marginals: dict
@@ -55,6 +61,7 @@ class TableReport:
     closest: dict
     attack: float | None
     histograms: dict
+    missed: dict
 
     def __str__(self):
         worst = ", ".join(map(str, sorted(self.marginals, key=self.marginals.get)[:-4:-1]))
@@ -63,6 +70,11 @@ class TableReport:
             f"columns: mean distance {_mean(self.marginals):.3f}, worst {worst}",
             f"pairs of columns: mean distance {_mean(self.pairs):.3f}",
         ]
+        for name, found in self.missed.items():
+            lines += [
+                f"HARDLY DRAWN: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
+                for words, real, made in found
+            ]
         for name, found in self.learned.items():
             lines.append(
                 f"models trained on {name} rows: "
@@ -105,6 +117,9 @@ def report_of(columns, label, table, drawn, held_out, rng):
     histograms = {
         name: _histogram(columns[name], bins[i], real[i], made[i]) for i, name in enumerate(names)
     }
+    missed = {
+        name: _missed(columns[name], bins[i], *histograms[name][1:]) for i, name in enumerate(names)
+    }
     pairs = {
         (names[i], names[j]): _distance(
             real[i] * (bins[j].max() + 1) + real[j], made[i] * (bins[j].max() + 1) + made[j]
@@ -126,6 +141,7 @@ def report_of(columns, label, table, drawn, held_out, rng):
         closest=closest,
         attack=attack,
         histograms=histograms,
+        missed={name: found for name, found in missed.items() if found},
     )
 
 
@@ -160,6 +176,18 @@ def _histogram(cells, bins, real, drawn):
     words = bin_words(cells, bins)
     shares = [np.bincount(rows, minlength=len(words)) / len(rows) for rows in (real, drawn)]
     return words, *shares
+
+
+def _missed(cells, bins, real, drawn):
+    """Return words and shares of what is hardly drawn: neighboring bins of a line together."""
+    few = drawn < _HARDLY * real
+    on_line = np.isin(np.arange(len(real)), bins[: cells.n_ordered])
+    joined = np.append(False, (few & on_line)[1:] & few[:-1])
+    groups = np.cumsum(~joined) - 1
+    words = bin_words(cells, groups[bins])
+    real, drawn = np.bincount(groups, real), np.bincount(groups, drawn)
+    found = np.flatnonzero((real >= _MANY) & (drawn < _HARDLY * real))
+    return [(words[i], float(real[i]), float(drawn[i])) for i in found]
 
 
 def _distance(real, drawn):

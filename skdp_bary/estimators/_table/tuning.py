@@ -20,12 +20,12 @@ class TableTuning:
     # histograms of numbers: what stands above their noise
     kept_above: float = 4.0  # standard deviations, from which a cell stays as it is
     pure_kept_above: float = 6.0
-    split_above: float = 3.0  # ... from which two halves of a range are different
-    pure_split_above: float = 4.5
-    half_above: float = 2.0  # ... below which a half is empty
+    half_above: float = 2.0  # ... below which a count is that of nobody
     pure_half_above: float = 2.5
-    dropped: float = 0.1  # of all rows, at most, that are no more than noise
-    many_values: int = 50  # of a category, of which those below the noise are dropped
+    least_likely: float = 0.01  # of a neighborhood that a mass is spread over
+    split_cost: float = 3.0  # variances that a split at the top of the tree must explain,
+    split_deeper: float = 0.7  # ... how many more on each level below
+    deep_cost: float = 6.0  # ... and at most
 
     # bins: detail against noise and time
     most_bins: int = 16  # of a line

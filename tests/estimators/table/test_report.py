@@ -1,10 +1,11 @@
 """The report of the owner."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.schema import Number, Schema
+from skdp_bary.schema import Category, Number, Schema
 
 from .test_estimator import SCHEMA, bank
 
@@ -64,3 +65,23 @@ def test_bins_of_a_report_are_named_from_end_to_end():
     assert words[1].startswith("0 to ") and words[-2].endswith(" to 400")
     ends = [[float(end) for end in word.split(" to ")] for word in words[1:-1]]
     assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
+
+
+def test_values_that_many_have_and_that_are_hardly_drawn_are_named(tmp_path):
+    """Rows below a limit are none of the fit, and some of the table that it is compared with."""
+    schema = Schema({"x": Number(0, 60), "job": Category(["a", "b", "c"], outside="refuse")})
+    n, rng = 1000, np.random.default_rng(0)
+    fitted_to = pd.DataFrame({"x": 45.0, "job": rng.choice(["a", "b"], n)})
+    table = fitted_to.copy()
+    table.loc[:59, "x"], table.loc[:29, "job"] = rng.uniform(10.0, 40.0, 60), "c"
+    table.loc[60:69, "x"] = 60.0  # too few to be named
+    model = PrivateTable(schema, epsilon=20, n_components=5, random_state=0).fit(fitted_to)
+    report = model.evaluate(table, random_state=0)
+    ((words, real, drawn),) = report.missed["x"]
+    low, high = map(float, words.split(" to "))
+    assert low <= 10 and 40 <= high < 45 and (real, drawn) == (0.06, 0.0)
+    assert report.missed["job"] == [("c", 0.03, 0.0)]
+    assert f"HARDLY DRAWN: x, {words}: 6.0% of the rows, 0.0% of drawn rows" in str(report)
+    report.to_html(tmp_path / "report.html")
+    assert "column job: c is hardly drawn" in (tmp_path / "report.html").read_text()
+    assert model.evaluate(fitted_to, random_state=0).missed == {}

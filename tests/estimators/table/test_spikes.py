@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
+from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Schema
 from tests.cases import every
-from tests.world import line_bins
+from tests.world import Thresholds, clean_line, line_bins, nearest_masses, spread
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
@@ -118,3 +118,70 @@ def test_ends_of_dates_are_drawn_exactly():
     days = np.array(["2020-01-01", "2029-12-31"] * 300, dtype=object)
     model = fitted(Date("2020-01-01", "2029-12-31"), days)
     assert set(map(str, model.sample(50, random_state=0).ravel().astype("M8[D]"))) == set(days)
+
+
+LIMITS = Thresholds.of(pure=False)
+SD, TOTAL, N_CELLS = 3.0, 3000.0, 512
+
+
+def cleaned(counts, seed, apart=()):
+    noisy = counts + SD * np.random.default_rng(seed).standard_normal(len(counts))
+    alone = np.isin(np.arange(len(counts)), apart)
+    return clean_line(noisy, alone, SD, TOTAL, 1, LIMITS)
+
+
+@every("share, apart", [(share, apart) for share in (0.02, 0.05, 0.1) for apart in ((), (0, 511))])
+def test_mass_beside_a_spike_is_kept_where_it_is_known(share, apart):
+    counts = np.full(N_CELLS, share * TOTAL / (N_CELLS - 1))
+    counts[0] = (1.0 - share) * TOTAL
+    for seed in range(20):
+        found = cleaned(counts, seed, apart)
+        assert found.sum() == pytest.approx(TOTAL, abs=6 * SD)
+        assert found[1:].sum() == pytest.approx(share * TOTAL, abs=6 * SD)
+
+
+def test_a_line_without_what_is_known_beside_a_spike_is_the_spike():
+    counts = np.zeros(N_CELLS)
+    counts[0] = TOTAL
+    assert np.flatnonzero(cleaned(counts, 0)).tolist() == [0]
+
+
+@every("first, last, spike", [(1, 8, 0), (1, 60, 0), (300, 511, 0), (256, 300, 250), (1, 9, 511)])
+def test_what_is_left_beside_a_spike_is_spread_about_where_it_is(first, last, spike):
+    counts = np.zeros(N_CELLS)
+    counts[first : last + 1] = 300.0 / (last - first + 1)
+    counts[spike] = 2700.0
+    means = []
+    for seed in range(20):
+        found = cleaned(counts, seed)
+        found[spike] = 0.0
+        means.append(np.average(np.arange(N_CELLS), weights=found))
+    middle, far = (first + last) / 2, abs(spike - (first + last) / 2)
+    assert abs(np.median(means) - middle) < 0.35 * far
+
+
+def test_rows_without_a_shape_are_spread_evenly():
+    """Halves that differ by more than all rows differ by noise."""
+    noisy = 100.0 * np.random.default_rng(0).standard_normal((20, N_CELLS))
+    found = [spread(row, 500.0, 100.0) for row in noisy]
+    assert np.median([np.abs(row * N_CELLS / 500.0 - 1.0).max() for row in found]) == 0.0
+    assert [row.sum() for row in found] == pytest.approx([500.0] * 20)
+
+
+def test_nearest_masses_have_the_sum_and_are_not_negative():
+    found = nearest_masses(np.array([900.0, 40.0, -30.0, 5.0]), np.array([1, 1, 2, 1]), 930.0)
+    assert found.tolist() == [895.0, 35.0, 0.0, 0.0]
+    assert nearest_masses(np.array([-5.0, -7.0]), np.ones(2), 4.0).tolist() == [3.0, 1.0]
+
+
+def many_values(n_values=300):
+    rng, n = np.random.default_rng(0), 4000
+    return np.where(rng.random(n) < 0.94, 0, rng.integers(0, n_values, n))
+
+
+def test_rare_values_of_a_long_list_are_drawn_about_as_often_as_all_of_them_are():
+    schema = Schema({"a": Category(list(range(300)), outside="refuse")})
+    model = PrivateTable(schema, epsilon=1, n_components=2, random_state=0)
+    values = many_values()
+    drawn = model.fit(pd.DataFrame({"a": values})).sample(4000, random_state=0)["a"].astype(int)
+    assert (drawn != 0).mean() == pytest.approx((values != 0).mean(), abs=0.015)

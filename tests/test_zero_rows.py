@@ -28,6 +28,7 @@ from skdp_bary import (
     SpilledPersons,
 )
 from skdp_bary.schema import Category, Number
+from tests.cases import every
 from tests.world import make_arguments
 
 from .estimators import PRIVATE
@@ -104,7 +105,7 @@ ONE = np.array([[0.25, 0.75]])
 @pytest.mark.parametrize(
     "estimator", [MEASURE, PrivateKMeans(2, bounds=BOX), PrivateTable(Number(0, 1))]
 )
-@pytest.mark.parametrize("kind", IN_MEMORY | STREAMS)
+@every("kind", IN_MEMORY | STREAMS)
 def test_no_row_is_fitted_like_one_in_every_container(kind, estimator):
     make = (IN_MEMORY | STREAMS)[kind]
     if isinstance(estimator, PrivateTable):
@@ -115,14 +116,14 @@ def test_no_row_is_fitted_like_one_in_every_container(kind, estimator):
 
 @pytest.mark.parametrize("beside", ["groups", "sample_weight"])
 @pytest.mark.parametrize("kind", IN_MEMORY)
-@pytest.mark.parametrize("ids", IDS)
+@every("ids", IDS)
 def test_nobody_has_ids_and_weights(kind, ids, beside):
     values = IDS[ids] if beside == "groups" else np.ones
     found = [outcome(MEASURE, X=IN_MEMORY[kind](ONE[:n]), **{beside: values(n)}) for n in (0, 1)]
     assert found[0] == found[1] and len(found[0]) == 2
 
 
-@pytest.mark.parametrize("rule", [SortedPersons(), SpilledPersons(), "id"])
+@every("rule", [SortedPersons(), SpilledPersons(), "id"])
 def test_nobody_is_in_a_stream_of_persons(rule):
     def rows(n):
         if rule == "id":
@@ -171,14 +172,14 @@ def test_no_row_has_no_scores():
     assert MEASURE.fit(ONE).score_samples(ONE[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("X", [[], (), lambda: iter([]), iter([])])
+@every("X", [[], (), lambda: iter([]), iter([])])
 def test_what_has_no_columns_says_so(X):
     with pytest.raises(ValueError, match=r"np.empty\(\(0, n_features\)\)"):
         PrivateMeasure(bounds=(0, 1), n_hint=10).fit(X)
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
-@pytest.mark.parametrize("X", [ONE[:0], [ONE[:0]], _frame(ONE[:0])])
+@every("relation", ["replace_one", "replace_any"])
+@every("X", [ONE[:0], [ONE[:0]], _frame(ONE[:0])])
 def test_where_the_number_is_public_none_is_refused_for_free(relation, X):
     budget = BudgetAccountant(1.0, neighbors=relation)
     with pytest.raises(ValueError, match="at least one row under neighbors="):
@@ -228,7 +229,7 @@ ODD = {
         PrivateTable({"x": Number(0, 1), "y": Number(0, 1)}),
     ],
 )
-@pytest.mark.parametrize("kind", ODD)
+@every("kind", ODD)
 def test_no_error_tells_how_many_rows_there_are(kind, estimator):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -237,8 +238,8 @@ def test_no_error_tells_how_many_rows_there_are(kind, estimator):
     assert str(COUNT) not in f"{found} {[str(each.message) for each in warned]}"
 
 
-@pytest.mark.parametrize("beside", ["groups", "sample_weight"])
-@pytest.mark.parametrize("odd", [[[1, 2]], [1, 2], ["a", "b", [1]]])
+@every("beside", ["groups", "sample_weight"])
+@every("odd", [[[1, 2]], [1, 2], ["a", "b", [1]]])
 def test_ragged_values_beside_rows(beside, odd):
     found = []
     for n in (COUNT, COUNT + 2):

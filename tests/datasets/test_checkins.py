@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+from tests.cases import every
 
 
 def test_rows_stay_in_the_public_bounds_and_people_are_all_there():
@@ -33,8 +34,8 @@ def test_nobody_checks_in_from_the_middle_of_the_river():
     assert (np.abs(X[:, 1] - middle) >= 0.35 - 1e-9).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
+@every(
+    "arguments, name",
     [
         ({"n_people": 0}, "n_people"),
         ({"mean_visits": 0.5}, "mean_visits"),

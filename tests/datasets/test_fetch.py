@@ -15,6 +15,7 @@ from sklearn.utils import Bunch
 
 from skdp_bary.datasets import fetch_census_tracts, fetch_digits_images, fetch_snap_checkins
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import Downloads, home, sha256
 
 _fetch_census = home("fetch_census_tracts")
@@ -165,7 +166,7 @@ def test_local_addresses_work_too(tmp_path):
     assert path.read_text() == "hello"
 
 
-@pytest.mark.parametrize("wrong", [{"name": "foursquare"}, {"subset": "half"}])
+@every("wrong", [{"name": "foursquare"}, {"subset": "half"}])
 def test_unknown_names_are_refused(wrong):
     with pytest.raises(ValueError, match="|".join(wrong)):
         fetch_snap_checkins(**wrong)
@@ -246,7 +247,7 @@ def test_tracts_as_frames(census, tmp_path):
     assert data.index.equals(population.index) and data.index.name == "geoid"
 
 
-@pytest.mark.parametrize("year", [2011, 1990, 2030, "2015"])
+@every("year", [2011, 1990, 2030, "2015"])
 def test_other_years_are_refused(year):
     with pytest.raises((ValueError, TypeError), match="year"):
         fetch_census_tracts(year)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import GAZE_BOUNDS, make_gaze
+from tests.cases import every
 
 
 def test_looks_are_on_the_picture_and_people_are_all_there():
@@ -31,7 +32,7 @@ def test_the_mean_number_of_looks_is_as_asked():
     assert np.bincount(people).mean() == pytest.approx(12.0, rel=0.05)
 
 
-@pytest.mark.parametrize("name, value", [("n_people", 0), ("mean_looks", 0.5)])
+@every("name, value", [("n_people", 0), ("mean_looks", 0.5)])
 def test_bad_numbers_are_named(name, value):
     with pytest.raises(ValueError, match=name):
         make_gaze(**{name: value})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import make_corners, make_gaussian_images
+from tests.cases import every
 
 
 def test_corners_are_four_equal_gaussians():
@@ -37,15 +38,15 @@ def test_fewer_spots_leave_more_of_an_image_empty():
     assert empty(1) > empty(4) > empty(30)
 
 
-@pytest.mark.parametrize("make", [make_corners, make_gaussian_images])
+@every("make", [make_corners, make_gaussian_images])
 def test_the_seed_decides(make):
     for first, second in zip(make(3, random_state=7), make(3, random_state=7), strict=True):
         np.testing.assert_array_equal(first, second)
     assert not np.array_equal(make(3, random_state=7)[0], make(3, random_state=8)[0])
 
 
-@pytest.mark.parametrize(
-    ("make", "wrong"),
+@every(
+    "make, wrong",
     [
         (make_corners, {"n_features": 1}),
         (make_corners, {"scale": -1.0}),

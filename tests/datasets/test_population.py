@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
+from tests.cases import every
 
 
 def test_rows_stay_in_the_public_bounds():
@@ -43,7 +44,7 @@ def test_the_same_seed_gives_the_same_people():
     np.testing.assert_array_equal(first[1], second[1])
 
 
-@pytest.mark.parametrize("name", ["n_samples", "n_classes", "contrast"])
+@every("name", ["n_samples", "n_classes", "contrast"])
 def test_bad_numbers_are_named(name):
     with pytest.raises(ValueError, match=name):
         make_population(**{name: -1})

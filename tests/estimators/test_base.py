@@ -23,6 +23,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
+from tests.cases import every
 from tests.world import DiscreteLaplace, NoiseSource, RoundedGaussian, Tape, exact, home, use_tape
 
 _base = home("Facts")
@@ -73,8 +74,8 @@ def test_what_is_drawn_adds_up_to_what_is_charged(relation, parameters, delta):
         assert float(loss[step.name]) <= amount * (1 + 1e-15)
 
 
-@pytest.mark.parametrize("epsilon", [1 / 3, 0.1234567, 2**0.5, 1e-6, 123.456789123])
-@pytest.mark.parametrize("delta", [0.0, 1e-6 / 7])
+@every("epsilon", [1 / 3, 0.1234567, 2**0.5, 1e-6, 123.456789123])
+@every("delta", [0.0, 1e-6 / 7])
 def test_a_fit_of_its_own_affords_any_epsilon(epsilon, delta):
     """Entries are whole units: the ceiling that it is made for and the fit are rounded alike."""
     plan = measure(epsilon=epsilon, delta=delta).fit(X).privacy_
@@ -128,7 +129,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("steps", ["one step", "two steps"])
-@pytest.mark.parametrize("kind", BAD_ROWS)
+@every("kind", BAD_ROWS)
 def test_bad_rows_are_refused_before_any_charge(kind, steps):
     rows, arguments = BAD_ROWS[kind]
     accountant = BudgetAccountant(1.0)
@@ -162,7 +163,7 @@ def test_bad_rows_are_refused_before_any_charge(kind, steps):
         ({"accountant": 5}, "accountant must be a BudgetAccountant"),
     ],
 )
-@pytest.mark.parametrize("n_hint", [400, None])
+@every("n_hint", [400, None])
 def test_bad_parameters_are_refused_before_any_charge(parameters, message, n_hint):
     accountant = BudgetAccountant(1.0, 1e-3)
     with (
@@ -182,7 +183,7 @@ def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
     measure(accountant=accountant, n_hint=None).fit([X, X])
 
 
-@pytest.mark.parametrize("kind", [PrivateMeasure, PrivateWassersteinBarycenter, PrivateEMDHeatmap])
+@every("kind", [PrivateMeasure, PrivateWassersteinBarycenter, PrivateEMDHeatmap])
 def test_the_method_that_reads_rows_once_is_named_where_it_is_needed(kind):
     model = kind(bounds=(0, 1), n_hint=100)
     with pytest.raises(ValueError, match="save steps with") as told:
@@ -299,7 +300,7 @@ def test_clone_keeps_the_accountant_and_forgets_the_fit():
     assert len(accountant.entries) == 2
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 7, 50])
+@every("n_features", [1, 2, 7, 50])
 def test_plans_hold_for_every_number_of_features(n_features):
     for delta in (0.0, 1e-6):
         plan = PrivateMeasure(0.7, delta).privacy_plan(n_features)
@@ -316,7 +317,7 @@ def test_names_of_an_earlier_fit_are_forgotten():
 
 
 @pytest.mark.filterwarnings("ignore:About 6 persons")
-@pytest.mark.parametrize("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
+@every("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
 def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
     """Labels are public under replace_one and weights are not: equal rows, other weights, and the
     mass of a person is in another class."""
@@ -332,14 +333,13 @@ def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
     assert len(accountant.entries) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "estimator",
     [
         PrivateMeasure(epsilon=100.0, bounds=(0, 1)),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
         PrivateWassersteinBarycenter(3, epsilon=100.0, bounds=(0, 1)),
     ],
-    ids=lambda estimator: type(estimator).__name__,
 )
 def test_what_is_paid_for_comes_also_where_numpy_raises(estimator):
     accountant = BudgetAccountant(200.0)

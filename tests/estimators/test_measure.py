@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.transport import DiscreteMeasure
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -58,7 +59,7 @@ ROWS = {
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("method", METHODS)
+@every("method", METHODS)
 def test_every_kind_of_fit_gives_a_measure(method, rows, epsilon):
     kind = ROWS[rows]
     X = cluster(kind["n"])
@@ -81,8 +82,8 @@ def test_every_kind_of_fit_gives_a_measure(method, rows, epsilon):
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("depth", ["auto", 0, 1, 7])
+@every("method", METHODS)
+@every("depth", ["auto", 0, 1, 7])
 def test_every_domain(method, domain, depth):
     X = np.random.default_rng(0).normal(0.5, 0.4, size=(500, domain.n_features))
     model = fit(X, bounds=domain, method=method, depth=depth, n_hint=500)
@@ -91,7 +92,7 @@ def test_every_domain(method, domain, depth):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 26, 27, 50])
-@pytest.mark.parametrize("bounds", [(0, 1), None])
+@every("bounds", [(0, 1), None])
 def test_every_number_of_features(d, bounds):
     check_measure(fit(cluster(200, d), bounds=bounds), d)
 
@@ -118,7 +119,7 @@ def test_the_total_is_exact_only_where_it_is_public():
     assert len(noisy) > 4
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every("method", METHODS)
 def test_plenty_of_budget_gives_the_data_back(method):
     X = cluster(20_000, 1)
     model = fit(X, 1000.0, method=method, depth=10)
@@ -126,7 +127,7 @@ def test_plenty_of_budget_gives_the_data_back(method):
     assert error < 2.0**-10
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every("method", METHODS)
 def test_next_to_no_budget_gives_the_prior(method):
     """Without a signal the measure is close to uniform and not a random corner."""
     far = []
@@ -176,8 +177,8 @@ def test_rows_outside_are_moved_to_the_border():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("depth", ["auto", 0, 5])
+@every("method", METHODS)
+@every("depth", ["auto", 0, 5])
 def test_the_density_integrates_to_one(method, depth, epsilon):
     box = Box([-1.0, 2.0], [3.0, 2.5])
     X = box.low + (box.high - box.low) * cluster(800)
@@ -189,7 +190,7 @@ def test_the_density_integrates_to_one(method, depth, epsilon):
     assert density.mean() * 2.0 == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("domain", [DOMAINS[1], LAND], ids=repr)
+@every("domain", [DOMAINS[1], LAND])
 def test_the_density_integrates_to_about_one_on_other_domains(domain):
     X = np.random.default_rng(0).normal(0.5, 0.3, size=(3000, domain.n_features))
     model = fit(X, bounds=domain, depth=6)
@@ -268,8 +269,8 @@ def test_as_a_measure_for_transport():
     assert measure.mass == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "n_features", "looks"),
+@every(
+    "parameters, n_features, looks",
     [
         ({}, 4, 3),
         ({}, 5, 1),
@@ -281,7 +282,6 @@ def test_as_a_measure_for_transport():
         ({"method": "haar"}, 2, 1),
         ({"method": "pyramid", "delta": 1e-6}, 5, 3),
     ],
-    ids=repr,
 )
 def test_what_is_measured_follows_from_public_facts(parameters, n_features, looks):
     given = {"bounds": (0, 1), "n_hint": 60} | parameters

@@ -8,6 +8,7 @@ import pytest
 
 from skdp_bary import PrivateMeasure, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
+from tests.cases import every
 from tests.world import DOMAIN_SHARES, SIZE_SHARES, Tape, use_tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -22,10 +23,8 @@ def fit(X, **parameters):
     return PrivateMeasure(**parameters).fit(X)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize(
-    ("middle", "spread"), [(0.0, 1.0), (3.0, 0.5), (-1e4, 1e3), (1e-8, 1e-7), (1e15, 3e14)]
-)
+@every("delta", [0.0, 1e-6])
+@every("middle, spread", [(0.0, 1.0), (3.0, 0.5), (-1e4, 1e3), (1e-8, 1e-7), (1e15, 3e14)])
 def test_the_bought_box_holds_the_rows_and_is_not_much_too_large(middle, spread, delta):
     X = rows(middle=middle, spread=spread)
     box = fit(X, delta=delta).domain_
@@ -41,15 +40,15 @@ def test_outliers_do_not_move_the_box():
     assert np.abs(fit(X, epsilon=0.5).domain_.high).max() < 10 * np.abs(plain.high).max()
 
 
-@pytest.mark.parametrize("n", [1, 2, 30])
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@every("n", [1, 2, 30])
+@every("relation", ["add_remove", "replace_one"])
 def test_few_rows_still_give_a_domain(n, relation):
     model = fit(rows(n), epsilon=0.1, neighbors=relation)
     assert (model.domain_.low < model.domain_.high).all()
     assert model.support_.shape[1] == 2
 
 
-@pytest.mark.parametrize("value", [0.0, 5e-324, -1e-300, 1e300, -1.79e308])
+@every("value", [0.0, 5e-324, -1e-300, 1e300, -1.79e308])
 def test_equal_rows_of_any_size_give_a_domain(value):
     with np.errstate(all="raise", under="ignore"):
         model = fit(np.full((2000, 3), value))
@@ -114,7 +113,7 @@ def test_buying_is_said():
         fit(rows(100))
 
 
-@pytest.mark.parametrize("make", [PrivateMeasure, partial(PrivateWassersteinBarycenter, 2)])
+@every("make", [PrivateMeasure, partial(PrivateWassersteinBarycenter, 2)])
 def test_bounds_that_are_a_guess_are_told_by_the_release(make):
     """Fifty persons do not stand out in any octave at epsilon 1, and twenty thousand do."""
     with pytest.warns(PrivacyWarning, match="in domain_ are a guess"):

@@ -12,6 +12,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.model_selection import PrivateSearchCV
+from tests.cases import every
 from tests.world import RoundedGaussian, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -33,8 +34,8 @@ WIDE = [
 ]
 
 
-@pytest.mark.parametrize("groups", [None, PAIRS], ids=["rows", "persons"])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@every("groups", [None, PAIRS])
+@every("estimator", ESTIMATORS)
 def test_a_budget_too_small_for_a_later_step_is_refused_unpaid(estimator, groups):
     for exponent in range(1, 7):
         accountant = BudgetAccountant(1.0, 0.1)
@@ -89,8 +90,8 @@ def test_small_fits_of_k_means_are_not_rehearsed(monkeypatch):
     PrivateKMeans(2, **SETTINGS).fit(X)
 
 
-@pytest.mark.parametrize(
-    ("settings", "rows", "told"),
+@every(
+    "settings, rows, told",
     [
         ({"score_share": 1e-6}, X, "too small"),  # the least that is allowed
         ({"epsilon": 1e-3}, X, "too small|epsilon must"),

@@ -9,6 +9,7 @@ from skdp_bary import (
     PrivateKMeans,
     PrivateWassersteinBarycenter,
 )
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -27,9 +28,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("estimator", "d", "names"), METHODS, ids=["kmeans", "barycenter", "slices", "heatmap"]
-)
+@every("estimator, d, names", METHODS)
 def test_a_row_is_answered_alike_beside_any_others(estimator, d, names):
     X = ROWS[d]
     estimator.fit(X)

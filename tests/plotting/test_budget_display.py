@@ -4,6 +4,7 @@ from matplotlib import pyplot
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.plotting import BudgetDisplay
+from tests.cases import every
 
 
 def spend(accountant):
@@ -15,8 +16,8 @@ def spend(accountant):
     return accountant
 
 
-@pytest.mark.parametrize(
-    ("neighbors", "running"),
+@every(
+    "neighbors, running",
     [
         ("add_remove", [0.5, 0.8, 0.9, 1.0, 1.1]),
         ("replace_one", [0.5, 0.8, 0.9, 1.0, 1.1]),

@@ -7,6 +7,7 @@ import pytest
 
 from skdp_bary import PrivateDriftSketch, PrivateMeasure
 from skdp_bary.plotting import ContrastDisplay
+from tests.cases import every
 
 pd = pytest.importorskip("pandas")
 
@@ -74,7 +75,7 @@ def test_pictures_cut_through_where_persons_are_or_where_asked():
         ContrastDisplay.from_sketches(one, other, at=[0.0, 0.5])
 
 
-@pytest.mark.parametrize("features", [(0, 3), (1, 1), (), ("x",)])
+@every("features", [(0, 3), (1, 1), (), ("x",)])
 def test_features_are_places(features):
     with pytest.raises(ValueError, match="one or two different places below 3"):
         ContrastDisplay.from_sketches(sketch(0.0, 3), sketch(0.1, 3), features=features)

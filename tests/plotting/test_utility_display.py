@@ -4,6 +4,7 @@ from matplotlib import pyplot
 
 from skdp_bary.model_selection import PrivacyUtilityCurve
 from skdp_bary.plotting import PrivacyUtilityDisplay
+from tests.cases import every
 
 CURVE = PrivacyUtilityCurve(np.array([1.0, 0.1]), np.array([[0.7, 0.9], [0.2, 0.4]]))
 
@@ -30,7 +31,7 @@ def test_several_curves_are_named():
     assert len(display.lines_) == 2
 
 
-@pytest.mark.parametrize("curves", [{}, {"a": 3.0}])
+@every("curves", [{}, {"a": 3.0}])
 def test_other_objects_are_refused(curves):
     with pytest.raises(TypeError, match="PrivacyUtilityCurve"):
         PrivacyUtilityDisplay.from_comparison(curves)

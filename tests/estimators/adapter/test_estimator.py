@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateDomainAdapter
 from skdp_bary.testing import check_private_estimator
+from tests.cases import every
 from tests.world import AdapterOnPublicSource, record_fit, replay
 from tests.world import jittered as slightly
 
@@ -43,8 +44,8 @@ def adapter(**parameters):
 
 
 class TestAccuracy:
-    @pytest.mark.parametrize(
-        ("parameters", "gain"),
+    @every(
+        "parameters, gain",
         [
             ({"method": "class_means"}, 0.015),
             ({"method": "class_means", "delta": 0.0}, 0.015),
@@ -88,7 +89,7 @@ class TestAccuracy:
 
 
 class TestMaps:
-    @pytest.mark.parametrize(
+    @every(
         "estimator",
         [
             PCA(3),
@@ -96,7 +97,6 @@ class TestMaps:
             LogisticRegression(),
             lambda rows: rows**2,
         ],
-        ids=["unfitted", "fitted", "classifier", "function"],
     )
     def test_features_come_from_public_estimators(self, estimator):
         fitted = adapter(estimator=estimator, method="moments", block_rows=500)
@@ -116,7 +116,7 @@ class TestMaps:
         changed = arguments | {"X_target": np.vstack([TARGET[:99], TARGET[500:501]])}
         assert replay(estimator, arguments, changed).holds
 
-    @pytest.mark.parametrize("name", ["row_map", "estimator"])
+    @every("name", ["row_map", "estimator"])
     def test_maps_that_mix_rows_are_refused_on_the_source(self, name):
         def standardized(rows):
             return rows - rows.mean(axis=0)
@@ -128,10 +128,9 @@ class TestMaps:
         with pytest.raises(ValueError, match="must treat every row by itself"):
             adapter(views=lambda rows, draws: rows + draws.mean()).fit(*SOURCE, TARGET)
 
-    @pytest.mark.parametrize(
+    @every(
         "views",
         [lambda rows: rows, lambda rows, draws, rng: rows, lambda rows, rng: rng.normal(rows)],
-        ids=["one argument", "three", "a generator"],
     )
     def test_views_of_another_signature_are_told_the_right_one(self, views):
         budget = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
@@ -205,13 +204,13 @@ class TestGuard:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("method", ["self_training", "moments", "sketch"])
+    @every("method", ["self_training", "moments", "sketch"])
     def test_pure_privacy_where_noise_is_gaussian(self, method):
         with pytest.raises(ValueError, match="delta must be above zero for method"):
             adapter(method=method, delta=0.0, views=jittered).privacy_plan(6)
 
-    @pytest.mark.parametrize(
-        ("parameters", "message"),
+    @every(
+        "parameters, message",
         [
             ({"method": "dann"}, "method must be one of"),
             ({"method": "none"}, "releases nothing"),
@@ -286,7 +285,7 @@ class TestPrivacy:
         assert adapter(neighbors="add_remove").privacy_plan(6).steps[0].name == "count"
         assert adapter(neighbors="add_remove", n_hint=9).privacy_plan(6).steps[0].name != "count"
 
-    @pytest.mark.parametrize("place", [0, 30, 59])
+    @every("place", [0, 30, 59])
     def test_a_person_who_leaves_moves_no_view_of_another(self, place):
         """Views drawn by position would give every later row another one."""
         X = np.random.default_rng(0).normal(size=(60, 2))
@@ -309,8 +308,8 @@ class TestPrivacy:
             ours, theirs = (run.fitted.model_.head.parts for run in (first, second))
             assert all(map(np.array_equal, ours, theirs))
 
-    @pytest.mark.parametrize("rows", [TARGET[:50], np.full((50, 6), 1e6)], ids=["some", "outside"])
-    @pytest.mark.parametrize("persons", [None, np.arange(50)], ids=["rows", "persons"])
+    @every("rows", [TARGET[:50], np.full((50, 6), 1e6)])
+    @every("persons", [None, np.arange(50)])
     def test_a_hint_that_is_far_too_high_raises_for_no_rows(self, rows, persons):
         estimator = adapter(method="sketch", neighbors="add_remove", n_hint=2**53, hidden=4)
         fitted = estimator.fit(*SOURCE, rows, groups=persons)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant
+from tests.cases import every
 
 from .test_estimator import SHIFT, SOURCE, TARGET, adapter, sample
 
@@ -38,8 +39,8 @@ def test_private_rows_are_asked_where_it_helps():
     assert model.privacy_plan(6).steps == adapter(n_hint=4000).privacy_plan(6).steps
 
 
-@pytest.mark.parametrize(
-    ("method", "pairs", "words"),
+@every(
+    "method, pairs, words",
     [
         ("auto", None, "at least one"),
         ("auto", [], "at least one"),

@@ -7,6 +7,7 @@ from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.cases import every
 from tests.world import Apart, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -45,7 +46,7 @@ def test_cost_is_near_that_of_the_rows(delta):
     assert [len(measure.support) for measure in fitted.private_measures_] == [4, 4]
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_few_persons_get_one_mean(delta):
     X, _ = rows(sizes=(150,), spread=0.1)
     with pytest.warns(PrivacyWarning, match="All atoms are at one place"):
@@ -58,8 +59,8 @@ def test_few_persons_get_one_mean(delta):
     assert mean_cost(X, np.zeros(150), fitted.support_) < 1.2 * mean_cost(X, np.zeros(150), one)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@every("delta", [0.0, 1e-6])
+@every("relation", ["add_remove", "replace_one"])
 def test_a_class_has_the_noise_that_it_would_have_alone(relation, delta):
     X, y = rows()
     both = record_fit(make(neighbors=relation, delta=delta, n_hint=8000), {"X": X, "y": y})
@@ -91,8 +92,8 @@ def test_without_a_hint_the_plan_follows_the_noisy_size():
     assert {step.name for step in fitted.privacy_.steps} >= {"cells", "fill", "low_1", "ambient_1"}
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("n", "name"), [(200, "fill"), (6000, "models")])
+@every("relation", RELATIONS)
+@every("n, name", [(200, "fill"), (6000, "models")])
 def test_without_a_hint_the_method_follows_the_size(relation, n, name):
     X, y = rows(sizes=(n, n))
     model = make(method="auto", n_hint=None, delta=1e-6, neighbors=relation, epsilon=1.0)
@@ -102,7 +103,7 @@ def test_without_a_hint_the_method_follows_the_size(relation, n, name):
     assert fitted.privacy_.epsilon == 1.0
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@every("relation", RELATIONS)
 def test_guarantee_holds_where_the_method_follows_the_size(relation):
     X, y = rows(sizes=(100, 100))
     other = X.copy()

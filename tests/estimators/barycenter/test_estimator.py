@@ -5,6 +5,7 @@ from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
 from skdp_bary.geometry import Mask
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
+from tests.cases import every
 
 TRIANGLE = Mask([[(0.0, 0.0), (4.0, 0.0), (0.0, 3.0)]])
 
@@ -78,7 +79,7 @@ def test_private_measures_stay_inside_the_border():
     assert TRIANGLE.contains(model.private_measures_[0].support).all()
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_any"])
+@every("neighbors", ["add_remove", "replace_any"])
 def test_labels_without_the_public_set_are_an_error(neighbors):
     X, y = two_blobs(200)
     with pytest.raises(ValueError, match="classes must name the public set"):
@@ -91,8 +92,8 @@ def test_public_labels_may_be_read_from_y():
     assert model.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("settings", "match"),
+@every(
+    "settings, match",
     [
         ({"classes": [0, 0]}, "distinct"),
         ({"class_weights": [1.0]}, "class_weights must be 2"),

@@ -5,6 +5,7 @@ from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.cases import every
 from tests.remembered import remembered_solutions
 from tests.world import record_fit
 
@@ -40,9 +41,8 @@ def cost_of(model, X):
     return solve_semidiscrete(DiscreteMeasure(X), model.to_measure()).cost
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"method": "projected", "n_components": 3}, {"bounds": Ball([0.5] * 6, 1.5)}],
+@every(
+    "settings", [{}, {"method": "projected", "n_components": 3}, {"bounds": Ball([0.5] * 6, 1.5)}]
 )
 def test_in_six_dimensions_it_is_far_better_than_the_coreset(settings):
     X = mixture()
@@ -124,8 +124,8 @@ def test_atoms_of_models_stay_in_the_domain():
     assert bounds.contains(model.private_measures_[0].support).all()
 
 
-@pytest.mark.parametrize(
-    ("settings", "match"),
+@every(
+    "settings, match",
     [
         ({"p": 1}, "p=2"),
         ({"n_rounds": 0}, "n_rounds"),

@@ -7,6 +7,7 @@ from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ("add_remove", "replace_one", "replace_any")
@@ -32,8 +33,8 @@ def cost(X, model):
     return solve_semidiscrete(DiscreteMeasure(X), model.to_measure()).cost
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("width", [2, 4])
+@every("delta", [0.0, 1e-6])
+@every("width", [2, 4])
 def test_bounds_ten_times_too_wide_cost_little(width, delta):
     X = rows(4000, width)
     tight, wide = (make(bounds=(-b, b), delta=delta, n_hint=4000).fit(X) for b in (1, 10))
@@ -48,8 +49,8 @@ def test_few_rows_in_six_features_show_their_shape():
     assert cost(X, pyramid) < 0.6 * cost(X, clusters)
 
 
-@pytest.mark.parametrize(
-    ("width", "settings", "step"),
+@every(
+    "width, settings, step",
     [
         (6, {}, "levels"),
         (6, {"n_hint": 100_000}, "fill"),
@@ -65,7 +66,7 @@ def test_who_gets_one(width, settings, step):
     assert step in steps_of(model)
 
 
-@pytest.mark.parametrize(("n", "step"), [(300, "levels"), (30_000, "fill")])
+@every("n, step", [(300, "levels"), (30_000, "fill")])
 def test_without_a_hint_the_size_decides(n, step):
     model = make(epsilon=0.5 if n < 1000 else 1.0)
     assert "levels" in {each.name for each in model.privacy_plan(5).steps}
@@ -77,9 +78,9 @@ def test_other_domains_are_not_cut():
     assert "place" not in steps_of(model)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("width", [2, 5])
+@every("delta", [0.0, 1e-6])
+@every("relation", RELATIONS)
+@every("width", [2, 5])
 def test_guarantee_holds_for_a_person_far_outside_of_the_cut_box(width, relation, delta):
     X, y = rows(80, width, scale=0.1), np.repeat([0, 1], 40)
     other, classes = X.copy(), y.copy()

@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -15,7 +16,7 @@ def support(X, y=None, **parameters):
     return model.fit(X, y).support_
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "replace_any"])
+@every("neighbors", ["add_remove", "replace_one", "replace_any"])
 def test_chunks_and_their_order_do_not_matter(neighbors):
     X, y = make_population(3000, n_classes=2, random_state=0)
     whole = support(X, y, neighbors=neighbors)

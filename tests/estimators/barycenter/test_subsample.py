@@ -4,6 +4,7 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import RelationError
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from tests.cases import every
 from tests.remembered import remembered_solutions
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -19,8 +20,8 @@ def data(n=60, seed=0):
     return rng.random((n, 2)), rng.integers(2, size=n)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize("method", ["coreset", "perturbation"])
+@every("delta", [0.0, 1e-5])
+@every("method", ["coreset", "perturbation"])
 def test_what_is_charged_is_the_amplified_cost(method, delta):
     X, _ = data()
     accountant = BudgetAccountant(1.0, delta)
@@ -72,8 +73,8 @@ def test_weights_of_persons_in_one_class_each():
         make(**settings).fit(X, y, groups=persons, sample_weight=weights)
 
 
-@pytest.mark.parametrize(
-    ("settings", "rows", "error"),
+@every(
+    "settings, rows, error",
     [
         ({"neighbors": "replace_any"}, data()[0], RelationError),
         ({"subsample": 0.0}, data()[0], ValueError),

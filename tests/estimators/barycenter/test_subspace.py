@@ -5,6 +5,7 @@ from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from tests.cases import every
 from tests.remembered import remembered_solutions
 from tests.world import _without_noise, record_fit, replay, transport_cost
 
@@ -140,8 +141,8 @@ def test_number_of_axes():
     assert queries["round_1"].components is queries["models"].components
 
 
-@pytest.mark.parametrize(
-    ("settings", "match"),
+@every(
+    "settings, match",
     [
         ({"p": 1}, "p=2"),
         ({"delta": 0.0}, "delta > 0"),
@@ -154,8 +155,8 @@ def test_settings_without_a_sound_form_are_refused(settings, match):
         make(**settings).privacy_plan(10)
 
 
-@pytest.mark.parametrize(
-    ("settings", "n_features", "method"),
+@every(
+    "settings, n_features, method",
     [
         ({}, 10, "subspace"),
         ({}, 4, "pyramid"),

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from skdp_bary import PrivateGenerator
 from skdp_bary.base import Frame
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import InWidths, home, record_fit, replay_after, spiked
 
 shares = home("GeneratorSetting").shares
@@ -115,7 +116,7 @@ def test_samples_are_reproducible_and_drawn_anew(fitted):
     assert not np.array_equal(fitted.sample(50)[0], fitted.sample(50)[0])
 
 
-@pytest.mark.parametrize("n_features", [3, 8])
+@every("n_features", [3, 8])
 def test_bounds_of_any_place_and_shape(n_features):
     X, y = two_classes(n_features=n_features)
     low, high = np.arange(n_features) - 5.0, np.arange(n_features) - 2.0
@@ -139,8 +140,8 @@ def test_pure_privacy_is_refused_with_the_reason():
         make(delta=0.0).privacy_plan(4)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@every(
+    "settings, message",
     [
         ({"n_components": 0}, "n_components"),
         ({"n_components": "many"}, "n_components"),
@@ -276,7 +277,7 @@ def test_rows_are_mapped_to_the_leading_axes_once(monkeypatch):
     assert sum(mapped) == len(X)
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
+@every("relation", ["replace_one", "replace_any"])
 def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
     X, y = data
@@ -316,7 +317,7 @@ def test_labels_and_sizes_follow_the_relation(data):
         assert np.array_equal(masses, np.bincount(y)) == exact
 
 
-@pytest.mark.parametrize("n_cells", [1, 5])
+@every("n_cells", [1, 5])
 def test_shares_of_the_plan_add_up(n_cells):
     setting = make(n_components=n_cells)._method_setting(4, 2, None)
     assert sum(shares(setting).values()) == pytest.approx(1.0)
@@ -370,7 +371,7 @@ def test_eigenvalues_at_the_edge_of_the_noise_are_finite():
         assert np.isfinite(spiked(np.zeros((2, 2)), float(sd))).all()
 
 
-@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+@every("unit", [1e-12, 1.0, 1e12])
 def test_a_scatter_of_noise_alone_is_read_in_any_unit(unit):
     """Axes at the edge of the noise leave nothing across them."""
     noise = np.random.default_rng(0).standard_normal((20, 20))
@@ -395,8 +396,8 @@ def test_features_of_an_unequal_box_are_counted_in_its_widths(data):
     assert not any(isinstance(r.query, InWidths) for r in equal)
 
 
-@pytest.mark.parametrize(
-    ("settings", "warned"),
+@every(
+    "settings, warned",
     [({}, False), ({"class_spread": 1.0}, True), ({"image_shape": (1, 2)}, True)],
 )
 def test_unequal_widths_that_are_not_scaled_are_told(settings, warned):
@@ -412,7 +413,7 @@ def tied(**settings):
     return make(covariance_type="tied", random_state=0, **settings)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@every("relation", RELATIONS)
 def test_tied_classes_share_the_covariance_within_them(data, relation):
     X, y = data
     fit = tied(neighbors=relation).fit(X, y)
@@ -450,7 +451,7 @@ def test_tied_classes_have_one_cell_and_little_to_hold():
     assert tied(n_components=1, n_hint=10**7)._method_setting(3000, 60, 10**7).n_cells == 1
 
 
-@pytest.mark.parametrize(("kind", "n_components"), [("full", 1), ("full", 3), ("tied", 1)])
+@every("kind, n_components", [("full", 1), ("full", 3), ("tied", 1)])
 def test_constant_and_doubled_columns_and_sums_stay_what_they_are(kind, n_components):
     rng = np.random.default_rng(0)
     free = 0.5 + 0.08 * np.clip(rng.standard_normal((6000, 2)), -3, 3)

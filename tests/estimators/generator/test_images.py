@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import PrivateGenerator
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import (
     image_basis,
     lag_sums,
@@ -29,7 +30,7 @@ def smooth_images(shape, n_rows, rng):
     return rng.standard_normal((n_rows, len(basis))) * np.exp(-np.arange(len(basis)) / 6) @ basis
 
 
-@pytest.mark.parametrize("shape", [(4, 6), (3, 5, 3), (1, 7)])
+@every("shape", [(4, 6), (3, 5, 3), (1, 7)])
 def test_the_cosine_basis_is_orthonormal_and_smooth_first(shape):
     basis = image_basis(shape)
     np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-12)

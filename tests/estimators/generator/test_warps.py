@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
+from tests.cases import every
 from tests.world import affine_maps, check_warps, read_along, warped
 
 STILL = {"turn": 0.0, "shear": 0.0, "scale": 0.0, "shift": 0.0}
@@ -51,7 +52,7 @@ def test_rows_that_are_drawn_with_warps():
         PrivateGenerator(1, **settings).fit(X).sample(5, warps={"turn": 5.0})
 
 
-@pytest.mark.parametrize("warps", [{}, {"bend": 1.0}, {"turn": -1.0}, {"scale": "far"}, 3])
+@every("warps", [{}, {"bend": 1.0}, {"turn": -1.0}, {"scale": "far"}, 3])
 def test_what_cannot_be_warped_is_refused(warps):
     with pytest.raises((TypeError, ValueError), match="warps"):
         check_warps(warps, (4, 4))

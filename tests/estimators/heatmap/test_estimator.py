@@ -16,6 +16,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.metrics import earth_mover_distance, similarity
+from tests.cases import every
 from tests.world import HEATMAP_METHODS, PERSON_UNITS, blur, exact, minimize_l1, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -54,7 +55,7 @@ def fitted():
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("method", METHODS)
+    @every("method", METHODS)
     def test_with_much_budget_every_method_finds_the_truth(self, method):
         X = blobs(3000)
         model = heatmap(method, epsilon=200.0, n_hint=3000, kept=500)
@@ -84,7 +85,7 @@ class TestAnswers:
         assert errors["adaptive"] < 0.9 * errors["paper"] < errors["laplace"]
 
     @pytest.mark.parametrize("method", METHODS)
-    @pytest.mark.parametrize("reconstruction", ["posterior", "l1"])
+    @every("reconstruction", ["posterior", "l1"])
     def test_reconstructions_apply_to_every_method(self, method, reconstruction):
         model = heatmap(method, resolution=16).set_params(reconstruction=reconstruction)
         model.fit(blobs())
@@ -112,7 +113,7 @@ class TestAnswers:
         assert model.total_ == 0.0
         assert np.allclose(model.render(8, bandwidth=0), 1 / 64)
 
-    @pytest.mark.parametrize("epsilon", [1e3, 1e9])
+    @every("epsilon", [1e3, 1e9])
     def test_parts_of_persons_are_mapped_whatever_the_budget(self, epsilon):
         """Cells hold parts of persons, and are known better than the posterior can tell apart."""
         X = np.random.default_rng(0).random((3000, 2))
@@ -229,7 +230,7 @@ class TestAnswers:
 
 class TestPrivacyConditions:
     @pytest.mark.parametrize("method", METHODS)
-    @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+    @every("relation", ["add_remove", "replace_one"])
     def test_the_loss_of_what_is_drawn_is_epsilon(self, method, relation):
         """Every step counts disjoint cells; 1 by joining and 2 by replacing is all it takes."""
         model = heatmap(method, resolution=16).set_params(neighbors=relation)
@@ -244,7 +245,7 @@ class TestPrivacyConditions:
                 loss += reach * PERSON_UNITS / Fraction(scale)
         assert 0.999999 * exact(1.0) <= loss <= exact(1.0)
 
-    @pytest.mark.parametrize("n_rows", [1, 40, 4000])
+    @every("n_rows", [1, 40, 4000])
     def test_what_is_asked_first_does_not_depend_on_the_number_of_people(self, n_rows):
         """Levels come from n_hint alone."""
         for method in METHODS:
@@ -264,7 +265,7 @@ class TestPrivacyConditions:
             model = heatmap(n_hint=hint, resolution=64).fit(blobs(500))
             assert set(model.measurements_[0].level) == {level}
 
-    @pytest.mark.parametrize("method", ["one_shot", "dense"])
+    @every("method", ["one_shot", "dense"])
     def test_methods_that_need_the_size_buy_it(self, method):
         model = heatmap(method, n_hint=None).fit(blobs())
         assert model.privacy_.steps[0].name == "count"
@@ -282,7 +283,7 @@ class TestPrivacyConditions:
         )
         assert len(other) != len(ours) or not np.array_equal(other.codes, ours.codes)
 
-    @pytest.mark.parametrize("method", METHODS)
+    @every("method", METHODS)
     def test_a_person_of_many_rows_counts_once(self, method):
         X, groups = blobs(200), np.arange(200) % 40
         heavy = np.vstack([X, np.tile([[0.1, 0.9], [0.4, 0.6]], (5000, 1))])
@@ -309,7 +310,7 @@ class TestPrivacyConditions:
         with pytest.raises(ValueError, match="give ids inside the chunks"):
             heatmap().fit([X[:50], X[50:]], groups=groups)
 
-    @pytest.mark.parametrize(
+    @every(
         "name, value",
         [
             ("bounds", None),
@@ -327,7 +328,7 @@ class TestPrivacyConditions:
         with pytest.raises((TypeError, ValueError), match=name):
             heatmap().set_params(**{name: value}).fit(blobs())
 
-    @pytest.mark.parametrize("method", ["laplace", "topk"])
+    @every("method", ["laplace", "topk"])
     def test_methods_that_measure_every_cell_refuse_huge_grids(self, method):
         with pytest.raises(ValueError, match="resolution"):
             heatmap(method, resolution=2**13).fit(blobs())

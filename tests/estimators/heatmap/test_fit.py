@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap
+from tests.cases import every
 from tests.world import (
     Measurement,
     Tree,
@@ -36,7 +37,7 @@ def test_covering_tree_lists_measured_cells_and_their_siblings():
     ]
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@every("whole", [True, False])
 def test_posterior_is_nearer_to_the_truth_than_clipped_noise(whole):
     ours, clipped = 0.0, 0.0
     for seed in range(10):
@@ -80,7 +81,7 @@ def test_l1_spreads_nothing_outside_measured_leaves():
     assert measured[1, 2] == pytest.approx(0.0) and measured[1, 3] == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("bandwidth", [0.0, 0.05])
+@every("bandwidth", [0.0, 0.05])
 def test_densities_are_those_of_every_cell_alone(bandwidth):
     """Sides are evaluated once for all cells that have them, which changes no bit."""
     model = PrivateEMDHeatmap(bounds=(0, 2), resolution=16, n_hint=500, epsilon=5.0)

@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from tests.cases import every
 from tests.world import (
     RATE_OF_MU,
     RaceChoice,
@@ -40,8 +41,8 @@ def cover(n_clusters=3, **settings):
     return PrivateKMeans(n_clusters, **{**SMALL, "delta": 1e-6, "random_state": 0, **settings})
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("n_features", [1, 2, 3, 6, 40])
+@every("neighbors", ["add_remove", "replace_one"])
+@every("n_features", [1, 2, 3, 6, 40])
 def test_separated_clusters_are_found(n_features, neighbors):
     X = blobs(n_features=n_features)
     kmeans = cover(epsilon=20.0, n_hint=len(X), neighbors=neighbors).fit(X)
@@ -50,7 +51,7 @@ def test_separated_clusters_are_found(n_features, neighbors):
     np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X), rtol=0.05)
 
 
-@pytest.mark.parametrize(("n_features", "max_iter"), [(2, 0), (2, 1), (6, 1), (6, 4)])
+@every("n_features, max_iter", [(2, 0), (2, 1), (6, 1), (6, 4)])
 def test_rounds_are_fixed_before_the_fit(n_features, max_iter):
     X = blobs(n_features=n_features)
     kmeans = cover(epsilon=20.0, n_hint=len(X), max_iter=max_iter).fit(X)
@@ -68,8 +69,8 @@ def test_without_bounds_and_hint():
 # Budget
 
 
-@pytest.mark.parametrize("n_features", [1, 3, 4, 30])
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
+@every("n_features", [1, 3, 4, 30])
+@every("relation", ["add_remove", "replace_one", "replace_any"])
 def test_the_plan_pays_for_one_race_beside_gaussian_steps(n_features, relation):
     plan = cover(neighbors=relation).privacy_plan(n_features)
     kinds = {step.name: step.mechanism for step in plan.steps}
@@ -88,9 +89,9 @@ def test_no_cover_without_delta():
         cover(delta=0.0).fit(blobs(100))
 
 
-@pytest.mark.parametrize("n_features", [2, 6])
-@pytest.mark.parametrize(
-    ("arguments", "settings", "message"),
+@every("n_features", [2, 6])
+@every(
+    "arguments, settings, message",
     [
         ({"groups": np.repeat(np.arange(50), 2)}, {}, "one row each"),
         ({"groups": np.repeat(np.arange(50), 2)}, {"bounds": None}, "one row each"),
@@ -107,7 +108,7 @@ def test_rows_without_a_proof_are_refused_before_the_charge(
     assert not accountant.entries
 
 
-@pytest.mark.parametrize("n_features", [2, 6])
+@every("n_features", [2, 6])
 def test_weighted_rows_count_by_their_weight(n_features):
     X = blobs(n_features=n_features)
     weights = np.full(len(X), 0.5)
@@ -115,7 +116,7 @@ def test_weighted_rows_count_by_their_weight(n_features):
     np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X) / 2, rtol=0.05)
 
 
-@pytest.mark.parametrize(
+@every(
     "check",
     [
         _budget_checks.check_refused_fit,
@@ -125,15 +126,14 @@ def test_weighted_rows_count_by_their_weight(n_features):
         _replay_checks.check_state_is_post_processing,
         _fit_checks.check_no_rows_are_kept,
     ],
-    ids=lambda check: check.__name__,
 )
-@pytest.mark.parametrize("n_features", [2, 5])
+@every("n_features", [2, 5])
 def test_the_checks_of_every_private_estimator_hold(check, n_features):
     bounds = ([-1.0] * n_features, [1.0] * n_features)
     check(cover(2, bounds=bounds, max_iter=2, n_init=1))
 
 
-@pytest.mark.parametrize("n_features", [2, 5])
+@every("n_features", [2, 5])
 def test_a_fit_is_charged_as_quoted_before_its_draws(n_features):
     bounds = ([-1.0] * n_features, [1.0] * n_features)
     for candidate in settings(cover(2, bounds=bounds, max_iter=2, n_init=1)):

@@ -6,11 +6,12 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import PrivateKMeans
 from skdp_bary.estimators import choose_n_clusters
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 
-@pytest.mark.parametrize(("n_features", "delta"), [(2, 0.0), (6, 1e-6)])
+@every("n_features, delta", [(2, 0.0), (6, 1e-6)])
 def test_curve_is_near_the_exact_one(n_features, delta):
     rng = np.random.default_rng(0)
     centers = rng.uniform(-0.8, 0.8, (4, n_features))

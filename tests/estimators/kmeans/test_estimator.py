@@ -13,6 +13,7 @@ from skdp_bary import BudgetAccountant, PrivateKMeans
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
+from tests.cases import every
 from tests.world import allocate_bits, cluster_plan, home, record_fit, weighted_kmeans
 
 _kmeans_methods = home("KMeansSetting")
@@ -32,8 +33,8 @@ def mean_cost(X, centers):
     return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).mean()
 
 
-@pytest.mark.parametrize(
-    ("n_features", "delta", "neighbors"),
+@every(
+    "n_features, delta, neighbors",
     [
         *((1, 0.0, "add_remove"), (2, 1e-6, "add_remove"), (2, 0.0, "replace_one")),
         *((3, 1e-6, "replace_one"), (6, 0.0, "add_remove"), (40, 1e-6, "replace_one")),
@@ -50,7 +51,7 @@ def test_separated_clusters_are_found(n_features, delta, neighbors):
     assert kmeans.center_stderr_.shape == (3,)
 
 
-@pytest.mark.parametrize("n_features", [2, 4])
+@every("n_features", [2, 4])
 def test_centers_of_nobody_are_off_by_half_the_domain_at_most(n_features):
     """With next to no noise an empty cluster has no mass to divide the noise by."""
     X = np.random.default_rng(0).uniform(size=(3, n_features))
@@ -61,7 +62,7 @@ def test_centers_of_nobody_are_off_by_half_the_domain_at_most(n_features):
     assert kmeans.center_stderr_.min() < 1e-6
 
 
-@pytest.mark.parametrize("n_features", [2, 5])
+@every("n_features", [2, 5])
 def test_without_bounds_and_hint(n_features):
     X, _ = blobs(n_features=n_features)
     kmeans = PrivateKMeans(3, epsilon=20.0, delta=1e-6, random_state=0).fit(1000.0 + 30.0 * X)
@@ -78,8 +79,8 @@ def test_public_centers_are_moved_by_plain_rounds():
     np.testing.assert_allclose(kmeans.cluster_centers_, centers, atol=0.05)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@every(
+    "settings, message",
     [
         ({"n_clusters": 0}, "n_clusters"),
         ({"n_init": 0}, "n_init"),
@@ -111,8 +112,8 @@ def test_what_kmeans_has_and_a_release_must_not_have_says_why():
         assert vars(pickle.loads(pickle.dumps(kmeans))).keys() == vars(kmeans).keys()
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])
-@pytest.mark.parametrize("n_features", [2, 7])
+@every("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])
+@every("n_features", [2, 7])
 def test_one_pass_a_step(n_features, settings):
     X, _ = blobs(600, n_features)
     passes = []
@@ -140,7 +141,7 @@ def make_kmeans(cls, n_clusters):
     return cls(n_clusters, epsilon=5.0, delta=1e-6, bounds=(-1, 1), random_state=0)
 
 
-@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+@every("cls", [KMeans, PrivateKMeans])
 def test_code_written_for_kmeans_runs_unchanged(cls):
     X, centers = blobs(n_clusters=4)
     y = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1) % 2
@@ -157,7 +158,7 @@ def test_code_written_for_kmeans_runs_unchanged(cls):
     assert isinstance(kmeans.n_iter_, int)
 
 
-@pytest.mark.parametrize("cls", [KMeans, PrivateKMeans])
+@every("cls", [KMeans, PrivateKMeans])
 def test_vector_quantisation_of_an_image(cls):
     rng = np.random.default_rng(0)
     palette = np.array([[0.9, -0.8, -0.8], [-0.8, 0.9, -0.8], [-0.7, -0.7, 0.9]])
@@ -185,7 +186,7 @@ def test_mixed_plans_move_with_the_signal():
     }
 
 
-@pytest.mark.parametrize(("delta", "enough"), [(0.0, 400), (1e-6, 300)])
+@every("delta, enough", [(0.0, 400), (1e-6, 300)])
 def test_distances_are_asked_for_where_they_stand_out_of_the_noise(delta, enough):
     def plan(n):
         return plan_of(10, 4, delta=delta, n_hint=n)
@@ -195,7 +196,7 @@ def test_distances_are_asked_for_where_they_stand_out_of_the_noise(delta, enough
     assert shares[0] > 2.0 * shares[1] > 0.0
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_wide_bounds_cost_little_in_ten_features(delta):
     X, _ = blobs(1500, 10)
     kmeans = PrivateKMeans(3, delta=delta, n_hint=1500)
@@ -206,8 +207,8 @@ def test_wide_bounds_cost_little_in_ten_features(delta):
     assert np.mean(costs[10.0]) < 2.0 * np.mean(costs[1.0])
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("n_features", [9, 60])
+@every("delta", [0.0, 1e-6])
+@every("n_features", [9, 60])
 def test_plans_get_finer_with_the_signal_while_rows_are_few(n_features, delta):
     def plan(epsilon, n=10_000):
         return plan_of(n_features, 5, n_hint=n, epsilon=epsilon, delta=delta)
@@ -247,9 +248,9 @@ def test_a_pure_plan_pays_for_the_mean_what_it_needs():
     assert share(0.01) == 0.96
 
 
-@pytest.mark.parametrize("hint", [True, False])
-@pytest.mark.parametrize(
-    ("n_rows", "n_features", "epsilon", "delta"),
+@every("hint", [True, False])
+@every(
+    "n_rows, n_features, epsilon, delta",
     [(4000, 100, 0.05, 0.0), (400, 30, 1.0, 0.0), (400, 30, 0.1, 1e-4), (400, 30, 1.0, 1e-4)],
 )
 def test_a_hopeless_fit_loses_nothing_to_one_mean(n_rows, n_features, epsilon, delta, hint):
@@ -282,7 +283,7 @@ def test_residuals_are_clipped_near_what_the_clusters_leave():
     assert 2.0 * left < reach < rms
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@every("neighbors", ["add_remove", "replace_one"])
 def test_the_size_picks_among_plans_of_one_total(neighbors):
     rounds = set()
     for n_rows, k in ((60, 60), (2200, 30), (20000, 2)):
@@ -304,7 +305,7 @@ def test_the_size_picks_among_plans_of_one_total(neighbors):
     assert rounds == {1, 3, 8}
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@every("neighbors", ["add_remove", "replace_one"])
 def test_the_size_divides_a_pure_budget_anew(neighbors):
     X, _ = blobs(500, 20)
     kmeans = PrivateKMeans(3, n_init=1, bounds=(-1, 1), neighbors=neighbors, random_state=0)
@@ -372,8 +373,8 @@ def test_what_chance_decides_is_drawn_once(monkeypatch, n_features):
     np.testing.assert_allclose(asked, found[0], atol=1e-12)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2])
-@pytest.mark.parametrize("relation", ["add_remove", "replace_any"])
+@every("n_rows", [1, 2])
+@every("relation", ["add_remove", "replace_any"])
 def test_almost_no_rows_end_in_centers(n_rows, relation):
     """Noise may leave no cell with a positive count."""
     X = np.zeros((n_rows, 1))
@@ -383,8 +384,8 @@ def test_almost_no_rows_end_in_centers(n_rows, relation):
         assert len(kmeans.coarse_.support) >= 1
 
 
-@pytest.mark.parametrize("n_features", [2, 5])
-@pytest.mark.parametrize("off", [0.01, 1.0, 100.0])
+@every("n_features", [2, 5])
+@every("off", [0.01, 1.0, 100.0])
 def test_a_hint_that_the_release_contradicts_is_told(n_features, off):
     rng = np.random.default_rng(0)
     X = rng.choice([-0.5, 0.5], (20_000, 1)) + 0.05 * rng.standard_normal((20_000, n_features))
@@ -395,8 +396,8 @@ def test_a_hint_that_the_release_contradicts_is_told(n_features, off):
     assert any("n_hint says" in each for each in found) == (off != 1.0)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-9])
-@pytest.mark.parametrize(("n_features", "n_hint"), [(4, 100), (10, 1000), (50, 100_000)])
+@every("delta", [0.0, 1e-9])
+@every("n_features, n_hint", [(4, 100), (10, 1000), (50, 100_000)])
 def test_persons_with_ids_are_clustered_at_a_small_epsilon(n_features, n_hint, delta):
     """Their masses have many digits, and the noise of sums of them was too wide to be drawn."""
     X = np.random.default_rng(0).random((200, n_features))

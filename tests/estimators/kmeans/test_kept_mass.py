@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateKMeans
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 SHAPES = {"blob": 0.03, "spread": 0.1, "spike": 0.0}
@@ -19,10 +20,8 @@ def with_few_far(n, share, shape):
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n_clusters", [3, 8])
-@pytest.mark.parametrize(
-    ("n", "epsilon", "share"), [(1000, 1.0, 0.05), (1000, 2.0, 0.02), (3000, 0.3, 0.09)]
-)
+@every("n_clusters", [3, 8])
+@every("n, epsilon, share", [(1000, 1.0, 0.05), (1000, 2.0, 0.02), (3000, 0.3, 0.09)])
 def test_a_small_far_group_keeps_its_mass_and_its_center(
     n, epsilon, share, n_clusters, shape, delta
 ):

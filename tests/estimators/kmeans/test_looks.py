@@ -9,6 +9,7 @@ from scipy.stats import laplace, norm, t
 from skdp_bary import PrivateKMeans
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import (
     KMeansSetting,
     WeightedPoints,
@@ -51,7 +52,7 @@ def test_near_cells_stay_however_little_they_hold():
     assert found([[0.5, 2.2]], [1.0])[1].masses.sum() == 601
 
 
-@pytest.mark.parametrize(("mass", "kept"), [(20.0, 600.0), (60.0, 660.0)])
+@every("mass, kept", [(20.0, 600.0), (60.0, 660.0)])
 def test_what_is_not_seen_beside_heavy_clusters_needs_not_be_far(mass, kept):
     points = np.vstack([NEAR, [[1.5, -0.2]]])
     points = WeightedPoints(points, np.r_[np.full(6, 100.0), mass], 15.0, 0.01)
@@ -80,9 +81,7 @@ def test_bounds_ten_times_too_wide_lose_no_cluster():
         assert away.max() < 0.2
 
 
-@pytest.mark.parametrize(
-    ("quantile", "tail"), [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)]
-)
+@every("quantile, tail", [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)])
 def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
     for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):
         assert n_cells * tail(quantile(n_cells, wrong)) == pytest.approx(wrong)
@@ -111,7 +110,7 @@ def cut_in(kmeans, first, masses):
     return len(record(kmeans, np.full((9, 2), 0.5), script=script).records[1].exact[0])
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_a_cell_is_cut_where_it_stands_out_of_the_noise_of_its_look(delta):
     """As many standard deviations above nothing as leave half of an empty cell on average."""
     kmeans = PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=4000, random_state=0)

@@ -1,8 +1,8 @@
 """Weighted points that stand for the rows: clusters of them, spreads and noise."""
 
 import numpy as np
-import pytest
 
+from tests.cases import every
 from tests.world import KMeansSetting, WeightedPoints, standing_out
 
 POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.4], [1.0, 1.0], [1.2, 1.0]])
@@ -37,7 +37,7 @@ def test_without_points_every_cluster_is_empty():
     np.testing.assert_array_equal(nothing.spread_about(np.zeros((3, 2))), [0.5] * 3)
 
 
-@pytest.mark.parametrize(("sd", "kept"), [(1.0, [3, 1, 0]), (10.0, [3, 1]), (0.0, [3, 1, 0, 2])])
+@every("sd, kept", [(1.0, [3, 1, 0]), (10.0, [3, 1]), (0.0, [3, 1, 0, 2])])
 def test_counts_stand_out_of_their_noise(sd, kept):
     setting = KMeansSetting(2, 2, "grid", 1, "auto", None, 1.0, 0.0, None)
     counts = np.array([4.0, 9.0, 1.0, 20.0, -3.0])

@@ -5,11 +5,12 @@ import pytest
 
 from skdp_bary import PrivateKMeans
 from skdp_bary.geometry import Ball
+from tests.cases import every
 from tests.world import NoiseLevel
 
 
-@pytest.mark.parametrize(
-    ("current", "most", "words"),
+@every(
+    "current, most, words",
     [
         (0.05, 11, "Below 0.1, most of a center is signal."),
         (0.4, 4, "With up to 4 clusters the level is below 0.1."),
@@ -39,7 +40,7 @@ def test_delta_is_named_where_it_helps():
     ],
 )
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("delta", [0.0, 1e-6])
 def test_there_is_a_remedy_for_every_setting(settings, delta):
     """A fit is paid for when it asks for remedies, so they must not raise."""
     import pandas as pd
@@ -49,8 +50,8 @@ def test_there_is_a_remedy_for_every_setting(settings, delta):
     assert "The cheapest remedy is" in fitted.privacy_advice(16)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@every("d", [1, 2, 3])
+@every("delta", [0.0, 1e-6])
 def test_in_few_features_no_rounds_are_recommended(d, delta):
     """Looks, which are "auto", are better there than any number of rounds."""
     settings = {"epsilon": 0.1, "delta": delta, "bounds": (0, 1)}

@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from skdp_bary.base import Readout
 from skdp_bary.geometry import haar_frame
+from tests.cases import every
 from tests.world import ambient_round
 
 
@@ -19,8 +19,8 @@ def release(asked, means, sd, rng):
     return SimpleNamespace(query=query)
 
 
-@pytest.mark.parametrize("with_axes", [False, True])
-@pytest.mark.parametrize("noise", [0.05, 0.5, 3.0])
+@every("with_axes", [False, True])
+@every("noise", [0.05, 0.5, 3.0])
 def test_centers_are_drawn_to_the_mean_by_what_that_gains(noise, with_axes):
     """Costs come close to those of the best factor, which only the true means tell."""
     rng = np.random.default_rng(0)

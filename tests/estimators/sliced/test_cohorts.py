@@ -6,6 +6,7 @@ import pytest
 from skdp_bary import PrivateTwoSampleTest
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
+from tests.cases import every
 from tests.world import (
     MeanLaw,
     NoisyNumber,
@@ -31,7 +32,7 @@ def cohorts(shift, n=600, d=2, seed=0, spread=0.3):
     return X, np.repeat([0, 1], n)
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "replace_any"])
+@every("neighbors", ["add_remove", "replace_one", "replace_any"])
 def test_a_shift_is_found_and_nothing_is_not(neighbors):
     test = PrivateTwoSampleTest([0, 1], neighbors=neighbors, **SEEDED)
     result = test.fit(*cohorts(0.2)).result_
@@ -74,7 +75,7 @@ def test_found_labels_are_those_of_replace_one():
         PrivateTwoSampleTest(**SEEDED).fit(X, names)
 
 
-@pytest.mark.parametrize(
+@every(
     "given, y, words",
     [
         ({"classes": [0, 1, 2]}, 1, "classes must be two labels"),
@@ -157,8 +158,8 @@ def test_noise_of_the_norm_widens_the_law_once_and_not_twice():
     assert abs(np.mean(squares) / expected - 1.0) < 0.025
 
 
-@pytest.mark.parametrize("pure", [True, False])
-@pytest.mark.parametrize("value", [-0.1, 0.01, 0.03, 1.05])
+@every("pure", [True, False])
+@every("value", [-0.1, 0.01, 0.03, 1.05])
 def test_what_a_number_cannot_have_been_is_left_out(value, pure):
     """Put at the border, as it was, it made half of the simulated distances nothing but noise."""
     rng = np.random.default_rng(0)

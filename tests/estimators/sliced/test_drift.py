@@ -8,6 +8,7 @@ import pytest
 from skdp_bary import PrivateDriftSketch
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, Box
+from tests.cases import every
 from tests.world import _question
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -46,7 +47,7 @@ def test_what_cannot_be_compared_is_refused():
         sketch(delta=0.0)
 
 
-@pytest.mark.parametrize("domain", [Box([0.0, -5.0], [1.0, 1e4]), Ball([3.0, 1.0], 7.0)])
+@every("domain", [Box([0.0, -5.0], [1.0, 1e4]), Ball([3.0, 1.0], 7.0)])
 def test_waves_of_a_row_are_its_own_and_of_norm_at_most_one(domain):
     question = _question(domain, 1, False)
     X = np.random.default_rng(0).normal(size=(30, 2)) * 1e3

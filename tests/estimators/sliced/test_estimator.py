@@ -9,6 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.geometry import Ball
+from tests.cases import every
 from tests.world import sliced_gradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -141,7 +142,7 @@ def test_the_gradient_pulls_points_to_the_release(groups, fitted):
     np.testing.assert_allclose(moved.mean(axis=0), [0.2, 0.1], atol=0.02)
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_distances_are_roots_of_costs(groups, p):
     X, _ = groups
     sliced = make(p=p).fit(X)
@@ -182,7 +183,7 @@ def test_persons_of_many_rows_count_once(groups):
     assert sliced.distance(X) < 0.05
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters, message",
     [
         ({"p": 3}, "p must be 1 or 2"),

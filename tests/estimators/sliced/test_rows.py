@@ -13,6 +13,7 @@ from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.privacy import calibrate_sigma
+from tests.cases import every
 from tests.world import gaussian_delta
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -35,7 +36,7 @@ def rows(n, d, seed=0):
     return np.arange(d) + 0.5 * np.random.default_rng(seed).standard_normal((n, d))
 
 
-@pytest.mark.parametrize(("d", "k"), SHAPES)
+@every("d, k", SHAPES)
 def test_one_noisy_row_a_person(d, k):
     X = rows(200, d)
     fitted = sliced(d, k).fit(X)
@@ -48,7 +49,7 @@ def test_one_noisy_row_a_person(d, k):
     assert release.directions is fitted.directions_
 
 
-@pytest.mark.parametrize(("d", "k"), SHAPES)
+@every("d, k", SHAPES)
 def test_the_noise_is_that_of_the_diameter(d, k):
     """Also with more directions than features, whose projections would need more."""
     fitted = sliced(d, k).fit(rows(50, d))
@@ -58,7 +59,7 @@ def test_the_noise_is_that_of_the_diameter(d, k):
     assert fitted.noise_std_[0] >= diameter * frame * (1 - 1e-4)
 
 
-@pytest.mark.parametrize(("d", "k"), [(3, 8), (6, 2)])
+@every("d, k", [(3, 8), (6, 2)])
 def test_the_noise_is_gaussian_of_the_stated_size(d, k):
     center = np.arange(d, dtype=float)
     fitted = sliced(d, k).fit(np.tile(center, (3000, 1)))
@@ -70,8 +71,8 @@ def test_the_noise_is_gaussian_of_the_stated_size(d, k):
     assert kstest(on_slices[:, -1], "norm").pvalue > 0.01
 
 
-@pytest.mark.parametrize("directions", ["tight", "iid"])
-@pytest.mark.parametrize(("d", "k"), SHAPES)
+@every("directions", ["tight", "iid"])
+@every("d, k", SHAPES)
 def test_a_replaced_row_is_covered_and_hardly_more(d, k, directions):
     estimator = sliced(d, k, directions=directions)
     fitted = sliced(d, k, directions=directions).fit(rows(30, d))
@@ -100,8 +101,8 @@ def test_chunks_are_read_like_an_array():
     np.testing.assert_array_equal(whole.releases_[0].rows, parts.releases_[0].rows)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@every(
+    "changes, message",
     [
         ({"neighbors": "add_remove"}, "shows how many rows"),
         ({"neighbors": "replace_any"}, "shows how many rows"),
@@ -117,9 +118,7 @@ def test_what_would_not_be_private_is_refused_before_it_is_charged(changes, mess
     assert accountant.total() == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    "given", [{"groups": np.arange(20) // 2}, {"sample_weight": np.full(20, 0.5)}]
-)
+@every("given", [{"groups": np.arange(20) // 2}, {"sample_weight": np.full(20, 0.5)}])
 def test_persons_of_several_rows_or_less_than_one_are_refused(given):
     accountant = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
     with pytest.raises(ValueError, match="one row a person"):

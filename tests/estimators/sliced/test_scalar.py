@@ -6,6 +6,7 @@ import pytest
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball
 from skdp_bary.transport import DiscreteMeasure, univariate_cost
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -30,7 +31,7 @@ def true_cost(directions, p):
     )
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_costs_are_unbiased_and_their_error_is_right(p):
     fits = [scalar(p=p, random_state=seed).fit(PRIVATE) for seed in range(200)]
     costs, stds = np.array([s.cost(return_std=True) for s in fits]).T
@@ -59,13 +60,13 @@ def test_what_it_cannot_answer_is_refused():
         fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
 
 
-@pytest.mark.parametrize("reference", [None, np.zeros(3), np.zeros((5, 3))])
+@every("reference", [None, np.zeros(3), np.zeros((5, 3))])
 def test_a_reference_is_needed(reference):
     with pytest.raises(ValueError, match="reference must be public rows"):
         scalar(reference=reference).privacy_plan(2)
 
 
-@pytest.mark.parametrize("reference", [[[np.nan, 0.0]], [["a", "b"]], [[np.inf, 0.0]]])
+@every("reference", [[[np.nan, 0.0]], [["a", "b"]], [[np.inf, 0.0]]])
 def test_a_reference_of_no_numbers_is_refused_before_the_charge(reference):
     accountant = BudgetAccountant(5.0, 0.0)
     with pytest.raises(ValueError, match="reference|could not convert"):
@@ -76,7 +77,7 @@ def test_a_reference_of_no_numbers_is_refused_before_the_charge(reference):
 COLUMNS = np.tile([[1.0], [0.0]], 2048)
 
 
-@pytest.mark.parametrize("n_min", [2**30, [2**30]])
+@every("n_min", [2**30, [2**30]])
 def test_costs_that_may_overflow_are_refused_whatever_the_rows(n_min):
     """2**26 persons times 2048 directions times 2**24 are 2**61; far rows alone would reach it."""
     accountant = BudgetAccountant(5.0, 0.0)

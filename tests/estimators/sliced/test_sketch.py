@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball, tight_frame
+from tests.cases import every
 from tests.world import ProjectedQuantiles, SliceLattice, block_matrix, gaussian_mu
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -40,7 +41,7 @@ def fitted(samples):
     return fits(samples[0])
 
 
-@pytest.mark.parametrize("same", [True, False])
+@every("same", [True, False])
 def test_squared_distances_are_unbiased_and_covered(samples, fitted, same):
     """Both far from the private rows and at them, where the smoothed distance is far off."""
     X, Y = samples
@@ -74,7 +75,7 @@ def test_the_error_of_p_1_is_an_upper_bound(samples):
     assert np.ptp(stds) == 0.0
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@every("p", [1, 2])
 def test_little_noise_gives_the_distance(samples, p):
     X, Y = samples
     sliced = DPSlicedWasserstein(epsilon=1e6, bounds=BALL, n_min=300, p=p, n_quantiles=100)
@@ -205,7 +206,7 @@ def test_the_largest_lower_bound_overflows_nowhere():
     assert np.abs(fitted.quantiles_).max() < 0.1
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.02, 0.05, 0.3])
+@every("shift", [0.0, 0.02, 0.05, 0.3])
 def test_errors_of_distances_cover_them_near_zero_too(samples, fitted, shift):
     """The root of a cost has a tangent that says nothing where the cost is about its noise."""
     X = samples[0]

@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.geometry import Ball
+from tests.cases import every
 from tests.world import released_levels
 
 pytestmark = [
@@ -25,7 +26,7 @@ def pvalue(seed, shift=0.0, epsilon=1.0, n=400):
     return sliced.fit(X).test(Y, n_resamples=39, random_state=seed).pvalue
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+@every("epsilon", [1.0, 1000.0])
 def test_the_level_holds_whether_noise_or_sampling_dominates(epsilon):
     """39 resamples: p <= 0.1 has probability 0.1; 60 runs give 6, and 16 once in ten thousand."""
     pvalues = np.array([pvalue(seed, epsilon=epsilon) for seed in range(60)])
@@ -41,7 +42,7 @@ def heavy_tails(rng, n):
     return BALL.clip(0.05 * rng.standard_t(1.2, size=(n, 2)))
 
 
-@pytest.mark.parametrize("law, n, m", [(rare_values, 10000, 50), (heavy_tails, 500, 50)])
+@every("law, n, m", [(rare_values, 10000, 50), (heavy_tails, 500, 50)])
 def test_the_level_holds_where_public_rows_miss_part_of_the_law(law, n, m):
     """p <= 0.05 has probability 0.05; 30 runs give 1.5, and 7 once in a thousand. A null drawn from
     the public rows alone rejects in 13 and 4 of them."""
@@ -56,7 +57,7 @@ def test_the_level_holds_where_public_rows_miss_part_of_the_law(law, n, m):
     assert rejected <= 6
 
 
-@pytest.mark.parametrize("n_quantiles", [1, 2, 16])
+@every("n_quantiles", [1, 2, 16])
 def test_draws_from_a_release_have_its_means_and_more_spread(n_quantiles):
     rng = np.random.default_rng(0)
     X = BALL.clip(0.2 * rng.standard_t(3, size=(2000, 2)))

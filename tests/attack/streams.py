@@ -4,11 +4,11 @@ from functools import cache
 
 from sklearn.base import clone
 
-from tests.model_selection.row_independence import drawing_steps, stream_trial
+from tests.model_selection.row_independence import steps_alone, stream_trial
 
 from .promises import Promise, Trial, repeated, spawn
 
-_steps = cache(lambda: list(drawing_steps()))
+_steps = cache(lambda: list(steps_alone()))
 
 
 def turn_the_rows(rng):

@@ -81,10 +81,11 @@ SPARSE = (
 )
 
 
-def drawing_steps():
-    """Every step of scikit-learn with a stream of its own, at every word and flag it takes."""
+def steps_alone():
+    """Every step of scikit-learn that needs no other one, at every word and flag it takes."""
     for name, cls in sorted(all_estimators(type_filter="transformer")):
-        if "random_state" in signature(cls).parameters and hasattr(cls, "transform"):
+        parameters = signature(cls).parameters.values()
+        if hasattr(cls, "transform") and all(each.default is not each.empty for each in parameters):
             yield from (cls(**{**_SMALL.get(name, {}), **each}) for each in _variants(cls))
 
 
@@ -112,44 +113,45 @@ _SMALL = {
 
 
 def _variants(cls):
-    """Yield parameters: a stream, and with it every other word or flag that the class names."""
+    """Yield parameters: a stream where there is one, and every word or flag of the class."""
     if _SMALL.get(cls.__name__, {}) is None:
         return
-    yield {"random_state": None}
-    yield {"random_state": np.random.RandomState(0)}
     defaults = {name: p.default for name, p in signature(cls).parameters.items()}
-    for name, rules in cls._parameter_constraints.items():
+    own = {"random_state": np.random.RandomState(0)} if "random_state" in defaults else {}
+    yield {}  # whose stream is that of numpy
+    yield own
+    for name, rules in getattr(cls, "_parameter_constraints", {}).items():
         for rule in rules:
             words = getattr(rule, "options", [True, False] if rule == "boolean" else [])
             for word in sorted(words, key=str):
                 if type(word) in (str, bool) and word != defaults.get(name):
-                    yield {"random_state": np.random.RandomState(0), name: word}
+                    yield own | {name: word}
 
 
 def stream_trial(step, rng):
     """Return what went wrong with a step whose rows come in other orders and beside others.
 
-    None where the step cannot be fitted with these parameters.
+    None where the step takes no such rows, or not with these parameters.
     """
     example = np.abs(rng.random((20, 4)))
     example[::5, 1] = example[1::5, 2] = -1.0 if isinstance(step, IterativeImputer) else 0.0
     rows = rng.permutation(example)[:6]
     hostile = np.abs(rng.random((2, 4)))
     hostile[:, :3] = example[0, 1]
+    order = rng.permutation(len(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             wrapped = RowByRow(step, example).fit(rows)
             expected = wrapped.transform(rows)
+            found = {
+                "again": wrapped.transform(rows),
+                "turned": wrapped.transform(rows[order])[np.argsort(order)],
+                "behind hostile rows": wrapped.transform(np.concatenate([hostile, rows]))[2:],
+                "pickled": pickle.loads(pickle.dumps(wrapped)).transform(rows[::-1])[::-1],
+            }
         except (ValueError, TypeError, AttributeError, NotImplementedError):
             return None
-        order = rng.permutation(len(rows))
-        found = {
-            "again": wrapped.transform(rows),
-            "turned": wrapped.transform(rows[order])[np.argsort(order)],
-            "behind hostile rows": wrapped.transform(np.concatenate([hostile, rows]))[2:],
-            "pickled": pickle.loads(pickle.dumps(wrapped)).transform(rows[::-1])[::-1],
-        }
     moved = [what for what, images in found.items() if images.tobytes() != expected.tobytes()]
     return [f"{step!r}: rows moved {what}" for what in moved]
 

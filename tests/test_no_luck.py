@@ -3,12 +3,14 @@
 import ast
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from skdp_bary import PrivateMeasure
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.privacy.noise.sampler import noise_generator, public_generator
 
 TESTS = Path(__file__).parent
@@ -39,6 +41,12 @@ def test_no_test_makes_a_generator_without_a_seed():
     assert len(files) > 100 and found == MEANT - {("test_no_luck.py", "default_rng")}
     assert unseeded("np.random.default_rng()") == {"default_rng"}
     assert unseeded("np.random.default_rng(0)") == unseeded("random.Random(3)") == set()
+
+
+def test_warnings_are_errors_and_so_is_what_we_do_that_is_deprecated():
+    for kind in (UserWarning, DeprecationWarning, FutureWarning, PrivacyWarning):
+        with pytest.raises(kind):
+            warnings.warn("planted", kind, stacklevel=1)
 
 
 FIRST = np.random.Philox(0).random_raw(4)

@@ -19,7 +19,9 @@ CALLERS = [
     "doc/contributing.rst",
 ]
 _LINK = re.compile(r"<([^>`\s]+)>`_")
-_CALL = re.compile(r"(?:^step \d+ |``make |run: make |entry: make --\S+ )([a-z-]+)", re.MULTILINE)
+_CALL = re.compile(
+    r"(?:^step \d+ |``make |run: make |entry: make --\S+ |, target: )([a-z-]+)", re.MULTILINE
+)
 
 
 def test_links_lead_to_files():

@@ -24,13 +24,16 @@ from tests.attack import (
     enumeration,
     ids,
     killings,
+    ledger_files,
     odd_rows,
     parameters,
     parts,
+    policies,
     public_steps,
     quiet,
     races,
     readers,
+    receipts,
     streams,
 )
 from tests.attack.neighbors import Neighbors
@@ -47,7 +50,7 @@ from tests.world import CellCounts, CsvFile, DiscreteLaplace, RoundedGaussian, h
 _values = home("array_of")
 _base = home("Facts")
 _memory = home("MemoryLedger")
-_sqlite = home("SqliteLedger")
+_sqlite, _entry, _policy = home("SqliteLedger"), home("Entry"), home("SpendingPolicy")
 chunks = home("LabelsInChunks")
 origins = home("Origin")
 persons = home("same_kind")
@@ -78,7 +81,31 @@ def test_a_few_trials_find_nothing(name, rng, monkeypatch):
     assert found(PROMISES[name].attack(rng), 1 if name == "black box" else 3) == ""
 
 
+def _forget(book, moment):
+    """Turn to a later period as if nothing had been spent before it."""
+    later = book._period is not None and book._number(moment) > book._period
+    book._period = book._number(moment)
+    if later:
+        book._sums, book._allowed = {}, _policy.Cost(2 * book._limit.loss, 2 * book._limit.delta)
+
+
 class TestPlantedBugs:
+    def test_journals_are_not_tried(self, rng, monkeypatch):
+        monkeypatch.setattr(_sqlite.SqliteLedger, "_check_journal", lambda self, side: None)
+        assert "refused file was changed" in found(repeated(ledger_files.exchange)(rng), 12)
+
+    def test_copies_may_be_spent_from(self, rng, monkeypatch):
+        monkeypatch.setattr(_sqlite.SqliteLedger, "_know_each_other", lambda self, mark, db: True)
+        assert found(repeated(ledger_files.rename)(rng), 60)
+
+    def test_repeated_charges_are_the_same(self, rng, monkeypatch):
+        monkeypatch.setattr(_entry.secrets, "token_hex", lambda n: "00")
+        assert "verifies" in found(receipts.put_back(rng), 20)
+
+    def test_a_policy_forgets_what_was_spent(self, rng, monkeypatch):
+        monkeypatch.setattr(_policy.Book, "turn_to", _forget)
+        assert found(policies.PROMISE.attack(rng), 20)
+
     def test_one_object_alone_is_compared(self, rng, monkeypatch):
         monkeypatch.setattr(origins.Origin, "_shared_memory", lambda self, other: iter(()))
         assert "two releases for the price of one" in found(parts.PROMISE.attack(rng), 100)

@@ -93,7 +93,7 @@ def _free_port():
         return listener.getsockname()[1]
 
 
-def _programs():
+def find_programs():
     """Folder of the server's programs, or None."""
     found = shutil.which("pg_ctl")
     folders = [Path(found).resolve().parent] if found else []
@@ -101,7 +101,7 @@ def _programs():
     return next((folder for folder in folders if (folder / "initdb").exists()), None)
 
 
-def _may_run():
+def may_run():
     if os.geteuid() != 0:
         return getpass.getuser() is not None
     return any(entry.pw_name == "postgres" for entry in pwd.getpwall())
@@ -110,8 +110,8 @@ def _may_run():
 @pytest.fixture(scope="session")
 def postgres_server():
     """A running server, or a failure that says what is missing where it is required."""
-    programs = _programs()
-    if programs is None or not _may_run():
+    programs = find_programs()
+    if programs is None or not may_run():
         message = "no PostgreSQL server: install the packages postgresql and postgresql-client"
         if REQUIRED:
             pytest.fail(message)

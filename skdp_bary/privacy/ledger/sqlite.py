@@ -176,6 +176,7 @@ class SqliteLedger(Chained):
                 raise self._error(
                     f"{self._side.path!r} speaks of another ledger; move it into another folder"
                 )
+            copy.execute("UPDATE ledger SET side_file = ?", (_inode(side.fileno()),))
             with self._on_disk():
                 write_new(copy, self.path)
                 write_mark(side, Mark(receipt, os.stat(self.path).st_ino))
@@ -206,7 +207,7 @@ class SqliteLedger(Chained):
         with self._held(writing=True, creating=True) as side:
             known = self._read_mark(side)
             if known is None:
-                self._create(terms)
+                self._create(terms, side)
             elif not os.path.exists(self.path) or self._blank_now():
                 raise self._error(
                     f"the file is missing or empty, and {self._side.path!r} says that a ledger was "
@@ -229,7 +230,7 @@ class SqliteLedger(Chained):
         with self._transaction() as db:
             return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
 
-    def _create(self, terms):
+    def _create(self, terms, side):
         with self._on_disk():
             os.close(make_file(self.path))
         if not self._blank_now():  # another process was faster
@@ -242,8 +243,9 @@ class SqliteLedger(Chained):
             identity = uuid.uuid4().hex
             columns, marks = ", ".join(terms), ", ".join("?" for _ in terms)
             db.execute(
-                f"INSERT INTO ledger (id, {columns}, number, link) VALUES (?, {marks}, 0, ?)",
-                (identity, *terms.values(), first_link(identity, terms)),
+                f"INSERT INTO ledger (id, {columns}, number, link, side_file) "
+                f"VALUES (?, {marks}, 0, ?, ?)",
+                (identity, *terms.values(), first_link(identity, terms), _inode(side.fileno())),
             )
 
     def _stored(self, db):
@@ -260,7 +262,7 @@ class SqliteLedger(Chained):
 
     def _check_format(self, db):
         if pragma(db, "application_id") not in (LEDGER, BACKUP):
-            raise self._error("it is a SQLite database, but not a budget ledger")
+            raise self._error(self._damaged("it is a SQLite database, but not a budget ledger"))
         if pragma(db, "user_version") != FORMAT:
             raise self._error(
                 f"it has ledger format {pragma(db, 'user_version')}, this version of skdp_bary "
@@ -303,32 +305,27 @@ class SqliteLedger(Chained):
 
     def _refuse_copy(self, mark, db):
         """Raise where what is spent would not add up with what is spent from another copy."""
-        moved = os.path.join("elsewhere", os.path.basename(self.path))
-        restore = f"BudgetAccountant.restore({moved!r}, {self.path!r})"
+        side = repr(self._side.path)
         if pragma(db, "application_id") == BACKUP:
-            reason = (
-                "is a backup",
+            reason = "it is a backup"
+            advice = (
                 "BudgetAccountant.restore, or skdp-bary budget restore, puts it in the place of a "
-                "ledger that was lost.",
+                "ledger that was lost."
             )
         elif mark is None:
-            reason = (
-                f"has no side file {self._side.path!r}, so it is a copy, or was moved without it",
+            reason = f"it has no side file {side}, so it is a copy, or was moved alone"
+            advice = (
                 "If it was moved, move its side file, and its journal if there is one, beside it. "
-                f"If the side file is lost, move the ledger into another folder, and call {restore}"
-                " with where it is then.",
+                f"If these are gone: {self._in_order()}."
             )
-        elif mark.inode != os.stat(self.path).st_ino:
-            reason = (
-                f"is not the file that {self._side.path!r} speaks of: both were copied",
-                f"Use the original. If it is gone, move {self._side.path!r} and then the ledger "
-                f"into another folder, and call {restore} with where it is then.",
-            )
+        elif not self._know_each_other(mark, db):
+            reason = f"it and {side} do not belong together: one or both were copied"
+            advice = f"Use the originals. If they are gone: {self._in_order()}."
         else:
             return
         raise ReadOnlyLedgerError(
-            f"{self.path!r} {reason[0]}: it can be read, and what is spent from two copies of "
-            f"a ledger would not add up. Nothing was charged. {reason[1]}"
+            f"The ledger {self.path!r} can be read, and not spent from: {reason}, and what is "
+            f"spent from two copies would not add up. Nothing was charged. {advice}"
         )
 
     @contextmanager
@@ -366,10 +363,15 @@ class SqliteLedger(Chained):
         return (
             pragma(db, "application_id") == LEDGER
             and mark is not None
-            and mark.inode == os.stat(self.path).st_ino
+            and self._know_each_other(mark, db)
             and mark.receipt.ledger == trial.identity
             and _holds(db, *mark.head, trial.first_link())
         )
+
+    def _know_each_other(self, mark, db):
+        """Whether neither the ledger nor its side file is a copy."""
+        known = db.execute("SELECT side_file FROM ledger").fetchone()
+        return mark.inode == os.stat(self.path).st_ino and known == (_inode(self._side.path),)
 
     def _check_journal(self, side):
         """Raise unless what a killed process left behind undoes its own charge and no other."""
@@ -420,6 +422,9 @@ class SqliteLedger(Chained):
             return LedgerError(str(error).replace(repr(path), repr(self.path)))
 
     def _damaged(self, reason=DAMAGED):
+        """Return in words what to do; nothing where no side file says that this is the ledger."""
+        if not os.path.exists(self._side.path):
+            return reason
         return (
             f"{reason}. If it was renamed after a process was killed, move the journal which that "
             f"left to {self._journal!r}, and open it again. Otherwise: {self._in_order()}"
@@ -487,12 +492,16 @@ class SqliteLedger(Chained):
                     raise
         except _SQLITE_ERRORS as error:
             reason = reason_of(error, _BUSY_SECONDS)
-            if reason.startswith((DAMAGED, FOREIGN)) and os.path.exists(self._side.path):
-                reason = self._damaged(reason)
-            raise self._error(reason) from error
+            told = self._damaged(reason) if reason.startswith((DAMAGED, FOREIGN)) else reason
+            raise self._error(told) from error
 
     def _connect(self):
         self._refuse_second_name()
+        if os.path.exists(self._side.path) and not os.path.exists(self.path):
+            raise self._error(
+                f"the file is missing, and {self._side.path!r} says that a ledger was there. "
+                f"{self._in_order()}"
+            )
         # mode=rw never creates: a budget whose file disappeared must not start again from zero.
         uri = f"{Path(self.path).as_uri()}?mode=rw"
         db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -544,6 +553,11 @@ def _holds(db, number, link, first):
     if number == 0:
         return link == first
     return db.execute("SELECT link FROM entries WHERE number = ?", (number,)).fetchone() == (link,)
+
+
+def _inode(file):
+    """Return the number of a file as text: it may be larger than an integer of SQLite."""
+    return str(os.stat(file).st_ino)
 
 
 def _has_bytes(path):

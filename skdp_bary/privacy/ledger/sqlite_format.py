@@ -22,12 +22,13 @@ FORMAT = 5
 JOURNAL, SYNCHRONOUS = "DELETE", "EXTRA"
 
 # Nothing here can be derived from anything else, but for the number and the link of the latest
-# entry, which tell that none was lost at the end. Sums are taken from the entries.
+# entry, which tell that none was lost at the end. Sums are taken from the entries. The ledger and
+# its side file hold the inodes of one another, which copies of either do not have.
 SCHEMA = """
 CREATE TABLE ledger (
     id TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, neighbors TEXT NOT NULL,
     composition TEXT NOT NULL, renyi_order REAL, unit TEXT,
-    number INTEGER NOT NULL, link TEXT NOT NULL
+    number INTEGER NOT NULL, link TEXT NOT NULL, side_file TEXT NOT NULL
 );
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, relation TEXT NOT NULL,

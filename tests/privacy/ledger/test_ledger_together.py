@@ -3,44 +3,49 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
+import signal
 
 import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
-from skdp_bary.privacy.ledger import spending
+from tests.world import home
+
+from .test_ledger_crash import start, wait
+
+REFUSED = 7
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other journals and locks")
-
-_CUT_OFF = """
-import os, sys
-from skdp_bary import BudgetAccountant
-from skdp_bary.privacy.ledger import sqlite
-insert = sqlite.insert
-def cut_off(db, *arguments):
-    db.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
-    insert(db, *arguments)
-    db.execute("CREATE TABLE more (blob)")
-    for _ in range(300):
-        db.execute("INSERT INTO more VALUES (hex(zeroblob(1500)))")
-    os.kill(os.getpid(), 9)
-sqlite.insert = cut_off
-BudgetAccountant.open(sys.argv[1]).spend(0.1, who="killed")
-"""
 
 
 def kill_in_a_charge(path, torn=True):
     """Kill a process in the middle of a charge, after its journal and maybe more is on the disk."""
     before = path.read_bytes()
-    done = subprocess.run([sys.executable, "-c", _CUT_OFF, str(path)])
-    assert done.returncode == -9
-    assert journal(path).stat().st_size > 4096 and path.read_bytes() != before
+    assert wait(start(lambda: spend_and_die(path))) in (-signal.SIGKILL, REFUSED)
     if not torn:
         with path.open("r+b") as file:
             file.write(before)
             file.truncate()
+
+
+def spend_and_die(path):
+    """Kill this process in a charge, with a journal and more on the disk."""
+    sqlite = home("SqliteLedger")
+    insert = sqlite.insert
+
+    def insert_and_die(db, *arguments):
+        db.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
+        insert(db, *arguments)
+        db.execute("CREATE TABLE more (blob)")
+        for _ in range(300):
+            db.execute("INSERT INTO more VALUES (hex(zeroblob(1500)))")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    sqlite.insert = insert_and_die
+    try:
+        BudgetAccountant.open(path).spend(0.05, who="killed")
+    except (BudgetError, LedgerError):
+        os._exit(REFUSED)
 
 
 def journal(path):
@@ -169,24 +174,29 @@ class TestExchanged:
             with pytest.raises(ReadOnlyLedgerError, match="has no side file") as caught:
                 ask.spend(0.1)
         assert not side(path).exists()
-        (tmp_path / "away").mkdir()
-        moved = shutil.move(path, tmp_path / "away")
-        _, place = re.search(r"restore\('(.*?)', '(.*?)'\)", str(caught.value)).groups()
-        BudgetAccountant.restore(moved, place).spend(0.75)
+        restore_as_told(caught.value, tmp_path / "away").spend(0.75)
 
     def test_both_files_copied_are_not_spent_from(self, path, tmp_path):
         for file in (path, side(path)):
             shutil.copy2(file, tmp_path)
         copy = tmp_path / path.name
         assert names(copy) == ["first"]
-        with pytest.raises(ReadOnlyLedgerError, match="both were copied") as caught:
+        with pytest.raises(ReadOnlyLedgerError, match="one or both were copied") as caught:
             BudgetAccountant.open(copy).spend(0.1)
         BudgetAccountant.open(path).spend(0.1)
         shutil.rmtree(path.parent)
-        (tmp_path / "away").mkdir()
-        moved = [shutil.move(file, tmp_path / "away") for file in (side(copy), copy)]
-        _, place = re.search(r"restore\('(.*?)', '(.*?)'\)", str(caught.value)).groups()
-        BudgetAccountant.restore(moved[1], place).spend(0.75)
+        restore_as_told(caught.value, tmp_path / "away").spend(0.75)
+
+    def test_a_copied_side_file_is_not_one(self, path, tmp_path):
+        """A second side file would go on while the first one, and a journal there, fell behind."""
+        other = tmp_path / "other.db"
+        shutil.copy(side(path), side(other))
+        kill_in_a_charge(path, torn=False)
+        path.rename(other)
+        with pytest.raises(ReadOnlyLedgerError, match="one or both were copied"):
+            BudgetAccountant.open(other).spend(0.5)
+        other.rename(path)
+        assert names(path) == ["first"]
 
     def test_both_files_renamed_are_the_ledger(self, path, tmp_path):
         budget = BudgetAccountant.open(path)
@@ -255,7 +265,7 @@ class TestRepeated:
         from datetime import UTC, datetime
 
         spending_clock = datetime(2030, 1, 1, tzinfo=UTC)
-        monkeypatch.setattr(spending, "datetime", Clock)
+        monkeypatch.setattr(home("SharedBudget"), "datetime", Clock)
         for file in (path, side(path)):
             shutil.copy(file, tmp_path)
         budget = BudgetAccountant.open(path)

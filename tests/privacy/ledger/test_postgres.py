@@ -13,9 +13,9 @@ import pytest
 
 from skdp_bary.exceptions import LedgerError, ReadOnlyLedgerError
 from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.ledger import spending
 from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
+from tests.world import home
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -86,7 +86,7 @@ def test_a_charge_repeated_after_a_restore_is_not_the_one_that_was_lost(
 ):
     """The same words, amounts and second: what tells the two apart is drawn at random."""
     moment = datetime(2030, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr(spending, "datetime", SimpleNamespace(now=lambda zone: moment))
+    monkeypatch.setattr(home("SharedBudget"), "datetime", SimpleNamespace(now=lambda zone: moment))
     accountant = opened(address)
     for _ in range(2):
         accountant.spend(0.1, who="same")

@@ -32,9 +32,9 @@ from tests.world import (
     HitCount,
     TransportScore,
     best_of,
+    everywhere,
     exact,
     gaussian_mu,
-    home,
     learned,
     make_trial,
     make_trials,
@@ -168,7 +168,7 @@ def test_the_noise_of_scores_is_what_is_published(delta, monkeypatch):
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(home("Desk"), "release", noted)
+    everywhere(monkeypatch, "release", noted)
     search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, delta=delta)
     search.fit(corners(300), groups=np.arange(300) // 3)
     for released in (each for each in seen if each.name == "score"):
@@ -447,7 +447,7 @@ def test_the_noise_of_right_answers_is_that_of_one_person(relation, monkeypatch)
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(home("Desk"), "release", noted)
+    everywhere(monkeypatch, "release", noted)
     X, y = crosses(60)
     search = taught()
     search.set_params(estimator__neighbors=relation, param_grid={"epsilon": [1.0]}, mean_trials=2)

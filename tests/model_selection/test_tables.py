@@ -8,7 +8,7 @@ from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.model_selection import PrivateSearchCV, privacy_utility_curve
 from skdp_bary.schema import Boolean, Category, Integer, Number, Schema
 from tests.cases import every
-from tests.world import Candidates, TableMisfit, home, release
+from tests.world import Candidates, TableMisfit, everywhere, release
 
 SCHEMA = Schema(
     {
@@ -63,7 +63,7 @@ def test_the_noise_of_a_score_is_that_of_one_person(relation, rows, monkeypatch)
         seen.append(release(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(home("Desk"), "release", noted)
+    everywhere(monkeypatch, "release", noted)
     found = search(delta=1e-6, grid={"max_iter": [1]}, mean_trials=2)
     found.set_params(estimator__neighbors=relation).fit(table(60), groups=np.arange(60) // 2)
     scores = [each for each in seen if isinstance(each.query, TableMisfit)]

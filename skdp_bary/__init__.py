@@ -1,6 +1,5 @@
 """scikit-learn estimators for differentially private optimal transport."""
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -79,15 +78,3 @@ def __getattr__(name):
 
 def __dir__():
     return sorted(__all__)
-
-
-class _OldModules:
-    """Where pickles of 0.1 look for modules that are not there, they are told what happened."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name.startswith("skdp_bary."):
-            import_module("skdp_bary._pickles").refuse_old_module(name)
-
-
-sys.meta_path.append(_OldModules)  # last: asked only for what nobody found

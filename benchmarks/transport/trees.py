@@ -22,7 +22,6 @@ from skdp_bary.transport._tree.nodes import (
     Tree,
     cell_codes,
     child_codes,
-    spread_leaves,
     top_cells,
 )
 from skdp_bary.transport._tree.posterior import infer_masses
@@ -74,14 +73,40 @@ def paper_selection(rng, codes, depth, w):
     return select_top(pyramid, w, top=top)
 
 
+def grow(tree, chosen, branching=4):
+    """Return a tree one level deeper: children of the `chosen` of its last level, none chosen."""
+    chosen = np.asarray(chosen, dtype=bool)
+    below = np.zeros(branching * np.count_nonzero(chosen), dtype=bool)
+    return Tree(
+        (*tree.chosen[:-1], chosen, below), (*tree.branching, branching), tree.top, tree.roots
+    )
+
+
+def spread_leaves(tree, masses, depth):
+    """Return the masses of all cells of one depth, in the order of their codes.
+
+    The mass of a cell whose children are not listed is spread evenly inside it; cells finer than
+    `depth` are added up.
+    """
+    out = np.zeros(4**depth)
+    for k, (outer, codes) in enumerate(zip(tree.outer, tree.codes, strict=True)):
+        steps = depth - tree.top - k
+        if steps >= 0:
+            blocks = out.reshape(-1, 4**steps)
+            blocks[codes[outer]] += (masses[k][outer] / 4**steps)[:, None]
+        else:
+            coarse = codes[outer] // 4**-steps
+            out += np.bincount(coarse, masses[k][outer], minlength=len(out))
+    return out
+
+
 def select_top(pyramid, w, *, branching=4, top=0):
     """Select the cells to keep of a complete noisy pyramid, from coarse to fine.
 
     Parameters
     ----------
     pyramid : sequence of ndarray
-        Noisy masses of all cells of the levels `top`, `top` + 1, ...: flat, in the order of the
-        codes (for a raster, see `raster_to_codes` of the package).
+        Noisy masses of all cells of the levels `top`, `top` + 1, ...: flat, by their codes.
     w : int
         In each level the `w` largest of the children of the cells kept one level above are kept.
     branching, top : int
@@ -224,7 +249,7 @@ def adaptive_heatmap(rng, codes, depth, epsilon=1.0):
     time = process_time() - start
     while tree.depth < deepest and (share * rates[1] >= 3).any():
         split = share * rates[1] >= 3
-        tree, share = tree.grow(split), np.repeat(share[split] / 4, 4)
+        tree, share = grow(tree, split), np.repeat(share[split] / 4, 4)
     below = [None] * (tree.depth - 3)
     once = [None] * 3 + [first, *below], [None] * 3 + [rates[0], *below]
     cells = [~mask for mask in (*tree.chosen[:-1], np.zeros(tree.sizes[-1], dtype=bool))]
@@ -252,7 +277,7 @@ def lazy_selection(rng, codes, depth, w):
         values.append(counts + rng.laplace(size=len(counts)) / share)
         chosen = np.argsort(np.argsort(-values[-1], kind="stable")) < w
         if k < len(shares) - 1:
-            tree = tree.grow(chosen)
+            tree = grow(tree, chosen)
     return Tree((*tree.chosen[:-1], chosen), tree.branching, top), values
 
 

@@ -1,12 +1,11 @@
 """Optimal transport between public or released measures; no privacy word in it."""
 
 from ._barycenter.free_support import free_support_barycenter
-from ._barycenter.lift import lift_support, plan_cost
 from ._barycenter.search import BarycenterEvent
 from ._measures import DiscreteMeasure
 from ._result import BarycenterResult, TransportResult
 from ._semidiscrete.solve import solve_semidiscrete
-from ._univariate import quantiles, univariate_cost, univariate_plan
+from ._univariate import quantiles, univariate_cost
 
 __all__ = [
     "BarycenterEvent",
@@ -14,10 +13,7 @@ __all__ = [
     "DiscreteMeasure",
     "TransportResult",
     "free_support_barycenter",
-    "lift_support",
-    "plan_cost",
     "quantiles",
     "solve_semidiscrete",
     "univariate_cost",
-    "univariate_plan",
 ]

@@ -1,4 +1,4 @@
-"""Exact optimal transport on the line: quantile functions, costs and plans."""
+"""Exact optimal transport on the line: quantile functions and costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from ._checks import check_measure, check_power
 
@@ -38,7 +37,7 @@ def quantiles(measure: DiscreteMeasure, levels: ArrayLike) -> np.ndarray:
     levels = np.asarray(levels, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
         raise ValueError(f"levels must be numbers in [0, 1], got {levels!r}.")
-    values, ends, _ = _sorted_masses(measure, "measure")
+    values, ends = _sorted_masses(measure, "measure")
     return values[np.minimum(np.searchsorted(ends, levels), len(values) - 1)]
 
 
@@ -66,47 +65,20 @@ def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float
     6.5
     """
     p = check_power(p)
-    x, y, mass, _, _ = _monotone(first, second)
-    return float(mass @ np.abs(x - y) ** p)
-
-
-def univariate_plan(first: DiscreteMeasure, second: DiscreteMeasure) -> sparse.csr_array:
-    """Return the monotone plan, optimal for every p of at least one.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of shape (first.n_points, second.n_points)
-        At most ``first.n_points + second.n_points - 1`` entries.
-
-    Examples
-    --------
-    >>> from skdp_bary.transport import DiscreteMeasure, univariate_plan
-    >>> first, second = DiscreteMeasure([[0.0], [1.0]]), DiscreteMeasure([[5.0], [3.0]])
-    >>> univariate_plan(first, second).toarray()
-    array([[0. , 0.5],
-           [0.5, 0. ]])
-    """
-    _, _, mass, rows, columns = _monotone(first, second)
-    return sparse.csr_array((mass, (rows, columns)), shape=(first.n_points, second.n_points))
+    x, x_ends = _sorted_masses(first, "first")
+    y, y_ends = _sorted_masses(second, "second")
+    ends = np.union1d(x_ends, y_ends)  # of the pieces of the monotone plan
+    i = np.minimum(np.searchsorted(x_ends, ends), len(x) - 1)
+    j = np.minimum(np.searchsorted(y_ends, ends), len(y) - 1)
+    return float(np.diff(ends, prepend=0.0) @ np.abs(x[i] - y[j]) ** p)
 
 
 def _sorted_masses(measure, name):
-    """Return values in order, cumulated masses that end at one, and the order."""
+    """Return values in order, and cumulated masses that end at one."""
     check_measure(measure, name)
     if measure.n_features != 1:
         raise ValueError(f"{name} must have one feature, got {measure.n_features}.")
     used = np.flatnonzero(measure.weights > 0)
     order = used[np.argsort(measure.support[used, 0], kind="stable")]
     ends = np.cumsum(measure.weights[order])
-    return measure.support[order, 0], ends / ends[-1], order
-
-
-def _monotone(first, second):
-    """Return the pieces of the monotone plan: both values, the mass and both indices."""
-    x, x_ends, x_order = _sorted_masses(first, "first")
-    y, y_ends, y_order = _sorted_masses(second, "second")
-    ends = np.union1d(x_ends, y_ends)
-    mass = np.diff(ends, prepend=0.0)
-    i = np.minimum(np.searchsorted(x_ends, ends), len(x) - 1)
-    j = np.minimum(np.searchsorted(y_ends, ends), len(y) - 1)
-    return x[i], y[j], mass, x_order[i], y_order[j]
+    return measure.support[order, 0], ends / ends[-1]

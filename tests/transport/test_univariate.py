@@ -6,7 +6,6 @@ from skdp_bary.transport import (
     quantiles,
     solve_semidiscrete,
     univariate_cost,
-    univariate_plan,
 )
 from tests.cases import every
 
@@ -27,19 +26,6 @@ def test_agrees_with_the_general_solver(p, ties):
         first, second = random_measure(rng, 60, ties), random_measure(rng, 25, ties)
         expected = solve_semidiscrete(first, second, p=p).cost
         np.testing.assert_allclose(univariate_cost(first, second, p=p), expected, rtol=1e-9)
-
-
-def test_plan_has_the_masses_and_the_cost():
-    rng = np.random.default_rng(1)
-    first, second = random_measure(rng, 40), random_measure(rng, 30)
-    plan = univariate_plan(first, second)
-    assert plan.nnz <= 69
-    np.testing.assert_allclose(plan.sum(axis=1), first.normalized().weights, atol=1e-15)
-    np.testing.assert_allclose(plan.sum(axis=0), second.normalized().weights, atol=1e-15)
-    distance = np.abs(first.support - second.support.T)
-    np.testing.assert_allclose(
-        (plan.toarray() * distance).sum(), univariate_cost(first, second, p=1)
-    )
 
 
 def test_quantiles_are_the_inverse_of_the_cumulated_masses():

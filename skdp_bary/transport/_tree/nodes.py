@@ -33,8 +33,7 @@ class Tree:
     Notes
     -----
     The code of a child is ``parent * branching + position``. In a quadtree the codes are Morton
-    codes, and those of a binary tree that halves rows and columns in turn are the same at every
-    second level (`keep_every`).
+    codes.
     """
 
     chosen: tuple
@@ -101,40 +100,6 @@ class Tree:
         """Masks of the cells whose children are not listed."""
         return (*(~mask for mask in self.chosen[:-1]), np.ones(self.sizes[-1], dtype=bool))
 
-    def grow(self, chosen, branching=4):
-        """Return a tree one level deeper.
-
-        Parameters
-        ----------
-        chosen : ndarray of bool
-            The cells of the present last level that get children.
-        branching : int, default=4
-            Number of children of each. They are listed as not chosen.
-        """
-        chosen = np.asarray(chosen, dtype=bool)
-        below = np.zeros(branching * np.count_nonzero(chosen), dtype=bool)
-        return Tree(
-            (*self.chosen[:-1], chosen, below), (*self.branching, branching), self.top, self.roots
-        )
-
-    def keep_every(self, step):
-        """Return the tree of every `step`-th level, counted from the first.
-
-        Between two kept levels every cell must be chosen, as in a binary tree each of whose cells
-        was halved `step` times. The depth and `top` must be multiples of `step`.
-        """
-        if self.depth % step or self.top % step:
-            raise ValueError(
-                f"`step` must divide the depth {self.depth} and the top {self.top}, got {step}."
-            )
-        between = (mask for k, mask in enumerate(self.chosen) if k % step)
-        if not all(mask.all() for mask in between):
-            raise ValueError("Between two kept levels every cell must be chosen.")
-        branching = tuple(
-            int(np.prod(self.branching[k : k + step])) for k in range(0, self.depth, step)
-        )
-        return Tree(self.chosen[::step], branching, self.top // step, self.roots)
-
     def leaves(self, values):
         """Return the levels, codes and values of the cells whose children are not listed.
 
@@ -176,16 +141,6 @@ def top_cells(values, w):
     return chosen
 
 
-def raster_to_codes(raster):
-    """Flatten a raster of side 2**i in the order of the codes of a quadtree (Morton order)."""
-    raster = np.asarray(raster)
-    bits = int(np.sqrt(raster.size)).bit_length() - 1
-    if raster.shape != (2**bits, 2**bits):
-        raise ValueError(f"A raster needs a side that is a power of two, got shape {raster.shape}.")
-    order = [axis for bit in range(bits) for axis in (bit, bits + bit)]
-    return raster.reshape((2,) * (2 * bits)).transpose(order).reshape(-1)
-
-
 def cell_codes(rows, columns):
     """Return the quadtree codes of cells given by integer row and column, up to 2**31."""
     return (_spread_bits(rows) << 1) | _spread_bits(columns)
@@ -195,27 +150,6 @@ def cell_positions(codes):
     """Return the rows and columns of cells given by their quadtree codes."""
     codes = np.asarray(codes, dtype=np.int64)
     return _gather_bits(codes >> 1), _gather_bits(codes)
-
-
-def spread_leaves(tree, masses, depth, *, branching=4):
-    """Return the masses of all cells of one depth, in the order of their codes.
-
-    The mass of a cell whose children are not listed is spread evenly inside it; cells finer than
-    `depth` are added up. All steps of `tree` must have the given branching.
-    """
-    if any(b != branching for b in tree.branching):
-        raise ValueError(f"`tree` needs branching {branching}, got {tree.branching}.")
-    masses = tree.check(masses, "masses")
-    out = np.zeros(branching**depth)
-    for k, (outer, codes) in enumerate(zip(tree.outer, tree.codes, strict=True)):
-        steps = depth - tree.top - k
-        if steps >= 0:
-            blocks = out.reshape(-1, branching**steps)
-            blocks[codes[outer]] += (masses[k][outer] / branching**steps)[:, None]
-        else:
-            coarse = codes[outer] // branching**-steps
-            out += np.bincount(coarse, masses[k][outer], minlength=len(out))
-    return out
 
 
 def _frozen_mask(mask):

@@ -379,7 +379,7 @@ def test_measuring_only_what_is_looked_at_changes_no_law():
         counts.append(grid)
     shares = 2.0 ** (-0.5 * np.arange(3))
     shares /= shares.sum()
-    from tests.world import raster_to_codes
+    from tests.world import cell_codes
 
     for seed in range(1500):
         model = heatmap("paper", resolution=16, seed=seed, kept=16).fit(X)
@@ -389,7 +389,10 @@ def test_measuring_only_what_is_looked_at_changes_no_law():
             rng.geometric(1 - q, c.shape) - rng.geometric(1 - q, c.shape)
             for q, c in zip(ratios, counts, strict=True)
         ]
-        noisy = [raster_to_codes(c + z) for c, z in zip(counts, noise, strict=True)]
+        noisy = [
+            (c + z).ravel()[np.argsort(cell_codes(*np.indices(c.shape)), axis=None)]
+            for c, z in zip(counts, noise, strict=True)
+        ]
         tree, values = select_top(noisy, 16, top=2)
         levels, _, masses = tree.leaves(minimize_l1(tree, values))
         theirs.append(_statistics(levels, masses))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
+from benchmarks.transport.trees import grow
 from skdp_bary.transport._tree.consistency import (
     make_consistent,
     project_nonnegative,
@@ -19,7 +20,7 @@ def random_tree(rng):
     for _ in range(int(rng.integers(1, 4))):
         chosen = rng.random(tree.sizes[-1]) < 0.6
         chosen[0] = True
-        tree = tree.grow(chosen, branching=int(rng.integers(2, 5)))
+        tree = grow(tree, chosen, branching=int(rng.integers(2, 5)))
     return tree
 
 

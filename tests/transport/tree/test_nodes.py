@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.transport.trees import select_top
+from benchmarks.transport.trees import grow, select_top
 from skdp_bary.transport._tree.nodes import (
     Tree,
     cell_codes,
     cell_positions,
     child_codes,
-    raster_to_codes,
-    spread_leaves,
     top_cells,
 )
 from tests.cases import every
@@ -85,7 +83,7 @@ def test_complete_tree_lists_every_cell():
 def test_growing_a_tree_to_two_to_the_24_costs_its_cells():
     tree = Tree.complete(0, top=1)
     for _ in range(23):
-        tree = tree.grow(np.arange(tree.sizes[-1]) % 4 == 3)
+        tree = grow(tree, np.arange(tree.sizes[-1]) % 4 == 3)
     assert sum(tree.sizes) == 24 * 4
     assert tree.codes[-1].max() == 4**24 - 1
     assert not tree.chosen[-1].any()
@@ -94,34 +92,9 @@ def test_growing_a_tree_to_two_to_the_24_costs_its_cells():
 def test_codes_too_long_for_an_integer_are_refused():
     tree = Tree.complete(0)
     for _ in range(32):
-        tree = tree.grow(np.arange(tree.sizes[-1]) == 0)
+        tree = grow(tree, np.arange(tree.sizes[-1]) == 0)
     with pytest.raises(ValueError, match="64 bits"):
         _ = tree.codes
-
-
-def test_every_second_level_of_a_binary_tree_is_a_quadtree():
-    rng = np.random.default_rng(0)
-    binary = Tree.complete(0, branching=2)
-    quad = Tree.complete(0)
-    for _ in range(4):
-        split = rng.random(binary.sizes[-1]) < 0.6
-        split[0] = True
-        binary = binary.grow(split, branching=2)
-        binary = binary.grow(np.ones(binary.sizes[-1], dtype=bool), branching=2)
-        quad = quad.grow(split)
-    kept = binary.keep_every(2)
-    assert kept.branching == quad.branching
-    assert all(map(np.array_equal, kept.chosen, quad.chosen))
-    assert all(map(np.array_equal, kept.codes, quad.codes))
-    assert all(map(np.array_equal, binary.codes[::2], quad.codes))
-
-
-def test_levels_are_only_skipped_where_every_cell_is_chosen():
-    tree = Tree.complete(1, branching=2).grow(np.array([True, False]), branching=2)
-    with pytest.raises(ValueError, match="every cell must be chosen"):
-        tree.keep_every(2)
-    with pytest.raises(ValueError, match="must divide the depth"):
-        Tree.complete(3, branching=2).keep_every(2)
 
 
 def test_cell_codes_interleave_bits():
@@ -134,33 +107,6 @@ def test_cell_codes_interleave_bits():
         codes = cell_codes(rows, columns)
         assert codes.tolist() == expected
         assert np.array_equal(cell_positions(codes), (rows, columns))
-
-
-def test_rasters_are_read_in_the_order_of_the_codes():
-    raster = np.random.default_rng(2).random((16, 16))
-    flat = raster_to_codes(raster)
-    rows, columns = np.indices(raster.shape)
-    assert np.array_equal(flat[cell_codes(rows, columns)], raster)
-    blocks = raster.reshape(8, 2, 8, 2).sum(axis=(1, 3))
-    np.testing.assert_allclose(flat.reshape(-1, 4).sum(axis=1), raster_to_codes(blocks))
-
-
-@every("shape", [(3, 3), (2, 8), (16,)])
-def test_other_rasters_are_refused(shape):
-    with pytest.raises(ValueError, match="power of two"):
-        raster_to_codes(np.ones(shape))
-
-
-def test_leaves_are_spread_evenly():
-    tree = Tree.complete(1).grow(np.array([False, True, False, False]))
-    masses = np.array([10.0]), np.array([1.0, 4.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.0, 2.0])
-    fine = spread_leaves(tree, masses, 3)
-    expected = np.repeat([1 / 16, 0, 1 / 4, 1 / 4, 2 / 4, 2 / 16, 3 / 16], [16, 4, 4, 4, 4, 16, 16])
-    np.testing.assert_allclose(fine, expected)
-    np.testing.assert_allclose(spread_leaves(tree, masses, 1), masses[1])
-    np.testing.assert_allclose(spread_leaves(tree, masses, 0), 10)
-    with pytest.raises(ValueError, match="branching 2"):
-        spread_leaves(tree, masses, 3, branching=2)
 
 
 def test_of_equal_values_the_first_are_kept():

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import kstest
 
+from benchmarks.transport.trees import grow
 from skdp_bary.transport._tree import messages as messages_module
 from skdp_bary.transport._tree import posterior as posterior_module
 from skdp_bary.transport._tree.messages import log_polya_weights
@@ -33,8 +34,8 @@ def log_split(children, prior=PRIOR):
 
 def uneven_tree():
     """A root with two children, of which the first has three and the second none."""
-    tree = Tree((np.zeros(1, dtype=bool),), ()).grow(np.array([True]), branching=2)
-    return tree.grow(np.array([True, False]), branching=3)
+    tree = grow(Tree((np.zeros(1, dtype=bool),), ()), np.array([True]), branching=2)
+    return grow(tree, np.array([True, False]), branching=3)
 
 
 def enumerate_posterior(rounds, step, n_units):
@@ -214,7 +215,7 @@ def random_problem(rng):
     masses = [10 ** rng.uniform(0, 4, size=tree.sizes[0])]
     for _ in range(int(rng.integers(1, 4))):
         b = int(rng.integers(2, 5))
-        tree = tree.grow(rng.random(tree.sizes[-1]) < 0.7, b)
+        tree = grow(tree, rng.random(tree.sizes[-1]) < 0.7, b)
         parents = masses[-1][tree.chosen[-2]]
         a = rng.choice([0.1, 1.0], p=[0.7, 0.3], size=(len(parents), 1))
         gamma = rng.gamma(a, size=(len(parents), b)) + 1e-300
@@ -463,7 +464,7 @@ def test_trees_without_splits():
     assert single.mean[0][0] == pytest.approx(5, abs=0.05)
     assert 0 < single.mean[0][1] < 1.5
     bare = infer_masses(
-        Tree((np.zeros(1, dtype=bool),), ()).grow(np.array([False])), [((5.0, None), (1.0, None))]
+        grow(Tree((np.zeros(1, dtype=bool),), ()), np.array([False])), [((5.0, None), (1.0, None))]
     )
     assert bare.mean[1].size == bare.quantile(0.5)[1].size == 0
 

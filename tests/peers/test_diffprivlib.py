@@ -109,6 +109,16 @@ def test_private_clusters_behind_a_private_projection(rows, budget, shared):
     assert len(budget.entries) == 2
 
 
+def test_the_unit_is_a_row_unless_somebody_says_otherwise():
+    from skdp_bary.interop import DiffprivlibAccountant
+
+    budget = BudgetAccountant(1.0, neighbors="replace_one", unit="patient_id")
+    with pytest.raises(RelationError, match="unit must be 'patient_id'"):
+        DiffprivlibAccountant(budget).check(0.1, 0.0)
+    DiffprivlibAccountant(budget, unit="patient_id").check(0.1, 0.0)
+    assert [entry.unit for entry in budget.entries] == ["patient_id"]
+
+
 def test_a_pipeline_spends_from_one_budget(rows, budget, shared):
     X, y = rows
     pipeline = make_pipeline(

@@ -35,7 +35,7 @@ def ledger(postgres_server):
     def address(role):
         return f"postgresql://{role}@127.0.0.1:{postgres_server.port}/budgets#map"
 
-    BudgetAccountant.create(address("curator"), 5.0)
+    BudgetAccountant.create(address("curator"), 5.0, unit="person")
     with psycopg.connect(address("curator").partition("#")[0], autocommit=True) as db:
         db.execute((HOME / "grants.sql").read_text())
     return address
@@ -54,7 +54,7 @@ def test_maps_are_published_refused_and_audited(scripts, ledger, tmp_path, monke
 
     with pytest.raises(ReadOnlyLedgerError, match="may only read"):
         plan = publish.PrivateEMDHeatmap(0.1, bounds=decided.TOWN).privacy_plan(2)
-        budget.under(decided.POLICY, spender="survey").check(plan)
+        budget.under(decided.POLICY, spender="survey").check(plan, unit="person")
     with pytest.raises(LedgerError, match="owner"):
         BudgetAccountant.open(ledger("map_job")).raise_ceiling(9.0)
 

@@ -9,7 +9,7 @@ from ...exceptions import BudgetError, RelationError
 from .._checks import as_charged, check_delta, check_integer, check_real, exact
 from .._neighbors import REPLACE_ANY
 from ..accounting.plans import Plan
-from .entry import SPEND, Entry, units_of
+from .entry import ROWS, SPEND, Entry, units_of
 from .filters import exposure, make_filter
 from .quote import Quote, find_plans, unfit_advice
 from .same_rows import refuse_under_two_parts, under_one_part
@@ -360,10 +360,15 @@ class SharedBudget:
             check_unit(unit)
         if self.unit not in (None, unit):
             fit = "this release does not say what a person is" if unit is None else f"got {unit!r}"
+            advice = (
+                "Fit without groups"
+                if self.unit == ROWS
+                else f"Pass groups={self.unit!r}, or the ids as groups and unit={self.unit!r}. If "
+                f"every row is one {self.unit!r}, pass unit={self.unit!r} without groups"
+            )
             raise RelationError(
-                f"unit must be {self.unit!r}, which this budget protects, {fit}. Pass groups="
-                f"{self.unit!r}, or the ids as groups and unit={self.unit!r}; where every row is "
-                f"one {self.unit!r}, pass unit={self.unit!r} without groups. Nothing was charged."
+                f"unit must be {self.unit!r}, which this budget protects, {fit}. {advice}. "
+                "Nothing was charged."
             )
 
     def _exposure(self):

@@ -173,7 +173,7 @@ def _where_rows_are(facts):
     frame = Frame(domain, domain.center, digits_of(facts.units).rows)
     asked = frame, facts, "place", ClippedMeans, origin, domain.radius, TUNED.place_parts
     first = yield from mean_about(*asked)
-    place = domain.clip((frame.center + shortened(first.mean, first.noise))[None])[0]
+    place = frame.center + shortened(domain, first.mean, first.noise)
     reach = yield from rows_reach(frame, facts, place - frame.center)
     return Box(np.maximum(domain.low, place - reach), np.minimum(domain.high, place + reach))
 

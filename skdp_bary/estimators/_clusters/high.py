@@ -12,7 +12,7 @@ from ...summaries.moments.bounds import tail_bin
 from ...summaries.moments.frame_counts import FrameDistances, Gram, Histogram
 from ...summaries.moments.frames import Axes, Frame
 from ...summaries.moments.moments import symmetric
-from .._denoise.shrinkage import read_means, unlengthened
+from .._denoise.shrinkage import read_means, shrink_together, unlengthened
 from .._denoise.weighted_kmeans import nearest
 from .methods import (
     KMeansMethod,
@@ -172,17 +172,19 @@ def row_moments(facts, plan):
     if plan.reach:
         shares = plan.parts[:2]
         first = yield from mean_about(frame, facts, "place", ClippedMeans, origin, reach, shares)
-        place = shortened(first.mean, first.noise)
+        place = shortened(domain, first.mean, first.noise)
         nearer = yield from rows_reach(frame, facts, place)
         if nearer < reach:
             origin, reach = place, nearer
     last = yield from mean_about(frame, facts, "moments", ClusterMoments, origin, reach, plan.parts)
     mean, noise = (last.mean, last.noise) if first is None else _averaged(first, last)
-    mean = shortened(mean, noise)
+    mean = shortened(domain, mean, noise)
     read, shift = last.read, mean - last.origin
-    spread = float(read.spread[0]) / last.count - float(shift @ shift)
+    spread = float(read.spread[0]) / last.weight - float(shift @ shift)
+    doubt = float(read.spread_sd[0]) / last.weight
+    if doubt > reach**2:  # nothing is known, and small radii have little noise
+        spread = 0.0
     rms = math.sqrt(float(np.clip(spread, 0.01 * reach**2, reach**2)))
-    doubt = float(read.spread_sd[0]) / last.count
     frame = frame.moved(domain.center + mean)
     return RowMoments(last.count, frame.center, rms, doubt, frame)
 
@@ -197,8 +199,8 @@ class MeanOfRows:
         The mean, and the point that rows were clipped about, relative to the domain's center.
     noise : float
         Variance of the noise of a coordinate.
-    count : float
-        Noisy number of rows.
+    count, weight : float
+        Number of rows, and their released mass or what noise can hide of it.
     read : Readout
         All that was released.
     """
@@ -207,19 +209,24 @@ class MeanOfRows:
     origin: np.ndarray
     noise: float
     count: float
+    weight: float
     read: object
 
 
 def mean_about(frame, facts, name, query_class, origin, reach, shares):
     """Ask about rows clipped to a reach about an origin, in a frame about the domain's center.
 
+    The sum is divided by the size, a hint or a noisy count, as far as it is within one standard
+    deviation of the released mass: a hint that is wrong costs no more than that noise.
     Returns the MeanOfRows.
     """
     query = about_clusters(query_class, facts, frame, origin[None], np.array([reach]), shares)
     found = read_means((yield name, query))
-    count, origin = max(float(found.weight[0]), 1.0), found.asked[0]
+    mass, doubt, origin = float(found.read.mass[0]), found.read.mass_sd, found.asked[0]
+    count = max(float(np.clip(facts.size, mass - doubt, mass + doubt)), 1.0)
     noise = float(found.read.sums_sd[0] / count) ** 2
-    return MeanOfRows(origin + found.read.sums[0] / count, origin, noise, count, found.read)
+    mean, weight = origin + found.read.sums[0] / count, max(float(found.weight[0]), 1.0)
+    return MeanOfRows(mean, origin, noise, count, weight, found.read)
 
 
 def rows_reach(frame, facts, place):
@@ -236,12 +243,15 @@ def _averaged(first, last):
     return first.mean + weight * (last.mean - first.mean), weight * last.noise
 
 
-def shortened(mean, noise):
-    """Return a noisy mean, drawn to zero by James and Stein's factor in more than four features."""
-    d = len(mean)
-    if d <= 4:
-        return mean
-    return mean * max(0.0, 1.0 - d * noise / max(float(mean @ mean), 1e-300))
+def shortened(domain, mean, noise):
+    """Return a noisy mean, relative to the domain's center, moved into the domain.
+
+    In four features and more it is drawn to the center before, by how much of its square is not
+    noise (James and Stein), or would not be of the mean of rows that are uniform in the domain.
+    """
+    if len(mean) >= 4:
+        mean = shrink_together(mean, noise, domain.radius)
+    return domain.clip((domain.center + mean)[None])[0] - domain.center
 
 
 def principal_axes(setting, facts, rows):

@@ -1,10 +1,12 @@
 """Shares of the budget for clustering in more than three dimensions, from public facts alone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...privacy._neighbors import ADD_REMOVE
+from ...privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from .tuning import TUNED
 
 
@@ -106,9 +108,30 @@ def cluster_plan(setting, size=None):
     before that is known a plan for some signal is announced.
     """
     known = size if setting.n_hint is None else setting.n_hint
-    if setting.delta == 0:
-        return _pure_plan(setting, known)
-    return _gaussian_plan(setting, known)
+    if setting.delta > 0:
+        return _gaussian_plan(setting, known)
+    plan = _pure_plan(setting, known)
+    if known is None or setting.max_iter != "auto":
+        return plan
+    for rounds in (2, 1):  # Laplace noise of a round falls as the square of its share
+        last = DiscreteLaplace(float(setting.epsilon) * list(plan.shares.values())[-1])
+        of = setting.n_clusters, setting.n_features, known
+        if level_of(last, ADD_REMOVE, *of) > TUNED.noisy_round:
+            plan = _pure_plan(replace(setting, max_iter=rounds), known)
+    return plan
+
+
+def level_of(mechanism, relation, n_clusters, n_features, n_rows):
+    """Return the squared noise of a center after a round with noise of a mechanism.
+
+    It is relative to the squared distance of its rows: ``d (k sd / n)**2``.
+    """
+    moved = 1.0 if relation == ADD_REMOVE else 2.0
+    if isinstance(mechanism, RoundedGaussian):
+        sd = moved * math.hypot(1.0, TUNED.low_mass) / mechanism.mu
+    else:
+        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.low_mass) / mechanism.epsilon
+    return n_features * (n_clusters * sd / n_rows) ** 2
 
 
 def _pure_plan(setting, known):
@@ -130,12 +153,13 @@ def _pure_plan(setting, known):
     level = d * (k * math.sqrt(2.0 * d) / left) ** 2
     mean = min(mean * (1.0 + _ramp(level, TUNED.hopeless)), TUNED.most_mean)
     if mean >= TUNED.mostly_mean:
-        other = min(parts[0], (6.0 * d**2) ** (-1 / 3))  # least total error for d coordinates
-        parts = (other, parts[1], other)
+        mass = min(parts[0], (TUNED.mostly_mass * d**2) ** (-1 / 3))  # least error of d coordinates
+        parts = (mass, parts[1], TUNED.mostly_spread)
     a_cluster = signal / (2.0 * k * math.sqrt(2.0 * d))
     detail = _ramp(a_cluster, TUNED.pure_detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
-    reach = _reach(math.sqrt(2.0) * TUNED.sure_reach / signal)
+    error = 2.0 * (d * sum(parts[:2]) / (TUNED.place_share * mean * signal)) ** 2
+    reach = _reach(math.sqrt(2.0) * TUNED.sure_reach / signal, error)
     return make_plan(setting, recipe, parts, detail, reach)
 
 
@@ -156,15 +180,21 @@ def _gaussian_plan(setting, known):
         parts = TUNED.costly_parts
     detail = _ramp(a_cluster, TUNED.detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
-    reach = _reach((TUNED.sure_reach / signal) ** 2)
+    error = setting.n_features * sum(parts[:2]) / (TUNED.place_share * mean * signal**2)
+    reach = _reach((TUNED.sure_reach / signal) ** 2, error)
     return make_plan(setting, recipe, parts, detail, reach)
 
 
-def _reach(needed):
-    """Return what distances get, by the share at which they stand out of the noise, or 0."""
-    if needed > TUNED.reach_share:
+def _reach(needed, error):
+    """Return what distances get, by the share at which they stand out of the noise, or 0.
+
+    They get more where the squared `error` of the place they are taken from is little, relative to
+    the squared radius of the domain.
+    """
+    most = TUNED.most_reach if error < TUNED.place_error else TUNED.reach_share
+    if needed > most:
         return 0.0
-    return min(max(TUNED.ample_reach * needed, TUNED.least_reach), TUNED.reach_share)
+    return min(max(TUNED.ample_reach * needed, TUNED.least_reach), most)
 
 
 def _affordable(known):

@@ -86,6 +86,8 @@ class KMeansTuning:
     many_rows: tuple = (30_000.0, 200_000.0)  # between which less and less of that: time
     place_share: float = 0.25  # of what moments get, for a first mean: wide bounds against few rows
     reach_share: float = 0.04  # of the budget, at most: wide bounds against bounds that fit
+    most_reach: float = 0.12  # ... where the place they are taken from is known well enough
+    place_error: float = 0.3  # ... its squared error over the squared radius of the domain
     least_reach: float = 0.01  # ... at least, where distances are asked for
     ample_reach: float = 3.0  # times the share that suffices, where that is little
     sure_reach: float = 10.0  # rows over the noise of a distance's count, from which it is asked
@@ -103,10 +105,15 @@ class KMeansTuning:
     mean_error: float = 0.025  # wanted of the mean, relative to the squared radius of the domain
     gaussian_mean: float = 1.25 / 0.015  # ... Gaussian: share times (n mu)**2 over the features
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
-    costly_parts: tuple = (0.15, 1.0, 0.2)
+    costly_parts: tuple = (0.22, 1.0, 0.2)
     pure_last_round: float = 0.22 / 1.25  # of what moments leave: what a last round's sums get
+    noisy_round: float = 0.1  # noise level above which a pure fit has fewer rounds, at least one
     hopeless: tuple = (1.0, 4.0)  # noise levels of centers between which the mean gets more
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
+    mostly_mass: float = (
+        16.0  # the less its mass gets then: a mean aside from the center against sums
+    )
+    mostly_spread: float = 0.02  # ... precision of the spread, where sums get 1
     mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)

@@ -85,9 +85,10 @@ class PrivateKMeans(
         means one pass over the rows.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets resolutions and shares only. None takes a noisy
-        count under "add_remove", and reads the number under the other relations, which make it
-        public.
+        Public guess of the number of persons. It sets resolutions and shares, and with more than
+        three features a first mean is divided by it where noise cannot tell it from the number.
+        None takes a noisy count under "add_remove", and reads the number under the other relations,
+        which make it public.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.

@@ -4,9 +4,7 @@ import math
 from copy import copy
 from dataclasses import dataclass
 
-from ...privacy._neighbors import ADD_REMOVE
-from ...privacy.noise.mechanisms import RoundedGaussian
-from .._clusters.tuning import TUNED
+from .._clusters.plan import level_of
 from .._face.remedies import cheapest, projections, proposed_delta, rounded_up
 
 NOISY = 0.1  # noise level above which centers can be mostly noise
@@ -136,13 +134,3 @@ def _level(estimator, n_features, n_rows):
     return level_of(
         plan.steps[-1].mechanism, plan.relation, estimator.n_clusters, n_features, n_rows
     )
-
-
-def level_of(mechanism, relation, n_clusters, n_features, n_rows):
-    """Return the level of a fit whose last round has noise of a mechanism."""
-    moved = 1.0 if relation == ADD_REMOVE else 2.0
-    if isinstance(mechanism, RoundedGaussian):
-        sd = moved * math.hypot(1.0, TUNED.low_mass) / mechanism.mu
-    else:
-        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.low_mass) / mechanism.epsilon
-    return n_features * (n_clusters * sd / n_rows) ** 2

@@ -43,10 +43,15 @@ def test_bounds_ten_times_too_wide_cost_little(width, delta):
 
 
 def test_few_rows_in_six_features_show_their_shape():
+    """A fifth of what one point costs in every fit, and less than clusters on average."""
     X = rows(800, 6)
-    pyramid = make(n_hint=800).fit(X)
-    clusters = make(n_hint=800, method="clusters").fit(X)
-    assert cost(X, pyramid) < 0.6 * cost(X, clusters)
+    costs = {"auto": [], "clusters": []}
+    for method, found in costs.items():
+        for seed in range(4):
+            model = make(n_hint=800, method=method, random_state=seed)
+            found.append(cost(X, model.fit(X)))
+    assert max(costs["auto"]) < 0.2 * X.var(axis=0).sum()
+    assert np.mean(costs["auto"]) < 0.85 * np.mean(costs["clusters"])
 
 
 @every(

@@ -234,9 +234,9 @@ def test_much_signal_leaves_no_plateau():
     best = -KMeans(8, n_init=10, random_state=0).fit(X).score(X) / len(X)
     settings = {"epsilon": 200.0, "bounds": (-1, 1), "n_hint": len(X)}
     for delta in (0.0, 1e-5):
-        fits = (PrivateKMeans(8, delta=delta, random_state=i, **settings).fit(X) for i in range(5))
+        fits = (PrivateKMeans(8, delta=delta, random_state=i, **settings).fit(X) for i in range(20))
         costs = [mean_cost(X, fitted.cluster_centers_) for fitted in fits]
-        assert np.median(costs) < 1.015 * best
+        assert np.mean(costs) < 1.02 * best
 
 
 def test_a_pure_plan_pays_for_the_mean_what_it_needs():

@@ -2,13 +2,14 @@
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
-from scipy.special import erf
+from scipy.sparse import csr_array
+from scipy.special import ndtr
 
 from ...geometry._rowwise import folded
 from ...transport._tree.nodes import cell_positions
 from .tuning import TUNED
 
-_BLOCK = 2**21  # cells by rows whose kernels are evaluated at once
+_BLOCK = 2**18  # sides by rows whose kernels are evaluated at once
 
 
 def raster(cells, depth):
@@ -60,30 +61,55 @@ def blur(grid, bandwidth):
     return kernel @ grid @ kernel.T
 
 
-def log_density(cells, domain, X, bandwidth):
-    """Return the log density at rows of the blurred masses, one person's worth of uniform added.
+def log_densities(cells, domain, X, bandwidths):
+    """Return log densities at rows of the blurred masses, one person's worth of uniform added.
 
-    The kernel runs over the borders of the map; a bandwidth of 0 gives the density of the cells.
+    The kernel runs over the borders of the map.
+
+    Returns
+    -------
+    densities : ndarray of shape (n_rows, n_bandwidths)
     """
     low, high = np.asarray(domain.low)[:2], np.asarray(domain.high)[:2]
     widths = high - low
-    density = np.empty(len(X))
     per_area = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
-    n_cells = len(cells.mass)
-    # cells of a quadtree share few sides, of which each is evaluated once
-    sides = [
-        np.unique(np.concatenate([cells.low[:, axis], cells.high[:, axis]]), return_inverse=True)
-        for axis in (0, 1)
-    ]
-    rows = max(1, _BLOCK // max(n_cells, 1))
+    # the kernel over a cell is a product of those over its two sides, which many cells share
+    positions = cell_positions(cells.code)[::-1]
+    sides = [_sides(cells, axis, positions[axis]) for axis in (0, 1)]
+    shape = [ends.shape[1] for ends, _ in sides]
+    masses = csr_array((per_area, (sides[1][1], sides[0][1])), shape=shape[::-1])
+    densities = np.empty((len(X), len(bandwidths)))
+    rows = max(1, _BLOCK // max(shape))
     for start in range(0, len(X), rows):
-        part = X[start : start + rows]
-        inside = np.ones((len(part), n_cells))
-        for axis, (places, side) in enumerate(sides):
-            steps = _step(part[:, axis, None] - places, bandwidth * widths[axis])
-            inside *= steps[:, side[:n_cells]] - steps[:, side[n_cells:]]
-        density[start : start + rows] = folded((inside * per_area).T)
-    return np.log((density + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
+        part = X[start : start + rows, :2].T
+        for scale, bandwidth in enumerate(bandwidths):
+            along = [
+                _between(ends, x, bandwidth * width)
+                for (ends, _), x, width in zip(sides, part, widths, strict=True)
+            ]
+            # sums of sparse products are taken column by column: a row has its bits to itself
+            inside = masses @ along[0]
+            inside *= along[1]
+            densities[start : start + rows, scale] = folded(inside)
+    return np.log((densities + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
+
+
+def _sides(cells, axis, positions):
+    """Return the sides (low, high) of cells along an axis, once each, and that of every cell."""
+    _, first, place = np.unique(
+        (1 << cells.level) + positions, return_index=True, return_inverse=True
+    )
+    return np.stack([cells.low[first, axis], cells.high[first, axis]]), place
+
+
+def _between(sides, x, sd):
+    """Return the share of the kernel at every x that lies in every side, of shape (sides, x)."""
+    ends, place = np.unique(sides, return_inverse=True)
+    steps = ndtr((x - ends[:, None]) / sd)
+    first, last = place.reshape(sides.shape)
+    shares = steps[first]
+    shares -= steps[last]
+    return shares
 
 
 def _fill_cells(smooth, blurred, positions, masses, width):
@@ -104,9 +130,3 @@ def _kernel(side, sd):
     places = np.arange(side)
     kernel = np.exp(-((places[:, None] - places) ** 2) / (2.0 * sd**2))
     return kernel / kernel.sum(axis=0)
-
-
-def _step(distance, sd):
-    if sd == 0:
-        return (distance >= 0).astype(float)
-    return 0.5 * erf(distance / (sd * np.sqrt(2.0)))

@@ -15,7 +15,7 @@ from ...transformers._reading import read_rows
 from ...transport._measures import DiscreteMeasure
 from ...transport._tree.nodes import cell_positions
 from .._face.drawing import check_samples
-from .density import blur, log_density, rake, raster
+from .density import blur, log_densities, rake, raster
 from .medians import k_median
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         log_density : ndarray of shape (n_rows,)
         """
-        return self._log_density(self._check_rows(X), self.bandwidth)
+        return self._log_densities(X, [self.bandwidth])[:, 0]
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Return the mean of ``score_samples(X)``.
@@ -171,9 +171,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         features : ndarray of shape (n_rows, 4)
         """
-        X = self._check_rows(X)
-        columns = [self._log_density(X, scale * self.bandwidth) for scale in _SCALES]
-        return np.stack(columns, axis=1)
+        return self._log_densities(X, [scale * self.bandwidth for scale in _SCALES])
 
     def k_median(
         self, n_clusters: int, n_init: int = 10, random_state: RandomState | None = None
@@ -250,13 +248,10 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _middles(self):
         return (self.cells_.low + self.cells_.high) / 2.0
 
-    def _check_rows(self, X):
+    def _log_densities(self, X, bandwidths):
         check_is_fitted(self)
-        return read_rows(self, X, reset=False)
-
-    def _log_density(self, X, bandwidth):
-        inside = np.clip(X, self.domain_.low, self.domain_.high)
-        return log_density(self.cells_, self.domain_, inside, bandwidth)
+        inside = np.clip(read_rows(self, X, reset=False), self.domain_.low, self.domain_.high)
+        return log_densities(self.cells_, self.domain_, inside, bandwidths)
 
     def _check_fitted_attribute(self, name):
         if not hasattr(self, "cells_"):

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from skdp_bary import PrivateEMDHeatmap
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.geometry import Ball, Mask
 from tests.cases import every
 from tests.world import (
     Measurement,
     Tree,
-    _step,
     covering_tree,
     fit_l1,
     fit_posterior,
-    log_density,
     minimize_l1,
 )
 
@@ -81,20 +82,36 @@ def test_l1_spreads_nothing_outside_measured_leaves():
     assert measured[1, 2] == pytest.approx(0.0) and measured[1, 3] == pytest.approx(0.0)
 
 
-@every("bandwidth", [0.0, 0.05])
-def test_densities_are_those_of_every_cell_alone(bandwidth):
-    """Sides are evaluated once for all cells that have them, which changes no bit."""
-    model = PrivateEMDHeatmap(bounds=(0, 2), resolution=16, n_hint=500, epsilon=5.0)
-    cells = model.fit(np.random.default_rng(0).beta(2, 5, size=(500, 2))).cells_
-    X = np.random.default_rng(1).random((20, 2)) * 2
-    inside = np.ones((20, len(cells)))
-    for axis in (0, 1):
-        left, right = (X[:, axis, None] - side[:, axis] for side in (cells.low, cells.high))
-        inside *= _step(left, 2 * bandwidth) - _step(right, 2 * bandwidth)
-    mass = cells.mass / np.prod((cells.high - cells.low) / 2, axis=1)
-    expected = np.log((inside @ mass + 1) / (cells.mass.sum() + 1)) - np.log(4)
-    found = log_density(cells, model.domain_, X, bandwidth)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+TRIANGLE = Mask([[(0.0, 0.0), (3.0, 0.0), (0.0, 1.5)]], resolution=32)
+
+
+@every("reconstruction", ["posterior", "l1"])
+@every("bounds", [(0, 2), TRIANGLE, Ball([1.0, 0.5], 0.8)])
+def test_densities_are_those_of_every_cell_alone(bounds, reconstruction):
+    """Also on masks and balls; and a row has the same bits beside any others."""
+    model = PrivateEMDHeatmap(
+        bounds=bounds, resolution=32, epsilon=5.0, reconstruction=reconstruction, random_state=0
+    )
+    with pytest.warns(PrivacyWarning, match="seeded"):
+        model.fit(np.random.default_rng(0).beta(2, 5, size=(500, 2)))
+    cells, domain = model.cells_, model.domain_
+    X = np.random.default_rng(1).uniform(-1.0, 4.0, (20, 2))
+    inside, widths = np.clip(X, domain.low, domain.high), domain.high - domain.low
+    mass = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
+    found = model.transform(X)
+    for column, scale in enumerate((0.5, 1.0, 2.0, 4.0)):
+        shares = np.ones((20, len(cells)))
+        for axis in (0, 1):
+            sd = scale * model.bandwidth * widths[axis]
+            left, right = (
+                inside[:, axis, None] - side[:, axis] for side in (cells.low, cells.high)
+            )
+            shares *= ndtr(left / sd) - ndtr(right / sd)
+        expected = np.log((shares @ mass + 1) / (cells.mass.sum() + 1)) - np.log(widths).sum()
+        np.testing.assert_allclose(found[:, column], expected, rtol=0, atol=1e-10)
+    assert (found[:, 1] == model.score_samples(X)).all()
+    for row, x in zip(found, X, strict=True):
+        assert (model.transform(x[None]) == row).all()
 
 
 def test_places_alike_over_wide_areas_are_learned():

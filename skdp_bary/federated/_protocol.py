@@ -14,8 +14,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .._parameter_rules import Having, Integer, Number, Option
-from .._parameters import PRIVACY_RULES, Cells, Integers, PublicDomain, check_parameters
+from .._parameters import (
+    PRIVACY_RULES,
+    Cells,
+    Integers,
+    PlainParameters,
+    PublicDomain,
+    check_parameters,
+)
 from .._pickles import VersionedPickle
+from .._plain import plain
 from .._values import as_floats
 from ..estimators._denoise.measurements import Measurement
 from ..estimators._heatmap.fit import HeatmapCells, fit_l1, fit_posterior
@@ -45,6 +53,12 @@ _SEEDED = (
     "random_state is given, so what is sent can be reproduced and protects nobody. Leave "
     "random_state=None for rows of people."
 )
+
+
+def keep_plain(plan):
+    """Keep the numbers of a frozen plan as plain numbers of Python."""
+    for name in plan._parameter_rules:
+        object.__setattr__(plan, name, plain(getattr(plan, name)))
 
 
 def rebuilt(plan):
@@ -123,12 +137,13 @@ class ShufflePlan:
         "delta": Number(0.0, 1.0, open_low=True, open_high=True),
         "n_guaranteed": Integer(2, _MOST_PEOPLE),
         "n_max": Integer(2, _MOST_PEOPLE),
-        "levels": Integers(Integer(0, MAX_DEPTH)),
+        "levels": Integers(Integer(0, MAX_DEPTH), most=MAX_DEPTH + 1),
         "units": Integer(1, 2**20),
         "cells": Cells(MAX_DEPTH) | None,
     }
 
     def __post_init__(self):
+        keep_plain(self)
         check_parameters(self)
         check_integer(self.n_max, "n_max", low=self.n_guaranteed, high=_MOST_PEOPLE)
         if self.cells is None:
@@ -296,9 +311,20 @@ def shuffle_messages(
     return mixed(batches, noise_generator(random_state))
 
 
+def as_messages(messages):
+    """Return messages as an array of integers, or raise."""
+    try:
+        messages = np.asarray(messages)
+    except (TypeError, ValueError, OverflowError):
+        messages = np.empty(0)
+    if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
+        raise ValueError("messages must be integers of shape (n_messages, 2).")
+    return messages
+
+
 def mixed(batches, noise):
     """Return the messages of all in an order that nobody can guess."""
-    messages = np.concatenate(list(batches))
+    messages = np.concatenate([as_messages(batch) for batch in batches])
     return messages[random_order(len(messages), noise)]
 
 
@@ -308,7 +334,7 @@ def warn_if_seeded(random_state):
         warnings.warn(_SEEDED, PrivacyWarning, stacklevel=3)
 
 
-class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
+class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstimator):
     """Adds up shuffled messages and rebuilds the heatmap. It never sees who sent what.
 
     After `fit` it has the attributes and methods of a fitted
@@ -373,8 +399,9 @@ class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
         plan = self.plan
         if self.earlier is not None and self.earlier.grid_.domain != plan.grid.domain:
             raise ValueError("earlier must be an analyzer of a round on the same map.")
-        self.n_participants_ = self._count_participants(np.asarray(messages))
-        masses = self._add_up(np.asarray(messages)) / plan.units
+        messages = as_messages(messages)
+        self.n_participants_ = self._count_participants(messages)
+        masses = self._add_up(messages.astype(np.int64, copy=False)) / plan.units
         rate = float(plan.rate * plan.units)
         sizes = np.cumsum([len(p) for p in plan.partitions])[:-1]
         self.measurements_ = [] if self.earlier is None else list(self.earlier.measurements_)
@@ -397,12 +424,21 @@ class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
     def _count_participants(self, messages):
         """Return how many took part; stop where the guarantee does not hold."""
         plan = self.plan
-        if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
-            raise ValueError("messages must be integers of shape (n_messages, 2).")
-        self._require_whole_shares(messages[:, 1])
-        received = np.bincount(messages[:, 0], minlength=plan.n_cells)
         people, rest = divmod(len(messages), plan.n_cells * plan.n_messages)
-        if rest or len(received) != plan.n_cells or (received != people * plan.n_messages).any():
+        if people > plan.n_max:
+            raise ValueError(
+                f"messages must be of at most {plan.n_max} participants, for whom the plan has "
+                f"room, got those of {people}."
+            )
+        cells = messages[:, 0]
+        if len(cells) and not 0 <= cells.min() <= cells.max() < plan.n_cells:
+            raise ValueError(
+                f"messages must name cells in [0, {plan.n_cells}), got one of another plan, or a "
+                "damaged one."
+            )
+        self._require_whole_shares(messages[:, 1])
+        received = np.bincount(cells.astype(np.int64, copy=False), minlength=plan.n_cells)
+        if rest or (received != people * plan.n_messages).any():
             raise ValueError(
                 "messages must hold all messages of every participant: "
                 f"{plan.n_messages} for each of {plan.n_cells} cells."
@@ -412,8 +448,6 @@ class ShuffleAnalyzer(VersionedPickle, HeatmapViews, BaseEstimator):
                 f"Only {people} took part, but the guarantee needs {plan.n_guaranteed} honest "
                 "participants: the round is void, and nothing is computed from it."
             )
-        if people > plan.n_max:
-            raise ValueError(f"{people} took part, but the plan has room for {plan.n_max}.")
         return people
 
     def _require_whole_shares(self, shares):

@@ -25,6 +25,7 @@ from ._protocol import (
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,
+    keep_plain,
     mixed,
     rebuilt,
     warn_if_seeded,
@@ -92,6 +93,7 @@ class ShuffleRounds:
     } | {"bandwidth": Number(2.0**-24, 1.0)}
 
     def __post_init__(self):
+        keep_plain(self)
         check_parameters(self)
         check_integer(self.n_max, "n_max", low=self.n_guaranteed)
 

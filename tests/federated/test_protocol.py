@@ -124,8 +124,42 @@ def test_incomplete_messages_are_refused():
     for bad in (messages[:-1], np.vstack([messages[1:], messages[-1:]]), messages.astype(float)):
         with pytest.raises(ValueError, match="messages must"):
             ShuffleAnalyzer(PLAN).fit(bad)
-    with pytest.raises(ValueError, match="room for 60"):
+    with pytest.raises(ValueError, match="at most 60 participants"):
         ShuffleAnalyzer(PLAN).fit(np.concatenate(send(list(places(61)))))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda m: m | np.array([1 << 62, 0]), "must name cells in"),
+        (lambda m: m - np.array([m[0, 0] + 1, 0]), "must name cells in"),
+        (lambda m: np.where([True, False], PLAN.n_cells, m), "must name cells in"),
+        (lambda m: m.astype(np.uint64) | np.array([1 << 63, 0], np.uint64), "must name cells in"),
+        (lambda m: m.astype(np.uint64) | np.array([0, 1 << 63], np.uint64), "whole shares"),
+        (lambda m: m * [1, -1], "whole shares"),
+        (lambda m: [[1 << 70, 0]], "must be integers"),
+        (lambda m: [[1, 2], [3]], "must be integers"),
+        (lambda m: "messages", "must be integers"),
+        (lambda m: np.broadcast_to(m[:1], (1 << 45, 2)), "at most 60 participants"),
+    ],
+)
+def test_messages_out_of_range_are_refused_before_memory_is_asked_for(spoil, words):
+    """A cell number is no length of a table, and more messages than there can be are not read."""
+    messages = np.concatenate(send(list(places(31))))
+    with pytest.raises(ValueError, match=words):
+        ShuffleAnalyzer(PLAN).fit(spoil(messages))
+
+
+def test_the_shuffler_takes_integers_alone():
+    """One batch of floats would take the last bits from the shares of all others."""
+    batches = send(list(places(3)))
+    with pytest.raises(ValueError, match="must be integers"):
+        shuffle_messages([*batches, batches[0].astype(float)])
+
+
+def test_plans_of_too_many_levels_are_refused():
+    with pytest.raises(ValueError, match="levels must be"):
+        ShufflePlan((0, 1), 1.0, 1e-6, 40, 60, levels=(10,) * 10_000)
 
 
 def test_the_number_of_messages_is_the_fewest_that_delta_allows():

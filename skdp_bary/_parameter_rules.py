@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Integral, Real
 from os import PathLike
 
 import numpy as np
 
+from ._plain import is_integer, is_number
 from ._shown import shown
 
 MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
@@ -98,7 +98,7 @@ class Integer(Rule):
         return self._knows(value) and self.low <= value <= self.high
 
     def _knows(self, value):
-        return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+        return is_integer(value)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Number(Rule):
         return bool(above and below) and (not self.open_low or float(value) > self.low)
 
     def _knows(self, value):
-        return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        return is_number(value)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class OneOf(Rule):
         return self._knows(value) and value in self.numbers
 
     def _knows(self, value):
-        return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        return is_number(value)
 
 
 @dataclass(frozen=True)

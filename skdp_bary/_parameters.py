@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from ._parameter_rules import (
     Option,
     Rule,
 )
+from ._plain import is_bytes, is_integer, is_text, plain
 from .geometry._bounds import ALLOWED, box_of, check_domain
 from .geometry._domains import Domain
 from .privacy._neighbors import RELATIONS
@@ -120,7 +120,7 @@ class Seed(Rule):
         return self._knows(value) and value >= 0 and (self.largest is None or value <= self.largest)
 
     def _knows(self, value):
-        return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+        return is_integer(value)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Points(Rule):
         return table is not None and table.size > 0 and bool(np.isfinite(table).all())
 
     def _knows(self, value):
-        return not isinstance(value, (str, bytes)) and np.ndim(_objects(value)) > 0
+        return not isinstance(value, str) and np.ndim(_objects(value)) > 0
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,13 @@ class Grid(Rule):
 
     def _knows(self, value):
         return isinstance(value, (Mapping, list, tuple))
+
+
+class PlainParameters:
+    """Keep the numbers of a constructor, whatever their types, as plain numbers of Python."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, plain(value) if name in self._parameter_rules else value)
 
 
 def check_parameters(owner):
@@ -266,13 +273,17 @@ def _is_listed(value):
 
 
 def _is_label(value):
-    if isinstance(value, float):
+    if isinstance(value, str):
+        return is_text(value)
+    if isinstance(value, (float, np.floating)):
         return math.isfinite(value)
-    return isinstance(value, (Integral, str, np.bool_, np.str_, np.floating))
+    return is_integer(value) or isinstance(value, (bool, np.bool_))
 
 
 def _objects(value):
     """Return a value as numpy sees it, or None where it is no array of anything."""
+    if is_bytes(value) or (isinstance(value, (tuple, list)) and any(map(is_bytes, value))):
+        return None
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError):

@@ -8,6 +8,7 @@ import math
 import traceback
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +43,11 @@ HOSTILE = [
     (False, True), ("0", "1"), ((0,), (1, 2, 3)), (0, 10**400), [1, "a"], (1, None), [2**63],
     [1.5, 2.5], np.array(math.nan), np.zeros((2, 0)), np.zeros((0, 2)), np.datetime64("2020"),
     np.float32("inf"), Decimal("NaN"), np.ma.masked, range(0), 1.5,
+]  # fmt: skip
+ODD_TYPES = [
+    np.timedelta64(3), np.timedelta64(3, "D"), np.timedelta64("NaT"), bytearray(b"\x01"),
+    bytearray(b"ab"), b"\x03", memoryview(b"ab"), [np.timedelta64(1)], (bytearray(b"\0"),),
+    [bytearray(b"\0\1"), bytearray(b"\1\2")], (np.timedelta64(1), np.timedelta64(2)),
 ]  # fmt: skip
 SENSIBLE = {  # what is nonsense elsewhere, by the place in the list above
     "random_state": (2**63, 10**400),
@@ -203,6 +209,35 @@ def trial(seed):
             params[str(chosen)] = _extreme(rng, name, str(chosen), width)
     case = f"{name}, {style}, {words}: " + repr({key: params.get(key) for key in changed})[:300]
     fault, error = _run(name, make, params, X, rng, style, changed)
+    return fault, f"{case} -> {error}"
+
+
+def odd_type_trial(seed):
+    """Give one parameter a number of an odd type, or bytes; return as :func:`trial` does.
+
+    Fractions and numbers of numpy are taken for the number that they are; durations and bytes,
+    which numpy takes for numbers, are refused.
+    """
+    rng = np.random.default_rng(seed)
+    name = str(rng.choice(sorted(MAKERS)))
+    names, base, make = MAKERS[name]
+    changed = str(rng.choice(names))
+    value = base.get(changed)
+    numbers = isinstance(value, (int, float)) or changed in ("epsilon", "delta", "verbose")
+    style = "extreme" if numbers and rng.random() < 0.7 else "nonsense"
+    if style == "extreme":
+        value = {"epsilon": 0.5, "delta": 2.0**-20, "verbose": 0}.get(changed, value)
+        kinds = [Fraction, np.float64, np.float32, np.longdouble]
+        if isinstance(value, int):
+            kinds = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
+        value = kinds[int(rng.integers(len(kinds)))](value)
+        if name in ("PrivateEMDHeatmap",) and changed == "delta":
+            value = np.float32(0.0)
+    else:
+        value = ODD_TYPES[int(rng.integers(len(ODD_TYPES)))]
+    case = f"{name}, {changed}={value!r}"
+    X = np.random.default_rng(0).random((40, 2))
+    fault, error = _run(name, make, base | {changed: value}, X, rng, style, [changed])
     return fault, f"{case} -> {error}"
 
 

@@ -18,7 +18,8 @@ from tests.world import home
 LEVELS = {
     "exceptions": 0,
     "_optional": 0,
-    "_progress": 0,
+    "_plain": 0,
+    "_progress": 1,
     "_shown": 0,
     "_sklearn": 0,
     "_threads": 1,

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 
-from skdp_bary import BudgetAccountant, JLTransformer, PrivateKMeans
+from skdp_bary import BudgetAccountant, JLTransformer, PrivateGenerator, PrivateKMeans
 from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
-from skdp_bary.federated import ShuffleClient
+from skdp_bary.federated import ShuffleClient, ShufflePlan
 from skdp_bary.geometry import Ball, Box, check_domain
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.public import called
@@ -159,3 +160,50 @@ def test_nothing_is_read_or_charged_with_wrong_parameters(name, value, skip):
             with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
                 call()
     assert accountant.entries == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [np.int8(3), np.uint64(3), np.int64(3), Fraction(3), np.float32(0.5), np.longdouble(0.5)],
+)
+def test_numbers_are_kept_as_those_of_python(given):
+    name = "epsilon" if isinstance(given, np.floating) else "n_clusters"
+    model = PrivateKMeans(2).set_params(**{name: given})
+    value = getattr(model, name)
+    assert value == given and type(value) in (int, float)
+    assert type(getattr(clone(model), name)) is type(value)
+
+
+def test_small_integers_of_numpy_do_not_overflow():
+    """100 * 3 is 44 as an int8."""
+    plan = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=np.int16(40), n_max=np.int8(100))
+    same = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=40, n_max=100)
+    assert (plan.modulus, plan.n_messages) == (same.modulus, same.n_messages)
+    levels = ShufflePlan((0, 1), 1.0, 1e-6, 40, 60, levels=(np.int8(1), np.int8(2))).levels
+    assert levels == (1, 2) and {type(level) for level in levels} == {int}
+
+
+@pytest.mark.parametrize(
+    "given", [np.timedelta64(3), np.timedelta64(3, "D"), bytearray(b"a"), b"a"]
+)
+@pytest.mark.parametrize("name", ["n_clusters", "n_init", "epsilon", "n_hint", "bounds", "init"])
+def test_durations_and_bytes_are_no_numbers(name, given):
+    accountant = BudgetAccountant(1.0)
+    model = PrivateKMeans(2, accountant=accountant).set_params(**{name: given})
+    with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
+        model.fit(np.zeros((9, 1)))
+    assert accountant.entries == ()
+
+
+def test_bytes_in_lists_are_no_numbers():
+    for name, sides in (
+        ("bounds", [bytearray(b"a"), bytearray(b"c")]),
+        ("init", [bytearray(b"ab"), bytearray(b"cd")]),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"{name} must"):
+            PrivateKMeans(2, **({"bounds": (0, 200)} | {name: sides})).fit(np.zeros((9, 2)))
+
+
+def test_labels_are_text_that_can_be_written():
+    with pytest.raises(ValueError, match="classes must be"):
+        PrivateGenerator(classes=["a", "\ud800"], bounds=(0, 1)).fit(np.zeros((9, 1)), ["a"] * 9)

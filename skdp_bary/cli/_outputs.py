@@ -10,6 +10,7 @@ import numpy as np
 from .._optional import import_optional
 from ._text import cell, shown
 
+_MOST_CELLS = 1 << 25  # some gigabytes as text
 _PICTURE = "skdp-bary --out picture.png"
 _ENDINGS = (".csv", ".geojson", ".npz", ".png")
 
@@ -27,6 +28,16 @@ def check_form(path, columns, endings=_ENDINGS):
         import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
     if ending == ".png":
         import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
+
+
+def check_rows(rows, columns):
+    """Raise unless so many rows can be held while they are written."""
+    most = _MOST_CELLS // len(columns)
+    if not 1 <= rows <= most:
+        raise ValueError(
+            f"--rows must be in [1, {most}] for {len(columns)} columns, got {rows}: all rows are "
+            "held in memory while they are written."
+        )
 
 
 def points(estimator, columns, ending):

@@ -14,10 +14,9 @@ from ..estimators import (
     PrivateWassersteinBarycenter,
 )
 from ..geometry._bounds import in_words
-from ..privacy._checks import check_integer
 from ._bounds import read_bounds
 from ._offer import offer, open_budget, persons_in_words
-from ._outputs import check_form, heatmap, points, synthetic
+from ._outputs import check_form, check_rows, heatmap, points, synthetic
 from ._sketches import sketch_content
 from ._tables import Table
 from ._text import say
@@ -112,7 +111,7 @@ def _distance(given, columns):
 
 
 def _generate(given, columns):
-    check_integer(given.rows, "--rows", low=1)
+    check_rows(given.rows, columns)
     return PrivateGenerator(classes=given.classes)
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from .._optional import import_optional
 from .._values import column_names, column_values, is_missing
 from ..estimators import PrivateTable
-from ..privacy._checks import check_integer
 from ..schema import Schema
 from ..schema._kinds import Date, Number
 from ._offer import offer, open_budget, persons_in_words
-from ._outputs import arrays, check_form
+from ._outputs import arrays, check_form, check_rows
 from ._tables import numbered, open_file, refuse_doubles, refuse_empty, watched
 from ._text import cell, say
 
@@ -23,7 +22,7 @@ def run(given):
     schema = Schema.from_yaml(given.schema)
     if schema.names is None:
         raise ValueError(f"{given.schema} must name the columns.")
-    check_integer(given.rows, "--rows", low=1)
+    check_rows(given.rows, schema.names)
     file = open_file(given.table)
     _check_columns(file.names, schema.names, given)
     estimator = PrivateTable(

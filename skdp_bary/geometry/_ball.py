@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._plain import is_number
 from ._domains import (
     LARGEST,
     SMALLEST,
@@ -214,8 +214,7 @@ class Ball(Domain):
 
 
 def _check_radius(radius):
-    real = isinstance(radius, Real) and not isinstance(radius, (bool, np.bool_))
-    if not real or not SMALLEST <= radius <= LARGEST:
+    if not is_number(radius) or not SMALLEST <= radius <= LARGEST:
         raise ValueError(
             f"radius must be a number between {SMALLEST} and {LARGEST}, got {radius!r}."
         )

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._plain import is_bytes, is_number
 from .._shown import shown
 from ._grid import all_cells, cell_boxes, check_cells, check_shape
 from ._rowwise import as_rows, row_blocks
@@ -306,7 +306,7 @@ def check_vector(value, name, length):
     if length < 1:
         raise ValueError(f"{name} must hold at least one number, got {shown(value)}.")
     try:
-        vector = np.array(value)
+        vector = np.array(None if is_bytes(value) else value)
         vector = np.array(value, dtype=np.float64) if vector.dtype.kind in "iufO" else np.nan
         vector = np.asarray(vector)
     except (TypeError, ValueError, OverflowError):
@@ -335,7 +335,7 @@ def check_widths(low, high):
 
 
 def check_order(p):
-    if not isinstance(p, Real) or not p >= 1:
+    if not is_number(p) or not p >= 1:
         raise ValueError(f"p must be a number in [1, inf], got {p!r}.")
     return float(p)
 

@@ -1,9 +1,10 @@
 """Regular grids of cells over a bounding box."""
 
 import math
-from numbers import Integral
 
 import numpy as np
+
+from .._plain import is_integer
 
 MAX_CELLS = 2**24
 
@@ -11,7 +12,7 @@ MAX_CELLS = 2**24
 def check_shape(shape, n_features, *, max_cells=MAX_CELLS, name="shape"):
     """Return the sizes of a grid as a tuple of `n_features` positive integers, or raise."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
-    whole = all(isinstance(s, Integral) and not isinstance(s, bool) and s >= 1 for s in sizes)
+    whole = all(is_integer(s) and s >= 1 for s in sizes)
     if not whole or len(sizes) != n_features:
         raise ValueError(f"{name} must hold {n_features} positive integers, got {shape!r}.")
     if max_cells is not None and math.prod(int(s) for s in sizes) > max_cells:

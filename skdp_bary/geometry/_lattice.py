@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._plain import is_integer
 from ._ball import Ball
 from ._domains import Box, Domain, check_vector
 from ._rowwise import as_rows, as_table, row_blocks
@@ -79,7 +79,7 @@ class CentredLattice:
 
     def __post_init__(self):
         bits = self.bits
-        if not isinstance(bits, Integral) or not 1 <= bits <= MAX_CENTRED_BITS:
+        if not is_integer(bits) or not 1 <= bits <= MAX_CENTRED_BITS:
             raise ValueError(f"bits must be an integer in [1, {MAX_CENTRED_BITS}], got {bits!r}.")
         center = self.domain.center if self.center is None else self.center
         center = check_vector(center, "center", self.domain.n_features)

@@ -7,12 +7,12 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from .._plain import is_integer
 from ._domains import Box, Domain
 from ._grid import all_cells, cell_boxes, cell_indices, check_shape
 from ._polygons import EdgeColumns, edges_of, measure_cells, read_rings, touched_cells
@@ -65,7 +65,7 @@ class Mask(Domain):
         self._rings = tuple(read_rings(polygons))
         points = np.concatenate(self._rings)
         self._box = Box(points.min(axis=0), points.max(axis=0))
-        sizes = (resolution,) * 2 if isinstance(resolution, Integral) else resolution
+        sizes = (resolution,) * 2 if is_integer(resolution) else resolution
         self._resolution = check_shape(sizes, 2, name="resolution")
 
     @classmethod

@@ -7,10 +7,10 @@ project as ``X @ U``.
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 
 import numpy as np
 
+from .._plain import is_integer, is_number
 from .._shown import shown
 
 
@@ -166,7 +166,7 @@ def barycenter_dimension(n_atoms, distortion, order=2, failure=0.01):
     :func:`kmeans_dimension`, a convention and no proof.
     """
     n_atoms = _check_count(n_atoms, "n_atoms", 1)
-    if not isinstance(order, Real) or not 1 <= order < math.inf:
+    if not is_number(order) or not 1 <= order < math.inf:
         raise ValueError(f"order must be a number in [1, inf), got {order!r}.")
     return _dimension((order / 2) ** 4 * _log_count(n_atoms, distortion, failure), distortion)
 
@@ -183,14 +183,13 @@ def _dimension(log_term, distortion):
 
 
 def _check_count(value, name, low, high=None):
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):
+    if not is_integer(value) or value < low or (high is not None and value > high):
         upper = "" if high is None else f" and at most {high}"
         raise ValueError(f"{name} must be an integer, at least {low}{upper}, got {shown(value)}.")
     return int(value)
 
 
 def _check_share(value, name):
-    if not isinstance(value, Real) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ValueError(f"{name} must be a number in (0, 1), got {shown(value)}.")
     return float(value)

@@ -7,10 +7,8 @@ refused all the same, so everything that carries a guarantee checks its own numb
 import math
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral, Real
 
-import numpy as np
-
+from .._plain import is_integer, is_number
 from .._shown import shown
 
 EPSILON_DIGITS, DELTA_DIGITS = 6, 18  # decimal places of the amounts that budgets count
@@ -18,7 +16,7 @@ EPSILON_DIGITS, DELTA_DIGITS = 6, 18  # decimal places of the amounts that budge
 
 def check_real(value, name, *, low=None, high=None, open_low=False, open_high=False):
     """Return `value` as a float within the stated interval, or raise naming parameter and value."""
-    is_real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    is_real = is_number(value)
     number = _as_float(value) if is_real else math.nan
     inside = math.isfinite(number)
     inside = inside and (low is None or (number > low if open_low else number >= low))
@@ -33,9 +31,9 @@ def check_real(value, name, *, low=None, high=None, open_low=False, open_high=Fa
 
 def check_integer(value, name, *, low=None, high=None):
     """Return `value` as an int within ``[low, high]``, or raise naming parameter and value."""
-    is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_integer or (low is not None and value < low) or (high is not None and value > high):
-        raise (ValueError if is_integer else TypeError)(
+    whole = is_integer(value)
+    if not whole or (low is not None and value < low) or (high is not None and value > high):
+        raise (ValueError if whole else TypeError)(
             f"{name} must be an integer in {_interval(low, high, False, False)}, "
             f"got {shown(value)}."
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
 
+from .._plain import is_integer, is_number, is_text, plain
 from ._values import UNREADABLE, each, flag_of, integer_of, moment_of, number_of, text_of
 
 _EXACT = 2**53
@@ -117,25 +117,26 @@ class _Range(Kind):
 
     def _check_range(self, limit=None):
         for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+            value = plain(getattr(self, name))
+            object.__setattr__(self, name, value)
+            if not is_number(value):
                 raise TypeError(f"{name} must be a number, got {value!r}.")
             if not np.isfinite(value) or (limit is not None and abs(value) > limit):
                 raise ValueError(f"{name} must be a number of moderate size, got {value!r}.")
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
         _check_outside(self.outside, ("clip", "refuse"))
-        self._check_special(Real if limit is None else Integral, limit)
+        self._check_special(limit)
 
-    def _check_special(self, of, limit):
+    def _check_special(self, limit):
         """Bring special values into order, or raise."""
         special = self.special
         if isinstance(special, str) or not hasattr(special, "__iter__"):
             raise TypeError(f"special must be a list of numbers, got {special!r}.")
-        special = tuple(v.item() if isinstance(v, np.generic) else v for v in special)
+        special = plain(tuple(special))
+        is_one, what = (is_number, "numbers") if limit is None else (is_integer, "integers")
         for value in special:
-            if isinstance(value, bool) or not isinstance(value, of):
-                what = "numbers" if of is Real else "integers"
+            if not is_one(value):
                 raise TypeError(f"special must hold {what} only, got {value!r}.")
             if not np.isfinite(value) or (limit is not None and abs(value) > limit):
                 raise ValueError(f"special must hold numbers of moderate size, got {value!r}.")
@@ -178,7 +179,8 @@ class Number(_Range):
     def __post_init__(self):
         super().__post_init__()
         self._check_range()
-        if self.resolution is not None and not self.resolution > 0:
+        object.__setattr__(self, "resolution", plain(self.resolution))
+        if self.resolution is not None and not (is_number(self.resolution) and self.resolution > 0):
             raise ValueError(f"resolution must be above 0, got {self.resolution!r}.")
         if self.log and not self.low > 0:
             raise ValueError(f"log=True needs low above 0, got {self.low!r}.")
@@ -220,7 +222,7 @@ class Integer(_Range):
     def __post_init__(self):
         super().__post_init__()
         self._check_range(_EXACT)
-        if not (isinstance(self.low, Integral) and isinstance(self.high, Integral)):
+        if not (is_integer(self.low) and is_integer(self.high)):
             raise TypeError(f"low and high must be integers, got {self.low!r} and {self.high!r}.")
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
@@ -288,6 +290,8 @@ class Category(Kind):
             )
         if len(set(values)) < len(values) or any(v != v for v in values):
             raise ValueError(f"values must be different and not missing, got {values!r}.")
+        if not all(is_text(v) for v in values if isinstance(v, str)):
+            raise ValueError(f"values must be text that UTF-8 can write, got {values!r}.")
         _check_outside(self.outside, ("other", "refuse"))
         if self.outside == "other" and "other" in values:
             raise ValueError('values must not hold "other", which stands for all others.')

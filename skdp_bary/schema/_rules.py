@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._plain import is_text
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -98,3 +100,5 @@ def _check_names(*names):
     for name in names:
         if not isinstance(name, str) or not name:
             raise TypeError(f"Columns are named by text, got {name!r}.")
+        if not is_text(name):
+            raise ValueError(f"Names must be text that UTF-8 can write, got {name!r}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from .._plain import is_text
 from .._values import (
     NO_COLUMNS,
     array_of,
@@ -260,6 +261,8 @@ def _checked_columns(columns):
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError("Names of columns must be different strings.")
+    if not all(map(is_text, names)):
+        raise ValueError(f"Names of columns must be text that UTF-8 can write, got {names!r}.")
     return columns
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import MOST_FEATURES, MOST_PERSONS, Integer, Number, Option
-from .._parameters import PublicDomain, Seed, check_parameters
+from .._parameters import PlainParameters, PublicDomain, Seed, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
@@ -39,7 +39,11 @@ _RULES = {
 
 
 class JLTransformer(
-    VersionedPickle, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    PlainParameters,
+    VersionedPickle,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Project rows to fewer features by a random matrix drawn without looking at them.
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import Having
-from .._parameters import Points, check_parameters
+from .._parameters import PlainParameters, Points, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import as_floats
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .._types import Estimator, Rows
 
 
-class RowByRow(VersionedPickle, TransformerMixin, BaseEstimator):
+class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator):
     """Let every row pass a step alone.
 
     Products of whole matrices, sorts and threads may treat a row in another way beside other rows.

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import Flag, Option
-from .._parameters import PublicDomain, check_parameters
+from .._parameters import PlainParameters, PublicDomain, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from ..geometry._ball import Ball
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ..geometry._bounds import Bounds
 
 
-class DomainScaler(VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DomainScaler(
+    PlainParameters, VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     """Map a public domain to the unit box or the unit ball.
 
     The usual scalers take minima, maxima or variances of the rows, and each of those is a release

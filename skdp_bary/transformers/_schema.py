@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._optional import import_optional
-from .._parameters import OfColumns, check_parameters
+from .._parameters import OfColumns, PlainParameters, check_parameters
 from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import column_names, with_width
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 class SchemaTransformer(
+    PlainParameters,
     VersionedPickle,
     OneToOneFeatureMixin,
     TransformerMixin,

@@ -1,9 +1,8 @@
 """Argument checks shared by the solvers."""
 
-from numbers import Integral, Real
-
 import numpy as np
 
+from .._plain import is_integer, is_number
 from .._shown import shown
 from ._measures import DiscreteMeasure
 
@@ -31,7 +30,7 @@ def check_measures(measures):
 
 def check_power(p):
     """Return `p` as a float of at least one, or raise."""
-    if isinstance(p, bool) or not isinstance(p, Real) or not 1 <= p < np.inf:
+    if not is_number(p) or not 1 <= p < np.inf:
         raise ValueError(f"p must be a finite number in [1, inf), got {p!r}.")
     return float(p)
 
@@ -45,14 +44,14 @@ def check_mean_power(p):
 
 def check_count(value, name):
     """Return `value` as an int of at least one, or raise naming the parameter."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if not is_integer(value) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {shown(value)}.")
     return int(value)
 
 
 def check_positive(value, name):
     """Return `value` as a finite float above zero, or raise naming the parameter."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+    if not is_number(value) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {shown(value)}.")
     return float(value)
 

@@ -443,7 +443,11 @@ def test_synthetic_rows_of_public_classes(folder, ending):
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [(["--out", "s.png"], ".csv or .npz"), (["--rows", "0", "--out", "s.csv"], "--rows")],
+    [
+        (["--out", "s.png"], ".csv or .npz"),
+        (["--rows", "0", "--out", "s.csv"], "--rows"),
+        (["--rows", "99999999999", "--out", "s.csv"], "--rows"),
+    ],
 )
 def test_rows_that_cannot_be_written_cost_nothing(folder, capsys, options, text):
     BudgetAccountant.create("budget.db", 1.0, 1e-6)

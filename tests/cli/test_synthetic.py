@@ -120,6 +120,7 @@ def test_a_dry_run_reads_and_charges_nothing(capsys):
     ("options", "text"),
     [
         (["--rows", "0", "--out", "m.csv"], "--rows"),
+        (["--rows", "99999999999999", "--out", "m.csv"], "--rows"),
         (["--out", "m.xlsx"], "must end in .csv or .npz or .parquet"),
         (["--out", "bank.csv", "--overwrite"], "would be replaced"),
         (["--out", "bank.yaml", "--overwrite"], "must end in"),

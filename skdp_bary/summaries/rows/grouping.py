@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from ..._plain import is_integer
 from .persons import PERSON_UNITS, Chunk, shared_masses
 from .spill import Spill
 
@@ -85,7 +85,7 @@ class SpilledPersons:
     n_parts: int = 256
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_parts, Integral) or not 1 <= self.n_parts <= _MOST_PARTS:
+        if not is_integer(self.n_parts) or not 1 <= self.n_parts <= _MOST_PARTS:
             raise ValueError(f"n_parts must be from 1 to {_MOST_PARTS}, got {self.n_parts!r}.")
         if self.folder is not None and not Path(self.folder).is_dir():
             raise ValueError(f"folder must be a folder that exists, got {str(self.folder)!r}.")

@@ -6,9 +6,40 @@ does.
 """
 
 import sys
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 
+from .exceptions import PrivacyWarning
+
+_HEARD = ContextVar("skdp_bary_heard", default=True)
 _WIDTH = 24  # of the bar
 _LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
+
+
+def warn(text: str, stacklevel: int = 1) -> None:
+    """Issue a PrivacyWarning about a release.
+
+    A rehearsal of a fit releases noise that describes no rows, so nothing is heard of it.
+
+    Parameters
+    ----------
+    text : str
+    stacklevel : int, default=1
+        As of :func:`warnings.warn`.
+    """
+    if _HEARD.get():
+        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def unheard():
+    """Rehearse; the filters of warnings, which all threads share, stay as they are."""
+    token = _HEARD.set(False)
+    try:
+        yield
+    finally:
+        _HEARD.reset(token)
 
 
 class Progress:

@@ -23,6 +23,7 @@ Whoever needs another question writes a :class:`Query`: exact integers that add 
 
 from ._parameter_rules import Flag, Integer, Number, Option
 from ._parameters import PRIVACY_RULES
+from ._progress import warn
 from .estimators._base import BasePrivateEstimator, Facts
 from .geometry._cell_tree import CellTree
 from .privacy.noise.mechanisms import Sensitivity
@@ -60,4 +61,5 @@ __all__ = [
     "Release",
     "Sensitivity",
     "symmetric",
+    "warn",
 ]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._parameters import PRIVACY_RULES, check_parameters
+from .._parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from .._pickles import VersionedPickle
-from .._progress import Progress
+from .._progress import Progress, unheard
 from .._sklearn import called_by_a_search
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from ..geometry._bounds import check_domain, in_words, width_of
@@ -29,9 +31,8 @@ from ..privacy.accounting.subsampled_plan import SubsampledPlan, subsampled_plan
 from ..privacy.ledger.accountant import BudgetAccountant
 from ..privacy.ledger.entry import note_of
 from ..privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy.noise.sampler import MAX_SCALE, noise_generator
+from ..privacy.noise.sampler import noise_generator
 from ..summaries.asking.desk import Desk, Rehearsal
-from ..summaries.asking.query import MOST_NOISE
 from ..summaries.rows.opening import open_rows
 from ..summaries.rows.persons import coarser_units
 from ..transformers._columns import warn_of_ids, warn_of_unread_ids
@@ -61,6 +62,9 @@ _TWO_CLASSES = (
 )
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
+_REHEARSED = weakref.WeakKeyDictionary()  # of a class: digests of what it has rehearsed
+_MOST_REHEARSED = 10_000  # of a class
+_NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that change no computation
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,9 @@ class Facts:
         return np.zeros(1, dtype=int) if self.classes is None else self.classes
 
 
-class BasePrivateEstimator(KnowsSearches, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator):
+class BasePrivateEstimator(
+    KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator
+):
     """Base of all private estimators: charge, ask, add noise, post-process.
 
     A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
@@ -118,6 +124,7 @@ class BasePrivateEstimator(KnowsSearches, VersionedPickle, GuaranteeRepr, ABC, B
 
     _buys_size = True  # in a step before the others, where it is private and not hinted at
     _parameter_rules = PRIVACY_RULES
+    _effort = ()  # parameters that only say for how long to compute on what was released
     _fewest_steps = None  # a setting that reads rows least often, for those that can be read once
     verbose = 0  # of classes whose constructor does not take it
 
@@ -175,8 +182,7 @@ path, of shape (n_rows, n_features)
                 warn_of_unread_ids(y)
             terms = rows.terms(X, unit)
             self._before_charge(accountant, plan, facts, noise.seeded, terms)
-            if self._most_noise(facts) > _least_amount(plan) * MAX_SCALE:
-                self._rehearse(plan, facts)
+            self._rehearse(plan, facts)
             note, name = note_of(noise.seeded), type(self).__name__
             pay = partial(accountant.charge, plan, name, note=note, **terms)
             desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
@@ -384,18 +390,41 @@ path, of shape (n_rows, n_features)
                 stacklevel=3,
             )
 
-    def _most_noise(self, facts):
-        """Return what the noise of a step with an epsilon or mu of one does not exceed in scale."""
-        return MOST_NOISE
-
     def _rehearse(self, plan, facts):
-        """Hold the conversation of a fit with nobody's rows, and raise what public facts raise."""
-        actor = copy.copy(self)
+        """Fit nobody's rows from the first question to the last attribute, and raise what it does.
+
+        So nothing of a fit runs for the first time after its charge. What follows from the same
+        public facts as before is not done again.
+        """
+        budget, held = self._budget(), _REHEARSED.setdefault(type(self), set())
+        key = self._rehearsal_key(plan, facts, budget.terms)
+        if key in held:
+            return
+        actor, desk = copy.copy(self), Rehearsal(plan, budget.covers)
+        vars(actor).update(dict.fromkeys(self._effort, 1))
         actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
-        desk = Rehearsal(plan, self._budget().covers)
-        with np.errstate(all="ignore"):
+        with unheard(), np.errstate(all="ignore"), suppress(Warning):  # as errors they follow a fit
             facts = actor._settle(desk, desk.answer(actor._buy_facts(facts)))
-            desk.ask_all(actor._questions(facts))
+            result = desk.answer(actor._questions(facts))
+            desk.close()
+            actor._finish(facts, result)
+        if len(held) < _MOST_REHEARSED:
+            held.add(key)
+
+    def _rehearsal_key(self, *public):
+        """Return a digest of all that a rehearsal follows from; without one it is held each time.
+
+        Functions may be written anew under the same name.
+        """
+        given = self.get_params(deep=False)
+        given |= dict.fromkeys(_NOT_REHEARSED & given.keys())
+        if any(map(callable, given.values())):
+            return object()
+        try:
+            told = pickle.dumps((given, public))
+        except Exception:  # whatever the bytes of an object of others raise
+            return object()
+        return blake2b(told, digest_size=16).digest()
 
     def _buy_facts(self, facts):
         """Ask for what was not given, and return the facts with it."""

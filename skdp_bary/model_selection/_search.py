@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import Having, Number, Option
-from .._parameters import PRIVACY_RULES, Grid, check_parameters
+from .._parameters import PRIVACY_RULES, Grid, PlainParameters, check_parameters
 from .._pickles import VersionedPickle
 from ..estimators._alone import fitted_alone
 from ..estimators._face.guarantee import Guarantee, GuaranteeRepr
@@ -49,7 +49,12 @@ def _best_has(name):
 
 
 class PrivateSearchCV(
-    KnowsSearches, VersionedPickle, GuaranteeRepr, MetaEstimatorMixin, BaseEstimator
+    KnowsSearches,
+    PlainParameters,
+    VersionedPickle,
+    GuaranteeRepr,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Hyper-parameter search whose choice is private.
 

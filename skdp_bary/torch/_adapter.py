@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y
 from torch import nn
 
 from .._parameter_rules import MOST_FEATURES, MOST_STEPS, Function, Integer, Number, Option
-from .._parameters import Integers, check_parameters
+from .._parameters import Integers, PlainParameters, check_parameters
 from .._pickles import VersionedPickle
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
@@ -49,7 +49,9 @@ _QUANTILE, _MARGIN = 0.95, 1.25  # of the norms of public features: the ball tha
 _PREDICTED_ROWS = 4096
 
 
-class SlicedNetworkAdapter(KnowsSearches, VersionedPickle, ClassifierMixin, BaseEstimator):
+class SlicedNetworkAdapter(
+    KnowsSearches, PlainParameters, VersionedPickle, ClassifierMixin, BaseEstimator
+):
     """A classifier trained on public labelled rows and adapted to private rows without labels.
 
     Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed

@@ -1,4 +1,7 @@
-"""Noise that is too large for a later step is found before the charge."""
+"""What would fail after the charge is found before it: a fit is rehearsed with nobody's rows."""
+
+import warnings
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -11,9 +14,12 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
+from skdp_bary.base import BasePrivateEstimator, Count, warn
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
-from tests.world import RoundedGaussian, record_fit
+from tests.estimators import start
+from tests.world import Rehearsal, home, private_estimators
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 X = np.random.default_rng(0).random((40, 6))
@@ -27,11 +33,12 @@ ESTIMATORS = [
     PrivateWassersteinBarycenter(2, n_init=1, n_rounds=2, **SETTINGS),
     PrivateWassersteinBarycenter(2, n_init=1, delta=1e-6, **SETTINGS),
 ]
-WIDE = [
-    PrivateKMeans(2, n_init=1, delta=delta, neighbors=neighbors, **SETTINGS)
-    for delta in (0.0, 1e-6)
-    for neighbors in ("add_remove", "replace_one")
-]
+NEED_DELTA = (
+    "DPSlicedWasserstein",
+    "PrivateDomainAdapter",
+    "PrivateDriftSketch",
+    "PrivateGenerator",
+)
 
 
 @every("groups", [None, PAIRS])
@@ -57,37 +64,134 @@ def test_some_steps_after_the_first_are_too_small():
     assert accountant.entries == ()
 
 
-@pytest.mark.parametrize("groups", [None, PAIRS], ids=["rows", "persons"])
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *WIDE], ids=str)
-def test_no_noise_is_larger_than_what_spares_a_rehearsal(estimator, groups, monkeypatch):
-    limits, most_noise = [], type(estimator)._most_noise
-
-    def noted(self, facts):
-        limits.append(most_noise(self, facts))
-        return limits[-1]
-
-    monkeypatch.setattr(type(estimator), "_most_noise", noted)
-    rows = X if estimator not in WIDE else np.random.default_rng(0).random((40, 300))
-    ample = clone(estimator).set_params(epsilon=100.0)
-    recording = record_fit(ample, {"X": rows, "groups": groups})
-    assert recording.error is None
-    for record in recording.records:
-        mechanism = record.released.mechanism
-        amount = mechanism.mu if isinstance(mechanism, RoundedGaussian) else mechanism.epsilon
-        assert max(record.released.scales) * amount <= limits[0]
+@pytest.fixture
+def not_rehearsed_yet(monkeypatch):
+    monkeypatch.setattr(home("_REHEARSED"), "_REHEARSED", WeakKeyDictionary())
 
 
-def test_a_rehearsal_changes_nothing_of_a_seeded_fit(monkeypatch):
+@pytest.mark.usefixtures("not_rehearsed_yet")
+@pytest.mark.parametrize("name", [*private_estimators()])
+def test_no_code_of_an_estimator_runs_first_after_the_charge(name, monkeypatch):
+    """Whatever the last attribute needs has been computed once when the charge is made."""
+    estimator = start(name)
+    known = estimator.get_params()
+    most = {"bounds": (0, 1)} if "bounds" in known and name != "PrivateDomainAdapter" else {}
+    estimator.set_params(**most, accountant=BudgetAccountant(10.0, 0.1))
+    if name in NEED_DELTA:
+        estimator.set_params(delta=1e-6)
+    done, finish = [], type(estimator)._finish
+
+    def noted(actor, facts, result):
+        finish(actor, facts, result)
+        done.append((actor is estimator, len(estimator.accountant.entries)))
+
+    monkeypatch.setattr(type(estimator), "_finish", noted)
+    estimator.fit(X[:, :2])
+    assert done == [(False, 0), (True, 1)]
+    if name != "PrivateDomainAdapter":  # which is rehearsed for each public source
+        estimator.fit(X[:, :2])
+        assert done[2:] == [(True, 2)]
+
+
+def test_pyramids_of_no_levels_are_fitted_under_every_relation():
+    for neighbors in ("add_remove", "replace_one", "replace_any"):
+        accountant = BudgetAccountant(1.0, neighbors=neighbors)
+        flat = PrivateMeasure(bounds=(0, 1), depth=0, method="pyramid", accountant=accountant)
+        assert len(flat.fit(X).to_measure().weights) == 1
+
+
+class Mean(BasePrivateEstimator):
+    """The mean of rows, and what may go wrong at its end."""
+
+    def __init__(
+        self,
+        broken=None,
+        *,
+        epsilon=1.0,
+        delta=0.0,
+        bounds=(0, 1),
+        n_hint=40,
+        neighbors=None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.broken = broken
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _shares(self, n_features):
+        return {"count": 1.0}
+
+    def _questions(self, facts):
+        released = yield "count", Count(facts.units)
+        return int(released.values[0][0])
+
+    def _finish(self, facts, result):
+        self.count_ = result
+        if self.broken == "error":
+            raise ZeroDivisionError
+        if self.broken == "warning":
+            warn(f"counted {self.count_}")
+        if self.broken == "draw":
+            np.random.default_rng(self.random_state).random()
+
+
+def test_an_error_at_the_end_of_a_fit_costs_nothing():
+    accountant = BudgetAccountant(1.0)
+    for _ in range(2):  # a rehearsal that failed is held again
+        with pytest.raises(ZeroDivisionError):
+            Mean("error", accountant=accountant).fit(X)
+    assert accountant.entries == ()
+
+
+@pytest.mark.usefixtures("not_rehearsed_yet")
+def test_what_a_rehearsal_warns_of_is_not_heard():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        count = Mean("warning").fit(X).count_
+    assert [str(one.message) for one in heard] == [f"counted {count}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning, match="counted"):
+            Mean("warning", epsilon=2.0).fit(X)
+
+
+@pytest.mark.usefixtures("not_rehearsed_yet")
+def test_a_rehearsal_changes_nothing_of_a_seeded_fit():
     fits = []
-    for most in (0.0, np.inf):
-        monkeypatch.setattr(PrivateKMeans, "_most_noise", lambda self, facts, most=most: most)
-        fits.append(PrivateKMeans(2, random_state=np.random.RandomState(3), **SETTINGS).fit(X))
-    assert (fits[0].cluster_centers_ == fits[1].cluster_centers_).all()
+    for _ in range(2):  # the first is rehearsed
+        state = np.random.RandomState(3)
+        fits.append(PrivateKMeans(2, random_state=state, **SETTINGS).fit(X).cluster_centers_)
+    assert (fits[0] == fits[1]).all()
 
 
-def test_small_fits_of_k_means_are_not_rehearsed(monkeypatch):
-    monkeypatch.setattr(PrivateKMeans, "_rehearse", lambda *_: pytest.fail("rehearsed"))
-    PrivateKMeans(2, **SETTINGS).fit(X)
+@pytest.mark.usefixtures("not_rehearsed_yet")
+@pytest.mark.parametrize(
+    ("settings", "n_times"),
+    [
+        ([{}, {"random_state": 1}], 1),
+        ([{"accountant": BudgetAccountant(9.0)}, {"accountant": BudgetAccountant(9.0)}], 1),
+        ([{"epsilon": 1.0}, {"epsilon": 2.0}, {"bounds": (0, 2)}, {"n_hint": 30}], 4),
+        ([{"broken": len}, {"broken": len}], 2),  # of a function the bytes are only a name
+    ],
+)
+def test_a_setting_is_rehearsed_once(settings, n_times, monkeypatch):
+    made = []
+
+    class Counted(Rehearsal):
+        def __init__(self, plan, covers):
+            made.append(plan)
+            super().__init__(plan, covers)
+
+    monkeypatch.setattr(home("_REHEARSED"), "Rehearsal", Counted)
+    for setting in settings:
+        Mean(**setting).fit(X)
+    assert len(made) == n_times
 
 
 @every(

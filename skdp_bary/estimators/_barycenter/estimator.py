@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._parameter_rules import MOST_FEATURES, MOST_STEPS, Integer, Number, OneOf, Option
 from ..._parameters import PRIVACY_RULES, Labels, Points, Weights
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._rowwise import row_distances
 from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
@@ -259,6 +258,7 @@ class PrivateWassersteinBarycenter(
     """
 
     _fewest_steps = 'method="coreset"'
+    _effort = ("n_init",)
     _parameter_rules = PRIVACY_RULES | {
         "n_atoms": Integer(1, _MOST_ATOMS),
         "method": Option(tuple(METHODS)),
@@ -476,7 +476,7 @@ class PrivateWassersteinBarycenter(
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
         width = np.ptp(self.support_, axis=0).max()
         if self.n_atoms > 1 and width <= _NO_WIDTH * facts.domain.radius and not warned:
-            warnings.warn(_ONE_PLACE, PrivacyWarning, stacklevel=4)
+            warn(_ONE_PLACE, stacklevel=4)
 
     def privacy_advice(self, n_features: int) -> str:
         """Return whether noise will drown the persons, by public facts, for the quote of a budget.

@@ -57,18 +57,6 @@ class HighMethod(KMeansMethod):
         """Return what the fit does."""
         return cluster_plan(setting, size)
 
-    def most_noise(self, facts):
-        """Return a smaller limit where rows are persons: few small fits are rehearsed then.
-
-        Sums change most, in L1 by sqrt(d) of a clipped residual; twice that where one is replaced,
-        and the shares of the blocks add up to at most three times that of the sums.
-        """
-        if facts.units > 1:
-            return super().most_noise(facts)
-        digits = digits_of(facts.units)
-        longest = 2.0 ** (digits.rows + 1 + digits.factors)
-        return 6.0 * math.sqrt(facts.n_features) * longest
-
     def questions(self, setting, facts):
         """Ask step by step, for points relative to the released mean."""
         plan = self.plan(setting, facts.size)

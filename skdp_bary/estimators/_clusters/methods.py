@@ -9,7 +9,6 @@ import numpy as np
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.mechanisms import RoundedGaussian
 from ...privacy.noise.sampler import public_generator
-from ...summaries.asking.query import MOST_NOISE
 from .._denoise.weighted_kmeans import nearest, weighted_kmeans
 from .tuning import TUNED
 
@@ -133,10 +132,6 @@ class KMeansMethod(ABC):
     def check(self, facts):
         """Raise, before anything is charged, where such rows or this relation are not allowed."""
         return
-
-    def most_noise(self, facts):
-        """Return what the noise of a step with an epsilon or mu of one does not exceed in scale."""
-        return MOST_NOISE
 
     def priced(self, plan):
         """Return the plan of the fit, from one with noise of one kind in all steps."""

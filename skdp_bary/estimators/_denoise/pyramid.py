@@ -205,14 +205,15 @@ class Pyramid:
     def _read(self, released, block, trees):
         """Yield the measurement of each class out of one block of a release."""
         units, sd = self.facts.units, released.noise_sd[block] / self.facts.units
-        rate = 1.0 / sd if self.is_gaussian else math.sqrt(2.0) / sd
+        scale = 1.0 if self.is_gaussian else math.sqrt(2.0)
+        rate = scale / max(sd, scale / _SHARPEST)  # one whole cell has a public count
         start, values = 0, released.values[block]
         for tree in trees:
             levels, codes = cells_of(tree)
             order = np.argsort(paths_of(levels, codes, self.tree.depth))
             mass = values[start : start + len(codes)] / units
             start += len(codes)
-            yield Measurement(levels[order], codes[order], mass, min(rate, _SHARPEST))
+            yield Measurement(levels[order], codes[order], mass, rate)
 
     def _on_tree(self, measurement, tree, step):
         """Return values and rates on a tree; what is exact is off by less than a step."""

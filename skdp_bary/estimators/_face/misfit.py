@@ -1,11 +1,10 @@
 """Signs in a release that bounds do not fit the rows. Post-processing: they cost nothing."""
 
 import math
-import warnings
 
 import numpy as np
 
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._domains import Box
 from .._denoise.measurements import noisy_total
 
@@ -41,10 +40,9 @@ def warn_of_missing(total, measurements, facts, epsilon):
         hint = "; if they are right, there are too few persons for this epsilon"
     else:
         return
-    warnings.warn(
+    warn(
         f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
         f"carry no mass: check the units and the order of the columns{hint}.",
-        PrivacyWarning,
         stacklevel=5,
     )
 
@@ -64,10 +62,9 @@ def warn_of_hint(total, hint, n_clusters, epsilon):
     if hint is None or max(total, hint) * epsilon < ENOUGH * n_clusters:
         return
     if not _FEW * hint <= total <= hint / _FEW:
-        warnings.warn(
+        warn(
             f"The release has about {max(total, 0.0):.2g} persons, and n_hint says {hint}. The "
             "budget was divided for that many, so costs can be many times too high.",
-            PrivacyWarning,
             stacklevel=5,
         )
 
@@ -110,7 +107,7 @@ def warn_of_few_persons(facts, epsilon):
     known = "" if facts.mass_public else ", by n_hint or a noisy count,"
     told = few_persons(facts.size, facts.n_classes, epsilon, known)
     if told:
-        warnings.warn(told, PrivacyWarning, stacklevel=5)
+        warn(told, stacklevel=5)
     return bool(told)
 
 
@@ -123,11 +120,10 @@ def warn_of_guessed_bounds(facts, epsilon):
     epsilon : float
     """
     if facts.domain_guessed:
-        warnings.warn(
+        warn(
             "bounds=None: too few persons to be told from noise, with the share of epsilon="
             f"{epsilon:g} that bounds are bought with. Those in domain_ are a guess, not where "
             "rows lie, and what is released is mostly noise. Public bounds cost nothing.",
-            PrivacyWarning,
             stacklevel=4,
         )
 
@@ -151,11 +147,10 @@ def warn_of_few_cells(fit, facts, epsilon):
     np.add.at(rises, first + 4**below, -fit.mass / 4.0**below)
     coarse = np.cumsum(rises[:-1])
     if np.sort(coarse)[-_FEW_CELLS:].sum() > _MOST * total:
-        warnings.warn(
+        warn(
             f"Nearly all mass of the map lies in {_FEW_CELLS} of {4**_COARSE} equal cells. bounds "
             f"is read as {facts.domain!r}: check it, the units and the order of the columns. If it "
             "is right, narrower bounds tell more.",
-            PrivacyWarning,
             stacklevel=5,
         )
 
@@ -189,11 +184,10 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
         shares = [weights.sum(where=is_near(j)) / total for j in range(facts.n_features)]
         feature = int(np.argmax(shares))
         if shares[feature] > _MOST:
-            warnings.warn(
+            warn(
                 f"Nearly all of the release lies at the {name} end of feature {feature}. Rows "
                 "outside of bounds are moved to their border: check the units and the order of "
                 "the columns. If the rows do lie there, narrower bounds tell more.",
-                PrivacyWarning,
                 stacklevel=5,
             )
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._parameter_rules import MOST_FEATURES, Integer, Number, Option
 from ..._parameters import PRIVACY_RULES, Integers, Labels, Weights
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._domains import Box
 from ...privacy.accounting.calibration import gaussian_mu
 from ...privacy.noise.sampler import public_generator
@@ -413,10 +412,9 @@ def _warn_of_widths(domain):
         return
     widths = domain.high - domain.low
     if widths.max() >= _UNEQUAL * widths.min():
-        warnings.warn(
+        warn(
             f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and lengths are "
             "measured in all features together: noise fit for the widest drowns the others. "
             "Features are scaled without class_spread; for tables take PrivateTable.",
-            PrivacyWarning,
             stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from ..._parameter_rules import MOST_STEPS, Integer, Option
 from ..._parameters import PRIVACY_RULES, Points
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._ball import Ball
 from ...geometry._rowwise import nearest_points, row_distances
 from ...privacy._checks import check_integer
@@ -185,6 +184,7 @@ class PrivateKMeans(
     array([0.2, 0.8])
     """
 
+    _effort = ("n_init",)
     _parameter_rules = PRIVACY_RULES | {
         "n_clusters": Integer(1, _MOST_CLUSTERS),
         "init": Option(tuple(METHODS), note=_NO_ROWS)
@@ -353,9 +353,6 @@ class PrivateKMeans(
     def _plan(self, n_features):
         return self._method(n_features).priced(super()._plan(n_features))
 
-    def _most_noise(self, facts):
-        return self._method(facts.n_features).most_noise(facts)
-
     def _method_setting(self, n_features):
         return setting_of(KMeansSetting, self, n_features=n_features)
 
@@ -400,4 +397,4 @@ class PrivateKMeans(
         width, size = facts.n_features, facts.size
         if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:
             level = noise_level(self, width, size)
-            warnings.warn(str(level), PrivacyWarning, stacklevel=4)
+            warn(str(level), stacklevel=4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from ..._parameter_rules import Integer
 from ..._parameters import PRIVACY_RULES, Integers, Labels, Points
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._unit_slices import slicing_directions, unit_planes, unit_slices
 from ...privacy.noise.mechanisms import DiscreteLaplace
 from ...privacy.noise.sampler import public_generator
@@ -183,6 +182,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     """
 
     _buys_size = False  # sizes are bought cohort by cohort
+    _effort = ("n_resamples",)
     _parameter_rules = PRIVACY_RULES | {
         "classes": Labels() | None,
         "reference": Points("public rows of shape (n_rows, n_features)") | None,
@@ -286,7 +286,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self.result_ = compare_means(*result, self.n_resamples, rng)
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
         if narrow and self.bounds is not None:
-            warnings.warn(_NARROW.format(2 ** (TUNED.octaves - 1)), PrivacyWarning, stacklevel=4)
+            warn(_NARROW.format(2 ** (TUNED.octaves - 1)), stacklevel=4)
 
 
 def _two_cohorts(about, bought):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..._parameters import PRIVACY_RULES
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...geometry._bounds import check_domain
 from ...geometry._directions import public_directions
 from ...geometry._unit_slices import unit_slices
@@ -274,11 +273,10 @@ class PrivateDriftSketch(BasePrivateEstimator):
         self.moments_ = result
         if result.mean_sd > TUNED.noisy_mean:
             enough = rounded_up(2.0 * result.persons * result.mean_sd / TUNED.noisy_mean)
-            warnings.warn(
+            warn(
                 f"The sketch has about {result.persons:.0f} persons, by a noisy count, whose means "
                 f"drown in the noise at epsilon={self.epsilon:g}: even laws that have nothing in "
                 f"common may pass for one. It needs {enough} or more.",
-                PrivacyWarning,
                 stacklevel=4,
             )
 

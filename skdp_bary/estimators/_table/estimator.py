@@ -157,6 +157,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     (3, 2)
     """
 
+    _effort = ("max_iter",)
     _parameter_rules = {name: rule for name, rule in PRIVACY_RULES.items() if name != "bounds"} | {
         "schema": OfColumns(),
         "label": Name() | None,

@@ -1,8 +1,6 @@
 """Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing."""
 
-import warnings
-
-from ...exceptions import PrivacyWarning
+from ..._progress import warn
 from ...schema._cells import ListCells
 from .._face.misfit import ENOUGH
 from .._face.remedies import rounded_up
@@ -26,11 +24,10 @@ def warn_of_few_rows(measured, epsilon):
         return
     in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
     enough = rounded_up(2.0 * LEAST_ROWS * found.size_sd * n_classes)
-    warnings.warn(
+    warn(
         f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which is "
         f"hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be mostly "
         f"noise, and total_ is raised to {found.total:.0f}. It needs {enough} or more.",
-        PrivacyWarning,
         stacklevel=5,
     )
 
@@ -53,9 +50,8 @@ def warn_of_others(columns, measured, epsilon):
         if clean is None or not isinstance(cells, ListCells) or not cells.has_others:
             continue
         if clean[len(cells.values)] > _MOST * clean.sum():
-            warnings.warn(
+            warn(
                 f"Nearly all values of {name!r} are 'other' in the release: none of the values of "
                 "its schema. Check their spelling and type, and the order of the columns.",
-                PrivacyWarning,
                 stacklevel=5,
             )

@@ -102,6 +102,11 @@ class SharedBudget:
             cost = self._filter.price_plan(plan)
             self._append(who, plan.epsilon, plan.delta, cost, note, unit or "")
 
+    @property
+    def terms(self) -> tuple[type, dict]:
+        """All that :meth:`covers` follows from."""
+        return type(self._filter), vars(self._filter)
+
     def covers(self, charged: Plan, plan: Plan) -> bool:
         """Return whether what one plan is charged pays for another, in what this budget counts.
 

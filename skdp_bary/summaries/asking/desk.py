@@ -211,7 +211,7 @@ class RehearsalNoise(NoiseSource):
 
 
 class Rehearsal(Desk):
-    """A desk without rows and without a budget, whose answers are noise about nobody.
+    """A desk without rows and without a budget, whose answers are public noise about nobody.
 
     What public facts forbid, above all noise too large to be drawn in a later step, shows here
     before anything is charged. Nothing of it is kept.
@@ -226,22 +226,6 @@ class Rehearsal(Desk):
     def __init__(self, plan, covers=None):
         noise = RehearsalNoise(noise_generator(0).words, seeded=True)
         super().__init__(None, plan, noise, None, covers=covers)
-
-    def ask_all(self, questions):
-        """Ask every step of a conversation; what would follow from the last answer is left out.
-
-        Parameters
-        ----------
-        questions : generator
-        """
-        released = None
-        with one_blas_thread(), closing(questions):
-            while self._n_asked < len(self.plan.steps):
-                try:
-                    question = questions.send(released)
-                except StopIteration:
-                    return
-                released = self.ask(*_pair(question))
 
     def ask(self, name, query):
         """Return a release of the next step, about no rows."""

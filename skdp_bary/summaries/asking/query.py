@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ...privacy.noise.mechanisms import Sensitivity
     from ...summaries.rows.persons import Chunk
 
-MOST_NOISE = 2.0**46  # scale at an epsilon or mu of one: integer sensitivities are below
-
 
 class Query(ABC):
     """A public question whose exact answer is a list of integer arrays, called blocks.

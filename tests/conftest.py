@@ -7,6 +7,7 @@ probability of a false alarm.
 """
 
 import random
+import signal
 
 import hypothesis
 import numpy as np
@@ -22,6 +23,11 @@ _ON_REQUEST = {
     "slow": 'slow: run with -m slow or "make test-slow"',
     "peers": 'needs diffprivlib: run with -m peers or "make test-peers"',
 }
+
+
+def pytest_configure():
+    """Let an interrupt interrupt: a shell that starts a run in the background has it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):

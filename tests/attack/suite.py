@@ -3,13 +3,16 @@
 from . import (
     bit_flips,
     black_box,
+    commands,
     compositions,
     containers,
+    damage,
     enumeration,
     ids,
     killings,
     ledger_files,
     odd_rows,
+    odd_types,
     parameters,
     parts,
     policies,
@@ -33,6 +36,7 @@ _MODULES = (
     ids,
     quiet,
     parameters,
+    odd_types,
     parts,
     races,
     compositions,
@@ -41,6 +45,8 @@ _MODULES = (
     receipts,
     policies,
     bit_flips,
+    damage,
+    commands,
     black_box,
 )
 PROMISES = {module.PROMISE.name: module.PROMISE for module in _MODULES}

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import replace
 from itertools import islice
+from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,21 @@ from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.base import Count, Sensitivity
+from skdp_bary.federated import ShuffleAnalyzer
 from tests.attack import (
     __main__,
     bit_flips,
     black_box,
+    commands,
     compositions,
     containers,
+    damage,
     enumeration,
     ids,
     killings,
     ledger_files,
     odd_rows,
+    odd_types,
     parameters,
     parts,
     policies,
@@ -184,6 +189,27 @@ class TestPlantedBugs:
         monkeypatch.setattr(CsvFile, "batches", moved_by_others)
         attack = repeated(lambda rng: readers.read_odd_file(rng, [csv_trial]))
         assert "rows were moved" in found(attack(rng), 30)
+
+    def test_numbers_of_numpy_are_kept_as_they_are(self, rng, monkeypatch):
+        monkeypatch.setattr(home("PlainParameters"), "plain", lambda value: value)
+        monkeypatch.setattr(home("PowerOfTwo"), "is_number", lambda value: isinstance(value, Real))
+        monkeypatch.setattr(
+            home("PowerOfTwo"), "is_integer", lambda value: isinstance(value, Integral)
+        )
+        assert found(odd_types.PROMISE.attack(rng), 200)
+
+    def test_releases_without_a_checksum(self, rng, monkeypatch):
+        monkeypatch.setattr(home("VersionedPickle"), "_refuse_damaged", lambda *_: None)
+        assert "made another release" in found(damage.PROMISE.attack(rng), 30)
+
+    def test_messages_of_other_cells(self, rng, monkeypatch):
+        monkeypatch.setattr(ShuffleAnalyzer, "_require_whole_shares", lambda *_: None)
+        assert found(repeated(damage.damage_messages)(rng), 30)
+
+    def test_rows_that_cannot_be_written(self, rng, monkeypatch):
+        monkeypatch.setattr(home("check_rows"), "_MOST_CELLS", 1 << 80)
+        attack = repeated(lambda rng: commands.try_command(rng, "generate", "--rows"))
+        assert "1 charges" in found(attack(rng), 200)
 
     def test_parameters_without_rules(self, rng, monkeypatch):
         monkeypatch.setattr(_base, "check_parameters", lambda estimator: None)

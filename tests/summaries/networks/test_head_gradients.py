@@ -163,6 +163,18 @@ def test_adjusted_scores_change_labels_only():
     assert {label_of(query, row) for row in X[:50]} == {0, 1, 2}
 
 
+@every("relation", ["add_remove", "replace_one", "replace_any"])
+def test_sensitivities(relation):
+    factor = 1 if relation == "add_remove" else 2
+    query = gradients(0.5, units=5)
+    assert query.sensitivity(relation).l2_squared == ((factor**2 * LIMIT**2,),)
+    width = DIRECTIONS * (AXES + 1) + CLASSES * (HIDDEN + 1)
+    assert query.sensitivity(relation).l1[0][0] ** 2 >= width * factor**2 * LIMIT**2
+    counts = PredictedClasses(frame(), point(), units=5)
+    assert counts.sensitivity(relation).l1 == ((5 * factor,),)
+    assert counts.sensitivity(relation).l2_squared == ((25 * factor,),)
+
+
 def test_gradient_is_read_back_in_shape():
     query = gradients(0.5)
     total = answer(query, X)

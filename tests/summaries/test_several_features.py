@@ -33,6 +33,7 @@ SHARES = {ClippedMeans: (0.3, 1.0), ClusterMoments: (0.3, 1.0, 0.4), TotalSpread
 AXES = Axes(np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0], np.ones(2))
 ONE, TWO = np.zeros((1, 2)), np.zeros((2, 2))
 ATOMS = CENTERS[:2]
+PLANE = ATOMS @ AXES.kept.T
 
 
 def clusters(cls, pure):
@@ -68,6 +69,9 @@ QUESTIONS = {
     "moments and squares": (moments("classes"), 0.7, 0.8),
     "mapped moments": (moments("pooled", 0.5 * AXES.kept), 0.7, 0.8),
     "sums of cells": (lambda u: CellSums(ATOMS, TWO, ATOMS, 1.0, units=u), 0.9, 0.6),
+    "mapped cells": (
+        lambda u: CellSums(PLANE, TWO, ATOMS, 1.0, None, AXES.kept, units=u), 0.9, 0.6,
+    ),
     "spreads of cells": (
         lambda u: CellSpreads(ATOMS, TWO, np.stack([ATOMS] * 2), 1.0, units=u), 0.8, 0.9,
     ),
@@ -75,6 +79,13 @@ QUESTIONS = {
         lambda u: CellSpreads(ATOMS[:1], ONE[:, :1], ATOMS[None, :1], 1.0, units=u), 0.8, 0.8,
     ),
 }  # fmt: skip
+
+
+def n_classes(query):
+    """Return how many classes a question tells apart."""
+    if isinstance(query, Moments):
+        return len(query.centers)
+    return len(getattr(query, "potentials", getattr(query, "queries", "1")))
 
 
 def hostile_rows():
@@ -91,7 +102,7 @@ def hostile_rows():
 def test_one_person_moves_no_more_than_stated_and_nearly_so(name, units):
     make, *reached = QUESTIONS[name]
     query, rows = make(units), np.unique(hostile_rows(), axis=0)
-    codes = (0, 1) if getattr(query, "n_classes", len(getattr(query, "queries", "1"))) > 1 else (0,)
+    codes = range(n_classes(query))
     mass = None if units == 1 else [units]
     weights = np.array(query.weights() or [1.0] * query.sensitivity("add_remove").n_blocks)
     nobody = [np.zeros_like(block) for block in answer(query)]
@@ -114,6 +125,14 @@ def test_one_person_moves_no_more_than_stated_and_nearly_so(name, units):
                     moved = moved[labels == labels[i]]
                 most = max(most, moved.max())
             assert least * allowed <= most <= float(allowed) * (1 + 1e-9), (relation, power)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_row_counts_the_same_alone(name):
+    query, rng = QUESTIONS[name][0](1), np.random.default_rng(1)
+    X, codes = rng.uniform(-5, 5, (300, 3)), rng.integers(n_classes(query), size=300)
+    alone = [answer(query, row, [code]) for row, code in zip(X, codes, strict=True)]
+    assert same([sum(blocks) for blocks in zip(*alone, strict=True)], answer(query, X, codes))
 
 
 @pytest.mark.parametrize("cls", SHARES)

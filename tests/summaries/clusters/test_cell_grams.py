@@ -9,6 +9,7 @@ from tests.world import (
     ByClass,
     CellGrams,
     ClippedMeans,
+    Exact,
     answer,
     digits_of,
     frames_of,
@@ -24,16 +25,6 @@ def ask(cls=CellGrams, *, radius=0.6, units=1, n_classes=2):
     frames = frames_of(DOMAIN, CLASS_CENTERS[:n_classes], digits_of(units).rows)
     arguments = (CELLS, np.full(2, radius), (1.0, 0.3), False, units)
     return ByClass(tuple(cls(frame, *arguments) for frame in frames))
-
-
-class Exact:
-    """Releases without noise."""
-
-    def scales(self, sensitivity, weights):
-        return (0.0,) * sensitivity.n_blocks
-
-    def standard_deviation(self, scale):
-        return scale
 
 
 def test_matrices_are_mass_sum_and_scatter():

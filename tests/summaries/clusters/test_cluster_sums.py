@@ -1,5 +1,6 @@
 """Sums of the rows nearest to centers: exact labels, clipping, and what is read back."""
 
+from dataclasses import replace
 from math import isqrt
 
 import numpy as np
@@ -8,7 +9,17 @@ import pytest
 from skdp_bary.base import ClippedMeans, Frame
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import ClusterCounts, ClusterMoments, NearestLoss, answer, clip_factors
+from tests.world import (
+    PERSON_UNITS,
+    ClusterCounts,
+    ClusterMoments,
+    Exact,
+    NearestLoss,
+    answer,
+    clip_factors,
+    digits_of,
+    released,
+)
 
 CENTERS = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
 FRAME = Frame(Box([-4.0] * 3, [4.0] * 3), np.array([0.1, 0.0, -0.2]), 16)
@@ -46,15 +57,23 @@ def test_sums_are_those_of_clipped_residuals():
     np.testing.assert_allclose(factors / 2**16, np.bincount(label, weights=clip), atol=0.02)
 
 
-def test_moments_read_back():
+@every("units", [1, PERSON_UNITS])
+def test_moments_are_read_back_in_persons_and_lengths(units):
     X = np.array([[2.0, 0.5, 0.0], [2.0, -0.5, 0.0], [-2.0, 0.0, 0.25]])
-    query = ClusterMoments(FRAME, CENTERS, np.ones(3), (0.3, 1.0, 0.4), False)
-    count, sums, spread = answer(query, X)
-    residual = X - FRAME.center - query.used_centers[[1, 1, 0]]
+    frame = Frame(FRAME.domain, FRAME.center, digits_of(units).rows)
+    radii = np.array([1.0, 1.5, 2.0])
+    query = ClusterMoments(frame, CENTERS, radii, (0.3, 1.0, 0.4), False, units)
+    masses = None if units == 1 else [units] * 3
+    read = query.read(released(query, Exact(), X, None, masses))
+    residual = X - frame.center - query.used_centers[[1, 1, 0]]
     squares = [(residual[2] ** 2).sum(), (residual[:2] ** 2).sum(), 0.0]
-    assert count.tolist() == [1, 2, 0]
-    np.testing.assert_allclose(spread / 2**20, squares, atol=1e-3)
-    np.testing.assert_allclose(sums[1] * query.sum_units[1], residual[:2].sum(axis=0), atol=1e-3)
+    assert read.mass.tolist() == [1, 2, 0]
+    np.testing.assert_allclose(read.spread, squares, atol=4e-3)
+    np.testing.assert_allclose(read.sums[1], residual[:2].sum(axis=0), atol=4e-3)
+    sds = query.read(replace(released(query, Exact(), X), scales=(1.0, 2.0, 3.0)))
+    assert sds.mass_sd == 1.0 / units
+    np.testing.assert_allclose(sds.sums_sd, 2.0 * query.sum_units / units)
+    np.testing.assert_allclose(sds.spread_sd, 3.0 * query.used_radii**2 / 2**20 / units)
 
 
 @every("reach", [1, 2**14, 2**31])

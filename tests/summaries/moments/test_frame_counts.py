@@ -28,6 +28,8 @@ def test_gram_of_weighted_rows_counts_their_mass():
     alone = answer(query, X[0], None, [PERSON_UNITS]), answer(query, X[1], None, [1])
     for whole, a, b in zip(both, *alone, strict=True):
         np.testing.assert_array_equal(whole, a + 3 * b)
+    found = alone[0][0] * query.unit  # in persons and lengths
+    np.testing.assert_allclose(found, (X[0] - query.frame.center) ** 2, atol=5e-3)
 
 
 def test_histogram_cells_and_their_centers():

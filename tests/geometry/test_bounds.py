@@ -8,9 +8,9 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.geometry import Ball, Box, check_domain
-from skdp_bary.geometry._bounds import in_words, width_of
 from skdp_bary.transformers import DomainScaler
 from tests.cases import every
+from tests.world import in_words, width_of
 
 AUSTIN = Box([-97.95, 30.1], [-97.55, 30.5])
 NAMED = {"lat": (30.1, 30.5), "lon": (-97.95, -97.55)}

@@ -5,9 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
+from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.geometry._cell_tree import MAX_DEPTH, CellTree
 from tests.cases import every
+from tests.world import home
+
+MAX_DEPTH = home("CellTree").MAX_DEPTH
 
 RING = Mask([[[0, 0], [4, 0], [4, 4], [0, 4]], [[1, 1], [3, 1], [3, 3], [1, 3]]], resolution=64)
 DOMAINS = [

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry._directions import direction_count, public_directions
 from tests.cases import every
+from tests.world import direction_count, public_directions
 
 
 @every("d, k", [(1, 1), (2, 100), (3, 102), (50, 100), (784, 784), (1001, 1000)])

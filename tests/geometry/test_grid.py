@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry._grid import (
-    all_cells,
-    cell_boxes,
-    cell_indices,
-    check_cells,
-    check_shape,
-)
+from tests.world import all_cells, cell_boxes, cell_indices, check_cells, check_shape
 
 LOW, HIGH = np.array([-1.0, 10.0]), np.array([2.0, 11.0])
 

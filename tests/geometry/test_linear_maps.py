@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.linalg import hadamard
 
-from skdp_bary.geometry._linear_maps import HadamardMap, IdentityMap, MatrixMap, walsh_hadamard
 from tests.cases import every
+from tests.world import HadamardMap, IdentityMap, MatrixMap, walsh_hadamard
 
 
 def make_map(kind, d, k, seed=0):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._nested_cells import NestedCells
 from tests.cases import every
+from tests.world import NestedCells
 
 
 def nested(domain, depth=6, seed=0):

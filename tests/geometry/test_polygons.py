@@ -1,13 +1,9 @@
 import numpy as np
 
-from skdp_bary.geometry._polygons import (
-    EdgeColumns,
-    edges_of,
-    measure_cells,
-    read_rings,
-    touched_cells,
-)
 from tests.cases import every
+from tests.world import EdgeColumns, home, measure_cells, read_rings, touched_cells
+
+edges_of = home("EdgeColumns").edges_of
 
 LOW, HIGH = np.zeros(2), np.full(2, 4.0)
 
@@ -70,6 +66,6 @@ def test_many_pairs_are_tested_in_blocks(monkeypatch):
     columns = EdgeColumns(edges_of([ring]), LOW, HIGH, 2)
     X = np.random.default_rng(0).uniform(0, 4, (999, 2))
     whole = columns.contain(X)
-    monkeypatch.setattr("skdp_bary.geometry._polygons._PAIRS", 100)
+    monkeypatch.setattr(home("EdgeColumns"), "_PAIRS", 100)
     np.testing.assert_array_equal(columns.contain(X), whole)
     assert abs(whole.mean() - np.pi / 4) < 0.05

@@ -3,15 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from skdp_bary.geometry._rowwise import (
-    as_rows,
-    nearest_points,
-    row_blocks,
-    row_distances,
-    row_norms,
-    unit_rows,
-)
 from tests.cases import every
+from tests.world import as_rows, home, nearest_points, row_blocks, row_norms, unit_rows
+
+row_distances = home("as_rows").row_distances
 
 
 @every("d", [1, 2, 3, 7, 64, 785])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box, haar_frame, tight_frame
-from skdp_bary.geometry._slices import SliceLattice
 from tests.cases import every
+from tests.world import SliceLattice
 
 
 def all_levels(lattice, X):

@@ -3,9 +3,11 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skdp_bary.transport import _costs
-from skdp_bary.transport._costs import paired_cost, pairwise_cost, sparse_cost, two_cheapest
 from tests.cases import every
+from tests.world import home, paired_cost, pairwise_cost, sparse_cost
+
+_costs = home("pairwise_cost")
+two_cheapest = home("pairwise_cost").two_cheapest
 
 
 @every("n_rows", [1, 2, 3, 5, 8, 31, 48, 65])

@@ -9,12 +9,14 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
-from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidiscrete import balancing, certificate, exact, kept, levels
-from skdp_bary.transport._semidiscrete.boxes import RUN
-from skdp_bary.transport._semidiscrete.labels import BoxedPoints, LoosePoints
-from skdp_bary.transport._semidual import SemidualProblem
 from tests.cases import every
+from tests.world import RUN, BoxedPoints, LoosePoints, SemidualProblem, home, order_points
+
+balancing = home("Balancing")
+certificate = home("certify")
+exact = home("solve_problem")
+kept = home("is_kept")
+levels = home("Standing")
 
 SHAPES = (
     "tight clusters",
@@ -260,7 +262,9 @@ def test_compiled_code_is_found_beside_its_source_unless_older(tmp_path):
 def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch, caplog):
     import numba
 
-    from skdp_bary.transport._semidiscrete import compiling
+    from tests.world import home
+
+    compiling = home("compiled")
 
     compile_ = numba.njit
     cached = []

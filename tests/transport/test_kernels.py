@@ -6,18 +6,24 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
-from skdp_bary.transport import _kernel_choice as choice
-from skdp_bary.transport import _semidual as semidual
-from skdp_bary.transport._barycenter.received import _mass_change
-from skdp_bary.transport._kernels import PLAIN
-from skdp_bary.transport._points import OrderedPoints, order_points
-from skdp_bary.transport._semidual import SemidualProblem, smooth
+from tests.world import (
+    PLAIN,
+    OrderedPoints,
+    SemidualProblem,
+    _mass_change,
+    home,
+    order_points,
+    smooth,
+)
+
+choice = home("kernel_for")
+semidual = home("SemidualProblem")
 
 
 @pytest.fixture
 def compiled():
     pytest.importorskip("numba")
-    from skdp_bary.transport._compiled import CompiledKernel
+    from tests.world import CompiledKernel
 
     return CompiledKernel()
 

@@ -1,9 +1,6 @@
 import numpy as np
 
-from skdp_bary.transport._newton import settle
-from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidiscrete.exact import solve_problem
-from skdp_bary.transport._semidual import SemidualProblem
+from tests.world import SemidualProblem, order_points, settle, solve_problem
 
 
 def make_problem(points, atoms):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp_bary.transport._points import order_points
+from tests.world import order_points
 
 
 def test_merges_equal_rows_only_and_knows_the_way_back():

@@ -4,9 +4,12 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
-from skdp_bary.transport._semidiscrete import certificate, exact, levels
-from skdp_bary.transport._semidiscrete.certificate import certify
 from tests.cases import every
+from tests.world import certify, home
+
+certificate = home("certify")
+exact = home("_SMALL")
+levels = home("solve_levels")
 
 KINDS = (
     "uniform",

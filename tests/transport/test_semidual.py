@@ -1,9 +1,7 @@
 import numpy as np
 
-from skdp_bary.transport._costs import pairwise_cost
-from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidual import SemidualProblem, smooth
 from tests.cases import every
+from tests.world import SemidualProblem, order_points, pairwise_cost, smooth
 
 
 def make_problem(p, n_points=3000, n_atoms=9, n_features=2, seed=0):

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import tight_frame
-from skdp_bary.transport._sliced import (
-    block_matrix,
-    fit_particles,
-    monotone_rows,
-    sliced_gradient,
-)
 from tests.cases import every
+from tests.world import block_matrix, fit_particles, monotone_rows, sliced_gradient
 
 
 @every("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])

@@ -1,13 +1,21 @@
 import numpy as np
 
-from skdp_bary.transport._barycenter.free_support import _respond
-from skdp_bary.transport._barycenter.received import ExactPull, moved_potentials, received_sums
-from skdp_bary.transport._barycenter.search import Level
-from skdp_bary.transport._newton import heat, settle
-from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidiscrete.exact import solve_problem
-from skdp_bary.transport._semidual import SemidualProblem, smooth
 from tests.cases import every
+from tests.world import (
+    ExactPull,
+    SemidualProblem,
+    _respond,
+    heat,
+    home,
+    moved_potentials,
+    order_points,
+    received_sums,
+    settle,
+    smooth,
+    solve_problem,
+)
+
+Level = home("BarycenterEvent").Level
 
 
 def settled(p, offset=0.0):

@@ -1,11 +1,10 @@
 import numpy as np
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
-from skdp_bary.transport._barycenter.search import Level, _stalled
-from skdp_bary.transport._kernels import soft_shares
-from skdp_bary.transport._points import order_points
-from skdp_bary.transport._semidual import SemidualProblem, smooth
 from tests.cases import every
+from tests.world import SemidualProblem, _stalled, home, order_points, smooth, soft_shares
+
+Level = home("_stalled").Level
 
 
 def test_plans_are_eased_only_while_atoms_move_far():

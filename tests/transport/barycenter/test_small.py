@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
-from skdp_bary.transport._barycenter import free_support
+from tests.world import home
+
+free_support = home("free_support_barycenter")
 
 
 def clouds(seed, n_points, n_measures=2, n_features=2):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from skdp_bary.transport._barycenter.starts import balanced_split
+from tests.world import balanced_split
 
 
 def test_pieces_have_the_target_masses():

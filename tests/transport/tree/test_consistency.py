@@ -5,14 +5,14 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from benchmarks.transport.trees import grow
-from skdp_bary.transport._tree.consistency import (
+from tests.cases import every
+from tests.world import (
+    Tree,
     make_consistent,
     project_nonnegative,
     project_simplex,
     share_nonnegative,
 )
-from skdp_bary.transport._tree.nodes import Tree
-from tests.cases import every
 
 
 def random_tree(rng):

@@ -4,8 +4,8 @@ from functools import reduce
 
 import numpy as np
 
-from skdp_bary.transport._tree.direct import convolve_all, correlate_others
 from tests.cases import every
+from tests.world import convolve_all, correlate_others
 
 
 @every("n", [1, 2, 3, 4, 7])

@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.transport._tree.haar import SplitPrior, prior_splits, prune, rebuild_masses
 from tests.cases import every
+from tests.world import SplitPrior, prior_splits, prune, rebuild_masses
 
 DOMAINS = [Box([0.0], [1.0]), Box([0.0, -1.0], [2.0, 1.0]), Ball([0.0, 0.0, 0.0], 1.0)]
 

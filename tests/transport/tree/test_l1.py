@@ -6,10 +6,10 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
 from benchmarks.transport.trees import grow, l1_objective, select_top
-from skdp_bary.transport._tree import l1 as _tree_l1
-from skdp_bary.transport._tree.l1 import minimize_l1
-from skdp_bary.transport._tree.nodes import Tree
 from tests.cases import every
+from tests.world import Tree, home, minimize_l1
+
+_tree_l1 = home("minimize_l1")
 
 
 def random_tree(rng, max_depth=4):

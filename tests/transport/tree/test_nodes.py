@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.transport.trees import grow, select_top
-from skdp_bary.transport._tree.nodes import (
-    Tree,
-    cell_codes,
-    cell_positions,
-    child_codes,
-    top_cells,
-)
 from tests.cases import every
+from tests.world import Tree, cell_codes, cell_positions, child_codes, top_cells
 
 
 def small_tree():

@@ -8,12 +8,11 @@ from scipy.special import gammaln
 from scipy.stats import kstest
 
 from benchmarks.transport.trees import grow
-from skdp_bary.transport._tree import messages as messages_module
-from skdp_bary.transport._tree import posterior as posterior_module
-from skdp_bary.transport._tree.messages import log_polya_weights
-from skdp_bary.transport._tree.nodes import Tree
-from skdp_bary.transport._tree.posterior import glance, infer_masses
 from tests.cases import every
+from tests.world import Tree, glance, home, infer_masses, log_polya_weights
+
+messages_module = home("log_polya_weights")
+posterior_module = home("infer_masses")
 
 PRIOR = ((0.7, 0.1), (0.3, 1.0))
 

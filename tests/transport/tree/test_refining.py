@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from skdp_bary.summaries.trees.partition import Partition
-from skdp_bary.transport._tree.nodes import Tree
-from skdp_bary.transport._tree.refining import refine
+from tests.world import Partition, Tree, refine
 
 
 def test_refine_splits_while_the_mass_shows():

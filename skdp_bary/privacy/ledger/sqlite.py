@@ -51,10 +51,11 @@ class SqliteLedger(Chained):
     no budget back.
 
     **File, journal and side file belong together**, and every call checks that they do. The side
-    file holds a receipt of the latest charge, which the file must hold too, and the number of the
-    file, which a copy does not have. A journal is what a killed process left in the middle of a
-    charge. Before SQLite undoes that charge with it, a copy is tried: a journal that was left
-    behind when the file was renamed or exchanged would undo later charges or damage the file.
+    file holds a receipt of the latest charge, which the file must hold too, and either holds the
+    inode of the other, which a copy does not have. A journal is what a killed process left in the
+    middle of a charge. Before SQLite undoes that charge with it, a copy is tried: a journal that
+    was left behind when the file was renamed or exchanged would undo later charges or damage the
+    file.
 
     Parameters
     ----------
@@ -149,9 +150,8 @@ class SqliteLedger(Chained):
             if not whole:
                 raise trials[-1]
             best = max(whole, key=lambda trial: trial._sums.head[0])
-            mark = source._read_mark(side)
             with best._transaction() as db:
-                if source._lives(mark, best, db):
+                if source._lives(side, best, db):
                     raise source._error(
                         "it is a ledger and no backup, and two of it would not add up"
                     )
@@ -165,7 +165,7 @@ class SqliteLedger(Chained):
 
     def _take_over(self, copy, receipt):
         with self._locked(writing=True, creating=True) as side:
-            in_the_way = [each for each in (self._journal, self.path) if os.path.lexists(each)]
+            in_the_way = [each for each in (self._journal, self.path) if os.path.exists(each)]
             if in_the_way:
                 raise self._error(
                     f"{in_the_way[0]!r} is there already; move it into another folder to restore a "
@@ -253,11 +253,11 @@ class SqliteLedger(Chained):
         self._check_format(db)
         rows = db.execute(f"SELECT id, {', '.join(TERMS)} FROM ledger").fetchall()
         if len(rows) != 1:
-            raise self._error(f"it holds {len(rows)} ceilings instead of one")
+            raise self._error(self._damaged(f"it holds {len(rows)} ceilings instead of one"))
         identity, *values = rows[0]
         terms = dict(zip(TERMS, values, strict=True))
         if not (isinstance(identity, str) and all(isinstance(terms[n], TERMS[n]) for n in TERMS)):
-            raise self._error(DAMAGED)
+            raise self._error(self._damaged())
         return identity, terms
 
     def _check_format(self, db):
@@ -275,7 +275,7 @@ class SqliteLedger(Chained):
         if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
             raise self._error(self._damaged())
         if schema_of(db) != expected_schema():
-            raise self._error("its tables are not those of a ledger")
+            raise self._error(self._damaged("its tables are not those of a ledger"))
 
     def _caught_up(self, db):
         """Return the sums of all entries; those that were not known are read and checked."""
@@ -358,8 +358,12 @@ class SqliteLedger(Chained):
             )
         return mark
 
-    def _lives(self, mark, trial, db):
+    def _lives(self, side, trial, db):
         """Whether a ledger, tried as a copy, is the one that its side file speaks of."""
+        try:
+            mark = self._read_mark(side)
+        except LedgerError:  # damaged: nothing is spent beside it
+            return False
         return (
             pragma(db, "application_id") == LEDGER
             and mark is not None
@@ -434,8 +438,8 @@ class SqliteLedger(Chained):
         """Return in words how the ledger is restored, whatever is in its place now."""
         present = [
             repr(path)
-            for path in (self._journal, self._side.path, self.path)
-            if os.path.lexists(path)
+            for path in (self._journal, self._side.path, os.path.realpath(self.path))
+            if os.path.exists(path)
         ]
         return (
             f"Move {', then '.join(present)} into another folder. Then call "

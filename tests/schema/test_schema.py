@@ -390,3 +390,20 @@ def test_words_in_lists_of_values_are_text(tmp_path):
 def test_what_is_wrong_with_a_kind_is_told(given, said):
     with pytest.raises(ValueError, match=said):
         Schema.from_dict({"columns": {"a": given}})
+
+
+def test_kinds_of_earlier_pickles_have_no_special_values():
+    kind = Number(0, 9)
+    vars(kind).pop("special")
+    again = pickle.loads(pickle.dumps(kind))
+    assert again.special == () and again.range == (0.0, 9.0) and again == Number(0, 9)
+
+
+def test_special_values_are_part_of_files_and_pickles(tmp_path):
+    schema = Schema({"cost": Number(1, 9, special=[99.5, 0]), "age": Integer(0, 9, special=[99])})
+    (tmp_path / "schema.json").write_text(json.dumps(schema.to_dict()))
+    assert Schema.from_yaml(tmp_path / "schema.json") == schema
+    assert pickle.loads(pickle.dumps(schema)) == schema == clone(SchemaTransformer(schema)).schema
+    assert schema.describe() == (
+        "cost: number, low 1, high 9, special [0, 99.5]\nage: integer, low 0, high 9, special [99]"
+    )

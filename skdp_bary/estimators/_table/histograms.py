@@ -181,8 +181,9 @@ def class_histograms(counts, pooled, bins, sd):
     if n_classes == 1:
         return inside[None]
     active = pooled > 0.0
-    masses = np.stack([np.bincount(bins, row * active, minlength=n_bins) for row in counts])
-    masses = np.maximum(masses, sd)
+    shape = inside * active  # by least squares: a spike tells its mass without all others' noise
+    masses = np.stack([np.bincount(bins, row * shape, minlength=n_bins) for row in counts])
+    masses = np.maximum(masses / np.maximum(np.bincount(bins, shape**2), 1e-300), sd)
     shares = (masses / masses.sum(axis=0))[:, bins]
     masses = masses[:, bins]
     moved = (counts - masses * inside) * active

@@ -7,7 +7,14 @@ import pytest
 from skdp_bary import PrivateTable
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Schema
 from tests.cases import every
-from tests.world import Thresholds, clean_line, line_bins, nearest_masses, spread
+from tests.world import (
+    Thresholds,
+    class_histograms,
+    clean_line,
+    line_bins,
+    nearest_masses,
+    spread,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
@@ -172,6 +179,17 @@ def test_nearest_masses_have_the_sum_and_are_not_negative():
     found = nearest_masses(np.array([900.0, 40.0, -30.0, 5.0]), np.array([1, 1, 2, 1]), 930.0)
     assert found.tolist() == [895.0, 35.0, 0.0, 0.0]
     assert nearest_masses(np.array([-5.0, -7.0]), np.ones(2), 4.0).tolist() == [3.0, 1.0]
+
+
+def test_classes_share_a_spike_whatever_the_noise_beside_it_is():
+    """A spike tells the mass of a class in a bin, not the noise of all cells beside it."""
+    pooled, sd = np.full(400, 300.0 / 399), 50.0
+    pooled[7], shares = 2800.0, []
+    for seed in range(20):
+        noise = sd * np.random.default_rng(seed).standard_normal((2, 400))
+        counts = np.outer([0.7, 0.3], pooled) + noise
+        shares.append(class_histograms(counts, pooled, np.zeros(400, dtype=int), sd)[:, 7])
+    assert np.min(shares) > 0.6 and np.median(shares) == pytest.approx(2800 / 3100)
 
 
 def many_values(n_values=300):

@@ -15,6 +15,15 @@ REGIME_METHODS = (
     ("laplace", "eugkm"),
     ("laplace", "one mean"),
 )
+SMALL_GROUPS = (  # of the cells of benchmarks/kmeans/small_n.py: name, what they have, its values
+    ("all", None, ()),
+    ("Laplace noise", "delta", (0.0,)),
+    ("Gaussian noise", "delta", (1e-6,)),
+    ("bounds that fit", "wide", (1.0,)),
+    ("three times as wide", "wide", (3.0,)),
+    ("ten times as wide", "wide", (10.0,)),
+    ("up to 500 rows", "n", range(501)),
+)
 ASIDE = (  # of benchmarks/kmeans/regimes.py
     *("pair", "curve2", "pair-wide", "trio", "cloud3", "iris"),
     *("seven", "diabetes", "nine-curve", "cloud30", "cloud50", "spots20"),
@@ -149,6 +158,27 @@ def tabulate_regimes():
     write_table("kmeans_regimes", header, lines)
 
 
+def tabulate_small_n():
+    """Write costs of few rows over those of a simple private mean, now and before."""
+    kept = {}
+    for row in read("kmeans_small_n"):
+        kept.setdefault(row["tag"], []).append(row)
+    lines = []
+    for name, key, values in SMALL_GROUPS:
+        line = [name]
+        for tag in ("before", "now"):
+            rows = [row for row in kept[tag] if key is None or row[key] in values]
+            over = [row["cost"] / row["simple"] for row in rows]
+            error = [2.0 * np.hypot(row["error"], row["simple_error"]) for row in rows]
+            sure = sum(row["cost"] - row["simple"] > e for row, e in zip(rows, error, strict=True))
+            line += [*in_short(over), sure]
+        lines.append([line[0], len(rows), *line[1:]])
+    header = ["cells", "number"]
+    for tag in ("before", "now"):
+        header += [f"{tag}, over one mean", "largest", "surely above"]
+    write_table("kmeans_small_n", header, lines)
+
+
 def in_short(ratios):
     """Return the geometric mean and the largest of ratios as text, of those that were measured."""
     known = [ratio for ratio in ratios if ratio is not None]
@@ -165,6 +195,7 @@ def main():
     tabulate_speed()
     tabulate_audit()
     tabulate_regimes()
+    tabulate_small_n()
 
 
 if __name__ == "__main__":

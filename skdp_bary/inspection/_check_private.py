@@ -245,7 +245,11 @@ def _advice(estimator):
     )
 
 
-_SCALE = "scale by public bounds with DomainScaler"
+_SCALE = (
+    "scale by public bounds with DomainScaler, which divides by the width of the bounds and not by "
+    "the spread of the rows: with bounds much wider than the rows a feature counts less, and "
+    "clusters differ from those behind StandardScaler"
+)
 _PROJECT = "project with JLTransformer, or use an estimator that finds its own subspace"
 _CLUSTER = "use PrivateKMeans"
 _CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"

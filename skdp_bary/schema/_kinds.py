@@ -294,7 +294,10 @@ class Category(Kind):
             raise ValueError(f"values must be text that UTF-8 can write, got {values!r}.")
         _check_outside(self.outside, ("other", "refuse"))
         if self.outside == "other" and "other" in values:
-            raise ValueError('values must not hold "other", which stands for all others.')
+            raise ValueError(
+                'values must not hold "other", which stands for all others. Declare '
+                'outside="refuse" where no others can occur, or rename the value.'
+            )
 
     @property
     def levels(self) -> list[str | int | float | bool | None]:

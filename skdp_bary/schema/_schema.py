@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -17,9 +19,13 @@ from .._values import (
     canonical_csr,
     column_names,
     column_values,
+    names_somebody,
     select_columns,
+    some_columns,
 )
+from ..exceptions import PrivacyWarning
 from ._kinds import Boolean, Category, Kind, kind_from_dict
+from ._template import template_of
 from ._yaml import read_yaml
 
 if TYPE_CHECKING:
@@ -67,6 +73,41 @@ class Schema:
             raise ValueError(
                 "sparse=True needs numbers that may be 0 and may not be missing in all columns."
             )
+
+    @staticmethod
+    def template(frame: Rows) -> str:
+        """Return a schema with blanks for the columns of a table, as text for a YAML file.
+
+        Only names are read. Fill in the blanks from what is known in public: ranges and values that
+        are read from private rows are not public.
+
+        Parameters
+        ----------
+        frame : dataframe, Arrow table or anything else with named columns
+
+        Returns
+        -------
+        text : str
+            What :meth:`from_yaml` reads once it is filled in.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from skdp_bary.schema import Schema
+        >>> print(*Schema.template(pandas.DataFrame({"age": [31]})).splitlines()[-6:], sep="\\n")
+          "age":
+            kind:
+            low:
+            high:
+            values:
+            missing:
+        """
+        names = column_names(frame)
+        if names is None or not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"frame must be a table whose columns have names, got {type(frame).__name__}."
+            )
+        return template_of(names)
 
     @classmethod
     def from_dict(cls, given: dict) -> Self:
@@ -230,9 +271,16 @@ class Schema:
         """Return the number of columns of a table, or raise where it is no table of this schema."""
         return X.shape[1] if issparse(X) else _width(self.matched(X))
 
+    def unnamed(self, names: Iterable[str]) -> list[str]:
+        """Return those of the names of columns that this schema does not name."""
+        return [] if self.names is None else [name for name in names if name not in self.names]
+
     def matched(self, X: Rows) -> Rows:
-        """Return a table with the columns of this schema in order, or raise."""
-        if column_names(X) is not None and self.names is not None:
+        """Return a table with the columns of this schema in order, or raise; others are dropped."""
+        own = column_names(X)
+        if own is not None and self.names is not None:
+            if self.unnamed(own) and set(self.names) <= set(own):
+                X = some_columns(X, [name for name in own if name in self.names])
             return select_columns(X, self.names, "X")
         if column_names(X) is None and not isinstance(X, np.ndarray):
             X = _table_of_objects(X, self.n_columns)
@@ -242,6 +290,27 @@ class Schema:
     def _check_width(self, width):
         if self.n_columns not in (None, width):
             raise ValueError(f"X has {width} columns, but its schema has {self.n_columns}.")
+
+
+def warn_of_unnamed(schema, names):
+    """Warn where a table has columns that its schema does not name, and say whether it has.
+
+    Parameters
+    ----------
+    schema : Schema
+    names : list of str or None
+        Of the columns of the table; None where they have none.
+    """
+    left = schema.unnamed(names or ())
+    if left:
+        ids = [name for name in left if names_somebody(name)]
+        advice = f" Pass groups={ids[0]!r} where that is a person id." if ids else ""
+        warnings.warn(
+            f"Columns that the schema does not name are not read: {left}.{advice}",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+    return bool(left)
 
 
 _KEYS = {"columns", "sparse"}

@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 
 from .._values import column_names, column_values, some_columns
 from ._cells import cells_of_kind
+from ._schema import warn_of_unnamed
 
 
 class TableCells:
@@ -23,6 +24,7 @@ class TableCells:
     def __init__(self, schema, unread=()):
         self.schema = schema
         self.unread = unread
+        self._told = False
         self.names = None if schema.names is None else list(schema.names)
 
     def __call__(self, X):
@@ -35,6 +37,7 @@ class TableCells:
         own = column_names(X)
         if self.unread and own is not None:
             X = some_columns(X, [name for name in own if name not in self.unread])
+        self._told = self._told or warn_of_unnamed(self.schema, column_names(X))
         X = self.schema.matched(X)
         width = self.schema.width_of(X)
         columns = self.columns(width, self.names or column_names(X))

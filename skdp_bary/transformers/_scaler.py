@@ -35,6 +35,11 @@ class DomainScaler(
     number of features, costs no privacy budget, and gives the same transformer on neighboring data
     sets. The rows of the result are as private as those that came in.
 
+    A feature counts by the width of its bounds in what follows, where behind ``StandardScaler`` it
+    counts by the spread of its rows. So clusters differ: with bounds much wider than the rows a
+    feature hardly counts. Choose bounds whose widths are in about the ratio of the spreads that
+    are known in public.
+
     Parameters
     ----------
     bounds : (low, high) pair, Box, Ball or Mask, default=(-1.0, 1.0)

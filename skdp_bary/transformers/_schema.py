@@ -14,6 +14,7 @@ from .._pickles import VersionedPickle
 from .._sklearn import captioned_block
 from .._values import column_names, with_width
 from ..schema import Schema
+from ..schema._schema import warn_of_unnamed
 
 if TYPE_CHECKING:
     from .._types import Rows
@@ -100,6 +101,7 @@ class SchemaTransformer(
         """
         check_parameters(self)
         schema = self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+        warn_of_unnamed(schema, column_names(X))
         names = schema.names or column_names(X)
         vars(self).pop("feature_names_in_", None)
         if names is not None and all(isinstance(name, str) for name in names):

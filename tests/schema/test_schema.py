@@ -3,17 +3,20 @@
 import datetime
 import json
 import pickle
+import re
 import zoneinfo
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
 from skdp_bary import SchemaTransformer
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
 from tests.cases import every
 
@@ -241,7 +244,7 @@ def test_masked_entries_are_missing():
     "change, message",
     [
         (lambda f: f.drop(columns="age"), r"missing \['age'\]"),
-        (lambda f: f.assign(extra=1), r"not known \['extra'\]"),
+        (lambda f: f.rename(columns={"age": "extra"}), r"missing \['age'\], not known \['extra'\]"),
         (lambda f: pd.concat([f, f[["age"]]], axis=1), "several columns of one name"),
         (lambda f: f.to_numpy()[:, :3], "X has 3 columns, but its schema has 8"),
         (lambda f: np.empty((9, 0)), "at least one column"),
@@ -252,6 +255,27 @@ def test_masked_entries_are_missing():
 def test_tables_of_another_form_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         SCHEMA.read(change(pd.DataFrame(ROWS)))
+
+
+def test_columns_that_a_schema_does_not_name_are_left_out_with_one_line():
+    frame = pd.DataFrame(ROWS)
+    wide = frame.assign(patient_id=1)[["patient_id", *frame.columns[::-1]]]
+    with pytest.warns(PrivacyWarning, match=re.escape("not read: ['patient_id']")) as heard:
+        made = SchemaTransformer(SCHEMA).fit_transform(wide)
+    assert len(heard) == 1 and "Pass groups='patient_id'" in str(heard[0].message)
+    pd.testing.assert_frame_equal(made, SchemaTransformer(SCHEMA).fit_transform(frame))
+
+
+def test_a_template_names_columns_and_nothing_else(tmp_path):
+    frame = pd.DataFrame({"age": [93], "yes": [77]})
+    text = Schema.template(frame)
+    assert "NOT public" in text and "93" not in text and "77" not in text
+    assert all(text.splitlines()) and text == Schema.template(pa.table(frame))
+    path = tmp_path / "s.yaml"
+    path.write_text(text.replace("kind:\n", "kind: boolean\n"))
+    assert Schema.from_yaml(path).names == ("age", "yes")
+    with pytest.raises(TypeError, match="columns have names"):
+        Schema.template(np.zeros((2, 2)))
 
 
 def test_types_of_the_result_follow_from_the_schema():

@@ -9,7 +9,7 @@ import pytest
 from skdp_bary.base import CellTree, ClippedSum
 from skdp_bary.geometry import Box
 from tests.summaries.rows.containers import CLASSES, NAMES, ONCE, PARTS, X, beside, containers
-from tests.world import CellCounts, DistanceHistogram, integers, open_rows, same
+from tests.world import CellCounts, DistanceHistogram, home, integers, open_rows, same
 
 CONTAINERS = sorted({kind for kind, *_ in containers(None)})
 
@@ -21,8 +21,10 @@ def opened(X, part, **beside):
 
 
 def questions(units, n_classes):
+    tree = CellTree(Box([0.0] * 3, [1.0] * 3), 7)
     return (
-        CellCounts(CellTree(Box([0.0] * 3, [1.0] * 3), 7), n_classes, units),
+        CellCounts(tree, n_classes, units),
+        CellCounts(tree, n_classes, max(units >> 6, 1)),  # coarser ones show where shares begin
         ClippedSum(1.5, 3, units),
         DistanceHistogram((0.25,) * 3, (0.25, 0.5, 1.0, 2.0), units),
     )
@@ -34,11 +36,17 @@ def answers(rows, part):
     return [integers(query, rows) for query in (asked if rows.rereadable else asked[:1])]
 
 
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Dask runs here, and persons in chunks are brought together a few rows at a time."""
+    monkeypatch.setattr(home("Spill"), "_LEAST_ROWS", 7)
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"}):
+        yield
+
+
 @pytest.mark.parametrize("kind", CONTAINERS)
-def test_rows_in_every_container_are_those_of_the_array(kind, tmp_path):
-    if kind == "dask":
-        dask = pytest.importorskip("dask")
-        dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"})
+def test_rows_in_every_container_are_those_of_the_array(kind, tmp_path, small_parts):
     wrong, n_seen = [], 0
     for part in PARTS[::2] + PARTS[-1:] if kind == "dask" else PARTS:
         memory = opened(X, part, **beside(part))
@@ -51,7 +59,8 @@ def test_rows_in_every_container_are_those_of_the_array(kind, tmp_path):
                 found = answers(rows, part)
                 wrong += [(name, part)] * (not all(map(same, found, expected)))
             if rows.rereadable:
-                wrong += [(name, part, "size")] * (rows.public_size() != memory.public_size())
+                facts = [(r.public_size(), r.source.persons_have_one_class) for r in (rows, memory)]
+                wrong += [(name, part, *facts)] * (facts[0] != facts[1])
             else:
                 with pytest.raises(ValueError, match="read once only|spent after one reading"):
                     answers(rows, part)

@@ -1,5 +1,7 @@
 """The rows of one table in every container that rows may come in, with what stands beside them."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -110,17 +112,17 @@ def table_of(part):
     return arrow.table(dict(zip(NAMES, X.T, strict=True)) | beside(part))
 
 
-def in_chunks(part, kind):
+def in_chunks(part, kind, cuts=CUTS):
     """Rows in tuples; with persons it is said how those are found."""
     columns = [X, *map(beside(part).get, BESIDE)]
-    chunks = [tuple(v if v is None else v[cut] for v in columns) for cut in CUTS]
+    chunks = [tuple(v if v is None else v[cut] for v in columns) for cut in cuts]
     chunks = [chunk[: 4 if "groups" in part else 3] for chunk in chunks]
     return {"list": chunks, "iterator": iter(chunks), "function": lambda: iter(chunks)}[kind]
 
 
-def in_frames(part, make, kind):
+def in_frames(part, make, kind, cuts=CUTS):
     table = table_of(part)
-    frames = [make(table.slice(cut.start, cut.stop - cut.start)) for cut in CUTS if cut.stop]
+    frames = [make(table.slice(cut.start, cut.stop - cut.start)) for cut in cuts if cut.stop]
     return {"list": frames, "iterator": iter(frames), "function": lambda: iter(frames)}[kind]
 
 
@@ -159,15 +161,16 @@ def containers(folder):
         yield "table", name, lambda part, make=make: (make(table_of(part)), {p: p for p in part})
     for name, make in STREAMS.items():
         yield "stream", name, lambda part, make=make: (make(table_of(part)), {p: p for p in part})
-    for rule in (SortedPersons, lambda *name: SpilledPersons(*name, n_parts=3)):
+    spilled = functools.partial(SpilledPersons, n_parts=3)
+    for rule, cuts in ((SortedPersons, CUTS), (spilled, CUTS[::-1])):
         for name in ("list", "iterator", "function"):
 
-            def chunks(part, name=name, rule=rule):
-                return in_chunks(part, name), {"groups": rule()} if "groups" in part else {}
+            def chunks(part, name=name, rule=rule, cuts=cuts):
+                return in_chunks(part, name, cuts), {"groups": rule()} if "groups" in part else {}
 
-            def frames(part, make, name=name, rule=rule):
+            def frames(part, make, name=name, rule=rule, cuts=cuts):
                 named = {p: rule("groups") if p == "groups" else p for p in part}
-                return in_frames(part, make, name), named
+                return in_frames(part, make, name, cuts), named
 
             yield "chunks", name, chunks
             for table, make in TABLES.items():

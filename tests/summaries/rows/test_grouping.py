@@ -20,7 +20,6 @@ from skdp_bary import (
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.summaries.rows.containers import arrow, duckdb
 from tests.world import (
-    PERSON_UNITS,
     check_sensitivity_of_persons,
     home,
     open_source,
@@ -28,71 +27,14 @@ from tests.world import (
     replay,
 )
 
-Rows = home("open_source").Rows
 grouping, spill = home("declared"), home("Spill")
 
 KINDS = {"sorted": SortedPersons(), "spilled": SpilledPersons(n_parts=3)}
-CLASSES = np.arange(3)
-BOUNDS = (0.1, 0.9)
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(spill, "_LEAST_ROWS", 7)
-
-
-def some_rows(rng, text=False):
-    n = int(rng.integers(1, 60))
-    ids = np.sort(rng.integers(-3, 9, size=n))
-    if text:
-        ids = np.sort(np.array([f"é{i}" for i in ids], dtype=object))
-    X = np.round(rng.random((n, 2)), int(rng.integers(1, 3)))
-    return X, rng.integers(3, size=n), rng.random(n), ids
-
-
-def in_chunks(rng, columns, parts, cuts=6):
-    edges = np.sort(rng.integers(0, len(columns[0]) + 1, size=cuts))
-    edges = [0, *edges.tolist(), len(columns[0])]
-    return [
-        tuple(
-            values[start:end] if use else None for values, use in zip(columns, parts, strict=True)
-        )
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
-    ]
-
-
-def shares(source):
-    """Return all rows with their shares, in an order that does not depend on how they came."""
-    rows = []
-    for chunk in source.read(0):
-        codes = np.zeros(len(chunk.X)) if chunk.codes is None else chunk.codes
-        rows += np.column_stack([chunk.X, codes, chunk.starts, chunk.masses]).tolist()
-        assert chunk.units == PERSON_UNITS
-    return sorted(rows)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(3))
-def test_shares_are_those_in_memory(kind, seed):
-    rng = np.random.default_rng(seed)
-    for trial in range(8):
-        columns = some_rows(rng, text=trial % 2)
-        X, y, weights, ids = columns
-        use = (True, bool(trial & 2), bool(trial & 4), True)
-        settings = {"classes": CLASSES if use[1] else None, "mass_bounds": BOUNDS}
-        chunks = in_chunks(rng, columns, use)
-        if kind == "spilled":
-            chunks = [chunks[i] for i in rng.permutation(len(chunks))]
-        memory = open_source(
-            X, y, groups=ids, sample_weight=weights if use[2] else None, **settings
-        )
-        source = open_source(chunks, groups=KINDS[kind], **settings)
-        assert Rows(source).person_units == PERSON_UNITS
-        assert source.count_persons() == len(set(ids.tolist()))
-        assert source.persons_have_one_class == memory.persons_have_one_class
-        for _ in range(2):
-            assert shares(source) == shares(memory)
-        source.close()
 
 
 @pytest.mark.parametrize(
@@ -202,21 +144,6 @@ class Streamed(PrivateMeasure):
 def test_no_person_moves_an_answer_further_than_promised(kind, monkeypatch):
     monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
     check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_persons_cut_in_two_are_found(kind, monkeypatch):
-    """A planted bug: the second half of a person counts as somebody else."""
-    monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
-    if kind == "sorted":
-        joined = grouping._begins
-        monkeypatch.setattr(grouping, "_begins", lambda ids, last: joined(ids, None))
-    else:
-        monkeypatch.setattr(
-            spill.Spill, "_part_of", lambda self, records: np.arange(len(records)) % 3
-        )
-    with pytest.raises(AssertionError, match="The guarantee fails for persons"):
-        check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ PAGES = sorted(ROOT.glob("*.rst"))
 CALLERS = [
     ".ci/run",
     ".github/workflows/tests.yml",
+    ".github/workflows/weekly.yml",
     ".pre-commit-config.yaml",
     "CONTRIBUTING.rst",
     "SECURITY.rst",
@@ -50,6 +51,14 @@ def test_the_page_of_an_index_has_full_addresses_or_none():
 
 def test_the_citation_is_of_this_version():
     assert f"\nversion: {skdp_bary.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_oldest_versions_in_the_readme_are_those_that_are_tested():
+    oldest = dict(re.findall(r"^([\w-]+)==(\d+\.\d+)", (ROOT / ".ci/oldest.txt").read_text(), re.M))
+    told = re.findall(
+        r"(numpy|scipy|scikit-learn)\s(\d+\.\d+)\sto", (ROOT / "README.rst").read_text()
+    )
+    assert len(told) == 3 and all(oldest[name] == version for name, version in told)
 
 
 def test_every_place_of_the_package_has_tests_that_mirror_it():

@@ -13,7 +13,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.noise import sampler
+from tests.world import home
+
+sampler = home("_system_words")
 
 _SYSTEM_WORDS = sampler._system_words
 hypothesis.settings.register_profile("seeded", derandomize=True, deadline=None)

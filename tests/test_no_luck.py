@@ -12,7 +12,7 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.privacy.noise.sampler import noise_generator, public_generator
+from tests.world import noise_generator, public_generator
 
 TESTS = Path(__file__).parent
 # generators of numpy and Python that are seeded by the operating system when they are given nothing

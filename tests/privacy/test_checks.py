@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp_bary.privacy._checks import (
+from tests.cases import every
+from tests.world import (
     check_delta,
     check_epsilon,
     check_integer,
@@ -17,7 +18,6 @@ from skdp_bary.privacy._checks import (
     float_above,
     float_below,
 )
-from tests.cases import every
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0, 2.0]), Decimal(1)]
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)

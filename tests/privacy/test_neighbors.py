@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import pytest
 
-from skdp_bary.privacy._neighbors import RELATIONS, check_neighbors, compose_parts
+from tests.world import RELATIONS, check_neighbors, compose_parts
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

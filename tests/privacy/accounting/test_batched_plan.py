@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 from skdp_bary.exceptions import RelationError
-from skdp_bary.privacy._checks import exact
-from skdp_bary.privacy.accounting.batched_plan import BatchedPlan, batched_plan
-from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon, renyi_epsilon
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.accounting.subsampling import amplified_delta, amplify
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
 from tests.cases import every
+from tests.world import (
+    BatchedPlan,
+    RoundedGaussian,
+    Step,
+    amplified_delta,
+    amplify,
+    batched_plan,
+    exact,
+    gaussian_delta,
+    gaussian_epsilon,
+    renyi_epsilon,
+)
 
 library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 

@@ -9,16 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from skdp_bary.privacy.accounting.calibration import (
+from tests.cases import every
+from tests.world import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    gaussian_renyi,
+    pure_renyi,
     renyi_delta,
     renyi_epsilon,
     renyi_order,
 )
-from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
-from tests.cases import every
 
 epsilons = st.floats(-4, 3).map(lambda x: 10.0**x)
 deltas = st.floats(-14, -0.01).map(lambda x: 10.0**x)

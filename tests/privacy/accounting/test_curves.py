@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
 from tests.cases import every
+from tests.world import gaussian_renyi, pure_renyi
 
 CURVES = {"pure": pure_renyi, "gaussian": gaussian_renyi}
 every_curve = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES.keys())

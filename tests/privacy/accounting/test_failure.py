@@ -6,8 +6,8 @@ import pytest
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein, PrivateMeasure
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy.accounting.failure import failure_advice
 from tests.cases import every
+from tests.world import failure_advice
 
 
 @every(

@@ -9,12 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from skdp_bary.privacy._checks import exact
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
-from skdp_bary.privacy.accounting.plans import Plan, Step, divided_anew, split_epsilon, split_mu
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
+from skdp_bary.base import Sensitivity
 from tests.cases import every
+from tests.world import (
+    DiscreteLaplace,
+    Plan,
+    RoundedGaussian,
+    Step,
+    divided_anew,
+    exact,
+    gaussian_delta,
+    gaussian_renyi,
+    pure_renyi,
+    split_epsilon,
+    split_mu,
+)
 
 amounts = st.floats(-6, 4).map(lambda x: 10.0**x)
 shares = st.lists(st.floats(-3, 3).map(lambda x: 10.0**x), min_size=1, max_size=8).map(

@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from skdp_bary.geometry._projections import haar_frame, tight_frame
-from skdp_bary.privacy.accounting.projection_curves import (
-    FixedLaw,
-    FrameLaw,
-    IndependentLaw,
-    bernstein_bound,
-    clt_bound,
-    operator_law,
-    projection_law,
-)
+from skdp_bary.geometry import haar_frame, tight_frame
+from skdp_bary.privacy import bernstein_bound, clt_bound
 from tests.cases import every
+from tests.world import FixedLaw, FrameLaw, IndependentLaw, operator_law, projection_law
 
 
 def unit_columns(d, k, rng):

@@ -6,10 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.accounting.projection_losses import _CANCELLATION, step_losses
-from skdp_bary.privacy.accounting.subsampling import amplified_delta
 from tests.cases import every
+from tests.world import _CANCELLATION, amplified_delta, gaussian_delta, step_losses
 
 ONE = np.array([1.0])
 

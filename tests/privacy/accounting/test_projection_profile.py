@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skdp_bary.geometry._projections import haar_frame, tight_frame
+from skdp_bary.geometry import haar_frame, tight_frame
 from skdp_bary.privacy import calibrate_sigma
-from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_mu
-from skdp_bary.privacy.accounting.projection_curves import (
+from tests.cases import every
+from tests.world import (
     FixedLaw,
     FrameLaw,
     IndependentLaw,
+    RoundedGaussian,
+    gaussian_delta,
+    gaussian_mu,
+    noise_generator,
     operator_law,
+    projection_delta,
+    projection_epsilon,
     projection_law,
 )
-from skdp_bary.privacy.accounting.projection_profile import projection_delta, projection_epsilon
-from skdp_bary.privacy.noise.mechanisms import RoundedGaussian
-from skdp_bary.privacy.noise.sampler import noise_generator
-from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 needs_library = pytest.mark.usefixtures("library")

@@ -7,19 +7,23 @@ import mpmath
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_mu
-from skdp_bary.privacy.accounting.plans import Plan, Step, race_plan
-from skdp_bary.privacy.accounting.races import (
+from skdp_bary import BudgetAccountant
+from tests.cases import every
+from tests.world import (
     RATE_OF_MU,
+    DiscreteLaplace,
+    Plan,
     RaceChoice,
+    RoundedGaussian,
+    Step,
+    gaussian_delta,
+    gaussian_mu,
+    make_filter,
     race_delta,
     race_mu,
+    race_plan,
     race_renyi,
 )
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.filters import make_filter
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
-from tests.cases import every
 
 RELATIONS = ("add_remove", "replace_one", "replace_any")
 

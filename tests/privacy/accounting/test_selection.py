@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skdp_bary.privacy.accounting.calibration import gaussian_mu, renyi_delta
-from skdp_bary.privacy.accounting.selection import (
+from tests.cases import every
+from tests.world import (
     NegativeBinomialTrials,
     PoissonTrials,
+    gaussian_mu,
     make_trials,
+    noise_generator,
+    renyi_delta,
     selection_mu,
 )
-from skdp_bary.privacy.noise.sampler import noise_generator
-from tests.cases import every
 
 LAWS = ["logarithmic", "geometric", "poisson"]
 

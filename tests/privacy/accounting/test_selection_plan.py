@@ -6,11 +6,15 @@ from dataclasses import replace
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.privacy.accounting.plans import Step
-from skdp_bary.privacy.accounting.selection import make_trials, selection_mu
-from skdp_bary.privacy.accounting.selection_plan import SelectionPlan
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
 from tests.cases import every
+from tests.world import (
+    DiscreteLaplace,
+    RoundedGaussian,
+    SelectionPlan,
+    Step,
+    make_trials,
+    selection_mu,
+)
 
 
 def pure(law="logarithmic", fit=0.4, score=0.1, epsilon=1.0):

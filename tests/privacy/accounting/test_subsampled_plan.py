@@ -4,10 +4,8 @@ from dataclasses import replace
 import pytest
 
 from skdp_bary.exceptions import RelationError
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.accounting.subsampled_plan import sampling_for, subsampled_plan
-from skdp_bary.privacy.accounting.subsampling import amplified_delta, amplify
 from tests.cases import every
+from tests.world import amplified_delta, amplify, gaussian_delta, sampling_for, subsampled_plan
 
 RELATIONS = ("add_remove", "replace_one")
 SHARES = {"first": 0.3, "second": 0.7}

@@ -9,18 +9,19 @@ import pytest
 from scipy.special import ndtr
 
 from skdp_bary.exceptions import RelationError
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.accounting.curves import gaussian_renyi, pure_renyi
-from skdp_bary.privacy.accounting.subsampling import (
+from tests.cases import every
+from tests.world import (
     amplified_delta,
     amplify,
     check_sampling,
+    gaussian_delta,
+    gaussian_renyi,
     poisson_gaussian_renyi,
     poisson_pure_renyi,
+    pure_renyi,
     without_replacement_gaussian_renyi,
     without_replacement_pure_renyi,
 )
-from tests.cases import every
 
 POISSON = ("poisson", "add_remove")
 WITHOUT = ("without_replacement", "replace_one")

@@ -12,14 +12,21 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, ReadOnlyLedgerError, RelationError
-from skdp_bary.privacy._neighbors import RELATIONS
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
-from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant, check_accountant
-from skdp_bary.privacy.ledger.spending import BudgetPart, Quote
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from skdp_bary.privacy import BudgetPart, Quote
+from tests.world import (
+    RELATIONS,
+    DiscreteLaplace,
+    Plan,
+    RoundedGaussian,
+    Step,
+    check_accountant,
+    gaussian_mu,
+    home,
+)
+
+_sqlite = home("SqliteLedger")
 
 
 def pure_plan(epsilon, relation="add_remove"):

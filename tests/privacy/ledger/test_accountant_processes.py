@@ -8,8 +8,8 @@ import time
 import joblib
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, PrivacyWarning, ReadOnlyLedgerError
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 

@@ -6,9 +6,8 @@ import traceback
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.cli._main import main
-from skdp_bary.privacy.ledger.address import Secrets, is_address, read_address
 from tests.cases import every
+from tests.world import Secrets, is_address, main, read_address
 
 SECRET = "hunter2"
 

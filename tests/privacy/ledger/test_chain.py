@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.chain import Receipt, next_link
-from skdp_bary.privacy.ledger.entry import Entry
-from skdp_bary.privacy.ledger.filters import Cost
+from skdp_bary import BudgetAccountant
+from skdp_bary.privacy import Receipt
+from tests.world import Cost, Entry, next_link
 
 AMOUNTS = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)
 UNITS = st.integers(min_value=0, max_value=10**18)

@@ -5,13 +5,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_mu, renyi_order
-from skdp_bary.privacy.accounting.curves import pure_renyi
-from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.filters import COMPOSITIONS, make_filter
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian
+from tests.world import (
+    COMPOSITIONS,
+    DiscreteLaplace,
+    Plan,
+    RoundedGaussian,
+    Step,
+    gaussian_delta,
+    gaussian_mu,
+    make_filter,
+    pure_renyi,
+    renyi_order,
+)
 
 
 def pure_plan(epsilon):

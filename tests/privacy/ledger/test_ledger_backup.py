@@ -12,8 +12,9 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.ledger.entry import RESTORE
+from tests.world import RESTORE, home
+
+_sqlite = home("SqliteLedger")
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.chain import Receipt
-from skdp_bary.privacy.ledger.policy import SpendingPolicy
+from skdp_bary.privacy import Receipt, SpendingPolicy
 from tests.world import exact, renyi_budget
 
 

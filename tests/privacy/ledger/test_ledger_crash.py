@@ -7,11 +7,11 @@ import time
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
+from tests.world import DiscreteLaplace, Plan, Step, home
+
+_sqlite = home("SqliteLedger")
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 

@@ -10,8 +10,10 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import LedgerError
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.testing._ledger_flips import CRASHED, GAVE_BUDGET, REFUSED, flip_bits
+from tests.world import CRASHED, GAVE_BUDGET, flip_bits, home
+
+_sqlite = home("SqliteLedger")
+REFUSED = home("flip_bits").REFUSED
 
 PARTS = ("north", "south")
 

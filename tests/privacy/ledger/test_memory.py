@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.lock import LOCK
+from tests.world import LOCK
 
 
 class Interrupt(BaseException):

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError
-from skdp_bary.privacy.ledger import sqlite as _sqlite
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.ledger.running_sums import RunningSums
+from tests.world import RunningSums, home
+
+_sqlite = home("SqliteLedger")
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and permissions")
 
@@ -467,7 +468,9 @@ class TestFailures:
         """Times are what the clock said; order and sums do not depend on them."""
         from datetime import UTC, datetime
 
-        from skdp_bary.privacy.ledger import spending as _spending
+        from tests.world import home
+
+        _spending = home("SharedBudget")
 
         class Clock:
             year = 2030
@@ -494,7 +497,7 @@ class TestFailures:
             raise RuntimeError("in the middle of a spend")
 
         with monkeypatch.context() as patch:
-            patch.setattr("skdp_bary.privacy.ledger.sqlite.next_link", fail)
+            patch.setattr(home("SqliteLedger"), "next_link", fail)
             with pytest.raises(RuntimeError, match="in the middle"):
                 accountant.spend(0.1)
         assert_holds(path)

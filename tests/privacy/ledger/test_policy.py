@@ -10,7 +10,9 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.exceptions import BudgetError, RelationError
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.privacy.ledger import spending
+from tests.world import home
+
+spending = home("SharedBudget")
 
 
 @pytest.fixture

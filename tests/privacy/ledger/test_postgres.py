@@ -11,11 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import LedgerError, ReadOnlyLedgerError
-from skdp_bary.privacy.accounting.plans import Plan, Step
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace
-from tests.world import home
+from tests.world import DiscreteLaplace, Plan, Step, home
 
 psycopg = pytest.importorskip("psycopg")
 

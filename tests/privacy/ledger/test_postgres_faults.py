@@ -10,8 +10,8 @@ import uuid
 
 import pytest
 
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError
-from skdp_bary.privacy.ledger.accountant import BudgetAccountant
 
 psycopg = pytest.importorskip("psycopg")
 

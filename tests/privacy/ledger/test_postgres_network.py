@@ -10,7 +10,9 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import LedgerError
-from skdp_bary.privacy.ledger import postgres as _postgres
+from tests.world import home
+
+_postgres = home("_CONNECT_SECONDS")
 
 pytest.importorskip("psycopg")
 

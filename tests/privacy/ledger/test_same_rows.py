@@ -22,8 +22,9 @@ from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, PrivateWa
 from skdp_bary.exceptions import BudgetError, LeakError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.privacy.ledger import same_rows as _same_rows
-from skdp_bary.summaries.rows.origins import origin_of
+from tests.world import home, origin_of
+
+_same_rows = home("_SEEN")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

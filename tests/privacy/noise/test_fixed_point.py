@@ -5,9 +5,11 @@ import math
 import mpmath
 import numpy as np
 
-from skdp_bary.privacy.noise import fixed_point, sampler
-from skdp_bary.privacy.noise.sampler import MAX_SCALE, _GaussianLaw, _LaplaceLaw
 from tests.cases import every
+from tests.world import MAX_SCALE, _GaussianLaw, _LaplaceLaw, home
+
+fixed_point = home("tails_of_nodes")
+sampler = home("MAX_SCALE")
 
 PROVED = mpmath.mpf(2) ** -165
 SCALES = [0.3, 5.3, 2.0**16, 2.0**26, 1.37 * 2.0**36, np.nextafter(2.0**45, 0), MAX_SCALE]

@@ -4,9 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from skdp_bary.privacy.noise import large
-from skdp_bary.privacy.noise.sampler import _upper_quantile
 from tests.cases import every
+from tests.world import _upper_quantile, home
+
+large = home("laplace_magnitudes")
 
 LAWS = {
     "laplace": (large.laplace_magnitudes, 2.0**-62),

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chisquare
 
-from skdp_bary.privacy.noise.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.base import Sensitivity
 from tests.cases import every
+from tests.world import DiscreteLaplace, RoundedGaussian, noise_generator
 
 
 def laplace_pmf(k, scale):

@@ -10,14 +10,10 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import chisquare
 
-from skdp_bary.privacy.noise import sampler as _noise
-from skdp_bary.privacy.noise.sampler import (
-    MAX_SCALE,
-    NoiseSource,
-    noise_generator,
-    public_generator,
-)
 from tests.cases import every
+from tests.world import MAX_SCALE, NoiseSource, home, noise_generator, public_generator
+
+_noise = home("NoiseSource")
 
 SCALES = [0.7, 5.3, 40.0]
 LAWS = ["discrete_laplace", "rounded_gaussian"]

@@ -156,18 +156,19 @@ class Swapped:
 class OnTheDesk(Swapped, ClassMasses):
     """With the fit of the base class, which ends early where a check compares answers alone."""
 
-    fit = BasePrivateEstimator.fit
     n_finished = 0
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        beside = {"groups": groups, "sample_weight": sample_weight}
+        fitted = BasePrivateEstimator.fit(self, X, y, **beside)
+        type(self).n_finished += 1
+        return fitted
 
     def _questions(self, facts):
         releases = {}
         for name, query in super()._questions(facts):
             releases[name] = yield name, query
         return releases
-
-    def _finish(self, facts, result):
-        type(self).n_finished += 1
-        super()._finish(facts, result)
 
 
 @dataclass(frozen=True)

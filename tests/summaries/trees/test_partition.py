@@ -82,3 +82,9 @@ def test_overlapping_cells_are_refused(levels, codes):
 def test_cells_that_do_not_exist_are_refused(levels, codes):
     with pytest.raises(ValueError, match=r"levels|codes"):
         Partition(3, np.array(levels, dtype=int), np.array(codes, dtype=int))
+
+
+@every("partitions", [(), (Partition.complete(2, 1),)])
+def test_partitions_of_another_grid_are_refused(partitions):
+    with pytest.raises(ValueError, match="partitions must be partitions of the grid"):
+        GridDivision(QuadGrid(SQUARE, 3), partitions)

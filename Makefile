@@ -130,7 +130,7 @@ $(TORCH)/.installed: setup.cfg pyproject.toml
 	$(TORCH)/bin/python -c 'import torch' 2> /dev/null \
 		|| $(TORCH)/bin/python -m pip install --quiet --retries 0 --timeout 10 torch --index-url $(TORCH_INDEX) \
 		|| echo "No torch at $(TORCH_INDEX): taking the one of the package index."
-	$(TORCH)/bin/python -m pip install --quiet --editable ".[accounting,images,plot,test,torch]"
+	$(TORCH)/bin/python -m pip install --quiet --editable ".[accounting,plot,test,torch]"
 	touch $@
 
 $(SPARK)/.installed: setup.cfg pyproject.toml

@@ -68,7 +68,7 @@ def public():
             value = _or_none(lambda module=module, listed=listed: getattr(module, listed))
             if not listed.startswith("__") and value is not None:
                 found[name, listed] = value
-    assert len(found) > 150 and len({module for module, _ in found}) > 10
+    assert len(found) > 80 and len({module for module, _ in found}) > 10
     return found
 
 
@@ -84,7 +84,7 @@ def called():
         for key, value in public().items()
         if isinstance(value, (type, _FUNCTION)) and not is_a(value, (Exception, Warning))
     }
-    assert len(found) > 100
+    assert len(found) > 60
     return found
 
 

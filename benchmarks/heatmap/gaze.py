@@ -9,6 +9,7 @@ Printed and kept are the means of the four metrics and half the length of their 
 """
 
 import argparse
+import json
 import warnings
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from benchmarks.heatmap.cities import EPSILONS, City, one_run, show, summarize
 from benchmarks.recording import Results
-from skdp_bary.datasets import GAZE_BOUNDS, load_salicon_fixations, make_gaze
+from skdp_bary.datasets import GAZE_BOUNDS, make_gaze
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("heatmap_gaze")
@@ -28,18 +29,32 @@ def pictures(path, n_images, seed):
     if path is None:
         _, X, people = make_gaze(200, random_state=seed)
         return [City(X, people, GAZE_BOUNDS)]
-    gaze = load_salicon_fixations(path)
-    ids = np.random.default_rng(seed).permutation(np.unique(gaze.images))
+    gaze = read_salicon(path)
     found = []
-    for image in ids.tolist():
-        here = gaze.images == image
-        bounds = ((0.0, 0.0), gaze.sizes[image])
-        picture = City(gaze.data[here], gaze.groups[here], bounds)
+    for image in np.random.default_rng(seed).permutation(sorted(gaze)).tolist():
+        picture = gaze[image]
         if picture.n_people >= N_VIEWERS:
             found.append(picture)
         if len(found) == n_images:
             break
     return found
+
+
+def read_salicon(path):
+    """Return the gaze at every image that was looked at, by its id: SALICON's ``[row, column]``s.
+
+    M. Jiang, S. Huang, J. Duan, Q. Zhao. SALICON: Saliency in context. CVPR 2015.
+    """
+    content, looks = json.loads(Path(path).read_text(encoding="utf-8")), {}
+    for look in content["annotations"]:
+        points = np.array(look["fixations"], dtype=float).reshape(-1, 2)[:, ::-1] + 0.5
+        people = np.full(len(points), look["worker_id"])
+        looks.setdefault(look["image_id"], []).append((points, people))
+    sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
+    return {
+        image: City(*map(np.concatenate, zip(*parts, strict=True)), ((0.0, 0.0), sizes[image]))
+        for image, parts in looks.items()
+    }
 
 
 def main():

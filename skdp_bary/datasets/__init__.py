@@ -6,36 +6,20 @@ from ._fetch_census import fetch_census_tracts
 from ._fetch_digits import fetch_digits_images
 from ._fetch_snap import fetch_snap_checkins
 from ._gaze import GAZE_BOUNDS, make_gaze
-from ._image_folders import (
-    ImageFiles,
-    load_celeba_images,
-    load_office31_images,
-    load_visda_images,
-)
-from ._mixtures import CORNERS_BOUND, make_corners, make_gaussian_images
 from ._population import COUNTRY_BOUNDS, make_population
-from ._salicon import load_salicon_fixations
 from ._snap import load_snap_checkins
 
 __all__ = [
     "CITY_BOUNDS",
-    "CORNERS_BOUND",
     "COUNTRY_BOUNDS",
     "GAZE_BOUNDS",
-    "ImageFiles",
     "fetch_census_tracts",
     "fetch_digits_images",
     "fetch_snap_checkins",
     "load_acs_tracts",
-    "load_celeba_images",
     "load_gazetteer_tracts",
-    "load_office31_images",
-    "load_salicon_fixations",
     "load_snap_checkins",
-    "load_visda_images",
     "make_city_checkins",
-    "make_corners",
-    "make_gaussian_images",
     "make_gaze",
     "make_population",
 ]

@@ -1,7 +1,6 @@
 """The recipes for photographs, end to end on small images that are written here."""
 
-import importlib.util
-from pathlib import Path
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -9,17 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ["--side", "16", "--epochs", "1"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 
 def recipe(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_module(f"benchmarks.sliced.{name}")
 
 
 def write_images(paths, seed):

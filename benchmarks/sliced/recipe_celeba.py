@@ -1,6 +1,4 @@
-"""
-Faces from one private release: CelebA at 64 x 64
-=================================================
+"""Faces from one private release: CelebA at 64 x 64.
 
 The setting of Rakotomamonjy and Ralaivola (ICML 2021): images of 64 x 64 x 3, compared in 8192
 features along 2000 directions, at (epsilon, delta) = (10, 1e-6). Their features come from a network
@@ -8,12 +6,12 @@ that was trained on the private images, without noise; here the encoder is publi
 images are released once, and the generator of their Table 5 is trained on that release for as long
 as one likes.
 
-Needs ``skdp_bary[torch,images]`` and a folder with ``img_align_celeba/`` and
+Needs ``skdp_bary[torch]``, pillow and a folder with ``img_align_celeba/`` and
 ``list_eval_partition.txt``. Nothing is read but the list of files with ``--dry-run``::
 
-    python examples/recipe_celeba.py celeba --dry-run
-    python examples/recipe_celeba.py celeba --epochs 100 --device cuda --samples faces.png
-    python examples/recipe_celeba.py celeba --resume --epochs 50 --samples faces.png
+    python -m benchmarks.sliced.recipe_celeba celeba --dry-run
+    python -m benchmarks.sliced.recipe_celeba celeba --epochs 100 --device cuda --samples faces.png
+    python -m benchmarks.sliced.recipe_celeba celeba --resume --epochs 50 --samples faces.png
 """
 
 import argparse
@@ -23,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from skdp_bary.datasets import load_celeba_images
+from benchmarks.sliced.image_folders import celeba
 from skdp_bary.geometry import Ball
 from skdp_bary.torch import (
     ProgressLine,
@@ -107,7 +105,7 @@ def write_samples(generator, given):
 
 def main(arguments=None):
     """Release, train, and draw."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--epsilon", type=float, default=10.0)
     parser.add_argument("--delta", type=float, default=1e-6)
@@ -132,7 +130,7 @@ def main(arguments=None):
         )
         generator.set_params(checkpoint=given.checkpoint).continue_training(given.epochs)
     else:
-        images = load_celeba_images(given.folder, image_shape=shape_of(given))
+        images = celeba(given.folder, given.side)
         ball = public_ball(encoder, given)
         generator = make_generator(encoder, ball, given)
         describe(generator, ball, len(images))

@@ -1,6 +1,4 @@
-"""
-Adapting to private photographs: VisDA and Office-31
-====================================================
+"""Adapting to private photographs: VisDA and Office-31.
 
 The settings of Rakotomamonjy and Ralaivola (ICML 2021): labelled public images of one domain,
 private images without labels of another one, 2048 features of a public network, and fully connected
@@ -8,14 +6,13 @@ layers on them. ``--method sketch`` releases the slices of the private images on
 batches`` is Algorithm 2 of the paper with the gradient through public images only, all steps paid
 for before the first.
 
-Needs ``skdp_bary[torch,images]``, ``accounting`` for batches, and the folders of the data sets.
+Needs ``skdp_bary[torch]``, pillow, ``accounting`` for batches, and the folders of the data sets.
 The paper takes a ResNet-50 trained on ImageNet: give a TorchScript file of one with ``--encoder``.
 Without it fixed random convolutions stand in, which show that everything runs and adapt little::
 
-    python examples/recipe_adaptation.py visda FOLDER --dry-run
-    python examples/recipe_adaptation.py visda FOLDER --encoder resnet50.pt
-    python examples/recipe_adaptation.py office31 FOLDER --source amazon --target webcam --method \
-batches
+    python -m benchmarks.sliced.recipe_adaptation visda FOLDER --dry-run
+    python -m benchmarks.sliced.recipe_adaptation visda FOLDER --encoder resnet50.pt
+    python -m benchmarks.sliced.recipe_adaptation office31 FOLDER --method batches
 
 ``--score`` compares with the labels of the private images. Accuracy on private rows is not
 protected: it is for the owner's eyes, and for data that are public in truth.
@@ -28,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from skdp_bary.datasets import load_office31_images, load_visda_images
+from benchmarks.sliced.image_folders import office31, visda
 from skdp_bary.torch import (
     ProgressLine,
     SlicedNetworkAdapter,
@@ -51,8 +48,8 @@ class Setting:
 
 
 SETTINGS = {
-    "visda": Setting(load_visda_images, "train", "validation", (100, 100), 1000, 128, 1e-6),
-    "office31": Setting(load_office31_images, "amazon", "webcam", (100, 50), 100, 32, 1e-3),
+    "visda": Setting(visda, "train", "validation", (100, 100), 1000, 128, 1e-6),
+    "office31": Setting(office31, "amazon", "webcam", (100, 50), 100, 32, 1e-3),
 }
 
 
@@ -95,7 +92,7 @@ def score(adapter, target, features):
 
 def main(arguments=None):
     """Train on public images, release, adapt."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("set", choices=SETTINGS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--source")
@@ -114,16 +111,16 @@ def main(arguments=None):
     setting = SETTINGS[given.set]
     given.delta = setting.delta if given.delta is None else given.delta
     given.batch = setting.batch_size if given.batch is None else given.batch
-    shape = (given.side, given.side, 3)
     source, target = (
-        setting.load(given.folder, name, image_shape=shape)
+        setting.load(given.folder, name, given.side)
         for name in (given.source or setting.source, given.target or setting.target)
     )
     if given.encoder is None:
+        shape = given.side, given.side, 3
         encoder = fixed_image_encoder(shape, n_filters=16)  # 2048 features of 64 x 64
     else:
         encoder = torch.jit.load(given.encoder).eval()
-    n_features = encode_rows(encoder, np.zeros((1, source.n_features))).shape[1]
+    n_features = encode_rows(encoder, np.zeros((1, 3 * given.side**2))).shape[1]
     adapter = make_adapter(setting, given, len(target))
     describe(adapter, n_features, len(target))
     if given.dry_run:

@@ -381,7 +381,7 @@ def with_width(X, width):
     return np.empty((0, width or 0)) if isinstance(X, (list, tuple)) and not X else X
 
 
-def canonical_csr(X, name="X"):
+def canonical_csr(X):
     """Return sparse rows as CSR in float64: sorted, without duplicates, each row by itself.
 
     Entries at one place are added in the order in which they are given. scipy sorts only if some
@@ -393,7 +393,7 @@ def canonical_csr(X, name="X"):
     rows, columns = entries.row[order], entries.col[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    values = as_floats(entries.data, name)[order]
+    values = as_floats(entries.data)[order]
     sums = np.bincount(np.cumsum(first) - 1, weights=values)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=X.shape[0]))])
     fits = max(*X.shape, len(sums)) <= np.iinfo(np.int32).max

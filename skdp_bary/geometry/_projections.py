@@ -13,6 +13,8 @@ import numpy as np
 from .._plain import is_integer, is_number
 from .._shown import shown
 
+_FAILURE = 0.01  # probability with which a dimension may keep less
+
 
 def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
     """Return orthonormal columns, uniform over all such matrices (Haar measure).
@@ -145,7 +147,7 @@ def distance_dimension(n_points, distortion):
     return _dimension(2 * math.log(n_points), distortion)
 
 
-def kmeans_dimension(n_clusters, distortion, failure=0.01):
+def kmeans_dimension(n_clusters, distortion):
     """Return a dimension that keeps the k-means cost of every partition of any number of rows.
 
     ``O(log(k / (distortion failure)) / distortion**2)`` suffices (Makarychev, Makarychev and
@@ -153,27 +155,24 @@ def kmeans_dimension(n_clusters, distortion, failure=0.01):
     one projected vector, a convention and no proof.
     """
     n_clusters = _check_count(n_clusters, "n_clusters", 1)
-    return _dimension(_log_count(n_clusters, distortion, failure), distortion)
+    return _dimension(_log_count(n_clusters, distortion), distortion)
 
 
-def barycenter_dimension(n_atoms, distortion, order=2, failure=0.01):
+def barycenter_dimension(n_atoms, distortion):
     """Return a dimension that keeps the cost of barycenters of `n_atoms` atoms.
 
-    ``O(order**4 / distortion**2 log(n / (distortion failure)))`` suffices for the `order`-th
-    power of the Wasserstein distance, whatever the number of measures, where `n` bounds the number
-    of atoms of the barycenter and, up to a fixed power, of the measures (Izzo, Silwal and Zhou
-    2021). Their constant is not stated; it is chosen here so that ``order=2`` agrees with
-    :func:`kmeans_dimension`, a convention and no proof.
+    ``O(log(n / (distortion failure)) / distortion**2)`` suffices for the square of the Wasserstein
+    distance, whatever the number of measures, where `n` bounds the number of atoms of the
+    barycenter and, up to a fixed power, of the measures (Izzo, Silwal and Zhou 2021). Their
+    constant is not stated; taken here is that of :func:`kmeans_dimension`, a convention and no
+    proof.
     """
     n_atoms = _check_count(n_atoms, "n_atoms", 1)
-    if not is_number(order) or not 1 <= order < math.inf:
-        raise ValueError(f"order must be a number in [1, inf), got {order!r}.")
-    return _dimension((order / 2) ** 4 * _log_count(n_atoms, distortion, failure), distortion)
+    return _dimension(_log_count(n_atoms, distortion), distortion)
 
 
-def _log_count(count, distortion, failure):
-    share = _check_share(distortion, "distortion") * _check_share(failure, "failure")
-    return math.log(2 * count / share)
+def _log_count(count, distortion):
+    return math.log(2 * count / (_check_share(distortion, "distortion") * _FAILURE))
 
 
 def _dimension(log_term, distortion):

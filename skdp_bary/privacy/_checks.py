@@ -57,14 +57,14 @@ def check_option(value, name, options):
     return value
 
 
-def check_epsilon(value, name="epsilon"):
+def check_epsilon(value):
     """Return a privacy loss: a finite number above zero."""
-    return check_real(value, name, low=0.0, open_low=True)
+    return check_real(value, "epsilon", low=0.0, open_low=True)
 
 
-def check_delta(value, name="delta"):
+def check_delta(value):
     """Return a failure probability: a number in ``[0, 1)``."""
-    return check_real(value, name, low=0.0, high=1.0, open_high=True)
+    return check_real(value, "delta", low=0.0, high=1.0, open_high=True)
 
 
 def exact(value):

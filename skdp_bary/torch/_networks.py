@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 _HIDDEN = 200
+_HEAD = 100
 
 
 class Reshape(nn.Module):
@@ -169,19 +170,17 @@ def _digit_features(image_shape):
     return network, n_latent
 
 
-def head_network(n_latent, n_classes, n_hidden=100):
+def head_network(n_latent, n_classes):
     """Return the classifier on features: two fully connected layers."""
-    return nn.Sequential(nn.Linear(n_latent, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_classes))
+    return nn.Sequential(nn.Linear(n_latent, _HEAD), nn.ReLU(), nn.Linear(_HEAD, n_classes))
 
 
 class ResidualMap(nn.Module):
     """A map of features that starts as the identity."""
 
-    def __init__(self, n_latent, n_hidden=100):
+    def __init__(self, n_latent):
         super().__init__()
-        self.move = nn.Sequential(
-            nn.Linear(n_latent, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_latent)
-        )
+        self.move = nn.Sequential(nn.Linear(n_latent, _HEAD), nn.ReLU(), nn.Linear(_HEAD, n_latent))
         nn.init.zeros_(self.move[-1].weight)
         nn.init.zeros_(self.move[-1].bias)
 

@@ -114,22 +114,10 @@ def test_rules_are_monotone(rule):
     assert 3.5 < rule(1000, 0.005) / rule(1000, 0.01) < 4.7
 
 
-def test_rules_depend_on_failure_and_order():
-    assert kmeans_dimension(8, 0.5, failure=1e-6) > kmeans_dimension(8, 0.5)
-    assert barycenter_dimension(40, 0.5) == kmeans_dimension(40, 0.5)
-    orders = [barycenter_dimension(40, 0.5, order=p) for p in (1, 2, 3)]
-    assert orders == sorted(set(orders))
-    assert abs(orders[2] / orders[1] - 1.5**4) < 0.1
-
-
 @every("bad", [0, 1, -0.5, np.nan, "0.5", None])
 def test_wrong_numbers_are_refused(bad):
     for rule in (distance_dimension, kmeans_dimension, barycenter_dimension):
         with pytest.raises(ValueError, match="distortion must be"):
             rule(10, bad)
-    with pytest.raises(ValueError, match="failure must be"):
-        kmeans_dimension(10, 0.5, failure=bad)
-    with pytest.raises(ValueError, match="order must be"):
-        barycenter_dimension(10, 0.5, order=0.5)
     with pytest.raises(ValueError, match="n_points"):
         distance_dimension(1, 0.5)

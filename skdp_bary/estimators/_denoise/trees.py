@@ -8,7 +8,7 @@ import numpy as np
 
 from ...summaries.trees.hierarchy import HaarDifferences
 from ...summaries.trees.level_counts import LevelCounts
-from ...transport._tree.haar import SplitPrior, rebuild_masses
+from ...transport._tree.haar import rebuild_masses
 from .tuning import TREES
 
 
@@ -70,14 +70,12 @@ class HaarMethod(TreeMethod):
     power : float or None, default=None
         The power p of the Wasserstein distance that matters; deeper levels then get less noise, by
         two thirds of the exponent above. None: equal noise on all levels.
-    split_prior : SplitPrior, default=None
     """
 
     query_class = HaarDifferences
 
-    def __init__(self, power=None, split_prior=None):
+    def __init__(self, power=None):
         self.power = power
-        self.split_prior = SplitPrior() if split_prior is None else split_prior
 
     def level_scales(self, n_features, depth):
         """Return equal scales, or scales that shrink by ``2**((1 - p/d) / 3)`` a level."""
@@ -86,9 +84,7 @@ class HaarMethod(TreeMethod):
 
     def masses(self, tree, blocks, noise_sd):
         """Return the masses rebuilt from the root down."""
-        return rebuild_masses(
-            tree, blocks[0][0], blocks[1:], noise_sd[1:], tree.prior, self.split_prior
-        )
+        return rebuild_masses(tree, blocks[0][0], blocks[1:], noise_sd[1:], tree.prior)
 
 
 class BlockCountsMethod(TreeMethod):
@@ -104,14 +100,12 @@ class BlockCountsMethod(TreeMethod):
     ----------
     step : int
         Levels between two levels of counts, about.
-    split_prior : SplitPrior, default=None
     """
 
     query_class = LevelCounts
 
-    def __init__(self, step, split_prior=None):
+    def __init__(self, step):
         self.step = step
-        self.split_prior = SplitPrior() if split_prior is None else split_prior
 
     def levels(self, depth):
         """Return the levels of counts: evenly spaced, the last one the depth."""
@@ -146,14 +140,8 @@ class BlockCountsMethod(TreeMethod):
                 sums = first + second
             differences.extend(reversed(block))
             top = low
-        return rebuild_masses(
-            tree,
-            blocks[0].sum(),
-            differences,
-            self.split_noise(tree, noise_sd),
-            tree.prior,
-            self.split_prior,
-        )
+        noise_sd = self.split_noise(tree, noise_sd)
+        return rebuild_masses(tree, blocks[0].sum(), differences, noise_sd, tree.prior)
 
     def split_noise(self, tree, noise_sd):
         """Return the standard deviations of sums of the counts below."""

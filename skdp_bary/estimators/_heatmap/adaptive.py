@@ -14,22 +14,7 @@ from .tuning import TUNED
 
 @dataclass(frozen=True)
 class AdaptiveMethod(HeatmapMethod):
-    """A coarse look with a third of the budget, then cells where it showed mass with the rest.
-
-    Parameters
-    ----------
-    coarse : int
-        Level of the first look; one less where the public size times epsilon is below `small`, one
-        more where it is above `large`.
-    small, large : float
-    threshold : float
-        A cell is split while its expected mass is at least this many scales of the noise.
-    """
-
-    coarse: int = TUNED.coarse
-    small: float = TUNED.small
-    large: float = TUNED.large
-    threshold: float = TUNED.threshold
+    """A coarse look with a third of the budget, then cells where it showed mass with the rest."""
 
     def shares(self, setting):
         """Return a third for the coarse look, two thirds for the fine one."""
@@ -49,7 +34,7 @@ class AdaptiveMethod(HeatmapMethod):
         tree = refine(
             covering_tree(coarse),
             fit.posterior.mean,
-            self.threshold / rate,
+            TUNED.threshold / rate,
             (4,) * setting.finest,
         )
         levels, codes, _ = tree.leaves([np.zeros(n) for n in tree.sizes])
@@ -57,10 +42,10 @@ class AdaptiveMethod(HeatmapMethod):
 
     def first_level(self, setting):
         """Return the level of the first look, from public numbers alone."""
-        level = self.coarse
+        level = TUNED.coarse
         if setting.size is not None:
             known = setting.size * setting.epsilon / setting.reach
-            level += int(known > self.large) - int(known < self.small)
+            level += int(known > TUNED.large) - int(known < TUNED.small)
         return min(level, setting.finest)
 
 

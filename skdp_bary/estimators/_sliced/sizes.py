@@ -38,17 +38,17 @@ def require_sizes(setting, facts):
         )
 
 
-def padded_sizes(setting, facts, most=MOST_PERSONS, sds=TUNED.size_sds):
+def padded_sizes(setting, facts, most=MOST_PERSONS):
     """Return the number of persons that each class is padded to; None where sizes are public.
 
-    Sizes that are not given are asked for, and lowered by `sds` standard deviations of their noise.
+    Sizes that are not given are asked for, and lowered by some standard deviations of their noise.
     They are cut at `most`; fewer are always allowed.
     """
-    padded, _ = yield from padded_and_bought(setting, facts, most, sds)
+    padded, _ = yield from padded_and_bought(setting, facts, TUNED.size_sds, most)
     return padded
 
 
-def padded_and_bought(setting, facts, most=MOST_PERSONS, sds=TUNED.size_sds):
+def padded_and_bought(setting, facts, sds, most=MOST_PERSONS):
     """Return what :func:`padded_sizes` does, and the release of the sizes, None where none is."""
     if facts.total_public:
         return None, None

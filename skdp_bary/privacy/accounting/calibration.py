@@ -106,7 +106,7 @@ def gaussian_epsilon(mu, delta):
     return epsilon
 
 
-def renyi_delta(curve, epsilon, orders=None):
+def renyi_delta(curve, epsilon):
     """Return the delta at `epsilon` of a release with the Renyi curve `curve`, rounded up.
 
     Parameters
@@ -115,21 +115,19 @@ def renyi_delta(curve, epsilon, orders=None):
         From an order (above one, possibly infinite) to a bound on the Renyi divergence.
     epsilon : float
         At least zero.
-    orders : sequence of float, default=None
-        Orders to try; None searches all of them.
     """
     epsilon = check_real(epsilon, "epsilon", low=0.0)
     if curve(math.inf) <= epsilon:
         return 0.0
-    log_delta = _best(lambda order: _order_log_delta(curve(order), order, epsilon), orders)
+    log_delta = _best(lambda order: _order_log_delta(curve(order), order, epsilon))
     return math.exp(min(log_delta, 0.0))
 
 
 def renyi_epsilon(curve, delta, orders=None):
     """Return the smallest epsilon, rounded up, of a release with the Renyi curve `curve`.
 
-    The parameters are those of :func:`renyi_delta`; ``delta=0`` asks for a pure guarantee, which is
-    the curve's value at infinite order.
+    The curve is that of :func:`renyi_delta`; ``delta=0`` asks for a pure guarantee, which is the
+    curve's value at infinite order. `orders` are those to try; None searches all of them.
     """
     delta = check_delta(delta)
     pure = curve(math.inf)
@@ -180,7 +178,7 @@ def _order_budget(order, epsilon, delta):
     return epsilon - log_ratio + tail - _RELATIVE * size
 
 
-def _best(objective, orders):
+def _best(objective, orders=None):
     if orders is None:
         return objective(_best_order(objective))
     return min(objective(order) for order in orders)

@@ -439,8 +439,10 @@ _MIXED = (
 )
 
 
-def check_accountant(value, name="accountant"):
-    """Return a budget or a part of one, or raise naming the parameter."""
+def check_accountant(value):
+    """Return a budget or a part of one, or raise."""
     if not isinstance(value, SharedBudget):
-        raise TypeError(f"{name} must be a BudgetAccountant or a part of one, got {shown(value)}.")
+        raise TypeError(
+            f"accountant must be a BudgetAccountant or a part of one, got {shown(value)}."
+        )
     return value

@@ -198,14 +198,14 @@ def row_distances(X, center):
     return distances
 
 
-def top_bin(released, rows_lost=1e-3):
-    """Return the highest bin that noise alone would reach with probability below `rows_lost`.
+def top_bin(released):
+    """Return the highest bin that noise alone would reach with probability below 1e-3.
 
     None when no bin stands out.
     """
     counts = released.values[0]
     sd = released.noise_sd[0]
-    standing_out = np.flatnonzero(counts > sd * math.log(counts.size / rows_lost) / math.sqrt(2.0))
+    standing_out = np.flatnonzero(counts > sd * math.log(counts.size / 1e-3) / math.sqrt(2.0))
     return int(standing_out[-1]) if standing_out.size else None
 
 

@@ -90,7 +90,10 @@ class CellMasses:
     mass: np.ndarray
 
 
-def rebuild_masses(tree, total, differences, noise_sd, prior, split_prior):
+_SPLITS = SplitPrior()
+
+
+def rebuild_masses(tree, total, differences, noise_sd, prior):
     """Return the masses of all cells of every level from a noisy total and noisy differences.
 
     Children add up to their parent and none is negative, by construction.
@@ -106,7 +109,6 @@ def rebuild_masses(tree, total, differences, noise_sd, prior, split_prior):
         Standard deviation of the noise of each level's differences.
     prior : ndarray of shape (n_leaves,)
         Public shares of the leaves; a cell of share 0 gets no mass.
-    split_prior : SplitPrior
 
     Returns
     -------
@@ -118,7 +120,7 @@ def rebuild_masses(tree, total, differences, noise_sd, prior, split_prior):
     for level, (difference, sd) in enumerate(zip(differences, noise_sd, strict=True)):
         mass, first = masses[-1], shares[level]
         expected = mass * (2.0 * first - 1.0)
-        split = split_prior.posterior_mean(difference, sd, mass, expected)
+        split = _SPLITS.posterior_mean(difference, sd, mass, expected)
         np.copyto(split, expected, where=(first <= 0) | (first >= 1))
         del expected
         split += mass

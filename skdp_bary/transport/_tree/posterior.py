@@ -97,13 +97,13 @@ def infer_masses(
     )
 
 
-def glance(tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=9.0, gaussian=False):
+def glance(tree, measurements, *, prior, step, width):
     """Return the posterior on the windows of least squares, right or not.
 
     A first pass of :func:`infer_masses`, whose parameters it has: on a coarse grid it teaches in a
     fraction of the time how cells split and where to look for their masses.
     """
-    model = _Model.of(tree, measurements, prior, step, width, gaussian)
+    model = _Model.of(tree, measurements, prior, step, width, gaussian=False)
     return model.posterior(model.windows)
 
 

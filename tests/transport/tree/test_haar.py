@@ -36,7 +36,7 @@ def noisy(differences, scale, seed=1):
 def test_without_noise_the_masses_are_the_counts(domain):
     tree = CellTree(domain, 6)
     levels, differences = exact_answer(tree)
-    rebuilt = rebuild_masses(tree, levels[0][0], differences, [0.0] * 6, tree.prior, SplitPrior())
+    rebuilt = rebuild_masses(tree, levels[0][0], differences, [0.0] * 6, tree.prior)
     for got, truth in zip(rebuilt, levels, strict=True):
         assert got == pytest.approx(truth, abs=1e-4)
 
@@ -47,9 +47,7 @@ def test_without_noise_the_masses_are_the_counts(domain):
 def test_masses_add_up_and_are_never_negative(domain, scale, total):
     tree = CellTree(domain, 6)
     _, differences = exact_answer(tree)
-    masses = rebuild_masses(
-        tree, total, noisy(differences, scale), [scale * 1.4] * 6, tree.prior, SplitPrior()
-    )
+    masses = rebuild_masses(tree, total, noisy(differences, scale), [scale * 1.4] * 6, tree.prior)
     assert masses[0].tolist() == [max(total, 0.0)]
     for level in range(6):
         first, second = tree.halves(masses[level + 1], level)
@@ -61,9 +59,7 @@ def test_masses_add_up_and_are_never_negative(domain, scale, total):
 def test_all_noise_gives_the_public_prior():
     tree = CellTree(DOMAINS[2], 6)
     _, differences = exact_answer(tree)
-    masses = rebuild_masses(
-        tree, 100.0, noisy(differences, 1.0), [1e9] * 6, tree.prior, SplitPrior()
-    )
+    masses = rebuild_masses(tree, 100.0, noisy(differences, 1.0), [1e9] * 6, tree.prior)
     assert masses[-1] == pytest.approx(100.0 * tree.prior, rel=1e-6)
 
 

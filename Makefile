@@ -22,7 +22,7 @@ ON_SPARK := doc/howto/monthly_spark.rst
 # The inner loop: what is offered, the layers, and three estimators without searches for neighbors.
 SMOKE := tests/test_contracts.py tests/test_layers.py tests/test_no_luck.py tests/test_parameters.py \
 	tests/test_pickles.py tests/test_public_api.py tests/test_root_pages.py tests/testing/test_mutants.py
-NOT_IN_SMOKE := not sensitivity and not examples_run and not scikit and (smoke or not test_privacy)
+IN_SMOKE := not sensitivity and not examples_run and not scikit and not healthy and (smoke or not test_privacy)
 # What another version of a library can break. The rest asks nothing of libraries that differs: exact
 # noise, accounting, ledgers, texts, documents and metadata.
 OF_VERSIONS := tests/peers tests/test_contracts.py tests/datasets tests/estimators/face \
@@ -47,7 +47,7 @@ demo: $(VENV)/.installed ## Run every estimator on generated data; writes demo_o
 	$(VENV)/bin/python examples/demo.py demo_output
 
 smoke: $(VENV)/.installed ## Run the inner loop: half a minute of tests, those that failed last first
-	$(VENV)/bin/python -m pytest -q --failed-first -k "$(NOT_IN_SMOKE)" $(SMOKE)
+	$(VENV)/bin/$(PYTEST) -q --failed-first -k "$(IN_SMOKE)" $(SMOKE)
 
 test: $(VENV)/.installed ## Run the fast tests and the examples of the documentation; AT=place: its mirror
 	$(VENV)/bin/$(PYTEST) -m "not slow" $(if $(AT),$$(.ci/tests-at $(AT)),tests $(DOCTESTS))

@@ -120,6 +120,7 @@ def test_masked_labels_persons_and_weights_are_refused(name):
         open_source(np.zeros((2, 1)), classes=np.array([0, 1]) if name == "y" else None, **given)
 
 
+@pytest.mark.filterwarnings("ignore:The behavior of DataFrame concatenation")
 def test_a_column_of_a_frame_is_read_by_its_own_type():
     """What one row holds in one column changes no bit of what others hold elsewhere."""
     large = 2**60 + 1

@@ -87,7 +87,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "subsection_order": [f"../examples/{name}" for name in GALLERY],
     "filename_pattern": "/plot_",
-    "ignore_pattern": "demo|recipe",
+    "ignore_pattern": "demo",
     "abort_on_example_error": True,
     "backreferences_dir": "reference/examples",
     "doc_module": ("skdp_bary",),

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skdp_bary import BudgetAccountant, JLTransformer, PrivateGenerator, PrivateKMeans
 from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
 from skdp_bary.federated import ShuffleClient, ShufflePlan
-from skdp_bary.geometry import Ball, Box, check_domain
+from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.public import called
 from tests.world import (
@@ -29,6 +29,7 @@ from tests.world import (
     PublicDomain,
     Seed,
     Weights,
+    check_domain,
     home,
     public_estimators,
 )

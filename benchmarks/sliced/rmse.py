@@ -22,7 +22,8 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.geometry import Ball, tight_frame
+from skdp_bary.geometry import Ball
+from skdp_bary.geometry._projections import tight_frame
 from skdp_bary.privacy import bernstein_bound, calibrate_sigma
 from skdp_bary.privacy.accounting.calibration import gaussian_mu
 

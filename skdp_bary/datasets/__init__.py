@@ -1,6 +1,5 @@
 """Generated data, collected from nobody, and public data sets: readers of files, and downloads."""
 
-from ._census import load_acs_tracts, load_gazetteer_tracts
 from ._checkins import CITY_BOUNDS, make_city_checkins
 from ._fetch_census import fetch_census_tracts
 from ._fetch_digits import fetch_digits_images
@@ -16,8 +15,6 @@ __all__ = [
     "fetch_census_tracts",
     "fetch_digits_images",
     "fetch_snap_checkins",
-    "load_acs_tracts",
-    "load_gazetteer_tracts",
     "load_snap_checkins",
     "make_city_checkins",
     "make_gaze",

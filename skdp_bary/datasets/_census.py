@@ -43,11 +43,6 @@ def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
             Codes of the tracts, 11 digits.
         population : ndarray of int of shape (n_tracts,) or None
             Where the file has it, as that of 2010.
-
-    Examples
-    --------
-    >>> from skdp_bary.datasets import load_gazetteer_tracts
-    >>> tracts = load_gazetteer_tracts("Gaz_tracts_national.zip")  # doctest: +SKIP
     """
     lines = _read_text(path).splitlines()
     if not lines:
@@ -94,11 +89,6 @@ def load_acs_tracts(path: str | os.PathLike) -> Bunch:
             disjoint, and other people are in none of them.
         group_names : list of str
             "white", "black", "asian", "hispanic".
-
-    Examples
-    --------
-    >>> from skdp_bary.datasets import load_acs_tracts
-    >>> tracts = load_acs_tracts("acs5_2015_11.json")  # doctest: +SKIP
     """
     try:
         names, *table = json.loads(Path(path).read_text(encoding="utf-8"))

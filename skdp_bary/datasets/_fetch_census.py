@@ -79,7 +79,8 @@ def fetch_census_tracts(
         population : ndarray of int of shape (n_tracts,)
             People who live in each tract.
         by_group : ndarray of int of shape (n_tracts, 4) or None
-            People by group, see :func:`load_acs_tracts`; None for 2010.
+            People who are white, black or Asian and not Hispanic, and Hispanic people. They are
+            disjoint, and other people are in none of them. None for 2010.
         group_names : list of str
             Names of the groups; empty for 2010.
         geoid : ndarray of str of shape (n_tracts,)

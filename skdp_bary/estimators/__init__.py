@@ -1,11 +1,10 @@
 """Private estimators: one public family a folder."""
 
 from ._adapter.estimator import PrivateDomainAdapter
-from ._adapter.head import RowClassifier
 from ._barycenter.estimator import PrivateWassersteinBarycenter
 from ._generator.estimator import PrivateGenerator
 from ._heatmap.estimator import PrivateEMDHeatmap
-from ._kmeans.curve import ClusterCurve, choose_n_clusters
+from ._kmeans.curve import choose_n_clusters
 from ._kmeans.estimator import PrivateKMeans
 from ._kmeans.noise import NoiseLevel
 from ._measure import PrivateMeasure
@@ -20,7 +19,6 @@ from ._table.estimator import PrivateTable
 from ._table.report import TableReport
 
 __all__ = [
-    "ClusterCurve",
     "DPSlicedWasserstein",
     "Marginal",
     "NoiseLevel",
@@ -33,7 +31,6 @@ __all__ = [
     "PrivateTable",
     "PrivateTwoSampleTest",
     "PrivateWassersteinBarycenter",
-    "RowClassifier",
     "SampleComparison",
     "SlicedSketch",
     "TableReport",

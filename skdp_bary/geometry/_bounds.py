@@ -49,7 +49,7 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
 
     Examples
     --------
-    >>> from skdp_bary.geometry import check_domain
+    >>> from skdp_bary.geometry._bounds import check_domain
     >>> check_domain((-1, 1), n_features=2)
     Box(low=[-1. -1.], high=[1. 1.])
     >>> check_domain({"lat": (30, 31), "lon": (-98, -97)}, 2, names=["lon", "lat"])

@@ -63,7 +63,8 @@ class CentredLattice:
 
     Examples
     --------
-    >>> from skdp_bary.geometry import Ball, CentredLattice
+    >>> from skdp_bary.geometry import Ball
+    >>> from skdp_bary.geometry._lattice import CentredLattice
     >>> lattice = CentredLattice(Ball([0.0, 0.0], radius=1.0), bits=3)
     >>> lattice.quantise([[0.6, -0.8], [30.0, 0.0]])
     array([[ 4, -6],

@@ -40,7 +40,7 @@ def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.geometry import haar_frame
+    >>> from skdp_bary.geometry._projections import haar_frame
     >>> U = haar_frame(5, 2, np.random.default_rng(0))
     >>> bool(np.allclose(U.T @ U, np.eye(2)))
     True
@@ -75,7 +75,7 @@ def tight_frame(n_features: int, n_directions: int, rng: np.random.Generator) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.geometry import tight_frame
+    >>> from skdp_bary.geometry._projections import tight_frame
     >>> U = tight_frame(3, 12, np.random.default_rng(0))
     >>> bool(np.allclose(U @ U.T, 4.0 * np.eye(3)))
     True
@@ -127,7 +127,7 @@ def jl_matrix(n_features: int, n_components: int, rng: np.random.Generator) -> n
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.geometry import jl_matrix
+    >>> from skdp_bary.geometry._projections import jl_matrix
     >>> jl_matrix(100, 20, np.random.default_rng(0)).shape
     (100, 20)
     """

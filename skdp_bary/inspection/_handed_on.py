@@ -2,8 +2,8 @@
 
 from sklearn.pipeline import Pipeline
 
-from ..geometry import Ball, Box, check_domain
-from ..geometry._bounds import width_of
+from ..geometry import Ball, Box
+from ..geometry._bounds import check_domain, width_of
 from ..model_selection._public_steps import join_names
 from ..schema import Schema
 from ..transformers import DomainScaler, JLTransformer, SchemaTransformer

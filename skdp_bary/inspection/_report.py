@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
@@ -43,14 +42,6 @@ class StepVerdict:
     verdict: str
     reason: str
     advice: str = ""
-
-    @property
-    def mend(self) -> str:
-        """The former name of `advice`."""
-        warnings.warn(
-            "mend is called advice since 0.2 and ends in 0.3.", FutureWarning, stacklevel=2
-        )
-        return self.advice
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """How close two heatmaps or two discrete measures are."""
 
 from ._heatmaps import (
-    KL_REGULARIZER,
     earth_mover_distance,
     kl_divergence,
     pearson_correlation,
@@ -9,7 +8,6 @@ from ._heatmaps import (
 )
 
 __all__ = [
-    "KL_REGULARIZER",
     "earth_mover_distance",
     "kl_divergence",
     "pearson_correlation",

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from ..privacy._checks import check_integer, check_real
 from ..transport._measures import DiscreteMeasure
 
-KL_REGULARIZER = 2.0**-52
+_REGULARIZER = 2.0**-52
 _LARGEST_PLAN = 2**20  # entries: beyond, a flow on the grid is faster
 _FLOW_UNITS = 1e3  # of the largest difference, for the tolerances of the solver
 
@@ -70,7 +70,7 @@ def kl_divergence(
     estimate: np.ndarray | DiscreteMeasure,
     truth: np.ndarray | DiscreteMeasure,
     *,
-    regularizer: float = KL_REGULARIZER,
+    regularizer: float = _REGULARIZER,
 ) -> float:
     """Return the regularized Kullback-Leibler divergence of an estimate from the truth.
 

@@ -17,7 +17,8 @@ from ..summaries.asking.desk import Desk, PaidSteps
 from ..summaries.asking.release import require_noise
 from ..summaries.networks.hits import HitCount, LinearClassifier
 from ..summaries.rows.persons import encode_labels
-from ..transport import DiscreteMeasure, univariate_cost
+from ..transport import DiscreteMeasure
+from ..transport._univariate import univariate_cost
 
 _MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
 _DRAWN = 256  # points of a distribution that can only be drawn from

@@ -54,9 +54,12 @@ class PrivacyUtilityDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.model_selection import PrivacyUtilityCurve
+    >>> from skdp_bary import PrivateKMeans
+    >>> from skdp_bary.model_selection import privacy_utility_curve
     >>> from skdp_bary.plotting import PrivacyUtilityDisplay
-    >>> curve = PrivacyUtilityCurve(np.array([0.1, 1.0]), np.array([[0.2, 0.4], [0.7, 0.8]]))
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> kmeans = PrivateKMeans(3, bounds=(0, 1), n_hint=500)
+    >>> curve = privacy_utility_curve(kmeans, X, epsilons=[0.1, 1.0])  # doctest: +SKIP
     >>> display = PrivacyUtilityDisplay.from_comparison(curve)  # doctest: +SKIP
     """
 

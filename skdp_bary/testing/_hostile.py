@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..geometry import check_domain
+from ..geometry._bounds import check_domain
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY
 from ._settings import feature_count
 

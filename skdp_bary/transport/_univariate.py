@@ -60,7 +60,8 @@ def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float
 
     Examples
     --------
-    >>> from skdp_bary.transport import DiscreteMeasure, univariate_cost
+    >>> from skdp_bary.transport import DiscreteMeasure
+    >>> from skdp_bary.transport._univariate import univariate_cost
     >>> univariate_cost(DiscreteMeasure([[0.0], [1.0]]), DiscreteMeasure([[3.0]]))
     6.5
     """

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from skdp_bary.datasets import load_acs_tracts, load_gazetteer_tracts
+from tests.world import load_acs_tracts, load_gazetteer_tracts
 
 NAMES_2010 = [
     "USPS", "GEOID", "POP10", "HU10", "ALAND", "AWATER", "ALAND_SQMI", "AWATER_SQMI", "INTPTLAT",

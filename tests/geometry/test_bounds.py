@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
-from skdp_bary.geometry import Ball, Box, check_domain
+from skdp_bary.geometry import Ball, Box
 from skdp_bary.transformers import DomainScaler
 from tests.cases import every
-from tests.world import in_words, width_of
+from tests.world import check_domain, in_words, width_of
 
 AUSTIN = Box([-97.95, 30.1], [-97.55, 30.5])
 NAMED = {"lat": (30.1, 30.5), "lon": (-97.95, -97.55)}

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from skdp_bary.geometry import Ball, Box, Mask, check_domain
+from skdp_bary.geometry import Ball, Box, Mask
 from tests.cases import every
+from tests.world import check_domain
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1]]
 DOMAINS = [

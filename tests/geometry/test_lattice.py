@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skdp_bary.geometry import Ball, Box, CentredLattice, Mask
+from skdp_bary.geometry import Ball, Box, Mask
 from tests.cases import every
+from tests.world import CentredLattice
 
 DOMAINS = [
     Box([-1.0, 0.0], [1.0, 3.0]),

@@ -5,9 +5,15 @@ import pytest
 from scipy import stats
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
-from skdp_bary.geometry import haar_frame, jl_matrix, tight_frame
 from tests.cases import every
-from tests.world import barycenter_dimension, distance_dimension, kmeans_dimension
+from tests.world import (
+    barycenter_dimension,
+    distance_dimension,
+    haar_frame,
+    jl_matrix,
+    kmeans_dimension,
+    tight_frame,
+)
 
 
 @every("d, k", [(1, 1), (2, 1), (3, 3), (50, 7), (300, 300)])

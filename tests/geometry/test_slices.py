@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry import Ball, Box, haar_frame, tight_frame
+from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import SliceLattice
+from tests.world import SliceLattice, haar_frame, tight_frame
 
 
 def all_levels(lattice, X):

@@ -383,9 +383,3 @@ def test_the_diagram_of_a_report_marks_every_step():
     for mark in ("free: what it learns", "LEAKS: it learns from", "paid: epsilon=1, delta=0"):
         assert mark in drawn
     assert "sk-container" not in check_private(measure())._repr_html_()
-
-
-def test_the_former_name_of_advice_still_answers():
-    step = check_private(make_pipeline(PCA(), PrivateKMeans(bounds=(0, 1)))).steps[0]
-    with pytest.warns(FutureWarning, match="called advice"):
-        assert step.mend == step.advice != ""

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from skdp_bary.model_selection import PrivacyUtilityCurve
 from skdp_bary.plotting import PrivacyUtilityDisplay
 from tests.cases import every
+from tests.world import PrivacyUtilityCurve
 
 CURVE = PrivacyUtilityCurve(np.array([1.0, 0.1]), np.array([[0.7, 0.9], [0.2, 0.4]]))
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry import tight_frame
 from tests.cases import every
-from tests.world import block_matrix, fit_particles, monotone_rows, sliced_gradient
+from tests.world import block_matrix, fit_particles, monotone_rows, sliced_gradient, tight_frame
 
 
 @every("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])

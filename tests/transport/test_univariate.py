@@ -5,9 +5,9 @@ from skdp_bary.transport import (
     DiscreteMeasure,
     quantiles,
     solve_semidiscrete,
-    univariate_cost,
 )
 from tests.cases import every
+from tests.world import univariate_cost
 
 
 def random_measure(rng, size, ties=False):

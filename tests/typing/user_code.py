@@ -30,7 +30,7 @@ from skdp_bary.base import (
 )
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.privacy import calibrate_sigma
-from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete, univariate_cost
+from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 
 X = np.zeros((100, 2))
 
@@ -54,7 +54,6 @@ PrivateKMeans(3, clusters=3)  # type: ignore[call-arg]
 
 measure = DiscreteMeasure(X, np.ones(100))
 assert_type(solve_semidiscrete(measure, measure, p=2).cost, float)
-assert_type(univariate_cost(measure, measure), float)
 calibrate_sigma(1.0, 1e-6, n_features=3, n_projections=10)
 solve_semidiscrete(measure, "atoms")  # type: ignore[arg-type]
 

@@ -9,7 +9,8 @@ from ...geometry._slices import SliceLattice
 from ...privacy._neighbors import REPLACE_ONE
 from ...privacy.noise.sampler import noise_generator
 from ...summaries.slices.rows import ProjectedRows, shuffled
-from ...transport import DiscreteMeasure, univariate_cost
+from ...transport import DiscreteMeasure
+from ...transport._univariate import univariate_cost
 from .methods import SlicedMethod, SlicedRelease
 from .tuning import TUNED
 

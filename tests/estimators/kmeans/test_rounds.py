@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdp_bary.base import Readout
-from skdp_bary.geometry import haar_frame
 from tests.cases import every
-from tests.world import ambient_round
+from tests.world import ambient_round, haar_frame
 
 
 def release(asked, means, sd, rng):

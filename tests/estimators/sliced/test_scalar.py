@@ -5,8 +5,9 @@ import pytest
 
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball
-from skdp_bary.transport import DiscreteMeasure, univariate_cost
+from skdp_bary.transport import DiscreteMeasure
 from tests.cases import every
+from tests.world import univariate_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
-from skdp_bary.geometry import Ball, tight_frame
+from skdp_bary.geometry import Ball
 from tests.cases import every
-from tests.world import ProjectedQuantiles, SliceLattice, block_matrix, gaussian_mu
+from tests.world import ProjectedQuantiles, SliceLattice, block_matrix, gaussian_mu, tight_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from skdp_bary.geometry import haar_frame, tight_frame
 from skdp_bary.privacy import bernstein_bound, clt_bound
 from tests.cases import every
-from tests.world import FixedLaw, FrameLaw, IndependentLaw, operator_law, projection_law
+from tests.world import (
+    FixedLaw,
+    FrameLaw,
+    IndependentLaw,
+    haar_frame,
+    operator_law,
+    projection_law,
+    tight_frame,
+)
 
 
 def unit_columns(d, k, rng):

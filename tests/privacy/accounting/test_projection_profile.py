@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skdp_bary.geometry import haar_frame, tight_frame
 from skdp_bary.privacy import calibrate_sigma
 from tests.cases import every
 from tests.world import (
@@ -18,11 +17,13 @@ from tests.world import (
     RoundedGaussian,
     gaussian_delta,
     gaussian_mu,
+    haar_frame,
     noise_generator,
     operator_law,
     projection_delta,
     projection_epsilon,
     projection_law,
+    tight_frame,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

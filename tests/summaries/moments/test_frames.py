@@ -3,8 +3,9 @@
 import numpy as np
 
 from skdp_bary.base import Axes, Chunk, Frame
-from skdp_bary.geometry import Ball, Box, haar_frame
+from skdp_bary.geometry import Ball, Box
 from tests.cases import every
+from tests.world import haar_frame
 
 N = 300
 

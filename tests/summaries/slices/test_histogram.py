@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdp_bary.geometry import Ball, haar_frame, tight_frame
-from skdp_bary.transport import DiscreteMeasure, univariate_cost
+from skdp_bary.geometry import Ball
+from skdp_bary.transport import DiscreteMeasure
 from tests.cases import every
 from tests.world import (
     ClassSizes,
@@ -15,6 +15,9 @@ from tests.world import (
     SliceLattice,
     answer,
     coupling_cost,
+    haar_frame,
+    tight_frame,
+    univariate_cost,
 )
 
 RADIUS = 2.0

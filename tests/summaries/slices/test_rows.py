@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from skdp_bary.exceptions import RelationError
-from skdp_bary.geometry import Ball, haar_frame, tight_frame
+from skdp_bary.geometry import Ball
 from tests.cases import every
 from tests.world import (
     ProjectedRows,
     RoundedGaussian,
     SliceLattice,
     answer,
+    haar_frame,
     noise_generator,
     shuffled,
     sketch,
+    tight_frame,
 )
 
 

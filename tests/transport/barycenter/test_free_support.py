@@ -6,9 +6,9 @@ from skdp_bary.transport import (
     DiscreteMeasure,
     free_support_barycenter,
     solve_semidiscrete,
-    univariate_cost,
 )
 from tests.cases import every
+from tests.world import univariate_cost
 
 
 def clusters(seed, n_points=4000, n_features=2, shift=0.0):

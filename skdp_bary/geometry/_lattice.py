@@ -7,7 +7,7 @@ do not depend on order, chunks or machines, and how far one row can move them is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._plain import is_integer
 from ._ball import Ball
-from ._domains import Box, Domain, check_vector
+from ._domains import Box, Domain
 from ._rowwise import as_rows, as_table, row_blocks
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ MAX_CENTRED_BITS = 26  # squared norms stay below 2**53, where float64 adds inte
 
 @dataclass(frozen=True)
 class CentredLattice:
-    """Integer offsets from a public center, rounded toward zero: for sums.
+    """Integer offsets from the center of a public domain, rounded toward zero: for sums.
 
-    Row ``x`` becomes ``trunc((x - center) / step)`` with ``step = reach / 2**bits``, where `reach`
-    is the distance from `center` that no point of the domain exceeds. Rows are clipped to the
-    domain first, and a row whose integer norm still came out above ``2**bits`` by rounding is
-    moved toward zero until it does not, so the bounds below hold exactly, not up to rounding.
+    Row ``x`` becomes ``trunc((x - center) / step)`` with ``step = radius / 2**bits``, where
+    `radius` is the distance from the center that no point of the domain exceeds. Rows are clipped
+    to the domain first, and a row whose integer norm still came out above ``2**bits`` by rounding
+    is moved toward zero until it does not, so the bounds below hold exactly, not up to rounding.
 
     Sensitivity: adding or removing a row moves a sum of integer rows by at most `row_l1` in L1 and
     by at most the square root of `row_l2_squared` in L2; replacing a row, by at most twice that.
@@ -47,8 +47,6 @@ class CentredLattice:
     bits : int
         Binary digits of the largest norm, 1 to 26: the L2 norm of an integer row is at most
         ``2**bits``, so dot products of integer rows are exact in float64 in any order.
-    center : array-like of shape (n_features,), optional
-        Public point that becomes zero; the center of the domain by default.
 
     Attributes
     ----------
@@ -75,22 +73,16 @@ class CentredLattice:
 
     domain: Domain
     bits: int
-    center: tuple | None = None
-    _center: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
         bits = self.bits
         if not is_integer(bits) or not 1 <= bits <= MAX_CENTRED_BITS:
             raise ValueError(f"bits must be an integer in [1, {MAX_CENTRED_BITS}], got {bits!r}.")
-        center = self.domain.center if self.center is None else self.center
-        center = check_vector(center, "center", self.domain.n_features)
-        object.__setattr__(self, "_center", center)
-        object.__setattr__(self, "center", tuple(center.tolist()))
 
     @cached_property
     def step(self) -> float:
         """Width of one lattice unit."""
-        return self.domain.radius_about(self._center) / 2**self.bits
+        return self.domain.radius / 2**self.bits
 
     @cached_property
     def row_linf(self) -> tuple[int, ...]:
@@ -126,7 +118,7 @@ class CentredLattice:
 
     def restore(self, units: ArrayLike) -> np.ndarray:
         """Return the points that integer rows stand for."""
-        return self._center + self.step * np.asarray(units, dtype=np.float64)
+        return self.domain.center + self.step * np.asarray(units, dtype=np.float64)
 
     @cached_property
     def _corners(self):
@@ -157,13 +149,13 @@ class CentredLattice:
             # what is monotone and then cut to its extremes was cut before
             units = np.clip(self._offsets(X), *self._sides)
             return units if self._fits else self._shortened(units)
-        if isinstance(self.domain, Ball) and np.array_equal(self.domain.center, self._center):
+        if isinstance(self.domain, Ball):
             return self._units_of_ball(X)
         return self._bounded(self._offsets(self.domain.clip(X)))
 
     def _units_of_ball(self, X):
         """As for any domain; only rows that are not well inside of the ball are looked at twice."""
-        offsets = X - one_number(self._center)
+        offsets = X - one_number(self.domain.center)
         # The order of einsum's sum is its own affair, so it only decides what no order can change.
         squares = np.einsum("ij,ij->i", offsets, offsets)
         unsure = ~(squares < _WELL_INSIDE * self.domain.radius**2)
@@ -184,7 +176,9 @@ class CentredLattice:
         more than the margin: their norms are within the bound.
         """
         radius = self.domain.radius
-        outside = (lengths > _OUTSIDE * radius) & np.isfinite(lengths) & (not self._center.any())
+        outside = (
+            (lengths > _OUTSIDE * radius) & np.isfinite(lengths) & (not self.domain.center.any())
+        )
         far = np.flatnonzero(outside)
         offsets = offsets[far]
         offsets *= (radius / lengths[far])[:, None]
@@ -196,7 +190,7 @@ class CentredLattice:
         return far[sure], units[sure]
 
     def _offsets(self, X):
-        offsets = X - one_number(self._center)
+        offsets = X - one_number(self.domain.center)
         offsets /= self.step
         return np.trunc(offsets, out=offsets)
 

@@ -42,8 +42,9 @@ class SearchCall:
     ----------
     name : str
         Class of the search, or name of the function.
-    fitted : object
-        The search itself, or the estimator that is cross-validated.
+    fitted : object or None
+        The search itself, or the estimator that is cross-validated. None: how often it is fitted
+        is not known of this function.
     folds : bool
         Whether it is fitted once a fold.
     cv : object
@@ -81,7 +82,7 @@ def search_among_callers(skipped=0):
         return None
     given, name = found.f_locals, found.f_code.co_name
     search = given.get("self")
-    fitted = given.get("estimator") if search is None else search
+    fitted = given.get("estimator") if name in _ONCE_A_FOLD else search
     called = name if search is None else type(search).__name__
     return SearchCall(called, fitted, name in _ONCE_A_FOLD, given.get("cv"), jobs, above or 1)
 

@@ -17,6 +17,9 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
     cross_val_score,
     cross_validate,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
@@ -144,6 +147,18 @@ def test_a_sum_that_cannot_be_read_is_not_made_up():
         cross_val_score(bagged, X, X[:, 0], cv=2, n_jobs=2)
     (told,) = [str(w.message) for w in caught if "an accountant" in str(w.message)]
     assert "Every candidate and fold spends epsilon again" in told
+
+
+def test_functions_of_which_the_number_of_fits_is_not_known_have_no_sum():
+    labels = np.arange(60) % 2
+    rounds = {"param_name": "max_iter", "param_range": [0, 1]}
+    for call in (
+        lambda: learning_curve(kmeans(), X, labels, cv=2, train_sizes=[0.5, 1.0]),
+        lambda: validation_curve(kmeans(), X, labels, cv=2, **rounds),
+        lambda: permutation_test_score(kmeans(), X, labels, cv=2, n_permutations=2),
+    ):
+        told = said(call)
+        assert told and all("Every candidate and fold spends epsilon again" in t for t in told)
 
 
 def test_folds_given_as_an_iterator_are_left_to_the_search():

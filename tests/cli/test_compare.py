@@ -46,13 +46,14 @@ def test_two_private_tables_cost_one_charge(groups, capsys):
 def test_an_id_in_both_tables_is_one_person(monkeypatch, capsys):
     seen = {}
 
-    def fit(self, X, y, *, groups):
+    def fit(self, X, y, *, groups, unit):
         seen.update(rows=len(X), cohorts=list(np.unique(y)), persons=len(np.unique(groups)))
+        seen["unit"] = unit
         raise ValueError("seen")
 
     monkeypatch.setattr(PrivateTwoSampleTest, "fit", fit)
     assert main(["compare", "a.csv", "b.csv", *PLACES, "--groups", "user"]) == 2
-    assert seen == {"rows": 1600, "cohorts": ["first", "second"], "persons": 800}
+    assert seen == {"rows": 1600, "cohorts": ["first", "second"], "persons": 800, "unit": "user"}
     pandas.read_csv("b.csv").assign(user=lambda t: t["user"] - 400).to_csv("b.csv", index=False)
     assert main(["compare", "a.csv", "b.csv", *PLACES, "--groups", "user"]) == 2
     assert seen["persons"] == 400

@@ -70,6 +70,8 @@ def _in_words(cost):
 
 def _cost(estimator):
     """Return how many fits without an accountant one fit of this makes, and their amounts."""
+    if estimator is None:
+        raise _UnknownError
     if isinstance(estimator, BaseSearchCV):
         costs = [_cost(each) for each in _candidates(estimator)]
         times = _times(_folds(estimator.cv), _sum(costs))

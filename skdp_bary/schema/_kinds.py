@@ -88,11 +88,7 @@ class _Range(Kind):
         """Return the column as float64, in the range or not, NaN where missing."""
         if values.dtype.kind in "biuf":
             with np.errstate(over="ignore"):
-                numbers = values.astype(np.float64)
-                if values.dtype == np.float32:  # which rounds 0.1
-                    for value in (*self.line, *self.special):
-                        numbers[values == np.float32(value)] = value
-            return numbers
+                return values.astype(np.float64)
         if values.dtype.kind == "c":
             raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
         found = self._read_each(values, number_of, what)
@@ -149,6 +145,9 @@ class _Range(Kind):
 class Number(_Range):
     """Real numbers, read as float64.
 
+    A special value or end of the range that is no whole number is read from its form in 32 bits
+    too, whatever the type of the column: one row can change that type.
+
     Parameters
     ----------
     low, high : float
@@ -192,6 +191,16 @@ class Number(_Range):
                         "special must hold whole steps of resolution from low, or numbers outside "
                         f"the range, got {value!r}."
                     )
+
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
+        """Return numbers of the range, with special values and ends that 32 bits rounded."""
+        declared = (*self.line, *self.special)
+        with np.errstate(over="ignore"):
+            rounded = [float(np.float32(value)) for value in declared]
+        for value, short in zip(declared, rounded, strict=True):
+            if short % 1 > 0 and short not in declared:  # whole ones are numbers in their own right
+                numbers = np.where(numbers == short, value, numbers)
+        return super().in_range(numbers, what)
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,37 @@ def test_special_values_and_ends_are_found_among_rounded_numbers():
     assert kind.read(values, "x").tolist() == [0.1, 0.7, 99.9, 5.0]
 
 
+@every("more", [np.float32(0.5), 0.5, "0.5", Decimal("0.5"), None])
+def test_no_row_changes_how_a_number_that_32_bits_rounded_is_read(more):
+    kind = Number(0.3, 0.7, outside="refuse", special=(0.1, 16777217, 99.9), missing=True)
+    schema, short = Schema({"a": kind}), np.array([0.1, 0.7, 99.9], dtype=np.float32)
+    column = pd.concat([pd.Series(short), pd.Series([more])], ignore_index=True)
+    wide, objects = column.to_frame("a"), np.array([[*short, more]], dtype=object).T
+    alone = [pd.DataFrame({"a": column[place : place + 1]}) for place in range(4)]
+    numbers = pl.Series("a", [*short.tolist(), more if more is None else 0.5])
+    tables = [wide, objects, numbers.to_frame(), numbers.cast(pl.Float32).to_frame()]
+    tables += [pa.table({"a": numbers.to_arrow()}), pa.table({"a": numbers.to_list()})]
+    tables.append(pd.DataFrame({"a": column.astype("Float64" if more is None else object)}))
+    expected = [0.1, 0.7, 99.9, np.nan if more is None else 0.5]
+    for table in tables:
+        np.testing.assert_array_equal(schema.read(table)[0], expected)
+    np.testing.assert_array_equal([schema.read(row)[0][0] for row in alone], expected)
+
+
+def test_sparse_numbers_that_32_bits_rounded_are_read_like_others():
+    schema = Schema(Number(0, 0.7, special=(0.1,), outside="refuse"), sparse=True)
+    rows = np.array([[0.1, 0.0], [0.7, 0.5]], dtype=np.float32)
+    for given in (rows, sparse.csr_array(rows), sparse.csr_array(rows.astype(float))):
+        assert schema.read_sparse(given).toarray().tolist() == [[0.1, 0.0], [0.7, 0.5]]
+
+
+def test_numbers_in_their_own_right_are_no_rounded_ones():
+    close = float(np.float32(0.1))
+    kind = Number(0, 2**25, special=(0.1, close, 16777217, 99999999))
+    given = [0.1, close, 16777216.0, 16777217.0, 1e8, 1e-50]
+    assert kind.read(np.array(given), "x").tolist() == [*given[:4], 2.0**25, 1e-50]
+
+
 @every(
     "special, message",
     [

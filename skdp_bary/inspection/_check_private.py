@@ -98,7 +98,7 @@ def _judge(name, estimator, form):
     ):
         if form.kind == "rounded":
             return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
-        if form.missing and not hasattr(estimator, "schema"):  # tables have one of their own
+        if form.gaps and not hasattr(estimator, "schema"):  # tables have one of their own
             verdict = _verdict(name, estimator, UNKNOWN, _GAPS, MISSING.advice)
             return verdict, estimator.accountant
         return _private_verdict(name, estimator)

@@ -36,6 +36,8 @@ class Form:
         Whether all values are texts.
     missing : bool
         Whether numbers may be missing.
+    unlisted : bool
+        Whether categories may be None, which imputers of NaN leave.
     largest : float
         Largest size of a number; that of all floats where nothing is declared.
     schema : Schema or None
@@ -47,8 +49,14 @@ class Form:
     words: bool = False
     texts: bool = False
     missing: bool = False
+    unlisted: bool = False
     largest: float = growth.LARGEST
     schema: Schema | None = None
+
+    @property
+    def gaps(self):
+        """Whether what reads numbers may find NaN."""
+        return self.missing or self.unlisted
 
 
 RAW = Form("raw")
@@ -67,7 +75,8 @@ _NO_TEXTS = Fault(
 MISSING = Fault(
     "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
     'put SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True) in front of '
-    "it, or declare the columns without missing=True",
+    "it, or declare the columns without missing=True; of categories, also those that are not "
+    "listed are missing: encode them before",
 )
 _PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
 REPLACED = Fault(
@@ -149,7 +158,9 @@ def form_after(step, form):
         return RAW
     largest = rule.largest(step, form.largest)
     form = replace(form, **rule.gives(step, form.kind), largest=largest, schema=None)
-    return form if form.kind in ("raw", "mixed") else replace(form, words=False, texts=False)
+    if form.kind in ("raw", "mixed"):
+        return form
+    return replace(form, words=False, texts=False, unlisted=False)
 
 
 def public_fault(step, form):
@@ -161,7 +172,7 @@ def public_fault(step, form):
         return REPLACED
     if type(step) is RowByRow and is_private(step.step):
         return _PRIVATE
-    if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.missing:
+    if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.gaps:
         return MISSING
     if type(step) is RowByRow:
         return alone_fault(step.step)
@@ -293,6 +304,7 @@ def _values_of(kinds):
         "words": not all(kind.numeric for kind in kinds),
         "texts": all(map(_is_text, kinds)),
         "missing": any(kind.numeric and kind.missing for kind in kinds),
+        "unlisted": any(isinstance(kind, Category) and None in kind.levels for kind in kinds),
         "largest": max((abs(b) for kind in kinds if kind.numeric for b in kind.range), default=0.0),
     }
 
@@ -317,7 +329,8 @@ def _joined(forms, step):
     if "csr" in kinds and type(step) is FeatureUnion:
         return Form("csr", non_negative, missing=missing, largest=largest)
     kind = "mixed" if "mixed" in kinds else "numbers"
-    return Form(kind, non_negative, words, missing=missing, largest=largest)
+    unlisted = any(form.unlisted for form in forms)
+    return Form(kind, non_negative, words, False, missing, unlisted, largest)
 
 
 def _declared(schema):

@@ -294,6 +294,10 @@ def _binary(step, kind):
     return {"kind": "csr" if kind == "csr" else "numbers", "non_negative": True}
 
 
+def _waves(step, kind):
+    return _binary(step, kind) | {"non_negative": False}  # cosines and sines
+
+
 def _dense(step, kind):
     return {"kind": "numbers", "non_negative": False}
 
@@ -329,7 +333,7 @@ _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
 
 RULES = {
-    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _binary, non_negative=True, grows=growth.roots),
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _waves, non_negative=True, grows=growth.roots),
     "Binarizer": Rule(_none, _NUMERIC, _binary, grows=growth.ones),
     "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=growth.counts),
     "FunctionTransformer": Rule(_identity, _ANY, _identical),

@@ -17,6 +17,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils import all_estimators
 
 from skdp_bary import (
+    BudgetAccountant,
     DomainScaler,
     JLTransformer,
     PrivateKMeans,
@@ -27,7 +28,7 @@ from skdp_bary import (
 )
 from skdp_bary.exceptions import LeakError
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.schema import Category, Integer, Number, Schema, Text
+from skdp_bary.schema import Category, Integer, Number, Ordinal, Schema, Text
 from tests.cases import every
 from tests.world import KNOWN, RULES, Form, form_after, search_parts
 
@@ -360,6 +361,51 @@ def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_s
     assert "missing" not in fault(full, step)
     filler = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
     assert "missing" not in fault(gaps, filler, step)
+
+
+@every(
+    "kind, own, other",
+    [
+        (Category([1, 2]), 1, 99),
+        (Category([True, False]), True, "maybe"),
+        (Ordinal([1.5, 2.5], missing=True, outside="refuse"), 1.5, None),
+    ],
+)
+@every("step", [None, DomainScaler((0, 9)), JLTransformer(1, bounds=(0, 9))])
+def test_nothing_answers_unpaid_whether_a_number_is_off_its_list(kind, own, other, step):
+    filler = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)
+    table = SchemaTransformer(Schema({"v": kind}))
+    for before in (
+        [table],
+        [table, filler],  # fills NaN, and leaves None
+        [table, ColumnTransformer([("v", "passthrough", ["v"])])],
+        [table, FeatureUnion([("v", preprocessing.FunctionTransformer())])],
+    ):
+        budget = BudgetAccountant(1.0)
+        end = PrivateMeasure(bounds=(0, 9), n_hint=9, accountant=budget)
+        pipeline = make_pipeline(*before, step or "passthrough", end)
+        with pytest.raises(ValueError, match="NaN"):
+            clone(pipeline).fit(pd.DataFrame({"v": [own] * 9 + [other]}))
+        assert budget.total()[0] == 0.0
+        with pytest.raises(LeakError, match="not listed are missing: encode them"):
+            check_private(pipeline, strict=True)
+    coded = preprocessing.OneHotEncoder(categories=[[own]], handle_unknown="ignore")
+    coded.set_params(sparse_output=False)
+    pipeline = make_pipeline(table, coded, step or "passthrough", end)
+    check_private(pipeline, strict=True)
+    pipeline.fit(pd.DataFrame({"v": [own] * 9 + [other]}))
+
+
+def test_a_search_takes_no_numbers_that_may_be_off_their_list():
+    pipeline = make_pipeline(SchemaTransformer(Category([1, 2])), PrivateKMeans(2, bounds=(0, 9)))
+    with pytest.raises(ValueError, match="numbers that are missing"):
+        PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [9]}, mean_trials=2).fit([[1.0]] * 9)
+
+
+def test_a_sampler_makes_negative_numbers_which_it_takes_not():
+    assert "negative" in fault(SchemaTransformer(Number(0, 1e6)), *[AdditiveChi2Sampler()] * 2)
+    with pytest.raises(ValueError, match="Negative values"):
+        make_pipeline(AdditiveChi2Sampler(), AdditiveChi2Sampler()).fit([[0.0], [1000.0]])
 
 
 @every("given", [{}, {"unknown_value": np.nan}, {"categories": [[1.0, np.nan]]}])

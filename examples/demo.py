@@ -48,6 +48,7 @@ from skdp_bary.plotting import (
 )
 from skdp_bary.schema import Boolean, Category, Integer, Number, Schema
 
+PERSON = "person"  # the privacy unit of every section
 JOBS = ["office", "trade", "service", "none"]
 READINGS = np.array([[0.2, 0.1, 0.0], [0.0, 0.2, 0.05], [0.0, 0.0, 0.15]])
 MOVES = 300  # new places, slants and shades of a digit are drawn from so many
@@ -70,10 +71,11 @@ class Job:
     def fit(self, estimator, *rows, n_features, **given):
         """Quote, print the price, and fit."""
         estimator.set_params(accountant=self.accountant)
-        quote = self.accountant.quote(estimator, n_features=n_features)
+        quote = self.accountant.quote(estimator, n_features=n_features, unit=PERSON)
         print(f"    costs epsilon={quote.epsilon:g}, delta={quote.delta:g}", flush=True)
         self.sections[-1].quotes.append((type(estimator).__name__, quote))
-        return estimator.fit(*rows, **given)
+        # sections without groups have one row per person
+        return estimator.fit(*rows, unit=PERSON, **given)
 
     def say(self, text):
         """Print what was found out, and put it on the page."""
@@ -272,7 +274,7 @@ def main(arguments=None, sections=SECTIONS):
     given.output.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     X, people = make_city_checkins(n_people=given.people, random_state=0)
-    accountant = BudgetAccountant(epsilon=7.0, delta=1e-5)
+    accountant = BudgetAccountant(epsilon=7.0, delta=1e-5, unit=PERSON)
     job = Job(X, people, accountant, given.output)
     print(f"{len(X)} check-ins of {given.people} people, one budget: epsilon=7, delta=1e-5")
     for number, section in enumerate(sections, 1):

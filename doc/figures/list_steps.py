@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators

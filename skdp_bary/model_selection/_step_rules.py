@@ -3,13 +3,14 @@
 That they do is tested, bit for bit, in ``tests/model_selection/row_independence.py``.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from itertools import chain
 from numbers import Real
 
 import numpy as np
+from numpy.random import RandomState
 from scipy import special
 
 from ..transformers._known_code import library_of, replaced_method
@@ -111,56 +112,106 @@ def alone_fault(step):
     """What is wrong with the step in a RowByRow: code of others may keep rows elsewhere.
 
     A copy of the step forgets with it what it kept in itself, not what a function kept in a
-    closure, nor what a class keeps in itself or in its module.
+    closure, nor what a class keeps in itself or in its module. And a function of numpy may hand on
+    memory that it did not write, where a row before was.
     """
-    if not (_of_libraries(step) and hasattr(step, "get_params")):
+    known = library_of(type(step)) in ("sklearn", "skdp_bary") and not replaced_method(step)
+    if not (known and hasattr(step, "get_params")):
         return _KEEPS_IN_CLASS
-    return next(filter(None, map(_parameter_fault, step.get_params().values())), None)
+    held = step.get_params(deep=False)
+    calls = sklearn_name(step) == "FunctionTransformer"
+    if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
+        return _KEEPS_IN_FUNCTION
+    own = signature(type(step)).parameters
+    changed = [v for name, v in held.items() if name not in own or v is not own[name].default]
+    return next(filter(None, map(_parameter_fault, changed)), None)
 
+
+_NUMBER_TO_NUMBER = [
+    function
+    for module in (np, special)
+    for function in vars(module).values()
+    if isinstance(function, np.ufunc)
+    and (function.nin, function.nout, function.signature) == (1, 1, None)
+    and any(types.startswith("d") for types in function.types)  # np.frompyfunc has objects only
+]
+_ARGUMENTS = [
+    (np.clip, {"a_min", "a_max", "min", "max"}),
+    (np.cumsum, {"axis"}),
+    (np.max, {"axis", "keepdims"}),
+    (np.mean, {"axis", "keepdims"}),
+    (np.min, {"axis", "keepdims"}),
+    (np.nan_to_num, {"nan", "posinf", "neginf"}),
+    (np.round, {"decimals"}),
+    (np.sort, {"axis"}),
+    (np.sum, {"axis", "keepdims"}),
+    (special.softmax, {"axis"}),
+]
+FUNCTIONS = [(function, set()) for function in (None, *_NUMBER_TO_NUMBER)] + _ARGUMENTS
 
 _KEEPS_IN_CLASS = Fault(
-    "its class, or that of a step in it, is none of scikit-learn, and may keep something of the "
+    "its class, or that of something in it, is none of scikit-learn, and may keep something of the "
     "rows before in itself or in its module, which nothing can see",
-    "use steps of scikit-learn, or make sure that it keeps nothing outside of the step",
+    "use steps of scikit-learn whose parameters are numbers, text, or arrays of them, or make sure "
+    "that it keeps nothing outside of the step",
 )
 _KEEPS_IN_FUNCTION = Fault(
-    "it calls a function of yours, which may keep something of the rows before",
-    "use functions of numpy, scipy or scikit-learn, or make sure that yours keeps nothing outside "
-    "of the step",
+    "it calls a function that may keep something of the rows before, or hand on memory where they "
+    "were",
+    "give FunctionTransformer a function of one number of numpy or scipy.special, such as np.log1p,"
+    " without kw_args, or "
+    + ", ".join(function.__name__ for function, _ in _ARGUMENTS)
+    + " with numbers, or make sure that yours keeps nothing outside of the step",
 )
-_LIBRARIES = ("builtins", "numpy", "scipy", "sklearn", "skdp_bary", "pandas")
 
 
-def _of_libraries(value):
-    """Whether an object, or a class, is of a library whose code keeps nothing of rows."""
-    is_class = isinstance(value, type)
-    return library_of(value if is_class else type(value)) in _LIBRARIES and (
-        is_class or not replaced_method(value)
+def _is_known_call(function, arguments):
+    """Whether a function is known to write anew all that it returns, of its one row alone."""
+    if arguments is not None and type(arguments) is not dict:
+        return False
+    arguments = arguments or {}
+    names = next((names for known, names in FUNCTIONS if known is function), None)
+    return (
+        names is not None and arguments.keys() <= names and all(map(_is_plain, arguments.values()))
     )
 
 
+def _is_plain(value):
+    """Whether a value is None, a number, text or an array of those, but not of objects."""
+    if type(value) is np.ndarray or isinstance(value, np.generic):
+        return library_of(type(value)) == "numpy" and value.dtype.kind in "biufcSUmM"
+    return type(value) in (type(None), bool, int, float, complex, str, bytes)
+
+
 def _parameter_fault(value):
-    """What is wrong with a parameter of a step in a RowByRow."""
-    if not _of_libraries(value):
-        return _KEEPS_IN_FUNCTION if callable(value) else _KEEPS_IN_CLASS
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return next(filter(None, map(_parameter_fault, value)), None)
-    is_function = callable(value) and not isinstance(value, type)
-    return _KEEPS_IN_FUNCTION if is_function and not _is_known(value) else None
+    """What is wrong with a parameter, not at its default, of a step in a RowByRow."""
+    if _is_plain(value) or _is_number_type(value) or type(value) in (range, RandomState):
+        return None
+    if hasattr(value, "get_params"):
+        return alone_fault(value)
+    parts = None
+    if type(value) is dict:
+        parts = value.values()
+    elif type(value) in (list, tuple, set, frozenset):
+        parts = value
+    elif type(value) is slice:
+        parts = (value.start, value.stop, value.step)
+    elif type(value) is np.ndarray and value.dtype == object:
+        parts = value.ravel()
+    if parts is not None:
+        return next(filter(None, map(_parameter_fault, parts)), None)
+    if callable(value):
+        return _KEEPS_IN_FUNCTION
+    ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
+    return None if ours or _is_pandas_na(value) else _KEEPS_IN_CLASS
 
 
-def _is_known(value):
-    """Whether a function is one of those found in numpy, scipy and scikit-learn."""
-    if isinstance(value, np.ufunc):  # numpy.frompyfunc makes one of any function
-        name = value.__name__
-        return value in (getattr(np, name, None), getattr(special, name, None))
-    if sklearn_name(value) is not None:
-        return True
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
-    library = str(module).split(".")[0] in ("numpy", "scipy", "sklearn")
-    return library and getattr(sys.modules.get(module), name, None) is value
+def _is_number_type(value):
+    """Whether a value is a type of numbers or texts, as ``dtype`` parameters take."""
+    if isinstance(value, type):
+        known = (np.generic, bool, int, float, complex, str)
+        return issubclass(value, known) and library_of(value) in ("builtins", "numpy")
+    return isinstance(value, np.dtype) and library_of(type(value)) == "numpy"
 
 
 _ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
@@ -222,7 +273,7 @@ def _identity(step):
     return Fault(
         "it calls a function of yours",
         "make sure that the function treats every row by itself, and keeps nothing of it; one of "
-        "numpy or scipy can be put into RowByRow",
+        "numpy, such as np.log1p, can be put into RowByRow",
     )
 
 
@@ -248,7 +299,11 @@ def _other_marks(step):
 
 def _marks_nan(step):
     mark = step.missing_values
-    return _is_nan(mark) or type(mark).__name__ == "NAType"  # pandas.NA, which means NaN to it
+    return _is_nan(mark) or _is_pandas_na(mark)  # which means NaN to it
+
+
+def _is_pandas_na(value):
+    return type(value).__name__ == "NAType" and library_of(type(value)) == "pandas"
 
 
 def _is_nan(value):

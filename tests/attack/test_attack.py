@@ -128,6 +128,13 @@ class TestPlantedBugs:
         monkeypatch.setattr(_row_by_row, "_restored", lambda step: lambda: step)
         assert "rows moved" in found(streams.PROMISE.attack(rng), 500)
 
+    def test_functions_that_hand_on_memory_or_keep_rows(self, rng, monkeypatch):
+        monkeypatch.setattr(home("FUNCTIONS"), "_is_known_call", lambda function, arguments: True)
+        steps = row_independence.steps_that_meet_rows()
+        hostile = [(step, True) for step in filter(streams._called_public, steps)]
+        monkeypatch.setattr(streams, "_steps", lambda: hostile)
+        assert "rows moved" in found(streams.PROMISE.attack(rng), 500)
+
     def test_half_a_sensitivity(self, rng):
         assert "stated is" in found(searches(rng, [asking(HalfStated)]), 60)
 

@@ -14,18 +14,20 @@ import polars as pl
 from scipy import sparse
 from sklearn import kernel_approximation, preprocessing, random_projection
 from sklearn.base import clone
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils import all_estimators
 from threadpoolctl import threadpool_limits
 
 from skdp_bary import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
-from tests.world import as_floats
+from tests.world import FUNCTIONS, as_floats
 
 JOBS = ["cook", "nurse", "7", "12"]
 GRADES = [1, 2, 3]
@@ -128,7 +130,51 @@ def _variants(cls):
                     yield own | {name: word}
 
 
-def stream_trial(step, rng):
+_SEEN = [0]
+
+
+def counting(row):
+    """A function that keeps something of rows outside of the step; zeros show nothing of it."""
+    _SEEN[0] += int(np.ravel(row)[0] > 0.5)
+    return row + _SEEN[0]
+
+
+def steps_that_meet_rows():
+    """Steps with functions of numpy through which a row meets the rows before it."""
+    call = preprocessing.FunctionTransformer
+    square, first = call(np.square), np.array([[True, False, False, False]])
+    mine = np.array([counting], dtype=object)
+    return [
+        make_pipeline(square, call(np.empty_like)),  # memory where the rows before were
+        make_pipeline(square, call(np.sqrt, kw_args={"where": first})),
+        call(np.sqrt, kw_args={"out": np.zeros((1, 4)), "where": first}),
+        call(np.sqrt, kw_args={"casting": "unsafe", "dtype": "f4"}),
+        call(np.piecewise, kw_args={"condlist": np.ones((1, 1, 4), bool), "funclist": mine}),
+        call(np.random.poisson),
+        call(np.lib.stride_tricks.as_strided, kw_args={"shape": (1, 5)}),
+        call(np.log1p, kw_args={"extra": mine}),
+        call(np.clip, kw_args={"a_min": np.zeros((1, 4)), "a_max": mine}),
+        call(np.clip, kw_args={"a_min": 0, "a_max": 1, "out": np.zeros((1, 4))}),
+        call(np.vectorize(counting)),
+        call(np.frompyfunc(counting, 1, 1)),
+        FeatureAgglomeration(pooling_func=counting),
+        Nystroem(kernel=np.log, n_components=3),  # writes the logarithm of one row into another
+    ]
+
+
+def steps_of_functions():
+    """Every function that is called public in a FunctionTransformer."""
+    given = {np.clip: {"a_min": 0.1, "a_max": np.full((1, 4), 0.6)}, np.round: {"decimals": 1}}
+    for function, names in FUNCTIONS:
+        arguments = {name: value for name, value in _GIVEN.items() if name in names}
+        arguments = given.get(function, arguments)
+        yield preprocessing.FunctionTransformer(function, kw_args=arguments)
+
+
+_GIVEN = {"axis": 1, "keepdims": True, "nan": 0.0, "posinf": 1.0}
+
+
+def stream_trial(step, rng, fitted_on_zeros=False):
     """Return what went wrong with a step whose rows come in other orders and beside others.
 
     None where the step takes no such rows, or not with these parameters.
@@ -142,7 +188,7 @@ def stream_trial(step, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            wrapped = RowByRow(step, example).fit(rows)
+            wrapped = RowByRow(step, None if fitted_on_zeros else example).fit(rows)
             expected = wrapped.transform(rows)
             found = {
                 "again": wrapped.transform(rows),

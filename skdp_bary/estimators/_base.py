@@ -111,6 +111,11 @@ class Facts:
         """Labels of the classes; a zero for rows that have none."""
         return np.zeros(1, dtype=int) if self.classes is None else self.classes
 
+    @property
+    def least(self) -> float:
+        """The smallest epsilon or mu of a step whose noise is drawn by a scale."""
+        return _least_amount(self.mechanisms.values())
+
 
 class BasePrivateEstimator(
     KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator
@@ -328,17 +333,18 @@ path, of shape (n_rows, n_features)
             size = rows.public_size()
             if size == 0:
                 raise ValueError(_NOBODY.format(plan.relation))
+        mechanisms = {step.name: step.mechanism for step in plan.steps}
         return Facts(
             relation=plan.relation,
             n_features=rows.n_features,
             n_classes=n_classes,
             classes=rows.classes,
-            units=rows.units_for(size, _least_amount(plan)),
+            units=rows.units_for(size, _least_amount(mechanisms.values())),
             total_public=public_sizes and not rows.source.weighted,
             mass_public=plan.relation != ADD_REMOVE and not rows.source.weighted,
             domain=domain,
             size=size,
-            mechanisms={step.name: step.mechanism for step in plan.steps},
+            mechanisms=mechanisms,
         )
 
     def _finished(self, facts, result):
@@ -441,9 +447,8 @@ path, of shape (n_rows, n_features)
         if shares is None:
             return facts
         desk.divide_anew(shares)
-        units = coarser_units(facts.units, least=_least_amount(desk.plan))
-        mechanisms = {s.name: s.mechanism for s in desk.plan.steps}
-        return replace(facts, units=units, mechanisms=mechanisms)
+        facts = replace(facts, mechanisms={s.name: s.mechanism for s in desk.plan.steps})
+        return replace(facts, units=coarser_units(facts.units, least=facts.least))
 
     def _bought_shares(self):
         """Shares of the steps that buy what was not given: the size, the domain."""
@@ -505,11 +510,11 @@ path, of shape (n_rows, n_features)
         return hasattr(self, "privacy_")
 
 
-def _least_amount(plan):
+def _least_amount(mechanisms):
     """Return the least epsilon or mu of a step whose noise is drawn by a scale."""
     amounts = [
-        step.mechanism.mu if isinstance(step.mechanism, RoundedGaussian) else step.mechanism.epsilon
-        for step in plan.steps
-        if isinstance(step.mechanism, (DiscreteLaplace, RoundedGaussian))
+        each.mu if isinstance(each, RoundedGaussian) else each.epsilon
+        for each in mechanisms
+        if isinstance(each, (DiscreteLaplace, RoundedGaussian))
     ]
     return min(amounts, default=np.inf)

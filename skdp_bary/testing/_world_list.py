@@ -1,5 +1,6 @@
 """A small world for every question, and the reasons why some bounds are not reached in it."""
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -148,10 +149,10 @@ def _frame(units):
     return Frame(_LINE, np.zeros(1), digits_of(units).rows)
 
 
-def _cluster(cls, centers, radii, shares, pure=False):
+def _cluster(cls, centers, radii, shares, pure=False, least=math.inf):
     def make(u, r, w):
-        centers_ = _column(*centers)
-        return cls(_frame(u), centers_, np.array(radii), shares, pure, u, _one_public(r, w))
+        kind = shares, pure, u, _one_public(r, w), least
+        return cls(_frame(u), _column(*centers), np.array(radii), *kind)
 
     return make
 
@@ -171,6 +172,8 @@ def _cluster_worlds():
             yield World(name, _cluster(cls, *clusters, shares), line)
             if cls in (ClippedMeans, ClusterMoments):
                 yield World(f"{name}, pure", _cluster(cls, *clusters, shares, pure=True), line)
+                small = _cluster(cls, *clusters, shares, least=1e-9)
+                yield World(f"{name}, few digits", small, line)
 
 
 def _gram_worlds():

@@ -145,7 +145,8 @@ class KMeansMethod(ABC):
 def about_clusters(query_class, facts, frame, centers, radii, shares):
     """Return a question about the clusters of centers, for the noise of a fit."""
     pure = not is_gaussian(facts)
-    return query_class(frame, centers, radii, shares, pure, facts.units, facts.mass_public)
+    kind = pure, facts.units, facts.mass_public, facts.least
+    return query_class(frame, centers, radii, shares, *kind)
 
 
 def standing_out(setting, counts, sd, most=TUNED.kept_factor):

@@ -252,7 +252,7 @@ def class_frames(facts, centers, axes=None):
 
 def about_cells(query_class, facts, frames, centers, lengths, shares):
     """Return a question about the cells of every class, whose rows are clipped to one length."""
-    kind = (shares, False, facts.units, facts.total_public)
+    kind = (shares, False, facts.units, facts.total_public, facts.least)
     return ByClass(
         tuple(
             query_class(frame, places, np.full(len(places), length), *kind)

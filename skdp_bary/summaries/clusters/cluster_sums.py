@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ...privacy._neighbors import ADD_REMOVE
 from ...privacy.noise.mechanisms import Sensitivity
+from ...privacy.noise.sampler import MAX_SCALE
 from ..asking.query import Query
 from ..moments.frames import Frame, squared_lengths
 from .labels import labelled_blocks
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHARE_BITS = 16  # of clip factors that are counted
 _SPREAD_BITS = 20  # of squared distances relative to the squared radius
+_MOST_NOISE = MAX_SCALE / 2**7  # of sums alone; 2**4 stay for rehearsals, 2**3 for blocks beside
+_FEWEST_FACTORS = 3  # digits; fewer would be needed where noise hides 2**18 persons
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Digits:
     rows : int
         Binary digits of a row.
     factors : int
-        ... of a clip factor of the cluster with the largest radius.
+        ... of a clip factor of the cluster with the largest radius, at most.
     ratio : int
         Smaller clusters have radii down to ``2**-ratio`` of the largest, and factors that many
         digits longer.
@@ -75,6 +78,9 @@ class ClusterQuery(Query):
         Largest mass of one person.
     total_public : bool
         True when no neighbor can change the mass of all rows.
+    least : float
+        The smallest epsilon or mu of a step. Where it is little, sums have fewer digits, so that
+        noise as wide as the largest radius asks for can be drawn.
     """
 
     frame: Frame
@@ -84,6 +90,7 @@ class ClusterQuery(Query):
     pure: bool = False
     units: int = 1
     total_public: bool = False
+    least: float = math.inf
 
     @property
     def digits(self) -> Digits:
@@ -163,7 +170,9 @@ class ClusterQuery(Query):
     @cached_property
     def reach(self) -> int:
         """Largest norm of what one row adds to the sums."""
-        return int(self.integer_radii.max()) << self.digits.factors
+        top = int(self.integer_radii.max())
+        room = _MOST_NOISE * self.least / (self.units * math.sqrt(self.frame.width) * top)
+        return top << int(max(_FEWEST_FACTORS, min(self.digits.factors, math.log2(room))))
 
     @cached_property
     def largest_factors(self) -> np.ndarray:
@@ -219,6 +228,8 @@ class ClippedMeans(ClusterQuery):
         Largest mass of one person.
     total_public : bool
         True when no neighbor can change the mass of all rows.
+    least : float
+        The smallest epsilon or mu of a step.
     """
 
     def zeros(self) -> tuple[np.ndarray, ...]:

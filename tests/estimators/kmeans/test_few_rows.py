@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from skdp_bary import PrivateKMeans
+from skdp_bary import BudgetAccountant, PrivateKMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -46,3 +46,30 @@ def test_noisy_rounds_are_few_with_laplace_noise():
         for kmeans in (PrivateKMeans(8, epsilon=e, **settings) for e in (0.1, 1.0, 30.0))
     ]
     assert rounds[0] == 1 and rounds == sorted(rounds) and rounds[-1] >= 4
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_features", [4, 10])
+def test_a_tiny_budget_is_enough_whatever_the_noise_says(n_features, delta):
+    """Noise says how far sums reach; none of it is too wide to be drawn, after a charge above all.
+
+    Ten features were refused at 3e-4, by what noise said of nobody before the charge.
+    """
+    rng = np.random.default_rng(0)
+    for seed, epsilon in enumerate(np.geomspace(1e-4, 3e-3, 20)):
+        X = rng.uniform(-1, 1, (40, n_features)) if seed % 2 else np.ones((40, n_features))
+        accountant = BudgetAccountant(1.0, 0.1)
+        settings = {"epsilon": float(epsilon), "delta": delta, "accountant": accountant}
+        kmeans = PrivateKMeans(4, bounds=(-1, 1), n_hint=40, random_state=seed, **settings)
+        assert np.isfinite(kmeans.fit(X).cluster_centers_).all()
+        assert len(accountant.entries) == 1
+
+
+def test_no_fit_is_charged_and_refused():
+    """What noise says of these rows is 30 times what it says of nobody, before the charge."""
+    X = np.sign(np.random.default_rng(3).uniform(-1, 1, (30, 9)))
+    accountant = BudgetAccountant(1.0, 0.1)
+    settings = {"epsilon": 2.801836406211827e-05, "delta": 1e-6, "accountant": accountant}
+    settings |= {"bounds": (-1, 1), "n_hint": 12693, "max_iter": 30, "random_state": 3}
+    assert np.isfinite(PrivateKMeans(1, **settings).fit(X).cluster_centers_).all()
+    assert len(accountant.entries) == 1

@@ -10,11 +10,14 @@ from skdp_bary.base import ClippedMeans, Frame
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
 from tests.world import (
+    MAX_SCALE,
     PERSON_UNITS,
     ClusterCounts,
     ClusterMoments,
+    DiscreteLaplace,
     Exact,
     NearestLoss,
+    RoundedGaussian,
     answer,
     clip_factors,
     digits_of,
@@ -83,6 +86,36 @@ def test_clip_factors_are_the_largest_allowed(reach):
     squares = squares[squares <= min(reach**2, 2**34)].astype(float)
     for f, square in zip(clip_factors(squares, reach), squares, strict=True):
         assert int(f) == isqrt(reach**2 // int(square))
+
+
+@every("units", [1, PERSON_UNITS >> 9])
+@every("mechanism", [DiscreteLaplace, RoundedGaussian])
+def test_noise_of_sums_can_be_drawn_whatever_the_radii(mechanism, units):
+    """Radii follow released spreads, and what a rehearsal releases of nobody may be small."""
+    frame = Frame(Box([-1.0] * 30, [1.0] * 30), np.zeros(30), digits_of(units).rows)
+    pure = mechanism is DiscreteLaplace
+    for amount in (1e-5, 1e-3, 1.0):
+        query = ClippedMeans(
+            frame, np.zeros((2, 30)), np.array([0.1, 1e9]), (0.25, 1.0), pure, units, least=amount
+        )
+        widest = max(mechanism(amount).scales(query.sensitivity("replace_one"), query.weights()))
+        assert 16 * widest < MAX_SCALE
+    assert query.reach == replace(query, least=np.inf).reach
+
+
+@every("units", [1, PERSON_UNITS >> 9])
+def test_sums_of_few_digits_are_means_of_clipped_rows(units):
+    X = np.random.default_rng(2).uniform(-3, 3, (500, 3))
+    frame = Frame(FRAME.domain, FRAME.center, digits_of(units).rows)
+    fine = ClippedMeans(frame, CENTERS, np.array([0.5, 1.0, 0.7]), (0.3, 1.0), False, units)
+    masses = None if units == 1 else np.full(len(X), units)
+    reads = [
+        query.read(released(query, Exact(), X, None, masses))
+        for query in (fine, replace(fine, least=1e-12))
+    ]
+    means = [read.sums / read.mass[:, None] for read in reads]
+    assert not np.array_equal(*means)
+    np.testing.assert_allclose(*means, atol=0.02)
 
 
 def test_counts_of_clusters():

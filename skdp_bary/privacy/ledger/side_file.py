@@ -45,7 +45,7 @@ class Mark:
     receipt : Receipt
         Of the latest charge, or of one before it where a process was killed after it.
     inode : int
-        Number of the file that holds the ledger, which a copy does not have.
+        Number of the file that holds the ledger, which no copy on its file system has.
     """
 
     receipt: Receipt

@@ -52,7 +52,8 @@ class SqliteLedger(Chained):
 
     **File, journal and side file belong together**, and every call checks that they do. The side
     file holds a receipt of the latest charge, which the file must hold too, and either holds the
-    inode of the other, which a copy does not have. A journal is what a killed process left in the
+    inode of the other, which no copy on that file system has; the number of its device would tell
+    others, and may be another after a reboot. A journal is what a killed process left in the
     middle of a charge. Before SQLite undoes that charge with it, a copy is tried: a journal that
     was left behind when the file was renamed or exchanged would undo later charges or damage the
     file.
@@ -373,7 +374,7 @@ class SqliteLedger(Chained):
         )
 
     def _know_each_other(self, mark, db):
-        """Whether neither the ledger nor its side file is a copy."""
+        """Whether neither the ledger nor its side file is a copy on one file system."""
         known = db.execute("SELECT side_file FROM ledger").fetchone()
         return mark.inode == os.stat(self.path).st_ino and known == (_inode(self._side.path),)
 

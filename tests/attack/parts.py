@@ -17,6 +17,12 @@ from .promises import Promise, Trial, repeated
 _N_ROWS = 24
 
 
+def give_to_two_parts(rng):
+    """Give one memory to two parts of a budget."""
+    is_wrapped = rng.random() < 0.6
+    return give_rows_to_two_parts(rng) if is_wrapped else give_views_to_two_parts(rng)
+
+
 def give_rows_to_two_parts(rng):
     """Fit two views of one memory, wrapped at random, under two parts; or two that share no row."""
     with tempfile.TemporaryDirectory() as folder:
@@ -46,11 +52,43 @@ def give_rows_to_two_parts(rng):
     return None
 
 
-def _cut(rng):
+def give_views_to_two_parts(rng):
+    """Fit two views of one memory under two parts, which cut it into rows of other lengths."""
+    shape = rng.choice([(24, 4), (6, 16), (48, 2), (4, 24)])
+    root = np.zeros(shape, order=str(rng.choice(["C", "F"])))
+    views = [_recut(rng, root) for _ in range(2)]
+    if not np.shares_memory(*views):
+        return None
+    budget = BudgetAccountant(1.0)
+    for part, view in zip("ab", views, strict=True):
+        view_of_part = budget.part(part, disjoint="by lot")
+        measure = PrivateMeasure(1.0, bounds=(0, 1), n_hint=9, accountant=view_of_part)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                measure.set_params(method="haar").fit(view)
+        except LeakError:
+            return None
+    layouts = [(view.shape, view.strides, str(view.dtype)) for view in views]
+    return Trial(violation=f"two releases for the price of one: {root.strides}, {layouts}")
+
+
+def _recut(rng, root):
+    """Return rows and columns of a reshaped array or of its bytes as another type."""
+    view = root if root.flags.c_contiguous else root.T
+    if rng.random() < 0.3:
+        view = view.view(rng.choice([np.float32, np.int16]))
+    view = view.reshape(-1, int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16])))
+    view = view[_cut(rng, len(view)) if len(view) > 1 else slice(None)]
+    view = view[:, int(rng.integers(0, view.shape[1])) :: int(rng.integers(1, 4))]
+    return view[::-1] if rng.random() < 0.3 else view.T if rng.random() < 0.2 else view
+
+
+def _cut(rng, n_rows=_N_ROWS):
     """Return which rows: at least two, from somewhere on, each, or every so many."""
     while True:
-        start, step = rng.integers(0, _N_ROWS - 1), rng.integers(1, 4)
-        stop = rng.integers(start + 2, _N_ROWS + 1)
+        start, step = rng.integers(0, n_rows - 1), rng.integers(1, 4)
+        stop = rng.integers(start + 2, n_rows + 1)
         if len(range(start, stop, step)) > 1:
             return slice(int(start), int(stop), int(step))
 
@@ -94,5 +132,5 @@ _MEMORIES = {
 PROMISE = Promise(
     "parts",
     "Memory and files under two parts of a budget are refused, other rows are not",
-    repeated(give_rows_to_two_parts),
+    repeated(give_to_two_parts),
 )

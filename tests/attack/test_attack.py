@@ -115,6 +115,11 @@ class TestPlantedBugs:
         monkeypatch.setattr(origins.Origin, "_shared_memory", lambda self, other: iter(()))
         assert "two releases for the price of one" in found(parts.PROMISE.attack(rng), 100)
 
+    def test_bytes_of_two_layouts_are_not_compared(self, rng, monkeypatch):
+        monkeypatch.setattr(origins, "_share_bytes", lambda one, other: False)
+        attack = repeated(parts.give_views_to_two_parts)(rng)
+        assert "two releases for the price of one" in found(attack, 100)
+
     def test_ids_of_two_kinds_are_counted(self, rng, monkeypatch):
         for module in (persons, chunks):
             monkeypatch.setattr(module, "same_kind", lambda found: None)

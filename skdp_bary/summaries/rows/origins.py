@@ -6,15 +6,20 @@ public: it follows from how the program was written. Copies cannot be told from 
 
 import os
 import weakref
+from bisect import bisect
 from dataclasses import dataclass, field
 from glob import glob
-from math import gcd
+from itertools import chain
+from math import gcd, prod
 from pathlib import Path
+from stat import S_ISREG
 from sys import getrefcount
 
 import numpy as np
 
 _OUR_REFERENCES = 3  # to what is looked at in a dictionary: without others it is gone
+_MAX_WORK = 10_000  # of numpy, in telling whether two layouts have a byte in common
+_MAX_LAYOUTS = 20_000  # pairs of them that are told; of more it is taken that they have
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +29,9 @@ class Memory:
     Parameters
     ----------
     low, high : int
-        Addresses that they span.
+        Addresses that they span; with columns left out of them where `whose` tells of these.
+    layout : tuple
+        Where their bytes are: address, shape, strides and size of an item.
     watched : weakref
         Of an object without which they are gone.
     whose : tuple or None
@@ -37,6 +44,7 @@ class Memory:
 
     low: int
     high: int
+    layout: tuple
     watched: weakref.ref
     whose: tuple | None
     rows: range
@@ -69,6 +77,7 @@ class Origin:
     things: dict = field(default_factory=dict)  # addresses of objects, and references to them
     names: set = field(default_factory=set)  # on servers
     indexes: dict = field(default_factory=dict)  # what pandas knows an index by, in all its views
+    given: object = lambda: None  # a reference to the object, which may be refilled
 
     @property
     def is_gone(self):
@@ -77,6 +86,7 @@ class Origin:
             all(memory.is_lost for memory in self.memories)
             and all(thing() is None for thing in self.things.values())
             and all(getrefcount(index) <= _OUR_REFERENCES for index in self.indexes.values())
+            and self.given() is None
             and not self.files
             and not self.names
         )
@@ -93,17 +103,25 @@ class Origin:
         for address, there in self.things.items():
             if address in other.things and there() is not None is not other.things[address]():
                 return True
-        found = [self.files[k] == other.files[k] for k in self.files.keys() & other.files.keys()]
-        found += [False for _ in self.indexes.keys() & other.indexes.keys()]  # of copies, or others
-        found += self._shared_memory(other)
-        return any(found) or (None if found else False)  # found, and perhaps used anew since
+        is_doubtful = self.given() is not None and self.given() is other.given()
+        is_doubtful |= bool(self.indexes.keys() & other.indexes.keys())  # of copies, or others
+        files = (self.files[k] == other.files[k] for k in self.files.keys() & other.files.keys())
+        for is_same in chain(files, self._shared_memory(other)):
+            if is_same:
+                return True
+            is_doubtful = True  # perhaps used anew since
+        return None if is_doubtful else False
 
     def _shared_memory(self, other):
-        """Yield of memory that both have whether it is known that it was the same people's."""
+        """Yield of memory that both have whether it is known that it was the same people's.
+
+        Rows that lie between one another, of which no table tells, may be others or other columns.
+        """
         few, many = sorted((self.memories, other.memories), key=len)
         numbers = {whose: number for number, whose in enumerate({m.whose for m in many}, 1)}
         spans = [(m.low, m.high, numbers[m.whose], m.rows.start, m.rows.stop) for m in many]
         low, high, number, start, stop = np.array(spans, dtype=np.uint64).reshape(-1, 5).T
+        n_told = 0
         for one in few:
             near = (low < one.high) & (high > one.low)
             if one.whose is not None:
@@ -111,7 +129,10 @@ class Origin:
                 near |= cut & (start < one.rows.stop) & (stop > one.rows.start)
             for memory in map(many.__getitem__, np.flatnonzero(near)):
                 if one.is_there and memory.is_there:
-                    if one.whose != memory.whose or one.whose is None or _meet(one, memory):
+                    if one.whose != memory.whose or one.whose is None:
+                        n_told += 1
+                        yield n_told > _MAX_LAYOUTS or _share_bytes(one, memory)
+                    elif _meet(one, memory):
                         yield True
                 elif not (one.is_lost or memory.is_lost) and _overlap(one, memory):
                     yield False
@@ -119,6 +140,27 @@ class Origin:
 
 def _overlap(one, other):
     return one.low < other.high and other.low < one.high
+
+
+def _share_bytes(one, other):
+    try:
+        return np.shares_memory(_Cells(one), _Cells(other), max_work=_MAX_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+class _Cells:
+    """Stands for memory, which is never read, and which numpy may compare."""
+
+    def __init__(self, memory):
+        address, shape, strides, size = memory.layout
+        self.__array_interface__ = {
+            "data": (address, True),
+            "shape": shape,
+            "strides": strides,
+            "typestr": f"|V{size}",
+            "version": 3,
+        }
 
 
 def _meet(one, other):
@@ -143,6 +185,9 @@ def origin_of(X):
     """
     origin = Origin()
     _add(origin, X)
+    _add_mapped_files(origin)
+    if getattr(type(X), "__weakrefoffset__", 0):
+        origin.given = weakref.ref(X)
     return origin
 
 
@@ -203,35 +248,43 @@ def _add_array(origin, rows, given=None):
         root = root.base
     if isinstance(root, np.memmap) and root.filename is not None:
         _add_file(origin, root.filename)
-    low, high = np.lib.array_utils.byte_bounds(rows) if rows.size else (0, 0)
-    whose, places = _rows_in(root, rows)
+    if not rows.size:
+        return
+    low, high, whose, places = _rows_in(root, rows)
     known = origin.memories[-1:]
     if whose is not None and known and (known[0].whose, known[0].rows) == (whose, places):
         return  # another column of one frame
+    layout = _address(rows), rows.shape, rows.strides, rows.itemsize
     watched = weakref.ref(root if given is None else given)
-    origin.memories.append(Memory(low, high, watched, whose, places, root.base is None))
+    origin.memories.append(Memory(low, high, layout, watched, whose, places, root.flags.owndata))
 
 
 def _rows_in(root, rows):
-    """Return what tells a table and its rows from others, and which of them these are.
+    """Return the addresses of rows, what tells their table from others, and which of it they are.
 
     Columns of a table are the same rows, however it lies in memory, and every second row is not.
+    Its rows are the lines of the root, or the places in a line where it lies by columns; of other
+    views, like a line cut into several rows or several lines in a row, no table tells.
     """
-    flat = root.flags.c_contiguous or root.flags.f_contiguous
-    if root.ndim != 2 or not flat or len(rows) < 2 or not rows.size or not rows.strides[0]:
-        return None, range(0)
-    small = root.itemsize
-    large = small * root.shape[1 if root.flags.c_contiguous else 0]
-    start, step = _address(rows) - _address(root), rows.strides[0]
-    if step % large == 0:
-        stride, first = large, start // large
-    elif step % small == 0:
-        stride, first = small, start % large // small
-    else:
-        return None, range(0)
-    last = first + (len(rows) - 1) * (step // stride)
-    whose = _address(root), large, stride
-    return whose, range(min(first, last), max(first, last) + 1, abs(step) // stride)
+    low, high = np.lib.array_utils.byte_bounds(rows)
+    base, small, step = _address(root), root.itemsize, abs(rows.strides[0])
+    contiguous = root.flags.c_contiguous or root.flags.f_contiguous
+    inside = base <= low and high <= base + root.nbytes
+    if root.ndim < 2 or not contiguous or not inside or len(rows) < 2 or not step:
+        return low, high, None, range(0)
+    large = small * (prod(root.shape[1:]) if root.flags.c_contiguous else root.shape[0])
+    number, place = divmod(low - base, large)
+    last = step * (len(rows) - 1)
+    if step % large == 0 and place + high - low - last <= large:
+        low = base + number * large
+        lines = range(number, number + last // large + 1, step // large)
+        return low, low + last + large, (base, large, large), lines
+    beside = zip(rows.shape[1:], rows.strides[1:], strict=True)
+    in_one_line = place % small + rows.itemsize <= small and place + last < large
+    if in_one_line and step % small == 0 and all(n == 1 or s % large == 0 for n, s in beside):
+        places = range(place // small, (place + last) // small + 1, step // small)
+        return base, base + root.nbytes, (base, large, small), places
+    return low, high, None, range(0)
 
 
 def _address(array):
@@ -272,8 +325,8 @@ def _add_arrow(origin, column, given):
         width = getattr(array.type, "byte_width", None) if _has_width(array.type) else None
         if width:  # arrays of numpy see it without the rest
             low, high = low + width * rows.start, low + width * rows.stop
-        whose = ("arrow", buffer.address)
-        origin.memories.append(Memory(low, high, weakref.ref(given), whose, rows, False))
+        layout, whose = (low, (high - low,), (1,), 1), ("arrow", buffer.address)
+        origin.memories.append(Memory(low, high, layout, weakref.ref(given), whose, rows, False))
 
 
 def _has_width(kind):
@@ -303,3 +356,28 @@ def _add_path(origin, path):
 def _add_file(origin, path):
     told = os.stat(path)
     origin.files[told.st_dev, told.st_ino] = told.st_mtime_ns
+
+
+def _add_mapped_files(origin):
+    """Add the files that memory is mapped from, by any library; told on Linux alone."""
+    addresses = [memory.layout[0] for memory in origin.memories if not memory.is_last]
+    if not addresses:  # all is allocated by numpy
+        return
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return
+    starts = [int(line.split("-", 1)[0], 16) for line in lines]  # in order
+    numbers = {bisect(starts, address) - 1 for address in addresses}
+    for line in (lines[number] for number in numbers if number >= 0):
+        _, _, _, device, inode, path = [*line.split(maxsplit=5), ""][:6]
+        if inode == "0":
+            continue
+        key, written = (os.makedev(*(int(each, 16) for each in device.split(":"))), int(inode)), 0
+        if os.path.exists(path):  # else it has no name any more
+            told = os.stat(path)
+            if not S_ISREG(told.st_mode):  # memory of a device
+                continue
+            if told.st_ino == key[1]:  # some file systems show another device here
+                key, written = (told.st_dev, told.st_ino), told.st_mtime_ns
+        origin.files[key] = written

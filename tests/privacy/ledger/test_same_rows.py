@@ -1,9 +1,12 @@
 """Rows under two parts of one budget: refused where the charge can see it."""
 
 import gc
+import mmap
 import os
+import sys
 import threading
 import time
+from multiprocessing.shared_memory import SharedMemory
 
 import dask
 import dask.array as dask_array
@@ -187,6 +190,10 @@ SAME = {
     "frames in lists": lambda X: ((frame := _frame(X.copy())), [frame.iloc[:9], frame.iloc[9:]]),
     "xarray": lambda X: (X, xarray.DataArray(X)),
     "memory map": lambda X: (np.load(_saved(X), mmap_mode="r"), np.load(_saved(X), mmap_mode="r")),
+    "pairs of rows": lambda X: (X.reshape(30, 4), X[1::2]),
+    "slices of a reshaped array": lambda X: ((S := X.reshape(12, 10))[2:8:3], S[5:9]),
+    "lines cut into rows": lambda X: ((S := X.reshape(6, 20).copy().reshape(60, 2))[5:], S[9:12]),
+    "bytes of another type": lambda X: (X.view(np.int16).reshape(20, -1)[::-1], X[3:6]),
     "tensor": lambda X: (X, Tensor(X)),
     "two tensors": lambda X: (Tensor(X), Tensor(X[5:])),
     "buffer": lambda X: tuple(np.frombuffer(B, dtype=X.dtype).reshape(60, 2) for B in [X.data] * 2),
@@ -297,6 +304,103 @@ def test_strides_by_enumeration():
         rows = [set(np.arange(50)[each].tolist()) for each in cut]
         if min(map(len, rows)) > 1:
             assert origin_of(views[0]).meets(origin_of(views[1])) is bool(rows[0] & rows[1])
+
+
+def _saved_arrow(X, folder):
+    path, table = folder / "rows.arrow", _of_arrow(X)
+    with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as ipc:
+        ipc.write_table(table)
+    return lambda: pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all()
+
+
+def _mapped(X, folder):
+    path = folder / "rows.bin"
+    path.write_bytes(X.tobytes())
+
+    def read():
+        with path.open("rb") as file:
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).reshape(
+                -1, 2
+            )
+
+    return read
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing tells what memory is mapped from")
+@pytest.mark.parametrize("kind", [_saved_arrow, _mapped])
+def test_one_file_mapped_twice_is_one(budget, X, tmp_path, kind):
+    read = kind(X, tmp_path)
+    first, second = read(), read()
+    measure(budget.part("a")).fit(first)
+    with pytest.raises(LeakError, match="charged under part 'a'"):
+        measure(budget.part("b", disjoint="by hospital")).fit(second)
+    measure(budget.part("b")).fit(X)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing tells what memory is mapped from")
+def test_shared_memory_attached_twice_is_one(budget, X):
+    one = SharedMemory(create=True, size=X.nbytes)
+    other = SharedMemory(one.name)
+    first, second = (np.ndarray(X.shape, X.dtype, each.buf) for each in (one, other))
+    first[:] = X
+    try:
+        measure(budget.part("a")).fit(first)
+        with pytest.raises(LeakError, match="charged under part 'a'"):
+            measure(budget.part("b", disjoint="by hospital")).fit(second)
+    finally:
+        del first, second
+        gc.collect()
+        other.close()
+        one.close()
+        one.unlink()
+
+
+def test_one_object_refilled_needs_a_word(budget, X):
+    frame = _frame(X.copy())
+    measure(budget.part("a")).fit(frame)
+    for name in COLUMNS:
+        frame[name] = frame[name] + 0.0
+    frame.index = range(60)
+    with pytest.raises(LeakError, match="may be those that were charged"):
+        measure(budget.part("b")).fit(frame)
+    measure(budget.part("b", disjoint="by hospital")).fit(frame)
+
+
+def test_rows_between_one_another_of_no_table_need_a_word(budget):
+    rows = np.linspace(0, 1, 120).reshape(60, 2)  # every second row, or every second column
+    measure(budget.part("a")).fit(rows[::2])
+    with pytest.raises(LeakError, match="may be those that were charged"):
+        measure(budget.part("b")).fit(rows[1::2])
+    measure(budget.part("b", disjoint="by hospital")).fit(rows[1::2])
+
+
+def test_a_turned_reshaped_array_leaves_later_fits_alone(budget):
+    rows = np.random.default_rng(0).random((40, 6))
+    measure(budget.part("a")).fit(rows.reshape(80, 3)[::-1])
+    measure(budget.part("b")).fit(np.random.default_rng(1).random((50, 3)))
+    assert budget.total()[0] == 0.5
+
+
+def test_views_that_share_memory_are_never_other_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        views, root = [], np.zeros((12, 4), order="CF"[rng.integers(2)])
+        for _ in range(2):
+            view = root if root.flags.c_contiguous else root.T
+            view = view.view([np.float64, np.float32, np.int16][rng.integers(3)])
+            view = view.reshape(-1, [1, 2, 3, 4, 6, 8][rng.integers(6)])
+            start, left, step = rng.integers(len(view)), rng.integers(view.shape[1]), [-2, -1, 1, 2]
+            view = view[start :: step[rng.integers(4)], left :: rng.integers(1, 3)]
+            views.append(view.T if rng.random() < 0.2 else view)
+        if np.shares_memory(*views):
+            assert origin_of(views[0]).meets(origin_of(views[1])) is True
+
+
+def test_chunks_between_one_another_are_compared_fast():
+    rows = np.zeros((1000, 2), order="F")
+    begin = time.process_time()
+    assert origin_of(list(rows[::2])).meets(origin_of(list(rows[1::2])))
+    assert time.process_time() - begin < 5.0
 
 
 @pytest.fixture

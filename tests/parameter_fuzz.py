@@ -143,7 +143,8 @@ class _Plan(SimpleNamespace):
         """Make the plan, and one round of it."""
         plan = self.kind(**self.params)
         plan = plan.first if isinstance(plan, ShuffleRounds) else plan
-        batches = [ShuffleClient(plan)._messages(np.zeros((0, 2))) for _ in range(3)]
+        clients = range(min(3, plan.n_max))
+        batches = [ShuffleClient(plan)._messages(np.zeros((0, 2))) for _ in clients]
         try:
             ShuffleAnalyzer(plan).fit(np.concatenate(batches))
         except ValueError as error:  # too few for nearly all plans

@@ -254,6 +254,7 @@ class TestRefusals:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The source model is right on")
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -57,6 +57,7 @@ PROCESSES = {
     "test_cluster_faults.py": COUNTED,
     "test_larger_than_memory.py": COUNTED,
     "test_on_a_cluster.py": COUNTED,
+    "damage.py": NO_FIT,
     "test_interop.py": NO_FIT,
     "test_measure_display.py": NO_FIT,
     "conftest.py": NO_FIT,

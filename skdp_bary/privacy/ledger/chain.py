@@ -114,7 +114,7 @@ def take_in(name, sums, rows):
             right = False
         if not right:
             raise LedgerError(
-                f"The ledger {name!r} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
+                f"{_called(name)} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
                 "one before it was altered or removed. Nothing was released."
             )
         sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == RAISE else None)
@@ -127,7 +127,7 @@ def check_records(name, first, rows, totals):
     take_in(name, sums, rows)
     if sums.totals != totals:
         raise LedgerError(
-            f"The ledger {name!r} cannot be trusted: its running totals differ from the sum of its "
+            f"{_called(name)} cannot be trusted: its running totals differ from the sum of its "
             "entries."
         )
 
@@ -137,13 +137,17 @@ def check_receipt(name, first, now, rows, receipt):
     if not isinstance(receipt, Receipt):
         raise TypeError(f"receipt must be a Receipt, got {receipt!r}.")
     if receipt.ledger != now.ledger:
-        raise LedgerError(f"The receipt is of another ledger than {name!r}.")
+        raise LedgerError(f"The receipt is of another ledger. {_called(name)} is not compared.")
     held = [first, *(row[-1] for row in rows)]
     if receipt.number >= len(held) or held[receipt.number] != receipt.link:
         raise LedgerError(
-            f"The ledger {name!r} cannot be trusted: it does not hold the {receipt.number} entries "
+            f"{_called(name)} cannot be trusted: it does not hold the {receipt.number} entries "
             "of the receipt. An older copy may have been put in its place."
         )
+
+
+def _called(name):
+    return "The ledger in memory" if name is None else f"The ledger {name!r}"
 
 
 def _link(previous, entry, loss, delta_units):

@@ -50,9 +50,12 @@ def _read_in_a_process(function, *arguments):
     source, sink = os.pipe()
     child = os.fork()
     if child == 0:
-        for word in function(*arguments):
-            os.write(sink, f"{word} ".encode())
-        os._exit(0)
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what damaged arrays and types say
+            for word in function(*arguments):
+                os.write(sink, f"{word} ".encode())
+        finally:
+            os._exit(0)
     os.close(sink)
     with open(source) as words:
         told = words.read().strip()

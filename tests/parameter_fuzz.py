@@ -123,7 +123,7 @@ _METHODS = {
     "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace", "pmm",
                                      "perturbation", "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
-    "DPSlicedWasserstein": ("sketch", "scalar", "rows"),
+    "DPSlicedWasserstein": ("sketch", "scalar"),
     "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip
 _OPTIONS = {

@@ -43,7 +43,8 @@ LEVELS = {
     "datasets": 5,
     "federated": 5,
     "interop": 5,
-    "torch": 5,
+    "papers": 5,
+    "torch": 6,
     # audits look at everything that spends, the contract suite stands on the audits
     "inspection": 6,
     "testing": 7,

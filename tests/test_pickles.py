@@ -84,6 +84,8 @@ def released():
             made.set_params(delta=1e-6)
         if name == "PrivateDomainAdapter":
             made.set_params(delta=1e-6, bounds=None)
+        if name == "NoisyRowsSlicedWasserstein":
+            made.set_params(accountant=BudgetAccountant(99.0, 0.1, neighbors="replace_one"))
         yield made.fit(X)
     yield make_pipeline(RowByRow(Normalizer()), PrivateKMeans(2, **budget)).fit(X)
     yield PrivateSearchCV(PrivateKMeans(2, bounds=(0, 1)), {"n_init": [1, 2]}).fit(X)

@@ -10,6 +10,7 @@ from tests.cases import every
 
 HERE = Path(__file__).parent
 ROOMS = {
+    "papers",
     "base",
     "cli",
     "datasets",

@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.recording import Results
 from skdp_bary.geometry._projections import tight_frame
-from skdp_bary.privacy import bernstein_bound, clt_bound
+from skdp_bary.papers import bernstein_bound, clt_bound
+from skdp_bary.papers.sliced_noise import projection_epsilon
+from skdp_bary.papers.sliced_privacy import projection_law
 from skdp_bary.privacy.accounting.calibration import gaussian_delta
-from skdp_bary.privacy.accounting.projection_curves import projection_law
-from skdp_bary.privacy.accounting.projection_profile import projection_epsilon
 
 RESULTS = Results("sliced_paper_flaws")
 

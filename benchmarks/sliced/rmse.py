@@ -24,7 +24,7 @@ from skdp_bary import DPSlicedWasserstein
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.geometry._projections import tight_frame
-from skdp_bary.privacy import bernstein_bound, calibrate_sigma
+from skdp_bary.papers import bernstein_bound, calibrate_sigma
 from skdp_bary.privacy.accounting.calibration import gaussian_mu
 
 RESULTS = Results("sliced_rmse")

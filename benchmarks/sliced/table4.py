@@ -32,9 +32,9 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
 from benchmarks.recording import Results
-from skdp_bary.privacy import bernstein_bound, calibrate_sigma, clt_bound
-from skdp_bary.privacy.accounting.projection_curves import projection_law
-from skdp_bary.privacy.accounting.projection_profile import projection_epsilon
+from skdp_bary.papers import bernstein_bound, calibrate_sigma, clt_bound
+from skdp_bary.papers.sliced_noise import projection_epsilon
+from skdp_bary.papers.sliced_privacy import projection_law
 
 RESULTS = Results("sliced_table4")
 EPSILON = 10.0

@@ -6,7 +6,7 @@
 import numpy as np
 from evidence import read, write_table
 
-from skdp_bary.privacy.accounting.batched_plan import batched_plan
+from skdp_bary.papers.sliced_noise import batched_plan
 from skdp_bary.privacy.accounting.calibration import gaussian_mu
 
 TABLE_1 = {  # DANN, SWD, DP-DANN, DP-SWD; the paper's Table 1

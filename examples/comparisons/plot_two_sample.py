@@ -47,12 +47,6 @@ for name, rows in (("same", same), ("shifted", shifted)):
     print(f"{name:8} distance {distance:.4f} +- {error:.4f}, p = {result.pvalue:.2f}")
 
 # %%
-# The distance of the noisy numbers themselves, without correction, is too large, and is largest
-# beside the truth where the truth is small.
-
-print(f"smoothed, same law: {sliced.smoothed_distance(same):.4f}")
-
-# %%
 # Where do they differ? The slice whose mean is furthest from that of the public rows (dashed), with
 # the band of the noise. A single slice says little; the distance is a mean over all of them.
 

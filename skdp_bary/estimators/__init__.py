@@ -13,7 +13,6 @@ from ._sliced.comparison import SampleComparison
 from ._sliced.drift import PrivateDriftSketch
 from ._sliced.estimator import DPSlicedWasserstein
 from ._sliced.sketch import SlicedSketch
-from ._sliced.two_sample import TwoSampleResult
 from ._table.answers import Marginal
 from ._table.estimator import PrivateTable
 from ._table.report import TableReport
@@ -34,6 +33,5 @@ __all__ = [
     "SampleComparison",
     "SlicedSketch",
     "TableReport",
-    "TwoSampleResult",
     "choose_n_clusters",
 ]

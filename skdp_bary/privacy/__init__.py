@@ -4,8 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # imported when they are used, so that the command line starts at once
-    from .accounting.projection_curves import bernstein_bound, clt_bound
-    from .accounting.projection_profile import calibrate_sigma
     from .ledger.chain import Receipt
     from .ledger.policy import SpendingPolicy
     from .ledger.quote import Quote
@@ -18,9 +16,6 @@ _HOMES = {
     "Quote": "ledger.quote",
     "Receipt": "ledger.chain",
     "SpendingPolicy": "ledger.policy",
-    "bernstein_bound": "accounting.projection_curves",
-    "calibrate_sigma": "accounting.projection_profile",
-    "clt_bound": "accounting.projection_curves",
 }
 
 __all__ = [
@@ -29,9 +24,6 @@ __all__ = [
     "Quote",
     "Receipt",
     "SpendingPolicy",
-    "bernstein_bound",
-    "calibrate_sigma",
-    "clt_bound",
 ]
 
 

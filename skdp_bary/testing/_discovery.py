@@ -1,4 +1,4 @@
-"""What the front door offers, for tests that run over all of it."""
+"""What the front door and the papers offer, for tests that run over all of it."""
 
 from inspect import isclass
 
@@ -6,15 +6,17 @@ from sklearn.base import BaseEstimator
 
 import skdp_bary
 
+from .. import papers
+from ..estimators._base import BasePrivateEstimator
+
 
 def public_estimators():
     """Return the public classes that follow scikit-learn's interface, by name."""
-    found = {name: getattr(skdp_bary, name) for name in skdp_bary.__all__}
-    return {
-        name: cls
-        for name, cls in sorted(found.items())
-        if isclass(cls) and issubclass(cls, BaseEstimator)
-    }
+    found = [getattr(skdp_bary, name) for name in skdp_bary.__all__]
+    found = [cls for cls in found if isclass(cls) and issubclass(cls, BaseEstimator)]
+    published = [getattr(papers, name) for name in papers.__all__ if name not in papers._WITH_TORCH]
+    found += [cls for cls in published if isclass(cls) and issubclass(cls, BasePrivateEstimator)]
+    return {cls.__name__: cls for cls in sorted(found, key=lambda cls: cls.__name__)}
 
 
 def private_estimators():

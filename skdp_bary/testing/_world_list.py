@@ -11,6 +11,7 @@ from ..geometry._domains import Box
 from ..geometry._nested_cells import NestedCells
 from ..geometry._slices import SliceLattice
 from ..geometry._unit_slices import unit_planes, unit_slices
+from ..papers.sliced_rows import ProjectedRows
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE
 from ..summaries.asking.by_class import Apart, ByClass
 from ..summaries.asking.mapped import InWidths, Mapped
@@ -38,7 +39,6 @@ from ..summaries.slices.cost import ProjectedCost
 from ..summaries.slices.histogram import ClassSizes
 from ..summaries.slices.planes import CohortGap, PairLaw
 from ..summaries.slices.quantiles import ProjectedQuantiles
-from ..summaries.slices.rows import ProjectedRows
 from ..summaries.slices.waves import WavesOf
 from ..summaries.tables.columns import ColumnHistograms
 from ..summaries.tables.pairs import PairDistances, PairTables, TableMisfit

@@ -25,12 +25,11 @@ from ..estimators._face.searches import KnowsSearches
 from ..estimators._face.settings import setting_of
 from ..exceptions import PrivacyWarning, RelationError
 from ..geometry import Ball
+from ..papers.sliced_noise import BatchDesk, batched_plan
 from ..privacy._checks import as_charged, check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
-from ..privacy.accounting.batched_plan import batched_plan
 from ..privacy.ledger.entry import ROWS, note_of
 from ..privacy.noise.sampler import noise_generator, public_generator
-from ..summaries.asking.batches import BatchDesk
 from ..summaries.rows.origins import origin_of
 from ..transformers._reading import read_rows
 from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch

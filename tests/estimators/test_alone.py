@@ -70,7 +70,8 @@ def estimators():
 
 @pytest.mark.parametrize("estimator", list(estimators()), ids=lambda e: type(e).__name__)
 def test_one_object_in_eight_threads_is_charged_for_what_it_holds(estimator):
-    accountant = BudgetAccountant(100.0, 0.1)
+    relation = estimator.get_params().get("neighbors") or "add_remove"
+    accountant = BudgetAccountant(100.0, 0.1, neighbors=relation)
     shared = clone(estimator).set_params(accountant=accountant)
     X = np.random.default_rng(0).random((200, 2))
     results = race(lambda: shared.fit(Slow(X)))

@@ -13,6 +13,7 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
+from skdp_bary.papers import NoisyRowsSlicedWasserstein
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -87,9 +88,7 @@ FITS = {
         {},
     ),
     "sliced, rows": (
-        DPSlicedWasserstein(
-            n_projections=2, delta=1e-6, method="rows", neighbors="replace_one", **SEEDED
-        ),
+        NoisyRowsSlicedWasserstein(2, delta=1e-6, neighbors="replace_one", **SEEDED),
         X,
         {},
     ),

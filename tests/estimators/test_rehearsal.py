@@ -76,7 +76,8 @@ def test_no_code_of_an_estimator_runs_first_after_the_charge(name, monkeypatch):
     estimator = start(name)
     known = estimator.get_params()
     most = {"bounds": (0, 1)} if "bounds" in known and name != "PrivateDomainAdapter" else {}
-    estimator.set_params(**most, accountant=BudgetAccountant(10.0, 0.1))
+    relation = estimator.neighbors or "add_remove"
+    estimator.set_params(**most, accountant=BudgetAccountant(10.0, 0.1, neighbors=relation))
     if name in NEED_DELTA:
         estimator.set_params(delta=1e-6)
     done, finish = [], type(estimator)._finish

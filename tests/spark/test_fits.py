@@ -7,13 +7,13 @@ from sklearn.base import clone
 
 from skdp_bary import (
     BudgetAccountant,
-    DPSlicedWasserstein,
     PrivateEMDHeatmap,
     PrivateKMeans,
     PrivateMeasure,
     PrivateTable,
     PrivateWassersteinBarycenter,
 )
+from skdp_bary.papers import NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Integer, Schema
 from tests.world import SparkSource, from_bytes
 
@@ -46,9 +46,7 @@ FITS = {
         {},
     ),
     "rows": (
-        DPSlicedWasserstein(
-            n_projections=4, delta=1e-6, method="rows", neighbors="replace_one", **SEEDED
-        ),
+        NoisyRowsSlicedWasserstein(4, delta=1e-6, neighbors="replace_one", **SEEDED),
         {},
     ),
 }

@@ -29,7 +29,7 @@ from skdp_bary.base import (
     Sensitivity,
 )
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.privacy import calibrate_sigma
+from skdp_bary.papers import calibrate_sigma
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 
 X = np.zeros((100, 2))

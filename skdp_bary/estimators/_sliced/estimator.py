@@ -16,7 +16,6 @@ from .._base import BasePrivateEstimator
 from .._face.classes import named_classes, number_of_classes
 from .._face.settings import setting_of
 from .methods import SlicedSetting
-from .rows import RowsMethod
 from .scalar import ScalarMethod
 from .sizes import given_sizes
 from .sketch import MOST_QUANTILES, SketchMethod
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 _MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigabytes
-METHODS = {
-    "sketch": SketchMethod(),
-    "scalar": ScalarMethod(),
-    "rows": RowsMethod(),
-}
 
 
 class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
@@ -56,16 +50,13 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     p : {1, 2}, default=2
         Power of the distance.
 
-    method : {"sketch", "scalar", "rows"}, default="sketch"
+    method : {"sketch", "scalar"}, default="sketch"
         What is released:
 
         - "sketch": noisy quantiles of the slices, with Gaussian noise, which needs ``delta > 0``;
         - "scalar": the p-th power of the distance to `reference` alone, with Laplace noise, which
           needs ``delta=0``; the most accurate if that is all that is wanted. 33 kB a class and
-          direction, however many rows there are;
-        - "rows": every row with Gaussian noise, as Rakotomamonjy and Ralaivola do, for comparison.
-          Only under "replace_one", with all rows in memory (24 bytes a row and direction), and only
-          for :meth:`smoothed_distance`.
+          direction, however many rows there are.
 
     directions : {"tight", "iid"} or ndarray of shape (n_features, n_directions), default="tight"
         Public directions. "tight" is a tight frame (with fewer directions than features,
@@ -142,27 +133,27 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``.
     Mechanism
-        RoundedGaussian for ``method="sketch"``, DiscreteLaplace for ``method="scalar"``,
-        RoundedGaussian for ``method="rows"``.
+        RoundedGaussian for ``method="sketch"``, DiscreteLaplace for ``method="scalar"``.
     Sensitivity
         With directions of largest singular value H, m blocks, a domain of radius R and rows on
         levels g apart, one person of n moves the quantiles by at most
         ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k n_classes)`` in L2, rounding included, and
         the mean cost of k slices by its largest change for one row, over n, and one unit of
         rounding a class. Where the number of persons is private, n is ``n_min``, and who changes
-        the class moves two distributions. A row among "rows" moves by 2 R and the rounding.
+        the class moves two distributions.
     Budget
         All distributions together, and what finds bounds and sizes, cost (epsilon, delta).
     Released
         directions_, quantiles_, noise_std_, releases_, classes_, domain_, privacy_, n_features_in_,
         feature_names_in_
     Not covered
-        transform, fit_transform, score, cost, distance, smoothed_distance, test, gradient:
-        functions of the release and of the rows they are given, which they do not protect.
+        transform, fit_transform, score, cost, distance, gradient: functions of the release and of
+        the rows they are given, which they do not protect.
 
     References
     ----------
     A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+    Their own release is :class:`~skdp_bary.papers.NoisyRowsSlicedWasserstein`.
 
     Examples
     --------
@@ -177,11 +168,12 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     """
 
     _buys_size = False  # sizes are bought class by class, by the method
+    _methods = {"sketch": SketchMethod(), "scalar": ScalarMethod()}
     _parameter_rules = PRIVACY_RULES | {
         "n_projections": Integer(1, 1 << 20) | None,
         "n_quantiles": Integer(1, MOST_QUANTILES) | None,
         "p": OneOf((1, 2)),
-        "method": Option(tuple(METHODS)),
+        "method": Option(tuple(_methods)),
         "directions": Option(DIRECTIONS) | Points("an array of public directions as columns"),
         "reference": Points("public rows of shape (n_rows, n_features)") | None,
         "classes": Labels() | None,
@@ -194,7 +186,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         *,
         n_quantiles: int | None = None,
         p: float = 2,
-        method: Literal["sketch", "scalar", "rows"] = "sketch",
+        method: Literal["sketch", "scalar"] = "sketch",
         directions: Literal["tight", "iid"] | np.ndarray = "tight",
         reference: ArrayLike | None = None,
         classes: ArrayLike | None = None,
@@ -236,7 +228,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
                 f"n_projections must be at most {most} for {n_features} features and {n_classes} "
                 f"classes, got {self.n_projections}."
             )
-        return METHODS[self.method].shares(self._method_setting(n_features))
+        return self._methods[self.method].shares(self._method_setting(n_features))
 
     def _method_setting(self, n_features):
         n_classes = number_of_classes(self.classes)
@@ -252,12 +244,12 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
-        METHODS[self.method].check(self._method_setting(facts.n_features), facts)
+        self._methods[self.method].check(self._method_setting(facts.n_features), facts)
         return facts
 
     def _questions(self, facts):
         setting = self._method_setting(facts.n_features)
-        return (yield from METHODS[self.method].questions(setting, facts))
+        return (yield from self._methods[self.method].questions(setting, facts))
 
     def _finish(self, facts, releases):
         self.releases_ = releases

@@ -1,6 +1,6 @@
 """Ways to release what is needed about the slices of k distributions: their one signature.
 
-The table of methods by name, ``METHODS``, is beside the estimator.
+The table of methods by name, ``_methods``, is in the class of the estimator.
 """
 
 from __future__ import annotations
@@ -109,10 +109,3 @@ class SlicedRelease(ABC):
     def cost_between(self, other: SlicedRelease, p: int) -> tuple[float, float]:
         """Return the same as `cost` for another release, where two of them can be compared."""
         raise ValueError(f"A {type(self).__name__} cannot be compared with another release.")
-
-    @abstractmethod
-    def smoothed_cost(self, Y: ArrayLike, p: int) -> float:
-        """Return the p-th power of the distance between numbers with noise and public rows.
-
-        Noise makes it too large, and no correction is made.
-        """

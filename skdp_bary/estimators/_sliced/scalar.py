@@ -84,10 +84,6 @@ class SlicedCost(SlicedRelease):
             )
         return self.value, self.noise_std
 
-    def smoothed_cost(self, Y, p):
-        """Raise: there is no smoothed distance here."""
-        raise ValueError("method='scalar' releases one number and no smoothed distance.")
-
 
 def _public_reference(setting):
     """Return the rows of the reference, or raise where there are none."""

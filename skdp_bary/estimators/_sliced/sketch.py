@@ -119,10 +119,6 @@ class SlicedSketch(SlicedRelease):
         theirs = other.quantiles if p == 2 else other.monotone_quantiles
         return self._cost(theirs, other.noise_std, p)
 
-    def smoothed_cost(self, Y: ArrayLike, p: int) -> float:
-        """Return the p-th power of the distance from quantiles as they were released."""
-        return float(np.mean(np.abs(self.quantiles - self.public_quantiles(Y)) ** p))
-
     def ranks(self, X: np.ndarray) -> np.ndarray:
         """Return the share of the mass below each row on every slice, of shape (n_rows, k)."""
         k, m = self.quantiles.shape

@@ -15,13 +15,6 @@ class SlicedTuning:
     size_sds: float = 2.5  # that a bought size is lowered by: noise against filled-up classes
     fewest_quantiles: int = 8  # wide blocks against noise
     most_quantiles: int = 128  # narrow blocks against noise and time
-    smooth_points: int = 64  # that stand for a Gaussian in smoothed distances: precision and time
-
-    # two-sample tests
-    test_rows: int = 5000  # public rows that stand for the law, at most: level against time
-    test_points: int = 1000  # drawn from the release that do, at least: level against time
-    test_points_a_block: int = 8  # ... and for each block
-    test_rounds: int = 20  # of their fit: ranks settle long before places do
 
     # two cohorts
     cohort_share: float = 0.125  # of the budget, for sizes that are not given: they set the noise

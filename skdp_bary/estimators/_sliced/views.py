@@ -1,9 +1,8 @@
-"""What can be computed from released slices: distances, tests, gradients, particles, ranks."""
+"""What can be computed from released slices: distances, gradients, particles, ranks."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
@@ -12,17 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...privacy._checks import check_integer
-from ...privacy.noise.sampler import public_generator
 from ...summaries.rows.persons import encode_labels
 from ...transformers._reading import read_rows
 from ...transport._sliced import sliced_gradient
 from .sketch import SlicedSketch, mean_sketch
-from .two_sample import two_sample_test
 
 if TYPE_CHECKING:
     from ..._types import RandomState
-    from ...estimators._sliced.two_sample import TwoSampleResult
 
 _TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
 
@@ -117,77 +112,6 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ours, theirs = self._release(label), other._release(other_label)
         distance, std = _root(*ours.cost_between(theirs, self.p), self.p)
         return (distance, std) if return_std else distance
-
-    def smoothed_distance(self, Y: ArrayLike, *, label: object = None) -> float:
-        """Return the distance from the released numbers as they are, their noise included.
-
-        Noise makes it too large, the more so the smaller the distance. It is what a comparison of
-        noisy slices gives without correction; use :meth:`distance` instead.
-
-        Parameters
-        ----------
-        Y : array-like of shape (n_rows, n_features)
-            Public rows.
-        label : object, default=None
-            The distribution that is compared; may be left out when there is only one.
-
-        Returns
-        -------
-        distance : float
-        """
-        release = self._release(label)
-        return release.smoothed_cost(self._public_rows(Y), self.p) ** (1.0 / self.p)
-
-    def test(
-        self,
-        Y: ArrayLike,
-        *,
-        label: object = None,
-        n_resamples: int = 199,
-        random_state: RandomState | None = None,
-    ) -> TwoSampleResult:
-        """Test whether the private rows and public rows are samples of one law.
-
-        .. deprecated:: 0.2
-            Few differences are found: the noise of all quantiles is added up. Use
-            ``PrivateDriftSketch.test(public_rows=...)`` or ``PrivateTwoSampleTest(reference=...)``.
-
-        The statistic is the estimated squared distance. Under the hypothesis `Y` and the release
-        together stand for the law: samples of both sizes are drawn from them, and noise of the
-        known size is added to one, which gives the p-value. It is post-processing, and any number
-        of tests is free.
-
-        The level is that of a simulation, not of a proof: equal laws are rejected about as often as
-        stated, less often where there are few public rows, and more often where values much rarer
-        than half a block of the quantiles, which are not resolved, make up the differences.
-
-        Parameters
-        ----------
-        Y : array-like of shape (n_rows, n_features)
-            Public rows.
-        label : object, default=None
-            The distribution that is compared; may be left out when there is only one.
-        n_resamples : int, default=199
-            Number of simulated statistics; the smallest p-value is ``1 / (n_resamples + 1)``.
-        random_state : None, int or RandomState, default=None
-            Randomness of the simulation, which is public.
-
-        Returns
-        -------
-        result : TwoSampleResult
-            With the attributes ``statistic``, ``pvalue`` and ``null``.
-        """
-        warnings.warn(
-            "DPSlicedWasserstein.test is deprecated and finds few differences; use "
-            "PrivateDriftSketch.test(public_rows=...), or PrivateTwoSampleTest(reference=...).",
-            FutureWarning,
-            stacklevel=2,
-        )
-        n_resamples = check_integer(n_resamples, "n_resamples", low=1)
-        rows = self._public_rows(Y)
-        return two_sample_test(
-            self.sketch(label), rows, n_resamples, public_generator(random_state)
-        )
 
     def gradient(self, Z: ArrayLike, *, label: object = None) -> np.ndarray:
         """Return the gradient of the squared distance with respect to public points.

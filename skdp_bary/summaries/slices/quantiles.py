@@ -60,20 +60,6 @@ class ProjectedQuantiles(ProjectedHistogram):
         """Return the block means of public rows, with no noise."""
         return self.histogram_means(self.public_histogram(X))
 
-    def public_levels(self, X):
-        """Return the levels of the projections of public rows, one line a direction."""
-        levels = np.empty((self.lattice.n_directions, len(X)), dtype=np.int64)
-        for rows, directions, some in self.lattice.levels(X):
-            levels[directions, rows] = some
-        return levels
-
-    def level_means(self, levels, counts):
-        """Return the block means of public rows from their levels, each row counted so often."""
-        n_levels = self.lattice.n_levels
-        weights = counts.astype(np.float64)
-        histogram = [np.bincount(line, weights, minlength=n_levels) for line in levels]
-        return self.histogram_means(np.array(histogram).astype(np.int64))
-
     def histogram_means(self, histogram):
         """Return the block means of a public histogram, relative to the center of the domain."""
         numbers, mass = self._answer(histogram, int(histogram[0].sum()))

@@ -55,8 +55,6 @@ def test_what_it_cannot_answer_is_refused():
         fitted.distance(PUBLIC)
     with pytest.raises(ValueError, match="method='sketch'"):
         fitted.sample(3)
-    with pytest.raises(ValueError, match="no smoothed distance"):
-        fitted.smoothed_distance(PUBLIC)
     with pytest.raises(ValueError, match="cannot be compared"):
         fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from skdp_bary.privacy import bernstein_bound, clt_bound
+from skdp_bary.papers import bernstein_bound, clt_bound
 from tests.cases import every
 from tests.world import (
     FixedLaw,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skdp_bary.privacy import calibrate_sigma
+from skdp_bary.papers import calibrate_sigma
 from tests.cases import every
 from tests.world import (
     FixedLaw,

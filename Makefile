@@ -65,7 +65,7 @@ test-peers: $(PEERS)/.installed ## Run what versions can break beside diffprivli
 	$(PEERS)/bin/$(PYTEST) -m "not slow" $(OF_VERSIONS)
 
 test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases, with torch
-	$(TORCH)/bin/$(PYTEST) -m "not slow" -k "not examples_run or torch" tests/torch tests/test_public_api.py
+	$(TORCH)/bin/$(PYTEST) -m "not slow" -k "not examples_run or papers" tests/papers tests/test_public_api.py
 
 test-spark: $(SPARK)/.installed ## Run the tests on a local Spark, which needs Java 17 or newer
 	@java -version 2> /dev/null || { echo "Spark needs Java 17 or newer:" \

@@ -18,9 +18,9 @@ import numpy as np
 import skdp_bary
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, RelationError
-from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan, ShuffleRounds
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.papers import ShuffleAnalyzer, ShuffleClient, ShufflePlan, ShuffleRounds
 from skdp_bary.schema import Boolean, Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
 from tests.estimators import quick

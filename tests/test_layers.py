@@ -41,10 +41,8 @@ LEVELS = {
     "model_selection": 5,
     "plotting": 5,
     "datasets": 5,
-    "federated": 5,
     "interop": 5,
     "papers": 5,
-    "torch": 6,
     # audits look at everything that spends, the contract suite stands on the audits
     "inspection": 6,
     "testing": 7,
@@ -66,6 +64,10 @@ HEAVY = {
 }
 # Modules that are themselves imported only when what they wrap is used.
 MAY_BE_HEAVY = {
+    "papers/sliced_adaptation.py": {"torch"},
+    "papers/sliced_adapter.py": {"torch"},
+    "papers/sliced_generator.py": {"torch"},
+    "papers/sliced_training.py": {"torch"},
     "privacy/ledger/sqlite.py": {"sqlite3"},
     "privacy/ledger/sqlite_format.py": {"sqlite3"},
     "transport/_compiled.py": {"numba"},
@@ -206,6 +208,7 @@ PLANTED = [
     (between_families, "estimators/_table/views.py", "from .._kmeans import estimator"),
     (between_families, "estimators/_kmeans/x.py", "def f():\n    from .._table.views import views"),
     (heavy, "transport/_costs.py", "import ot"),
+    (heavy, "papers/sliced_rows.py", "import torch"),
     (heavy, "cli/_run.py", "try:\n    from dask import array\nexcept ImportError:\n    pass"),
     (heavy, "plotting/_maps.py", "class A:\n    import matplotlib.pyplot as plt"),
     (heavy, "plotting/_maps.py", "if TYPE_CHECKING:\n    pass\nelse:\n    import matplotlib"),
@@ -217,7 +220,7 @@ PLANTED = [
     (tapes, "testing/_suite.py", "def f():\n    from ..inspection._recording import use_tape"),
     (exact_answers, "estimators/_base.py", "sketch.exact_blocks()"),
     (answers_meet_noise, "summaries/x.py", "from .asking.release import release"),
-    (answers_meet_noise, "federated/x.py", "from ..summaries.asking.release import release"),
+    (answers_meet_noise, "papers/x.py", "from ..summaries.asking.release import release"),
 ]
 ALLOWED = [
     (climbing, "estimators/_base.py", "from ..privacy._plan import Plan"),
@@ -225,11 +228,11 @@ ALLOWED = [
     (between_families, "estimators/_table/views.py", "from .._denoise import pyramid"),
     (heavy, "transport/_costs.py", "def f():\n    import ot\n    return ot"),
     (heavy, "plotting/_maps.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
-    (heavy, "torch/_losses.py", "import torch"),
+    (heavy, "papers/sliced_training.py", "import torch"),
     (private_names, "estimators/_base.py", "from sklearn.base import BaseEstimator"),
     (tapes, "inspection/_replay.py", "from ..summaries.asking.tape import Tape"),
     (exact_answers, "summaries/x.py", "sketch.exact_blocks()"),
-    (answers_meet_noise, "federated/x.py", "from ..summaries.asking.release import Release"),
+    (answers_meet_noise, "papers/x.py", "from ..summaries.asking.release import Release"),
 ]
 
 
@@ -308,6 +311,7 @@ def test_imports_pull_in_nothing_heavy_and_the_front_door_alone_no_estimator():
         "from skdp_bary import PrivateMeasure",
         "from skdp_bary import BudgetAccountant; BudgetAccountant(1.0).spend(0.1)",
         "import skdp_bary.inspection, skdp_bary.testing",
+        "from skdp_bary.papers import NoisyRowsSlicedWasserstein",
     ):
         ours = {name.partition(".")[0] for name in loaded(statement) - theirs}
         assert "skdp_bary" in ours and ours & HEAVY == set(), statement

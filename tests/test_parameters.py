@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, JLTransformer, PrivateGenerator, PrivateKMeans
 from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
-from skdp_bary.federated import ShuffleClient, ShufflePlan
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.papers import ShuffleClient, ShufflePlan
 from tests.public import called
 from tests.world import (
     Budget,

@@ -42,9 +42,9 @@ from tests.world import private_estimators, public_estimators
 OWN_TESTS = {
     "BasePrivateEstimator": "tests/estimators/test_base.py",
     "PrivateSearchCV": "tests/model_selection/test_search.py",
-    "ShuffleAnalyzer": "tests/federated/test_protocol.py",
-    "SlicedNetworkAdapter": "tests/torch/test_contract.py",
-    "SlicedNetworkGenerator": "tests/torch/test_contract.py",
+    "ShuffleAnalyzer": "tests/papers/test_shuffle_protocol.py",
+    "SlicedNetworkAdapter": "tests/papers/test_network_contract.py",
+    "SlicedNetworkGenerator": "tests/papers/test_network_contract.py",
 }
 
 

@@ -16,12 +16,11 @@ ROOMS = {
     "datasets",
     "estimators",
     "exceptions",
-    "federated",
     "geometry",
     "inspection",
     "interop",
 }
-ROOMS |= {"metrics", "model_selection", "plotting", "privacy", "schema", "testing", "torch"}
+ROOMS |= {"metrics", "model_selection", "plotting", "privacy", "schema", "testing"}
 ROOMS |= {"transformers", "transport"}
 
 

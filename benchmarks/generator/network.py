@@ -55,7 +55,7 @@ def rows_of(data, name, holdout):
 
 def make_rows(X, y, epsilon, seed, n_epochs):
     """Return made images and labels, and seconds for the release and for training."""
-    from skdp_bary.torch import ProgressLine, SlicedNetworkGenerator
+    from skdp_bary.papers import ProgressLine, SlicedNetworkGenerator
 
     generator = SlicedNetworkGenerator(
         0,

@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.sliced.image_folders import celeba
 from skdp_bary.geometry import Ball
-from skdp_bary.torch import (
+from skdp_bary.papers import (
     ProgressLine,
     SlicedNetworkGenerator,
     encode_rows,

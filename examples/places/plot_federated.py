@@ -19,7 +19,8 @@ import numpy as np
 
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from skdp_bary.federated import (
+from skdp_bary.metrics import similarity
+from skdp_bary.papers import (
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,
@@ -27,7 +28,6 @@ from skdp_bary.federated import (
     shuffle_messages,
     simulate_shuffle,
 )
-from skdp_bary.metrics import similarity
 from skdp_bary.plotting import HeatmapDisplay
 
 N_PEOPLE = 200

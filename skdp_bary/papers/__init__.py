@@ -4,30 +4,67 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .shuffling import (
+        ShuffleAnalyzer,
+        ShuffleClient,
+        ShufflePlan,
+        ShuffleRounds,
+        shuffle_distance,
+        shuffle_messages,
+        simulate_shuffle,
+    )
     from .sliced_noise import calibrate_sigma
     from .sliced_privacy import bernstein_bound, clt_bound
     from .sliced_rows import NoisyRowsSlicedWasserstein
 
 _HOMES = {
     "NoisyRowsSlicedWasserstein": "sliced_rows",
+    "ProgressLine": "sliced_training",
+    "ShuffleAnalyzer": "shuffling",
+    "ShuffleClient": "shuffling",
+    "ShufflePlan": "shuffling",
+    "ShuffleRounds": "shuffling",
+    "SlicedNetworkAdapter": "sliced_adapter",
+    "SlicedNetworkGenerator": "sliced_generator",
+    "SlicedQuantileLoss": "sliced_training",
+    "TrainingEvent": "sliced_training",
     "bernstein_bound": "sliced_privacy",
     "calibrate_sigma": "sliced_noise",
     "clt_bound": "sliced_privacy",
+    "encode_rows": "sliced_adaptation",
+    "fixed_image_encoder": "sliced_adaptation",
+    "shuffle_distance": "shuffling",
+    "shuffle_messages": "shuffling",
+    "simulate_shuffle": "shuffling",
 }
-_WITH_TORCH = ()  # names that need the extra "torch"
+_WITH_TORCH = ("sliced_adaptation", "sliced_adapter", "sliced_generator", "sliced_training")
 
 __all__ = [
     "NoisyRowsSlicedWasserstein",
+    "ProgressLine",
+    "ShuffleAnalyzer",
+    "ShuffleClient",
+    "ShufflePlan",
+    "ShuffleRounds",
+    "SlicedNetworkAdapter",
+    "SlicedNetworkGenerator",
+    "SlicedQuantileLoss",
+    "TrainingEvent",
     "bernstein_bound",
     "calibrate_sigma",
     "clt_bound",
+    "encode_rows",
+    "fixed_image_encoder",
+    "shuffle_distance",
+    "shuffle_messages",
+    "simulate_shuffle",
 ]
 
 
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'skdp_bary.papers' has no attribute {name!r}")
-    if name in _WITH_TORCH:
+    if _HOMES[name] in _WITH_TORCH:
         from .._optional import import_optional
 
         import_optional("torch", "torch", f"skdp_bary.papers.{name}")

@@ -14,7 +14,11 @@ def public_estimators():
     """Return the public classes that follow scikit-learn's interface, by name."""
     found = [getattr(skdp_bary, name) for name in skdp_bary.__all__]
     found = [cls for cls in found if isclass(cls) and issubclass(cls, BaseEstimator)]
-    published = [getattr(papers, name) for name in papers.__all__ if name not in papers._WITH_TORCH]
+    published = [
+        getattr(papers, name)
+        for name in papers.__all__
+        if papers._HOMES[name] not in papers._WITH_TORCH
+    ]
     found += [cls for cls in published if isclass(cls) and issubclass(cls, BasePrivateEstimator)]
     return {cls.__name__: cls for cls in sorted(found, key=lambda cls: cls.__name__)}
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 
 from skdp_bary import PrivateKMeans, PrivateMeasure, PrivateTable
-from skdp_bary.federated import ShuffleAnalyzer, ShuffleClient, ShufflePlan
+from skdp_bary.papers import ShuffleAnalyzer, ShuffleClient, ShufflePlan
 from skdp_bary.schema import Number
 from tests.world import checksum
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.base import Count, Sensitivity
-from skdp_bary.federated import ShuffleAnalyzer
+from skdp_bary.papers import ShuffleAnalyzer
 from tests.attack import (
     __main__,
     bit_flips,

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein  # noqa: E402
 from skdp_bary.geometry import Ball  # noqa: E402
-from skdp_bary.torch import ProgressLine, SlicedNetworkGenerator  # noqa: E402
+from skdp_bary.papers import ProgressLine, SlicedNetworkGenerator  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -1,4 +1,13 @@
-"""SlicedNetworkAdapter: networks adapted to private rows without labels, by their slices."""
+"""SlicedNetworkAdapter: networks adapted to private rows without labels, by their slices.
+
+A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+Algorithm 2.
+
+Claimed: domain adaptation is private if the projected features of private rows have noise. Wrong:
+gradients flow through private features without noise, and a batch is divided by its own largest
+norm. Here private rows are asked about once, or in batches that are all paid for before the first
+(:mod:`~skdp_bary.papers.sliced_adaptation`).
+"""
 
 from __future__ import annotations
 
@@ -25,17 +34,21 @@ from ..estimators._face.searches import KnowsSearches
 from ..estimators._face.settings import setting_of
 from ..exceptions import PrivacyWarning, RelationError
 from ..geometry import Ball
-from ..papers.sliced_noise import BatchDesk, batched_plan
 from ..privacy._checks import as_charged, check_integer
 from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.ledger.entry import ROWS, note_of
 from ..privacy.noise.sampler import noise_generator, public_generator
 from ..summaries.rows.origins import origin_of
 from ..transformers._reading import read_rows
-from ._adaptation import AdaptationSetting, BatchMethod, Source, adapt_to_sketch
-from ._encoding import encoded_chunks
-from ._networks import feature_network, head_network
-from ._training import Training, TrainingEvent, seeded_network
+from .sliced_adaptation import (
+    AdaptationSetting,
+    BatchMethod,
+    Source,
+    adapt_to_sketch,
+    encoded_chunks,
+)
+from .sliced_noise import BatchDesk, batched_plan
+from .sliced_training import Training, TrainingEvent, feature_network, head_network, seeded_network
 
 if TYPE_CHECKING:
     from .._types import Neighbors, RandomState, Rows
@@ -179,7 +192,7 @@ class SlicedNetworkAdapter(
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.torch import SlicedNetworkAdapter
+    >>> from skdp_bary.papers import SlicedNetworkAdapter
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(2, size=2000)
     >>> X = rng.normal(size=(2000, 2)) + np.where(y, 3.0, -3.0)[:, None]

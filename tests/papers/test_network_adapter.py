@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from skdp_bary import BudgetAccountant  # noqa: E402
 from skdp_bary.exceptions import BudgetError, RelationError  # noqa: E402
-from skdp_bary.torch import SlicedNetworkAdapter  # noqa: E402
+from skdp_bary.papers import SlicedNetworkAdapter  # noqa: E402
 from tests.world import record_fit, replay_after  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdp_bary.federated import (
+from skdp_bary.papers import (
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.federated import (
+from skdp_bary.papers import (
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from skdp_bary import DPSlicedWasserstein  # noqa: E402
-from skdp_bary.torch import SlicedQuantileLoss  # noqa: E402
+from skdp_bary.papers import SlicedQuantileLoss  # noqa: E402
 from tests.world import block_matrix, block_means  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

@@ -1,4 +1,29 @@
-"""The shuffle protocol: a public plan, clients who send shares, an analyzer who adds them up."""
+"""Heatmaps without anybody who holds the rows: people send messages through a shuffler.
+
+B. Ghazi and others. Differentially private heatmaps. AAAI 2023, Appendix F. The protocol is that of
+B. Balle, J. Bell, A. Gascon, K. Nissim. Private summation in the multi-message shuffle model. CCS
+2020.
+
+Claimed: people who each add a share of the noise and split their numbers into shuffled shares get
+the guarantee of a trusted curator. Wrong: the shares of noise suffice only if nobody drops out, and
+rounding down loses mass. Here noise is made for a guaranteed number of honest people, below which
+the analyzer stops, integers keep all mass, and the number of messages is counted exactly.
+
+*How many messages hide a sum.* Every one of n people splits an integer modulo q into m shares, all
+uniform but for their sum, and all shares are shuffled together. Give the observer more: the first
+share of each person stays unshuffled. Then what is left for each person to send in m - 1 shuffled
+shares is uniform, and two runs look alike when a permutation of the (m - 1) n slots maps one onto
+the other. The second moment of the likelihood ratio of what is seen, against a simulator that sees
+nothing but the sum, is E[q**(c - 1)], with c the number of connected components of people under a
+random permutation of the slots. So the total variation distance is at most
+``sqrt(E[q**(c - 1)] - 1) / 2``.
+
+*Noise that people contribute.* If n people draw from Polya(1/n, a), whose law is
+``P(k) = C(k + 1/n - 1, k) a**k (1 - a)**(1/n)``, their sum is geometric, ``P(k) = a**k (1 - a)``,
+and the difference of two such sums is discrete Laplace. A draw compares a uniform word of 64 bits
+with the distribution function, computed with 300 bits; where the word does not decide, 192 more
+bits are drawn.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +32,14 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import Having, Integer, Number, Option
 from .._parameters import (
@@ -26,22 +54,27 @@ from .._pickles import VersionedPickle
 from .._plain import plain
 from .._values import as_floats
 from ..estimators._denoise.measurements import Measurement
+from ..estimators._heatmap.adaptive import AdaptiveMethod
 from ..estimators._heatmap.fit import HeatmapCells, fit_l1, fit_posterior
+from ..estimators._heatmap.methods import HeatmapSetting
 from ..estimators._heatmap.views import HeatmapViews
 from ..exceptions import PrivacyWarning
 from ..geometry._bounds import check_domain
 from ..geometry._rowwise import as_table
-from ..privacy._checks import check_integer, exact
-from ..privacy.noise.sampler import noise_generator
-from ..summaries.rows.persons import check_floats, encode_weights, person_masses
+from ..privacy._checks import check_integer, exact, float_below
+from ..privacy.accounting.plans import split_epsilon
+from ..privacy.noise.sampler import noise_generator, public_generator
+from ..summaries.rows.persons import check_floats, encode_persons, encode_weights, person_masses
 from ..summaries.rows.sampling import random_order
 from ..summaries.trees.partition import Partition, QuadGrid
-from ._bounds import shuffle_distance
-from ._polya import polya_sampler
 
 if TYPE_CHECKING:
     from .._types import RandomState, Rows
 
+_ROUNDING = 1.0 + 1e-6  # of sums of floats whose logs are off by up to 1e-8
+_BITS = 300
+_LEFT = 2.0**-280  # of the distribution function, where computing it further means nothing
+_WORD = 64
 MAX_DEPTH = 10
 _MOST_PEOPLE = 20_000
 _LARGEST_MODULUS = 62
@@ -53,6 +86,124 @@ _SEEDED = (
     "random_state is given, so what is sent can be reproduced and protects nobody. Leave "
     "random_state=None for rows of people."
 )
+_METHOD = AdaptiveMethod()
+
+
+def shuffle_distance(n_people: int, n_messages: int, modulus: int) -> np.ndarray:
+    """Return a bound on what shuffled shares tell beyond the sum, for 1 to n people.
+
+    Parameters
+    ----------
+    n_people : int
+        Up to 20000.
+    n_messages : int
+        Shares of each person, at least 2.
+    modulus : int
+
+    Returns
+    -------
+    distance : ndarray of shape (n_people,)
+        Entry ``n - 1`` bounds the total variation distance for n people, all honest.
+
+    Notes
+    -----
+    Let ``e(n) = E[q**c]`` and sort by the component of the first person. The number of connected
+    permutations of k people is at most that of all permutations, so ``e(n) <= q * (1 + X(n))``
+    with ``X(n) = sum_{k<n} C(n-1, k-1) / C((m-1) n, (m-1) k) * q * (1 + X(n-k))``, a bound of
+    ``E[q**(c - 1)] - 1``; it is what is computed.
+
+    References
+    ----------
+    B. Balle, J. Bell, A. Gascon, K. Nissim. Private summation in the multi-message shuffle model.
+    CCS 2020.
+
+    Examples
+    --------
+    >>> from skdp_bary.papers import shuffle_distance
+    >>> bool(shuffle_distance(50, 18, 2**26)[-1] < 2.0**-41)
+    True
+    """
+    if not 1 <= n_people <= _MOST_PEOPLE:
+        raise ValueError(f"n_people must be in [1, {_MOST_PEOPLE}], got {n_people!r}.")
+    if n_messages < 2:
+        raise ValueError(f"n_messages must be at least 2, got {n_messages!r}.")
+    slots = n_messages - 1
+    people = np.arange(n_people + 1, dtype=float)
+    log_slots, log_people = gammaln(slots * people + 1.0), gammaln(people + 1.0)
+    excess = np.zeros(n_people)  # X(n) at n - 1
+    for n in range(2, n_people + 1):
+        k = np.arange(1, n)
+        log_choices = log_people[n - 1] - log_people[k - 1] - log_people[n - k]
+        log_slot_choices = log_slots[n] - log_slots[k] - log_slots[n - k]
+        log_terms = log_choices - log_slot_choices + math.log(modulus) + np.log1p(excess[n - k - 1])
+        with np.errstate(over="ignore"):
+            excess[n - 1] = np.exp(np.minimum(log_terms, 700.0)).sum() * _ROUNDING
+    return np.minimum(np.sqrt(excess) / 2.0, 1.0)
+
+
+@lru_cache(maxsize=8)
+def polya_sampler(r, rate):
+    """Return a sampler of Polya(r, exp(-rate)).
+
+    Parameters
+    ----------
+    r : Fraction
+        Share of one person, in (0, 1].
+    rate : Fraction
+        Rate of the discrete Laplace noise of all together.
+    """
+    return PolyaSampler(r, rate)
+
+
+class PolyaSampler:
+    """Draws from Polya(r, exp(-rate)), see `polya_sampler`."""
+
+    def __init__(self, r, rate):
+        import mpmath
+
+        self.r, self.rate = r, rate
+        with mpmath.workprec(_BITS):
+            bounds = self._distribution(2.0**-_WORD)
+            table = [int(mpmath.floor(mpmath.ldexp(bound, _WORD))) for bound in bounds]
+        self._table = np.array([min(t, 2**_WORD - 1) for t in table], dtype=np.uint64)
+
+    def draw(self, shape, noise):
+        """Return an int64 array; `noise` is a NoiseSource."""
+        words = noise.words(int(np.prod(shape)))
+        values = np.searchsorted(self._table, words, side="right").astype(np.int64)
+        # a word equal to the first bits of a boundary, or past the table, does not decide
+        unsure = np.searchsorted(self._table, words, side="left") != values
+        for i in np.flatnonzero(unsure | (values == len(self._table))):
+            values[i] = self.locate([int(words[i]), *map(int, noise.words(3))])
+        return values.reshape(shape)
+
+    def locate(self, words):
+        """Return the value at the uniform number whose binary digits are these words."""
+        import mpmath
+
+        number = 0
+        for word in words:
+            number = (number << _WORD) | word
+        with mpmath.workprec(_BITS):
+            mark = mpmath.ldexp(mpmath.mpf(number), -_WORD * len(words))
+            for value, bound in enumerate(self._distribution(0.0)):
+                if mark < bound:
+                    return value
+        raise FloatingPointError("A uniform number is past the end of the distribution.")
+
+    def _distribution(self, tail):
+        """Yield P(K <= k) for k = 0, 1, ... until at most `tail` is left, at mpmath's precision."""
+        import mpmath
+
+        r = mpmath.mpf(self.r.numerator) / self.r.denominator
+        rate = mpmath.mpf(self.rate.numerator) / self.rate.denominator
+        ratio, total, k = mpmath.exp(-rate), mpmath.mpf(0), 0
+        mass = mpmath.power(1 - ratio, r)
+        while 1 - total > max(tail, _LEFT):
+            total += mass
+            k += 1
+            mass *= ratio * (k - 1 + r) / k
+            yield total
 
 
 def keep_plain(plan):
@@ -221,7 +372,7 @@ class ShuffleClient:
 
     Examples
     --------
-    >>> from skdp_bary.federated import ShuffleClient, ShufflePlan
+    >>> from skdp_bary.papers import ShuffleClient, ShufflePlan
     >>> plan = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=40, n_max=60, levels=(1, 2))
     >>> ShuffleClient(plan).messages([[0.3, 0.4], [0.31, 0.4]]).shape[1]
     2
@@ -352,7 +503,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.federated import (
+    >>> from skdp_bary.papers import (
     ...     ShuffleAnalyzer, ShuffleClient, ShufflePlan, shuffle_messages)
     >>> plan = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=40, n_max=60, levels=(1, 2))
     >>> places = np.random.default_rng(0).random((50, 2)) ** 2
@@ -473,3 +624,167 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
             np.add.at(sums, messages[:, 0], messages[:, 1])
         sums &= modulus - 1
         return np.where(sums >= modulus // 2, sums - modulus, sums)
+
+
+@dataclass(frozen=True)
+class ShuffleRounds:
+    """Plans of two rounds: a coarse look, then cells as fine as the masses that it showed.
+
+    The first round has a third of epsilon, the second the rest, and each has half of delta.
+
+    Parameters
+    ----------
+    bounds : (low, high), Box, Ball or Mask
+        Public map.
+    epsilon, delta : float
+        The guarantee of both rounds together.
+    n_guaranteed : int
+        Number of honest participants that can be relied on in each round.
+    n_max : int
+        Largest number of participants.
+    bandwidth : float, default=1/32
+        Blur of the heatmap, in units of the side of the map; much smaller cells are not measured.
+    units : int, default=256
+        A person's mass of one is rounded to multiples of one part in `units`.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta) against whoever sees the shuffled messages of both rounds, for
+    neighbors in which one person's rows are replaced by no rows in both. Who takes part in a round
+    must not depend on the rows.
+
+    *Proof.* The second plan is a function of what the first round let out, and each round has the
+    guarantee of its :class:`ShufflePlan` whatever its cells are. Guarantees of mechanisms that are
+    chosen one after another add up: the epsilons and the deltas.
+
+    Examples
+    --------
+    >>> from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+    >>> from skdp_bary.papers import ShuffleRounds, simulate_shuffle
+    >>> rounds = ShuffleRounds(CITY_BOUNDS, 5.0, 1e-6, n_guaranteed=40, n_max=60)
+    >>> X, people = make_city_checkins(50, random_state=0)
+    >>> simulate_shuffle(rounds, X, people).render(64).shape
+    (64, 64)
+    """
+
+    bounds: object
+    epsilon: float
+    delta: float
+    n_guaranteed: int
+    n_max: int
+    bandwidth: float = 1 / 32
+    units: int = 256
+
+    _parameter_rules = {
+        name: rule
+        for name, rule in ShufflePlan._parameter_rules.items()
+        if name not in ("levels", "cells")
+    } | {"bandwidth": Number(2.0**-24, 1.0)}
+
+    def __post_init__(self):
+        keep_plain(self)
+        check_parameters(self)
+        check_integer(self.n_max, "n_max", low=self.n_guaranteed)
+
+    def __reduce__(self):
+        return rebuilt(self)
+
+    @cached_property
+    def first(self) -> ShufflePlan:
+        """Plan of the first round: all cells of one level."""
+        return self._plan("coarse", levels=(_METHOD.first_level(self._method_setting()),))
+
+    def second(self, analyzer: ShuffleAnalyzer) -> ShufflePlan:
+        """Return the plan of the second round.
+
+        Parameters
+        ----------
+        analyzer : ShuffleAnalyzer
+            Fitted to the messages of the first round.
+
+        Returns
+        -------
+        plan : ShufflePlan
+        """
+        check_is_fitted(analyzer)
+        rate = self._budget()["fine"]
+        fine = _METHOD.fine_cells(self._method_setting(), analyzer.measurements_, rate)
+        cells = zip(fine.levels.tolist(), fine.codes.tolist(), strict=True)
+        return self._plan("fine", cells=tuple(cells))
+
+    def _plan(self, name, levels=(2, 4), cells=None):
+        return ShufflePlan(
+            self.bounds,
+            self._budget()[name],
+            float_below(exact(self.delta) / 2, digits=40),
+            n_guaranteed=self.n_guaranteed,
+            n_max=self.n_max,
+            levels=levels,
+            units=self.units,
+            cells=cells,
+        )
+
+    def _budget(self):
+        return split_epsilon(self.epsilon, _METHOD.shares(self._method_setting()))
+
+    def _method_setting(self):
+        finest = min(MAX_DEPTH, max(1, math.ceil(math.log2(1.0 / self.bandwidth)) + 2))
+        return HeatmapSetting(
+            depth=finest,
+            finest=finest,
+            epsilon=self.epsilon,
+            size=self.n_guaranteed,
+            n_kept=1,
+            top_share=1.0,
+            whole=False,
+            reach=1,
+        )
+
+
+def simulate_shuffle(
+    plan: ShufflePlan | ShuffleRounds,
+    X: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    random_state: RandomState | None = None,
+) -> ShuffleAnalyzer:
+    """Run the protocol with all participants in one process, with real messages.
+
+    Parameters
+    ----------
+    plan : ShufflePlan or ShuffleRounds
+        One round, or two.
+    X : array-like of shape (n_rows, 2)
+        Rows of all participants.
+    groups : array-like of shape (n_rows,), default=None
+        Person ids. None: every row is a participant.
+    random_state : None, int or RandomState, default=None
+        None draws noise and shares from the operating system, as clients do.
+
+    Returns
+    -------
+    analyzer : ShuffleAnalyzer
+        Fitted to the messages of the last round.
+    """
+    warn_if_seeded(random_state)
+    X = as_floats(X)
+    persons = np.arange(len(X)) if groups is None else encode_persons(groups, len(X))
+    order = np.argsort(persons, kind="stable")
+    rows = np.split(X[order], np.flatnonzero(np.diff(persons[order])) + 1)
+    rng = None if random_state is None else public_generator(random_state)
+    if isinstance(plan, ShufflePlan):
+        return _one_round(plan, rows, rng)
+    first = _one_round(plan.first, rows, rng, bandwidth=plan.bandwidth)
+    return _one_round(plan.second(first), rows, rng, bandwidth=plan.bandwidth, earlier=first)
+
+
+def _one_round(plan, rows, rng, bandwidth=1 / 32, earlier=None):
+    seeds = [None] * (len(rows) + 1)
+    if rng is not None:
+        seeds = rng.integers(2**31, size=len(rows) + 1).tolist()
+    batches = [
+        ShuffleClient(plan, random_state=seed)._messages(own)
+        for own, seed in zip(rows, seeds[1:], strict=True)
+    ]
+    messages = mixed(batches, noise_generator(seeds[0]))
+    return ShuffleAnalyzer(plan, bandwidth=bandwidth, earlier=earlier).fit(messages)

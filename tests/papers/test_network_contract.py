@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 from sklearn.base import clone  # noqa: E402
 
 from skdp_bary.geometry import Ball  # noqa: E402
+from skdp_bary.papers import SlicedNetworkGenerator  # noqa: E402
 from skdp_bary.testing import parametrize_with_privacy_checks  # noqa: E402
-from skdp_bary.torch import SlicedNetworkGenerator  # noqa: E402
 from tests.world import make_arguments, record_fit  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

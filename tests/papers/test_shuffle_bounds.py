@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from skdp_bary.federated import shuffle_distance
+from skdp_bary.papers import shuffle_distance
 from tests.cases import every
 
 

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from skdp_bary.torch import encode_rows, fixed_image_encoder  # noqa: E402
+from skdp_bary.papers import encode_rows, fixed_image_encoder  # noqa: E402
 from tests.world import RowForward, encoded_chunks  # noqa: E402
 
 

@@ -1,4 +1,13 @@
-"""SlicedNetworkGenerator: a generator network trained on one private release of slices."""
+"""SlicedNetworkGenerator: a generator network trained on one private release of slices.
+
+A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+Algorithm 1.
+
+Claimed: a generator trained on noisy sliced distances of batches is private at the epsilon of its
+steps. Wrong: a bound of the sensitivity that may fail in every step is paid for once. Here the
+slices are released once, and training is post-processing of any length. Files hold plain types and
+tensors, and are read without running any code.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +26,165 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameter_rules import MOST_FEATURES, MOST_STEPS, File, Function, Integer, Number, Rule
 from .._parameters import Integers, Weights, check_parameters
+from .._pickles import warn_of_other_version
+from .._version import __version__
 from ..estimators import DPSlicedWasserstein
 from ..estimators._alone import fitted_alone
+from ..estimators._sliced.sketch import SlicedSketch
 from ..exceptions import PrivacyWarning
+from ..geometry._ball import Ball
+from ..geometry._directions import public_directions
+from ..geometry._domains import Box
+from ..geometry._slices import SliceLattice
 from ..privacy._checks import check_integer
+from ..privacy.accounting.plans import Plan, Step
+from ..privacy.noise.mechanisms import RoundedGaussian
 from ..privacy.noise.sampler import public_generator
-from ._losses import SlicedQuantileLoss
-from ._networks import generator_network
-from ._saving import generator_state, read_state, restore_release, write_state
-from ._training import Training, TrainingEvent, seeded_network
+from ..summaries.slices.quantiles import ProjectedQuantiles
+from .sliced_training import (
+    SlicedQuantileLoss,
+    Training,
+    TrainingEvent,
+    generator_network,
+    seeded_network,
+)
 
 if TYPE_CHECKING:
     from .._types import Neighbors, RandomState, Rows
     from ..geometry._bounds import Bounds
     from ..privacy.ledger.spending import SharedBudget
 
+_FORMAT = 1
+_NOT_SAVED = ("network", "encoder", "callback", "checkpoint", "accountant", "bounds", "directions")
 _SAMPLE_ROWS = 1024  # that go through the network at once
+
+
+def write_state(path, state):
+    """Write a state so that a crash leaves the file before or the file after, and no half."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    torch.save({"format": _FORMAT, "version": __version__} | state, part)
+    os.replace(part, path)
+
+
+def read_state(path):
+    """Return a state, or raise ValueError where a file holds something else."""
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(state, dict) or state.get("format") != _FORMAT:
+        raise ValueError(f"path must be a file that was written by save, got {str(path)!r}.")
+    warn_of_other_version("This file", state.get("version", "0.1"))
+    return state
+
+
+def generator_state(generator):
+    """Return the release, the parameters that are no code, and the state of training."""
+    params = generator.get_params(deep=False)
+    for name in ("classes", "class_prior", "n_min"):
+        if params[name] is not None:
+            params[name] = np.asarray(params[name]).tolist()
+    params = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in params.items()
+        if name not in _NOT_SAVED
+    }
+    return {
+        "params": params | {"random_state": None},
+        "release": _sketches_state(generator.releases_, generator.directions),
+        "classes": generator.classes_.tolist(),
+        "plan": _plan_state(generator.privacy_),
+        "seeded": generator._seeded,
+        "training": generator._training.state(),
+    }
+
+
+def restore_release(generator, state):
+    """Set what a fit that made the release of a state would have set."""
+    sketches = _restore_sketches(state["release"])
+    directions = state["release"]["directions"]
+    generator.directions = directions if isinstance(directions, str) else directions.numpy()
+    generator.bounds = generator.domain_ = sketches[0].query.lattice.domain
+    generator.releases_ = sketches
+    generator.directions_ = sketches[0].directions
+    generator.quantiles_ = np.array([sketch.quantiles for sketch in sketches])
+    generator.noise_std_ = np.array([sketch.noise_std for sketch in sketches])
+    generator.classes_ = np.array(state["classes"])
+    generator.privacy_ = _restore_plan(state["plan"])
+    generator.n_features_in_ = generator.domain_.n_features
+    generator._seeded = state["seeded"]
+
+
+def _plan_state(plan):
+    """Return a plan of Gaussian steps as plain types."""
+    steps = [(step.name, step.mechanism.mu) for step in plan.steps]
+    return {
+        "relation": plan.relation,
+        "epsilon": float(plan.epsilon),
+        "delta": float(plan.delta),
+        "steps": steps,
+        "one_of_several": plan.one_of_several,
+    }
+
+
+def _restore_plan(state):
+    """Return the plan of a state."""
+    steps = tuple(Step(name, RoundedGaussian(mu)) for name, mu in state["steps"])
+    several = state.get("one_of_several", False)  # earlier versions did not keep it
+    terms = state["relation"], state["epsilon"], state["delta"], steps
+    return Plan(*terms, one_of_several=several)
+
+
+def _sketches_state(sketches, directions):
+    """Return the releases of all classes as plain types and tensors.
+
+    Directions that have a name follow from it and two numbers; others are kept.
+    """
+    query = sketches[0].query
+    return {
+        "domain": _domain_state(query.lattice.domain),
+        "directions": directions if isinstance(directions, str) else _tensor(directions),
+        "n_directions": query.lattice.n_directions,
+        "n_min": None if query.n_min is None else list(query.n_min),
+        "units": query.units,
+        "quantiles": torch.stack([_tensor(sketch.quantiles) for sketch in sketches]),
+        "noise_std": [sketch.noise_std for sketch in sketches],
+        "persons": [sketch.persons for sketch in sketches],
+    }
+
+
+def _restore_sketches(state):
+    """Return the releases of a state."""
+    domain, directions = _restore_domain(state["domain"]), state["directions"]
+    if not isinstance(directions, str):
+        directions = directions.numpy()
+    directions = public_directions(directions, state["n_directions"], domain.n_features)
+    quantiles = state["quantiles"].numpy()
+    query = ProjectedQuantiles(
+        SliceLattice(domain, directions),
+        None if state["n_min"] is None else tuple(state["n_min"]),
+        len(quantiles),
+        state["units"],
+        quantiles.shape[2],
+    )
+    numbers = zip(quantiles, state["noise_std"], state["persons"], strict=True)
+    return [SlicedSketch(block, noise_std, query, persons) for block, noise_std, persons in numbers]
+
+
+def _domain_state(domain):
+    if isinstance(domain, Box):
+        return {"kind": "box", "low": _tensor(domain.low), "high": _tensor(domain.high)}
+    if isinstance(domain, Ball):
+        return {"kind": "ball", "center": _tensor(domain.center), "radius": float(domain.radius)}
+    raise ValueError(f"bounds must be a Box or a Ball for a state to be written, got {domain!r}.")
+
+
+def _restore_domain(state):
+    if state["kind"] == "box":
+        return Box(state["low"].numpy(), state["high"].numpy())
+    return Ball(state["center"].numpy(), state["radius"])
+
+
+def _tensor(array):
+    return torch.from_numpy(np.array(array, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -78,7 +230,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
     encoder : torch.nn.Module or None, default=None
         Public map from outputs to the features that ``fit`` is given, where these are not the rows
         themselves: what the network makes is encoded and then compared. Private rows must have been
-        encoded one by one, see :func:`~skdp_bary.torch.encode_rows`.
+        encoded one by one, see :func:`~skdp_bary.papers.encode_rows`.
 
     code_size : int, default=10
         Length of the Gaussian code.
@@ -100,7 +252,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
 
     callback : callable or None, default=None
         Called with a TrainingEvent after every epoch; training stops where it returns True.
-        :class:`~skdp_bary.torch.ProgressLine` shows the progress.
+        :class:`~skdp_bary.papers.ProgressLine` shows the progress.
 
     checkpoint : str, path-like or None, default=None
         File that the state is written to after the release and after every epoch. ``fit`` refuses
@@ -165,8 +317,8 @@ accountant
         network_, losses_, directions_, quantiles_, noise_std_, releases_, classes_, domain_,
         privacy_, n_features_in_, feature_names_in_
     Not covered
-        transform, fit_transform, score, cost, distance, smoothed_distance, test, gradient:
-        functions of the release and of the rows they are given, which they do not protect.
+        transform, fit_transform, score, cost, distance, gradient: functions of the release and of
+        the rows they are given, which they do not protect.
 
     References
     ----------
@@ -175,7 +327,7 @@ accountant
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.torch import SlicedNetworkGenerator
+    >>> from skdp_bary.papers import SlicedNetworkGenerator
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(2, size=20000)
     >>> X = 0.05 * rng.normal(size=(20000, 2)) + np.where(y, 0.5, -0.5)[:, None]

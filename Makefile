@@ -27,8 +27,8 @@ IN_SMOKE := not sensitivity and not examples_run and not scikit and not healthy 
 # noise, accounting, ledgers, texts, documents and metadata.
 OF_VERSIONS := tests/peers tests/test_contracts.py tests/datasets tests/estimators/face \
 	tests/estimators/test_cluster_faults.py tests/estimators/test_on_a_cluster.py tests/geometry tests/interop \
-	tests/metrics tests/model_selection tests/plotting tests/privacy/accounting/test_calibration.py tests/schema \
-	tests/summaries tests/testing/test_small_worlds.py tests/transformers tests/transport
+	tests/metrics tests/model_selection tests/plotting tests/privacy/test_calibration.py tests/schema \
+	tests/rows tests/desk tests/queries tests/testing/test_small_worlds.py tests/transformers tests/transport
 DOCTESTS := --doctest-glob='*.rst' README.rst $(filter-out $(ON_SPARK),$(wildcard doc/*.rst $(addprefix doc/,$(addsuffix /*.rst,tour howto explanation reference))))
 
 # Tests and benchmarks use processes, not threads, to fill the cores.

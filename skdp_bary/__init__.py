@@ -5,27 +5,26 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 
-if TYPE_CHECKING:  # so that editors complete names that are imported when they are used
-    from .estimators import (
-        DPSlicedWasserstein,
-        PrivateDomainAdapter,
-        PrivateDriftSketch,
-        PrivateEMDHeatmap,
-        PrivateGenerator,
-        PrivateKMeans,
-        PrivateMeasure,
-        PrivateTable,
-        PrivateTwoSampleTest,
-        PrivateWassersteinBarycenter,
-    )
-    from .inspection import check_private
-    from .privacy.ledger.accountant import BudgetAccountant
-    from .schema import Schema
-    from .summaries.rows.grouping import SortedPersons, SpilledPersons
-    from .transformers import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
+if TYPE_CHECKING:
+    from .estimators.adapter import PrivateDomainAdapter
+    from .estimators.barycenter import PrivateWassersteinBarycenter
+    from .estimators.drift import PrivateDriftSketch
+    from .estimators.generator import PrivateGenerator
+    from .estimators.heatmap import PrivateEMDHeatmap
+    from .estimators.kmeans import PrivateKMeans
+    from .estimators.measure import PrivateMeasure
+    from .estimators.sliced import DPSlicedWasserstein
+    from .estimators.table import PrivateTable
+    from .estimators.two_sample import PrivateTwoSampleTest
+    from .inspection.check_private import check_private
+    from .privacy.accountant import BudgetAccountant
+    from .rows.grouping import SortedPersons, SpilledPersons
+    from .schema.schema import Schema
+    from .transformers.linear import DomainScaler, JLTransformer
+    from .transformers.tables import RowByRow, SchemaTransformer
 
 _HOMES = {
-    "BudgetAccountant": "skdp_bary.privacy.ledger.accountant",
+    "BudgetAccountant": "skdp_bary.privacy.accountant",
     "DPSlicedWasserstein": "skdp_bary.estimators",
     "DomainScaler": "skdp_bary.transformers",
     "JLTransformer": "skdp_bary.transformers",
@@ -41,8 +40,8 @@ _HOMES = {
     "RowByRow": "skdp_bary.transformers",
     "Schema": "skdp_bary.schema",
     "SchemaTransformer": "skdp_bary.transformers",
-    "SortedPersons": "skdp_bary.summaries.rows.grouping",
-    "SpilledPersons": "skdp_bary.summaries.rows.grouping",
+    "SortedPersons": "skdp_bary.rows.grouping",
+    "SpilledPersons": "skdp_bary.rows.grouping",
     "check_private": "skdp_bary.inspection",
 }
 

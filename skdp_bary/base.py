@@ -21,21 +21,17 @@ Whoever needs another question writes a :class:`Query`: exact integers that add 
 :class:`Sensitivity` that says how far one person can move them.
 """
 
-from ._parameter_rules import Flag, Integer, Number, Option
-from ._parameters import PRIVACY_RULES
-from ._progress import warn
-from .estimators._base import BasePrivateEstimator, Facts
-from .geometry._cell_tree import CellTree
-from .privacy.noise.mechanisms import Sensitivity
-from .summaries.asking.query import Query
-from .summaries.asking.release import Release
-from .summaries.clusters.cluster_sums import ClippedMeans, Readout
-from .summaries.moments.bounds import ClippedSum, Count
-from .summaries.moments.frame_counts import Gram, Histogram
-from .summaries.moments.frames import Axes, Frame
-from .summaries.moments.moments import Moments, symmetric
-from .summaries.rows.persons import Chunk
-from .summaries.trees.level_counts import LevelCounts
+from .desk.query import Query, Release
+from .estimators.base import BasePrivateEstimator, Facts
+from .geometry.cells import CellTree
+from .parameters import PRIVACY_RULES, Flag, Integer, Number, Option
+from .privacy.mechanisms import Sensitivity
+from .queries.cells import LevelCounts
+from .queries.clusters import ClippedMeans, Readout
+from .queries.frames import Axes, Frame, Gram, Histogram
+from .queries.sizes import ClippedSum, Count, Moments, symmetric
+from .rows.opening import warn
+from .rows.persons import Chunk
 
 __all__ = [
     "Axes",

@@ -23,8 +23,9 @@ from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.papers import ShuffleAnalyzer, ShuffleClient, ShufflePlan, ShuffleRounds
 from skdp_bary.schema import Boolean, Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
+from tests.discovery import private_estimators, public_estimators
 from tests.estimators import quick
-from tests.world import RELATIONS, private_estimators, public_estimators
+from tests.world import RELATIONS
 
 NONSENSE = "accepted nonsense"
 NAMELESS = "an error that does not name the parameter"

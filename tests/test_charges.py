@@ -28,6 +28,7 @@ from skdp_bary.cli import main
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
+from tests.discovery import private_estimators
 from tests.estimators import PRIVATE
 from tests.world import (
     COMPOSITIONS,
@@ -36,7 +37,6 @@ from tests.world import (
     as_charged,
     exact,
     home,
-    private_estimators,
     pure_renyi,
     record_fit,
     settings,
@@ -164,9 +164,9 @@ def adapter(monkeypatch):
         utils=SimpleNamespace(Budget=lambda *amounts: amounts),
     )
     monkeypatch.setitem(sys.modules, "diffprivlib", library)
-    monkeypatch.delitem(sys.modules, "skdp_bary.interop._diffprivlib", raising=False)
+    monkeypatch.delitem(sys.modules, "skdp_bary.interop.diffprivlib", raising=False)
     yield interop.DiffprivlibAccountant
-    sys.modules.pop("skdp_bary.interop._diffprivlib")
+    sys.modules.pop("skdp_bary.interop.diffprivlib")
 
 
 @pytest.mark.parametrize("k", [1, 3, 7, 12])

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
+from tests.discovery import private_estimators, public_estimators
 from tests.estimators import (
     PRIVATE,
     SCIKIT_LEARN,
@@ -18,7 +19,7 @@ from tests.estimators import (
     scikit_learn_failures,
 )
 from tests.remembered import remembered_solutions
-from tests.world import CHECKS, private_estimators, public_estimators
+from tests.world import CHECKS
 
 SMOKE = ("DPSlicedWasserstein", "PrivateKMeans", "PrivateMeasure")
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run

@@ -123,7 +123,7 @@ def test_fixtures_of_a_module_draw_the_same_too(drawn_once):
 def test_the_operating_system_gives_other_bits_every_time():
     seen = [tuple(noise_generator().words(4)) for _ in range(3)]
     seen += [tuple(public_generator().integers(2**63, size=5)) for _ in range(3)]
-    code = "from skdp_bary.privacy.noise.sampler import noise_generator as made\n"
+    code = "from skdp_bary.privacy.noise import noise_generator as made\n"
     code += "print(*made().words(4))"
     for _ in range(2):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -15,6 +15,7 @@ from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
 from skdp_bary.geometry import Ball, Box
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.papers import ShuffleClient, ShufflePlan
+from tests.discovery import public_estimators
 from tests.public import called
 from tests.world import (
     Budget,
@@ -31,7 +32,6 @@ from tests.world import (
     Weights,
     check_domain,
     home,
-    public_estimators,
 )
 
 Rule = home("PowerOfTwo").Rule

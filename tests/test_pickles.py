@@ -27,14 +27,9 @@ from skdp_bary import (
 from skdp_bary.exceptions import VersionWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Number
+from tests.discovery import private_estimators, public_estimators
 from tests.estimators import start
-from tests.world import (
-    VersionedPickle,
-    checksum,
-    home,
-    private_estimators,
-    public_estimators,
-)
+from tests.world import VersionedPickle, checksum, home
 
 cloudpickle = pytest.importorskip("cloudpickle")
 

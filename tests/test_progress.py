@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
-from tests.world import home, private_estimators
+from tests.discovery import private_estimators
+from tests.world import home
 
 counting = home("collect")
 desk_module = home("Desk")

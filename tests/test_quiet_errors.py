@@ -16,8 +16,8 @@ from skdp_bary import (
     SchemaTransformer,
 )
 from skdp_bary.schema import Number
+from tests.discovery import private_estimators
 from tests.estimators import start
-from tests.world import private_estimators
 
 VALUE, COUNT = 0.4242, 31
 ROWS = np.full(COUNT, VALUE)  # one dimension: the commonest slip with one column

@@ -1,8 +1,8 @@
 """The digests of seeded releases: every estimator has some, and a moved number changes one."""
 
 from skdp_bary import PrivateMeasure
+from tests.discovery import private_estimators
 from tests.releases import cases, compare, released
-from tests.world import private_estimators
 
 ROWS = {"X": [[0.1], [0.4], [0.7]] * 20}
 

@@ -23,13 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
-from skdp_bary import (
-    BudgetAccountant,
-    DomainScaler,
-    PrivateKMeans,
-    PrivateMeasure,
-    check_private,
-)
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure, check_private
 from skdp_bary.exceptions import LeakError, PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 

@@ -90,7 +90,7 @@ def test_freed_memory_is_there_for_the_next_array(kept):
     code = """
         import resource, sys
         import numpy as np
-        from skdp_bary._threads import keep_freed_memory
+        from skdp_bary.desk.counting import keep_freed_memory
         if sys.argv[1] == "True":
             keep_freed_memory()
         def turn():

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
-from skdp_bary.estimators._barycenter.methods import transport_cost
+from skdp_bary.estimators.barycenter_methods import transport_cost
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
 

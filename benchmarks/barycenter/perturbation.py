@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.privacy.accounting.calibration import gaussian_delta, gaussian_mu
+from skdp_bary.privacy.mechanisms import gaussian_delta, gaussian_mu
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
 RESULTS = Results("barycenter_perturbation")

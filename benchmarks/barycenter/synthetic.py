@@ -31,11 +31,7 @@ from scipy.stats import t as student  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateWassersteinBarycenter  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.transport import (  # noqa: E402
-    DiscreteMeasure,
-    free_support_barycenter,
-    solve_semidiscrete,
-)
+from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete  # noqa: E402
 
 RESULTS = Results("barycenter_synthetic")
 N_FEATURES, N_ATOMS, SPREAD, HALF = 10, 8, 0.1, 0.75

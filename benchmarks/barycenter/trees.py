@@ -15,13 +15,13 @@ from pathlib import Path
 from benchmarks.barycenter.us import N_ATOMS, exact_cost, interval, load_people
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
-from skdp_bary._parameter_rules import Option
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
-from skdp_bary.estimators._barycenter import estimator as _barycenter
-from skdp_bary.estimators._barycenter.methods import CoresetMethod
-from skdp_bary.estimators._denoise.trees import BlockCountsMethod, HaarMethod
+from skdp_bary.estimators import barycenter as _barycenter
+from skdp_bary.estimators.barycenter_methods import CoresetMethod
+from skdp_bary.estimators.noisy_trees import BlockCountsMethod, HaarMethod
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Mask
+from skdp_bary.parameters import Option
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
 
 RESULTS = Results("barycenter_trees")

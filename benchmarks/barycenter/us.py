@@ -33,11 +33,7 @@ from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateWassersteinBarycenter  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 from skdp_bary.geometry import Mask  # noqa: E402
-from skdp_bary.transport import (  # noqa: E402
-    DiscreteMeasure,
-    free_support_barycenter,
-    solve_semidiscrete,
-)
+from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete  # noqa: E402
 
 RESULTS = Results("barycenter_us")
 N_ATOMS = 48

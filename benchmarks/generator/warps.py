@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.generator.images import CLASSIFIERS, DELTA, FILES, load
 from benchmarks.recording import Results
 from skdp_bary import PrivateGenerator
-from skdp_bary.estimators._generator.warps import check_warps, warped
+from skdp_bary.estimators.generator import check_warps, warped
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("generation_warps")

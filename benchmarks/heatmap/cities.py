@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.heatmap.quality import METRICS, estimator_errors, true_masses
 from benchmarks.recording import Results
 from skdp_bary.datasets import load_snap_checkins
-from skdp_bary.estimators._heatmap.density import blur
+from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 
 MONTHS = {"gowalla": ("2010-01-01", "2010-02-01"), "brightkite": ("2008-11-01", "2009-01-01")}

@@ -26,15 +26,10 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from skdp_bary.estimators._heatmap.density import blur
+from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.metrics import (
-    earth_mover_distance,
-    kl_divergence,
-    pearson_correlation,
-    similarity,
-)
+from skdp_bary.metrics import earth_mover_distance, kl_divergence, pearson_correlation, similarity
 
 RESULTS = Results("heatmap_quality")
 SIDE = 256

@@ -20,7 +20,7 @@ from benchmarks.measure.peers import peers_of
 from benchmarks.measure.regimes import ASIDE, SEEN, make_rows
 from benchmarks.recording import Results
 from skdp_bary import PrivateEMDHeatmap
-from skdp_bary.estimators._heatmap.density import blur
+from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("heatmap_regimes")

@@ -19,13 +19,11 @@ from benchmarks.recording import Results
 from benchmarks.transport.trees import naive_program, paper_selection, seconds, solve
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+from skdp_bary.desk.counting import collect
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
-from skdp_bary.summaries.trees.divisions import GridDivision
-from skdp_bary.summaries.trees.partition import Partition, QuadGrid
+from skdp_bary.queries.cells import DisjointCounts, GridDivision, Partition, QuadGrid
+from skdp_bary.rows.opening import Rows, open_source
 
 RESULTS = Results("heatmap_speed")
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])

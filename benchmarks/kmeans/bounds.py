@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest
+from skdp_bary.estimators.noisy_means import nearest
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("kmeans_bounds")

@@ -32,15 +32,21 @@ from benchmarks.kmeans.paper import PaperKMeans  # noqa: E402
 from benchmarks.kmeans.quality import BOUNDS, FROM_FILES, SIZES, baseline, cost, load  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans  # noqa: E402
+from skdp_bary.desk.query import Sketch  # noqa: E402
+from skdp_bary.estimators.noisy_means import (  # noqa: E402
+    nearest,
+    weighted_kmeans,
+)
 from skdp_bary.geometry import Box  # noqa: E402
-from skdp_bary.geometry._projections import haar_frame  # noqa: E402
-from skdp_bary.privacy.noise.sampler import noise_generator  # noqa: E402
-from skdp_bary.summaries.asking.query import Sketch  # noqa: E402
-from skdp_bary.summaries.clusters.cover import CoverQuery, cover_radii  # noqa: E402
-from skdp_bary.summaries.clusters.cover_grid import REACH  # noqa: E402
-from skdp_bary.summaries.moments.frames import Frame  # noqa: E402
-from skdp_bary.summaries.rows.persons import Chunk  # noqa: E402
+from skdp_bary.geometry.linear_maps import haar_frame  # noqa: E402
+from skdp_bary.privacy.noise import noise_generator  # noqa: E402
+from skdp_bary.queries.frames import Frame  # noqa: E402
+from skdp_bary.queries.max_cover import (  # noqa: E402
+    REACH,
+    CoverQuery,
+    cover_radii,
+)
+from skdp_bary.rows.persons import Chunk  # noqa: E402
 
 RESULTS = Results("kmeans_cover")
 CLUSTERS, RADII, PICKS, RATE = 16, 8, 16, 0.05

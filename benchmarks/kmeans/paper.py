@@ -11,15 +11,14 @@ import math
 import numpy as np
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._clusters.methods import PrivateClusters, about_clusters
-from skdp_bary.estimators._denoise.shrinkage import read_means
-from skdp_bary.estimators._denoise.weighted_kmeans import weighted_kmeans
-from skdp_bary.estimators._kmeans.cover import RaceMethod, check_delta_allows_cover
-from skdp_bary.geometry._projections import haar_frame
-from skdp_bary.privacy.noise.sampler import public_generator
-from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans, digits_of
-from skdp_bary.summaries.clusters.cover import ClusterCounts, CoverQuery, cover_radii
-from skdp_bary.summaries.moments.frames import Axes, Frame
+from skdp_bary.estimators.clustering import PrivateClusters, about_clusters
+from skdp_bary.estimators.kmeans_cover import RaceMethod, check_delta_allows_cover
+from skdp_bary.estimators.noisy_means import read_means, weighted_kmeans
+from skdp_bary.geometry.linear_maps import haar_frame
+from skdp_bary.privacy.noise import public_generator
+from skdp_bary.queries.clusters import ClippedMeans, digits_of
+from skdp_bary.queries.frames import Axes, Frame
+from skdp_bary.queries.max_cover import ClusterCounts, CoverQuery, cover_radii
 
 _DISTORTION = 0.99  # of the projection, which is also the growth of the radii
 _UNPROJECTED = 5  # features up to which rows are not projected

@@ -22,7 +22,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest, weighted_kmeans
+from skdp_bary.estimators.noisy_means import nearest, weighted_kmeans
 
 RESULTS = Results("kmeans_regimes")
 KEYS = ("tag", "set", "epsilon", "noise", "method")

@@ -22,8 +22,8 @@ from sklearn import datasets
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators._denoise.weighted_kmeans import nearest
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.estimators.noisy_means import nearest
+from skdp_bary.privacy.mechanisms import gaussian_mu
 
 RESULTS = Results("kmeans_small_n")
 KEYS = ("tag", "half", "cell")

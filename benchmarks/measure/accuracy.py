@@ -23,13 +23,13 @@ from scipy.stats import wasserstein_distance
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateMeasure
-from skdp_bary.estimators._denoise.counted_trees import CountsMethod
+from skdp_bary.desk.query import Sketch
+from skdp_bary.estimators.noisy_trees import CountsMethod
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries.asking.query import Sketch
-from skdp_bary.summaries.rows.persons import Chunk
-from skdp_bary.summaries.trees.hierarchy import CellCounts
+from skdp_bary.geometry.cells import CellTree
+from skdp_bary.queries.cells import CellCounts
+from skdp_bary.rows.persons import Chunk
 
 RESULTS = Results("measure_accuracy")
 METHODS = ("haar", "least_squares", "pmm", "flat")

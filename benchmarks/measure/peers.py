@@ -7,8 +7,8 @@ noise, under add_remove with the number of rows public.
 
 import numpy as np
 
-from skdp_bary.transport._tree.consistency import make_consistent, project_nonnegative
-from skdp_bary.transport._tree.nodes import Tree
+from skdp_bary.transport.tree_fits import make_consistent, project_nonnegative
+from skdp_bary.transport.trees import Tree
 
 _GRID_BITS = {1: 12, 2: 14, 3: 15, 4: 16}  # of the finest grid of methods that measure all of it
 

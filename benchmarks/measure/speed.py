@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmarks.recording import Results, peak_bytes, run_alone
 from skdp_bary import PrivateMeasure
+from skdp_bary.desk.counting import collect
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.trees.hierarchy import HaarDifferences
+from skdp_bary.geometry.cells import CellTree
+from skdp_bary.queries.cells import HaarDifferences
+from skdp_bary.rows.opening import Rows, open_source
 
 RESULTS = Results("measure_speed")
 N, DEPTH, SIDE = 10**7, 20, 1024

@@ -45,7 +45,7 @@ def draws(law):
     """Return a case of drawing noise: its n is the logarithm of the scale."""
 
     def prepare(n):
-        from skdp_bary.privacy.noise.sampler import noise_generator
+        from skdp_bary.privacy.noise import noise_generator
 
         draw = getattr(noise_generator(), law)
         draw(2.0**27, 3 * DRAWS)  # makes the tables, and memory is at hand
@@ -58,9 +58,9 @@ def persons(text):
     """Return a case of counting check-ins of ten a person in 4096 cells, shared by person."""
 
     def prepare(n):
+        from skdp_bary.desk.counting import collect
         from skdp_bary.geometry import Box
-        from skdp_bary.summaries.asking.counting import collect
-        from skdp_bary.summaries.rows.opening import Rows, open_source
+        from skdp_bary.rows.opening import Rows, open_source
 
         rng, square = np.random.default_rng(0), Box([0.0, 0.0], [1.0, 1.0])
         X, ids = rng.random((n, 2)), rng.permutation(np.repeat(np.arange(n // 10), 10))
@@ -80,13 +80,12 @@ def persons(text):
 
 def cell_counts(square):
     """Return the query for the mass in 4096 cells, by the name that a version gives to it."""
-    from skdp_bary.summaries.trees import partition as kept
+    from skdp_bary.queries import cells as kept
 
     grid, cells = kept.QuadGrid(square, 16), (kept.Partition.complete(16, 6),)
     if hasattr(kept, "PartitionCounts"):  # before divisions of all kinds had one query
         return kept.PartitionCounts(grid, cells, 1 << 20)
-    from skdp_bary.summaries.trees.disjoint_counts import DisjointCounts
-    from skdp_bary.summaries.trees.divisions import GridDivision
+    from skdp_bary.queries.cells import DisjointCounts, GridDivision
 
     return DisjointCounts(GridDivision(grid, cells), 1 << 20)
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks.recording import Results
 from skdp_bary import BudgetAccountant
-from skdp_bary.privacy.ledger.chain import next_link
-from skdp_bary.privacy.ledger.sqlite_format import insert
+from skdp_bary.privacy.chain import next_link
+from skdp_bary.privacy.sqlite_file import insert
 
 RESULTS = Results("ledger_speed")
 SPENDS = 5000

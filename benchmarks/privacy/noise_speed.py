@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from benchmarks.recording import Results
-from skdp_bary.privacy.noise.sampler import noise_generator
+from skdp_bary.privacy.noise import noise_generator
 
 try:
     import opendp.prelude as dp

@@ -11,8 +11,8 @@ import time
 import joblib
 import numpy as np
 
-from skdp_bary._threads import one_blas_thread
-from skdp_bary.summaries.asking.query import Sketch
+from skdp_bary.desk.counting import one_blas_thread
+from skdp_bary.desk.query import Sketch
 
 CORES, TURNS = 16, 3
 FEATURES, CLUSTERS = 10, 16

@@ -17,7 +17,7 @@ import pyarrow
 from pyarrow import csv
 
 from benchmarks.recording import Results
-from skdp_bary.summaries.rows.csv import CsvFile
+from skdp_bary.cli.readers import CsvFile
 
 RESULTS = Results("csv_reader")
 GOAL = 1.5

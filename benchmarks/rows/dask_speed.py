@@ -26,15 +26,10 @@ import numpy as np  # noqa: E402
 from dask.distributed import Client, LocalCluster  # noqa: E402
 
 from benchmarks.recording import Results  # noqa: E402
-from skdp_bary import (  # noqa: E402
-    PrivateEMDHeatmap,
-    PrivateKMeans,
-    PrivateMeasure,
-    PrivateWassersteinBarycenter,
-)
-from skdp_bary.estimators import _base  # noqa: E402
+from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter  # noqa: E402
+from skdp_bary.desk.counting import collect  # noqa: E402
+from skdp_bary.estimators import base as _base  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.summaries.asking.counting import collect  # noqa: E402
 
 RESULTS = Results("dask_speed")
 CHUNK = 1_000_000

@@ -37,11 +37,11 @@ from skdp_bary import (  # noqa: E402
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.estimators import _base  # noqa: E402
+from skdp_bary.desk.counting import collect  # noqa: E402
+from skdp_bary.desk.query import Sketch  # noqa: E402
+from skdp_bary.estimators import base as _base  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.summaries.asking.counting import collect  # noqa: E402
-from skdp_bary.summaries.asking.query import Sketch  # noqa: E402
-from skdp_bary.summaries.rows.persons import Chunk  # noqa: E402
+from skdp_bary.rows.persons import Chunk  # noqa: E402
 
 RESULTS = Results("scaling")
 CHUNK = 1_000_000

@@ -18,11 +18,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from benchmarks.recording import Results  # noqa: E402
 from benchmarks.rows.scaling import CHUNK, estimators, make_chunk  # noqa: E402
+from skdp_bary.desk import desk  # noqa: E402
+from skdp_bary.desk.counting import collect  # noqa: E402
+from skdp_bary.desk.query import to_bytes  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.summaries.asking import desk  # noqa: E402
-from skdp_bary.summaries.asking.counting import collect  # noqa: E402
-from skdp_bary.summaries.asking.packed import to_bytes  # noqa: E402
-from skdp_bary.summaries.rows.spark_answers import FAN_IN, LEVELS  # noqa: E402
+from skdp_bary.rows.spark import (  # noqa: E402
+    FAN_IN,
+    LEVELS,
+)
 
 RESULTS = Results("spark_plan")
 SIZES = (10**9, 10**12)

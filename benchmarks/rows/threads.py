@@ -18,20 +18,17 @@ import joblib
 import numpy as np
 
 from benchmarks.recording import Results
-from skdp_bary._threads import keep_freed_memory, one_blas_thread
+from skdp_bary.desk.counting import collect, keep_freed_memory, one_blas_thread
 from skdp_bary.geometry import Box
-from skdp_bary.geometry._cell_tree import CellTree
-from skdp_bary.geometry._directions import public_directions
-from skdp_bary.geometry._slices import SliceLattice
-from skdp_bary.summaries.asking.counting import collect
-from skdp_bary.summaries.clusters.cell_sums import CellSums
-from skdp_bary.summaries.clusters.cluster_sums import ClippedMeans
-from skdp_bary.summaries.moments.frame_counts import Gram
-from skdp_bary.summaries.moments.frames import Frame
-from skdp_bary.summaries.moments.moments import Moments
-from skdp_bary.summaries.rows.opening import Rows, open_source
-from skdp_bary.summaries.slices.histogram import ProjectedHistogram
-from skdp_bary.summaries.trees.hierarchy import CellCounts
+from skdp_bary.geometry.cells import CellTree
+from skdp_bary.geometry.lattices import SliceLattice, public_directions
+from skdp_bary.queries.cells import CellCounts
+from skdp_bary.queries.clusters import ClippedMeans
+from skdp_bary.queries.frames import Frame, Gram
+from skdp_bary.queries.power_cells import CellSums
+from skdp_bary.queries.sizes import Moments
+from skdp_bary.queries.slices import ProjectedHistogram
+from skdp_bary.rows.opening import Rows, open_source
 
 THREADS = 2
 TURNS = 8

@@ -19,11 +19,11 @@ import json
 import numpy as np
 
 from benchmarks.recording import Results
-from skdp_bary.geometry._projections import tight_frame
+from skdp_bary.geometry.linear_maps import tight_frame
 from skdp_bary.papers import bernstein_bound, clt_bound
 from skdp_bary.papers.sliced_noise import projection_epsilon
 from skdp_bary.papers.sliced_privacy import projection_law
-from skdp_bary.privacy.accounting.calibration import gaussian_delta
+from skdp_bary.privacy.mechanisms import gaussian_delta
 
 RESULTS = Results("sliced_paper_flaws")
 

@@ -26,12 +26,7 @@ import numpy as np
 import torch
 
 from benchmarks.sliced.image_folders import office31, visda
-from skdp_bary.papers import (
-    ProgressLine,
-    SlicedNetworkAdapter,
-    encode_rows,
-    fixed_image_encoder,
-)
+from skdp_bary.papers import ProgressLine, SlicedNetworkAdapter, encode_rows, fixed_image_encoder
 
 
 @dataclass(frozen=True)

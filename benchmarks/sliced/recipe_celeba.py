@@ -23,12 +23,7 @@ import torch
 
 from benchmarks.sliced.image_folders import celeba
 from skdp_bary.geometry import Ball
-from skdp_bary.papers import (
-    ProgressLine,
-    SlicedNetworkGenerator,
-    encode_rows,
-    fixed_image_encoder,
-)
+from skdp_bary.papers import ProgressLine, SlicedNetworkGenerator, encode_rows, fixed_image_encoder
 
 PUBLIC_IMAGES = 256  # generated ones, by which the ball of the features is chosen
 MARGIN = 1.25

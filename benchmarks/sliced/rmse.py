@@ -23,9 +23,9 @@ from benchmarks.recording import Results
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
-from skdp_bary.geometry._projections import tight_frame
+from skdp_bary.geometry.linear_maps import tight_frame
 from skdp_bary.papers import bernstein_bound, calibrate_sigma
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.mechanisms import gaussian_mu
 
 RESULTS = Results("sliced_rmse")
 EPSILON, DELTA = 1.0, 1e-5

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.recording import Results, peak_bytes
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.geometry import Ball
-from skdp_bary.geometry._projections import tight_frame
+from skdp_bary.geometry.linear_maps import tight_frame
 
 RESULTS = Results("sliced_speed")
 SETTINGS = ((10**5, 50, 100), (10**6, 10, 50))  # rows, features, directions

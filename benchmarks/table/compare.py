@@ -22,9 +22,7 @@ from benchmarks.table.quality import Yardstick
 from benchmarks.table.tables import TABLES, load
 from skdp_bary import PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.schema._cells import LineCells
-from skdp_bary.schema._frames import frame_of
-from skdp_bary.schema._table_cells import TableCells
+from skdp_bary.schema.cells import LineCells, TableCells, frame_of
 
 RESULTS = Results("table_quality")
 KEYS = ("table", "method", "epsilon", "seed")

@@ -23,9 +23,9 @@ from benchmarks.recording import Results
 from benchmarks.table.compare import DELTA, ours
 from benchmarks.table.quality import Yardstick
 from benchmarks.table.tables import load
-from skdp_bary.estimators._table.histograms import Thresholds, clean_line
+from skdp_bary.estimators.table_queries import Thresholds, clean_line
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.mechanisms import gaussian_mu
 
 RESULTS = Results("table_slices")
 KEYS = ("table", "epsilon", "rows")

@@ -17,14 +17,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye_array, hstack, vstack
 
 from benchmarks.recording import Results
-from skdp_bary.transport._tree.l1 import minimize_l1
-from skdp_bary.transport._tree.nodes import (
-    Tree,
-    cell_codes,
-    child_codes,
-    top_cells,
-)
-from skdp_bary.transport._tree.posterior import infer_masses
+from skdp_bary.transport.tree_fits import minimize_l1
+from skdp_bary.transport.tree_posterior import infer_masses
+from skdp_bary.transport.trees import Tree, cell_codes, child_codes, top_cells
 
 RESULTS = Results("tree_speed")
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateTwoSampleTest
+from skdp_bary.desk import desk
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.summaries.asking import desk
 
 RESULTS = Results("two_sample_power")
 EPSILONS = (0.1, 0.5, 1.0)

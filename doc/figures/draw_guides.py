@@ -26,7 +26,7 @@ from skdp_bary import (
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.plotting import BudgetDisplay, ClusterDisplay, HeatmapDisplay, MeasureDisplay
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.mechanisms import gaussian_mu
 
 WIDTH = 9.0
 LEVEL, POWER = 0.05, 0.8

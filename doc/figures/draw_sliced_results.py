@@ -7,7 +7,7 @@ import numpy as np
 from evidence import read, write_table
 
 from skdp_bary.papers.sliced_noise import batched_plan
-from skdp_bary.privacy.accounting.calibration import gaussian_mu
+from skdp_bary.privacy.mechanisms import gaussian_mu
 
 TABLE_1 = {  # DANN, SWD, DP-DANN, DP-SWD; the paper's Table 1
     "M-U": ("93.9 ± 0", "95.5 ± 1", "87.1 ± 2", "94.0 ± 0"),

@@ -10,14 +10,14 @@ from evidence import DOC, write_table
 
 ESTIMATORS = DOC.parent / "skdp_bary" / "estimators"
 FAMILIES = {
-    "trees": "_denoise",
-    "kmeans": "_clusters",
-    "barycenter": "_barycenter",
-    "heatmap": "_heatmap",
-    "sliced": "_sliced",
-    "generator": "_generator",
-    "adapter": "_adapter",
-    "table": "_table",
+    "trees": "noisy_means",
+    "kmeans": "clustering",
+    "barycenter": "barycenter_methods",
+    "heatmap": "heatmap_methods",
+    "sliced": "comparison",
+    "generator": "generator_mixture",
+    "adapter": "adapter_source",
+    "table": "table_queries",
 }
 
 
@@ -49,8 +49,8 @@ def comment_of(lines, field):
 
 def main():
     """Make a table for each family."""
-    for name, folder in FAMILIES.items():
-        rows = list(numbers_of((ESTIMATORS / folder / "tuning.py").read_text()))
+    for name, file in FAMILIES.items():
+        rows = list(numbers_of((ESTIMATORS / f"{file}.py").read_text()))
         write_table(f"tuning_{name}", ["part", "number", "value", "what it trades"], rows)
 
 

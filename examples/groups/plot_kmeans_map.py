@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators import choose_n_clusters
+from skdp_bary.model_selection import choose_n_clusters
 from skdp_bary.plotting import ClusterDisplay
 
 rng = np.random.default_rng(0)

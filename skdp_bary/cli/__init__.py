@@ -1,5 +1,5 @@
 """The command ``skdp-bary``: private releases from files, and budgets in ledgers."""
 
-from ._main import main
+from .main import main
 
 __all__ = ["main"]

@@ -1,21 +1,19 @@
-"""Private estimators: one public family a folder."""
+"""Private estimators: one family a prefix."""
 
-from ._adapter.estimator import PrivateDomainAdapter
-from ._barycenter.estimator import PrivateWassersteinBarycenter
-from ._generator.estimator import PrivateGenerator
-from ._heatmap.estimator import PrivateEMDHeatmap
-from ._kmeans.curve import choose_n_clusters
-from ._kmeans.estimator import PrivateKMeans
-from ._kmeans.noise import NoiseLevel
-from ._measure import PrivateMeasure
-from ._sliced.cohorts import PrivateTwoSampleTest
-from ._sliced.comparison import SampleComparison
-from ._sliced.drift import PrivateDriftSketch
-from ._sliced.estimator import DPSlicedWasserstein
-from ._sliced.sketch import SlicedSketch
-from ._table.answers import Marginal
-from ._table.estimator import PrivateTable
-from ._table.report import TableReport
+from .adapter import PrivateDomainAdapter
+from .barycenter import PrivateWassersteinBarycenter
+from .comparison import SampleComparison
+from .drift import PrivateDriftSketch
+from .generator import PrivateGenerator
+from .heatmap import PrivateEMDHeatmap
+from .kmeans import NoiseLevel, PrivateKMeans
+from .measure import PrivateMeasure
+from .sliced import DPSlicedWasserstein
+from .sliced_methods import SlicedSketch
+from .table import PrivateTable
+from .table_mixture import Marginal
+from .table_views import TableReport
+from .two_sample import PrivateTwoSampleTest
 
 __all__ = [
     "DPSlicedWasserstein",
@@ -33,5 +31,4 @@ __all__ = [
     "SampleComparison",
     "SlicedSketch",
     "TableReport",
-    "choose_n_clusters",
 ]

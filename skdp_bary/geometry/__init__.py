@@ -1,8 +1,7 @@
 """Public shapes and maps, built without data."""
 
-from ._ball import Ball
-from ._domains import Box, Domain
-from ._mask import Mask
+from .domains import Ball, Box, Domain
+from .mask import Mask
 
 __all__ = [
     "Ball",

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-_HOMES = {"DiffprivlibAccountant": "skdp_bary.interop._diffprivlib"}
+_HOMES = {"DiffprivlibAccountant": "skdp_bary.interop.diffprivlib"}
 
 __all__ = list(_HOMES)
 

@@ -1,6 +1,6 @@
 """Choosing hyper-parameters, and what noise costs in accuracy."""
 
-from ._curve import privacy_utility_curve
-from ._search import PrivateSearchCV
+from .curves import choose_n_clusters, privacy_utility_curve
+from .search import PrivateSearchCV
 
-__all__ = ["PrivateSearchCV", "privacy_utility_curve"]
+__all__ = ["PrivateSearchCV", "choose_n_clusters", "privacy_utility_curve"]

@@ -65,7 +65,7 @@ def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module 'skdp_bary.papers' has no attribute {name!r}")
     if _HOMES[name] in _WITH_TORCH:
-        from .._optional import import_optional
+        from ..exceptions import import_optional
 
         import_optional("torch", "torch", f"skdp_bary.papers.{name}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -41,35 +41,40 @@ from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameter_rules import Having, Integer, Number, Option
-from .._parameters import (
+from .._sklearn import VersionedPickle
+from ..estimators.heatmap_methods import (
+    AdaptiveMethod,
+    HeatmapCells,
+    HeatmapSetting,
+    fit_l1,
+    fit_posterior,
+)
+from ..estimators.heatmap_views import HeatmapViews
+from ..estimators.noisy_trees import Measurement
+from ..exceptions import PrivacyWarning, check_integer, exact, float_below, plain
+from ..geometry.bounds import check_domain
+from ..geometry.rowwise import as_table
+from ..parameters import (
     PRIVACY_RULES,
     Cells,
+    Having,
+    Integer,
     Integers,
+    Number,
+    Option,
     PlainParameters,
     PublicDomain,
     check_parameters,
 )
-from .._pickles import VersionedPickle
-from .._plain import plain
-from .._values import as_floats
-from ..estimators._denoise.measurements import Measurement
-from ..estimators._heatmap.adaptive import AdaptiveMethod
-from ..estimators._heatmap.fit import HeatmapCells, fit_l1, fit_posterior
-from ..estimators._heatmap.methods import HeatmapSetting
-from ..estimators._heatmap.views import HeatmapViews
-from ..exceptions import PrivacyWarning
-from ..geometry._bounds import check_domain
-from ..geometry._rowwise import as_table
-from ..privacy._checks import check_integer, exact, float_below
-from ..privacy.accounting.plans import split_epsilon
-from ..privacy.noise.sampler import noise_generator, public_generator
-from ..summaries.rows.persons import check_floats, encode_persons, encode_weights, person_masses
-from ..summaries.rows.sampling import random_order
-from ..summaries.trees.partition import Partition, QuadGrid
+from ..privacy.noise import noise_generator, public_generator
+from ..privacy.plans import split_epsilon
+from ..queries.cells import Partition, QuadGrid
+from ..rows.opening import random_order
+from ..rows.persons import check_floats, encode_persons, encode_weights, person_masses
+from ..values import as_floats
 
 if TYPE_CHECKING:
-    from .._types import RandomState, Rows
+    from ..exceptions import RandomState, Rows
 
 _ROUNDING = 1.0 + 1e-6  # of sums of floats whose logs are off by up to 1e-8
 _BITS = 300

@@ -21,14 +21,14 @@ import torch
 from numpy.typing import ArrayLike
 from torch import nn
 
-from .._values import as_numbers
-from ..estimators._sliced.sketch import SlicedSketch
-from ..geometry import Ball
-from ..geometry._projections import haar_frame, tight_frame
-from ..geometry._slices import SliceLattice
-from ..summaries.asking.row_mapped import RowMapped
-from ..summaries.rows.persons import check_floats
-from ..summaries.slices.quantiles import ProjectedQuantiles
+from ..estimators.sliced_methods import SlicedSketch
+from ..geometry.domains import Ball
+from ..geometry.lattices import SliceLattice
+from ..geometry.linear_maps import haar_frame, tight_frame
+from ..queries.maps import RowMapped
+from ..queries.slices import ProjectedQuantiles
+from ..rows.persons import check_floats
+from ..values import as_numbers
 from .sliced_training import (
     FirstChannels,
     ResidualMap,

@@ -24,22 +24,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y
 from torch import nn
 
-from .._parameter_rules import MOST_FEATURES, MOST_STEPS, Function, Integer, Number, Option
-from .._parameters import Integers, PlainParameters, check_parameters
-from .._pickles import VersionedPickle
-from ..estimators import DPSlicedWasserstein
-from ..estimators._alone import fitted_alone
-from ..estimators._base import Facts
-from ..estimators._face.searches import KnowsSearches
-from ..estimators._face.settings import setting_of
-from ..exceptions import PrivacyWarning, RelationError
-from ..geometry import Ball
-from ..privacy._checks import as_charged, check_integer
-from ..privacy._neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
-from ..privacy.ledger.entry import ROWS, note_of
-from ..privacy.noise.sampler import noise_generator, public_generator
-from ..summaries.rows.origins import origin_of
-from ..transformers._reading import read_rows
+from .._sklearn import VersionedPickle
+from ..estimators.base import Facts, fitted_alone
+from ..estimators.facts import setting_of
+from ..estimators.notices import KnowsSearches
+from ..estimators.sliced import DPSlicedWasserstein
+from ..exceptions import PrivacyWarning, RelationError, as_charged, check_integer
+from ..geometry.domains import Ball
+from ..parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    Function,
+    Integer,
+    Integers,
+    Number,
+    Option,
+    PlainParameters,
+    check_parameters,
+)
+from ..privacy.entries import ROWS, note_of
+from ..privacy.neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
+from ..privacy.noise import noise_generator, public_generator
+from ..rows.origins import origin_of
+from ..values import read_rows
 from .sliced_adaptation import (
     AdaptationSetting,
     BatchMethod,
@@ -51,9 +58,9 @@ from .sliced_noise import BatchDesk, batched_plan
 from .sliced_training import Training, TrainingEvent, feature_network, head_network, seeded_network
 
 if TYPE_CHECKING:
-    from .._types import Neighbors, RandomState, Rows
-    from ..privacy.accounting.plans import Plan
-    from ..privacy.ledger.spending import SharedBudget
+    from ..exceptions import Neighbors, RandomState, Rows
+    from ..privacy.plans import Plan
+    from ..privacy.spending import SharedBudget
 
 _SKETCH, _BATCHES = "sketch", "batches"
 _METHOD = BatchMethod()

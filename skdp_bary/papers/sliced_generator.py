@@ -24,23 +24,30 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameter_rules import MOST_FEATURES, MOST_STEPS, File, Function, Integer, Number, Rule
-from .._parameters import Integers, Weights, check_parameters
-from .._pickles import warn_of_other_version
+from .._sklearn import warn_of_other_version
 from .._version import __version__
-from ..estimators import DPSlicedWasserstein
-from ..estimators._alone import fitted_alone
-from ..estimators._sliced.sketch import SlicedSketch
-from ..exceptions import PrivacyWarning
-from ..geometry._ball import Ball
-from ..geometry._directions import public_directions
-from ..geometry._domains import Box
-from ..geometry._slices import SliceLattice
-from ..privacy._checks import check_integer
-from ..privacy.accounting.plans import Plan, Step
-from ..privacy.noise.mechanisms import RoundedGaussian
-from ..privacy.noise.sampler import public_generator
-from ..summaries.slices.quantiles import ProjectedQuantiles
+from ..estimators.base import fitted_alone
+from ..estimators.sliced import DPSlicedWasserstein
+from ..estimators.sliced_methods import SlicedSketch
+from ..exceptions import PrivacyWarning, check_integer
+from ..geometry.domains import Ball, Box
+from ..geometry.lattices import SliceLattice, public_directions
+from ..parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    File,
+    Function,
+    Integer,
+    Integers,
+    Number,
+    Rule,
+    Weights,
+    check_parameters,
+)
+from ..privacy.mechanisms import RoundedGaussian
+from ..privacy.noise import public_generator
+from ..privacy.plans import Plan, Step
+from ..queries.slices import ProjectedQuantiles
 from .sliced_training import (
     SlicedQuantileLoss,
     Training,
@@ -50,9 +57,9 @@ from .sliced_training import (
 )
 
 if TYPE_CHECKING:
-    from .._types import Neighbors, RandomState, Rows
-    from ..geometry._bounds import Bounds
-    from ..privacy.ledger.spending import SharedBudget
+    from ..exceptions import Neighbors, RandomState, Rows
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
 
 _FORMAT = 1
 _NOT_SAVED = ("network", "encoder", "callback", "checkpoint", "accountant", "bounds", "directions")

@@ -34,18 +34,24 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from .._optional import import_optional
-from ..exceptions import BudgetError, RelationError
-from ..privacy._checks import check_delta, check_epsilon, check_integer, check_real, exact
-from ..privacy._neighbors import REPLACE_ONE, check_neighbors
-from ..privacy.accounting.calibration import gaussian_delta, gaussian_mu
-from ..privacy.accounting.plans import Plan, Step
-from ..privacy.accounting.subsampling import amplified_delta, without_replacement_gaussian_renyi
-from ..privacy.noise.mechanisms import RoundedGaussian
-from ..summaries.asking.desk import Desk, required_step
-from ..summaries.rows.arrays import ArraySource
-from ..summaries.rows.opening import Rows
-from ..summaries.rows.persons import check_floats
+from ..desk.desk import Desk, required_step
+from ..exceptions import (
+    BudgetError,
+    RelationError,
+    check_delta,
+    check_epsilon,
+    check_integer,
+    check_real,
+    exact,
+    import_optional,
+)
+from ..privacy.mechanisms import RoundedGaussian, gaussian_delta, gaussian_mu
+from ..privacy.neighbors import REPLACE_ONE, check_neighbors
+from ..privacy.plans import Plan, Step
+from ..privacy.subsampling import amplified_delta, without_replacement_gaussian_renyi
+from ..rows.opening import Rows
+from ..rows.persons import check_floats
+from ..rows.sources import ArraySource
 from .sliced_privacy import FixedLaw, operator_law, projection_law
 
 _LIBRARY = "dp_accounting.pld.privacy_loss_distribution"
@@ -399,7 +405,7 @@ class BatchedPlan(Plan):
     Parameters
     ----------
     relation, epsilon, delta, steps
-        See :class:`~skdp_bary.privacy.accounting.plans.Plan`; the relation is "replace_one", and
+        See :class:`~skdp_bary.privacy.plans.Plan`; the relation is "replace_one", and
         there is one Gaussian step.
     n_batches : int
     batch_size, n_persons : int

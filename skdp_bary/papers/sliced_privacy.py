@@ -36,7 +36,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import betainc, betaincc, gammaln, logsumexp, ndtri
 
-from ..privacy._checks import check_integer, check_option, check_real
+from ..exceptions import check_integer, check_option, check_real
 
 _LARGEST = 2.0**17  # argument up to which the series is summed
 _ROUNDING = 2.0**-50  # relative error of log-gamma and log (tests compare with 40 digits)

@@ -19,21 +19,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from ..estimators import DPSlicedWasserstein
-from ..estimators._sliced.methods import SlicedMethod, SlicedRelease
+from ..desk.query import Query
+from ..estimators.sliced import DPSlicedWasserstein
+from ..estimators.sliced_methods import SlicedMethod, SlicedRelease
 from ..exceptions import RelationError
-from ..geometry._slices import SliceLattice
-from ..privacy._neighbors import REPLACE_ONE, check_neighbors
-from ..privacy.noise.mechanisms import Sensitivity
-from ..privacy.noise.sampler import noise_generator
-from ..summaries.asking.query import Query
-from ..transport import DiscreteMeasure
-from ..transport._univariate import univariate_cost
+from ..geometry.lattices import SliceLattice
+from ..privacy.mechanisms import Sensitivity
+from ..privacy.neighbors import REPLACE_ONE, check_neighbors
+from ..privacy.noise import noise_generator
+from ..transport.measures import DiscreteMeasure, univariate_cost
 
 if TYPE_CHECKING:
-    from .._types import Neighbors, RandomState
-    from ..geometry._bounds import Bounds
-    from ..privacy.ledger.spending import SharedBudget
+    from ..exceptions import Neighbors, RandomState
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
 
 _SMOOTH_POINTS = 64  # that stand for a Gaussian in smoothed distances: precision and time
 

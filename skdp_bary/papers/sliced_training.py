@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, TextIO
 import torch
 from torch import nn
 
-from ..estimators._sliced.sketch import SlicedSketch
-from ..estimators._sliced.views import SlicedViews
+from ..estimators.sliced_methods import SlicedSketch
+from ..estimators.sliced_views import SlicedViews
 
 if TYPE_CHECKING:
-    from ..estimators._sliced.estimator import DPSlicedWasserstein
+    from ..estimators.sliced import DPSlicedWasserstein
 
 _HIDDEN = 200
 _HEAD = 100

@@ -1,13 +1,9 @@
 """Pictures of releases and of budgets; they need matplotlib, the extra ``plot``."""
 
-from ._barycenter import BarycenterDisplay
-from ._budget import BudgetDisplay
-from ._clusters import ClusterDisplay
-from ._contrast import ContrastDisplay
-from ._heatmap import HeatmapDisplay
-from ._measure import MeasureDisplay
-from ._slices import SlicesDisplay
-from ._utility import PrivacyUtilityDisplay
+from .curves import BudgetDisplay, PrivacyUtilityDisplay
+from .maps import HeatmapDisplay, MeasureDisplay
+from .points import BarycenterDisplay, ClusterDisplay
+from .slices import ContrastDisplay, SlicesDisplay
 
 __all__ = [
     "BarycenterDisplay",

@@ -3,19 +3,18 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # imported when they are used, so that the command line starts at once
-    from .ledger.chain import Receipt
-    from .ledger.policy import SpendingPolicy
-    from .ledger.quote import Quote
-    from .ledger.spending import BudgetPart
-    from .ledger.under_policy import BudgetUnderPolicy
+if TYPE_CHECKING:
+    from .chain import Receipt
+    from .policy import BudgetUnderPolicy, SpendingPolicy
+    from .quote import Quote
+    from .spending import BudgetPart
 
 _HOMES = {
-    "BudgetPart": "ledger.spending",
-    "BudgetUnderPolicy": "ledger.under_policy",
-    "Quote": "ledger.quote",
-    "Receipt": "ledger.chain",
-    "SpendingPolicy": "ledger.policy",
+    "BudgetPart": "spending",
+    "BudgetUnderPolicy": "policy",
+    "Quote": "quote",
+    "Receipt": "chain",
+    "SpendingPolicy": "policy",
 }
 
 __all__ = [

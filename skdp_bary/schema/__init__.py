@@ -1,8 +1,7 @@
 """What every column of a table can hold, declared in public before any row is read."""
 
-from ._kinds import Boolean, Category, Date, Integer, Number, Ordinal, Text
-from ._rules import Derived, InOrder, Key, Shares
-from ._schema import Schema
+from .kinds import Boolean, Category, Date, Integer, Number, Ordinal, Text
+from .schema import Derived, InOrder, Key, Schema, Shares
 
 __all__ = [
     "Boolean",

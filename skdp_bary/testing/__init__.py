@@ -5,8 +5,7 @@
 them without pytest. ``check_empirical_loss`` takes minutes and is called on its own.
 """
 
-from ._audit_check import check_empirical_loss
-from ._suite import check_private_estimator, parametrize_with_privacy_checks
+from .suite import check_empirical_loss, check_private_estimator, parametrize_with_privacy_checks
 
 __all__ = [
     "check_empirical_loss",

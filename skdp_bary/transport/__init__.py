@@ -1,10 +1,9 @@
 """Optimal transport between public or released measures; no privacy word in it."""
 
-from ._barycenter.free_support import free_support_barycenter
-from ._barycenter.search import BarycenterEvent
-from ._measures import DiscreteMeasure
-from ._semidiscrete.solve import solve_semidiscrete
-from ._univariate import quantiles
+from .barycenter import free_support_barycenter
+from .barycenter_search import BarycenterEvent
+from .measures import DiscreteMeasure, quantiles
+from .semidiscrete import solve_semidiscrete
 
 __all__ = [
     "BarycenterEvent",

@@ -4,7 +4,8 @@ import tempfile
 from pathlib import Path
 
 from skdp_bary import BudgetAccountant
-from tests.world import CRASHED, GAVE_BUDGET, RELATIONS, flip_bits
+from tests.ledger_flips import CRASHED, GAVE_BUDGET, flip_bits
+from tests.world import RELATIONS
 
 from .promises import Promise, Trial
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from tests.world import explore, small_worlds, world_size
+from tests.small_worlds import explore, small_worlds, world_size
 
 from .promises import Promise, Trial
 

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from tests.privacy.ledger.test_ledger_crash import Killings, pace_of
+from tests.privacy.test_ledger_crash import Killings, pace_of
 
 from .promises import Promise, Trial, first_line
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
-from tests.privacy.ledger.test_ledger_together import (
+from tests.privacy.test_ledger_together import (
     journal,
     kill_in_a_charge,
     move_as_told,

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from tests.discovery import private_estimators
 from tests.estimators import start
 from tests.statistical.test_fuzz import accepted, fits_or_refuses, odd_table, quick
-from tests.world import RELATIONS, private_estimators
+from tests.world import RELATIONS
 
 from .promises import Promise, repeated
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError
-from tests.privacy.ledger.test_ledger_backup import race_beside_copies
-from tests.privacy.ledger.test_ledger_crash import start, wait
+from tests.privacy.test_ledger_backup import race_beside_copies
+from tests.privacy.test_ledger_crash import start, wait
 
 from .promises import Promise, Trial, repeated
 

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from tests.summaries.reader_trials import csv_trial, parquet_trial
+from tests.queries.reader_trials import csv_trial, parquet_trial
 
 from .promises import Promise, Trial, repeated, spawn
 

@@ -48,8 +48,8 @@ from tests.attack.sensitivity import Search, searches
 from tests.attack.suite import PROMISES
 from tests.inspection.test_replay import HalfStated, asking
 from tests.model_selection import row_independence
-from tests.privacy.ledger import test_ledger_crash, test_ledger_flips
-from tests.summaries.reader_trials import csv_trial
+from tests.privacy import test_ledger_crash, test_ledger_flips
+from tests.queries.reader_trials import csv_trial
 from tests.world import CellCounts, CsvFile, DiscreteLaplace, RoundedGaussian, home, hostile_pairs
 
 _values = home("array_of")

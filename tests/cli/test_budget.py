@@ -113,7 +113,7 @@ def test_on_a_server(request, tmp_path, capsys):
     for action in (["show"], ["create", "--epsilon", "1"], ["raise", "--epsilon", "2"], ["verify"]):
         assert main(["budget", action[0], broken, *action[1:]]) != 0
     captured = capsys.readouterr()
-    command = [sys.executable, "-m", "skdp_bary.cli", "budget", "show", broken]
+    command = [sys.executable, "-m", "skdp_bary", "budget", "show", broken]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     for text in (captured.out, captured.err, done.stdout, done.stderr):

@@ -36,7 +36,7 @@ PLACES = ["places.csv", "--columns", "lon", "lat", "--bounds", "0", "1"]
 
 
 @pytest.mark.unseeded("a mean that is 29 standard deviations off has a probability below 1e-12")
-@pytest.mark.parametrize("module", ["skdp_bary", "skdp_bary.cli"])
+@pytest.mark.parametrize("module", ["skdp_bary"])
 def test_it_runs_as_a_process(folder, module):
     done = subprocess.run(
         [sys.executable, "-m", module, "measure", *PLACES, "--out", "measure.csv"],
@@ -55,7 +55,7 @@ def test_a_refusal_ends_the_process_with_its_status(folder):
     BudgetAccountant.create("budget.db", 0.5)
     options = [*PLACES, "--ledger", "budget.db", "--out", "measure.csv"]
     done = subprocess.run(
-        [sys.executable, "-m", "skdp_bary.cli", "measure", *options],
+        [sys.executable, "-m", "skdp_bary", "measure", *options],
         capture_output=True,
         text=True,
         check=False,

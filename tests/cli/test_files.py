@@ -255,16 +255,14 @@ def test_asking_to_stop_waits_for_the_file(folder, monkeypatch):
 _KILLED = """
 import sys, time
 from skdp_bary.cli import main
-from skdp_bary.cli import _offer
-if "PromisedFile" in dir(_offer):
-    from skdp_bary.cli import _files
-    write = _files._write_all
-    def slowly(file, content):
-        for start in range(0, len(content), 4096):
-            write(file, content[start:start + 4096])
-            if not content.startswith(bytes(64)):
-                time.sleep(0.001)
-    _files._write_all = slowly
+from skdp_bary.cli import offer
+write = offer._write_all
+def slowly(file, content):
+    for start in range(0, len(content), 4096):
+        write(file, content[start:start + 4096])
+        if not content.startswith(bytes(64)):
+            time.sleep(0.001)
+offer._write_all = slowly
 main(sys.argv[1:])
 """
 
@@ -307,7 +305,7 @@ def test_an_answer_that_nobody_can_read_costs_nothing(folder):
     options = [*PLACES, "--reference", "public.csv", "--ledger", "budget.db"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "skdp_bary.cli", "distance", *options],
+            [sys.executable, "-m", "skdp_bary", "distance", *options],
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
     assert done.returncode == 2 and "No space left" in done.stderr

@@ -29,7 +29,8 @@ from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.papers import NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
-from tests.world import AdapterOnPublicSource, jittered, private_estimators, public_estimators
+from tests.discovery import private_estimators, public_estimators
+from tests.public_source import AdapterOnPublicSource, jittered
 
 _SQUARE = ([0.0, 0.0], [1.0, 1.0])
 

@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
 from skdp_bary.model_selection import PrivateSearchCV
+from tests.discovery import private_estimators
 from tests.estimators import start
-from tests.world import fitted_alone, home, private_estimators
+from tests.world import fitted_alone, home
 
 _alone = home("fitted_alone")
 

@@ -18,8 +18,9 @@ from skdp_bary.base import BasePrivateEstimator, Count, warn
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
+from tests.discovery import private_estimators
 from tests.estimators import start
-from tests.world import Rehearsal, home, private_estimators
+from tests.world import Rehearsal, home
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 X = np.random.default_rng(0).random((40, 6))

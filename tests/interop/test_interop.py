@@ -17,7 +17,7 @@ def test_the_package_opens_without_the_other_library():
 
 def test_a_missing_library_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "diffprivlib", None)
-    monkeypatch.delitem(sys.modules, "skdp_bary.interop._diffprivlib", raising=False)
+    monkeypatch.delitem(sys.modules, "skdp_bary.interop.diffprivlib", raising=False)
     with pytest.raises(ImportError, match=r'pip install "skdp_bary\[peers\]"'):
         _ = skdp_bary.interop.DiffprivlibAccountant
 

@@ -6,7 +6,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from skdp_bary import BudgetAccountant  # noqa: E402
-from skdp_bary.exceptions import BudgetError, RelationError  # noqa: E402
+from skdp_bary.exceptions import (  # noqa: E402
+    BudgetError,
+    RelationError,
+)
 from skdp_bary.papers import SlicedNetworkAdapter  # noqa: E402
 from tests.world import record_fit, replay_after  # noqa: E402
 

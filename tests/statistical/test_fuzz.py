@@ -12,8 +12,8 @@ from sklearn.base import clone
 from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.inspection import replay_sensitivity
+from tests.discovery import private_estimators
 from tests.estimators import start
-from tests.world import private_estimators
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.base import Sensitivity
-from tests.world import SLACKS, asked_in, explore, query_classes, small_worlds, world_size
+from tests.small_worlds import SLACKS, asked_in, explore, query_classes, small_worlds, world_size
 
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]

@@ -182,7 +182,7 @@ def test_without_numba_the_plain_kernel_serves(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "skdp_bary.transport._compiled", raising=False)
+    monkeypatch.delitem(sys.modules, "skdp_bary.transport.compiled_shares", raising=False)
     choice._compiled.cache_clear()
     try:
         assert choice.kernel_for(10**6) is PLAIN

@@ -1,11 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.transport import (
-    DiscreteMeasure,
-    quantiles,
-    solve_semidiscrete,
-)
+from skdp_bary.transport import DiscreteMeasure, quantiles, solve_semidiscrete
 from tests.cases import every
 from tests.world import univariate_cost
 

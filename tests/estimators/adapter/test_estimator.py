@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from skdp_bary import BudgetAccountant, PrivateDomainAdapter
 from skdp_bary.testing import check_private_estimator
 from tests.cases import every
-from tests.world import AdapterOnPublicSource, record_fit, replay
-from tests.world import jittered as slightly
+from tests.public_source import AdapterOnPublicSource
+from tests.public_source import jittered as slightly
+from tests.world import record_fit, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from skdp_bary import PrivateKMeans
-from skdp_bary.estimators import choose_n_clusters
+from skdp_bary.model_selection import choose_n_clusters
 from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

@@ -100,7 +100,7 @@ def test_the_largest_cost_that_is_allowed_is_right():
 
 
 def test_bought_sizes_are_cut_where_costs_would_overflow(monkeypatch):
-    monkeypatch.setattr("skdp_bary.estimators._sliced.scalar.most_persons", lambda k, p: 50)
+    monkeypatch.setattr("skdp_bary.estimators.sliced_methods.most_persons", lambda k, p: 50)
     fitted = scalar(n_min=None, random_state=0, epsilon=50.0).fit(PRIVATE)
     assert fitted.privacy_.steps[0].name == "sizes"
     assert fitted.noise_std_[0] == pytest.approx(
@@ -109,16 +109,16 @@ def test_bought_sizes_are_cut_where_costs_would_overflow(monkeypatch):
 
 
 def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
-    monkeypatch.setattr("skdp_bary.estimators._sliced.scalar.most_persons", lambda k, p: 50)
+    monkeypatch.setattr("skdp_bary.estimators.sliced_methods.most_persons", lambda k, p: 50)
     with pytest.raises(ValueError, match="number of persons must be at most 50"):
         scalar(n_min=None, neighbors="replace_one").fit(PRIVATE)
-    monkeypatch.setattr("skdp_bary.summaries.slices.cost.most_persons", lambda k, p: 50)
+    monkeypatch.setattr("skdp_bary.queries.slices.most_persons", lambda k, p: 50)
     with pytest.raises(ValueError, match="too many"):
         scalar(n_min=None, neighbors="replace_one", n_hint=20).fit(PRIVATE)
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(monkeypatch):
-    monkeypatch.setattr("skdp_bary.summaries.asking.release.MAX_SCALE", 1e6)
+    monkeypatch.setattr("skdp_bary.desk.query.MAX_SCALE", 1e6)
     accountant = BudgetAccountant(5.0, 0.0)
     wide = scalar(n_min=100, epsilon=1e-6, accountant=accountant)
     with pytest.raises(ValueError, match="epsilon is too small for step 'cost'"):

@@ -1,0 +1,276 @@
+"""Readers of public files: census tracts, check-ins, fixations."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import warnings
+import zipfile
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ..geometry.bounds import check_domain
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..geometry.bounds import Bounds
+
+
+# Files of the U.S. Census Bureau: places of tracts, and how many people live there.
+
+TRACT_DIGITS = 11  # two of the state, three of the county, six of the tract
+# Table B03002, Hispanic or Latino origin by race: disjoint groups, the first three not Hispanic.
+RACE_GROUPS = {
+    "B03002_003E": "white",
+    "B03002_004E": "black",
+    "B03002_006E": "asian",
+    "B03002_012E": "hispanic",
+}
+TOTAL = "B03002_001E"
+_PARTS = ("state", "county", "tract")
+
+
+def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
+    """Load the places of census tracts from a national gazetteer file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.txt`` file with a line of names, separated by tabs or (from 2025 on) by bars, or a
+        ``.zip`` file that holds one.
+
+    Returns
+    -------
+    tracts : Bunch
+        With the attributes
+
+        data : ndarray of shape (n_tracts, 2)
+            Longitude and latitude of a point inside each tract.
+        geoid : ndarray of str of shape (n_tracts,)
+            Codes of the tracts, 11 digits.
+        population : ndarray of int of shape (n_tracts,) or None
+            Where the file has it, as that of 2010.
+    """
+    lines = _read_text(path).splitlines()
+    if not lines:
+        raise ValueError(f"{path} is empty.")
+    separator = "|" if "|" in lines[0] else "\t"
+    names = [name.strip() for name in lines[0].split(separator)]
+    missing = {"GEOID", "INTPTLAT", "INTPTLONG"} - set(names)
+    if missing:
+        raise ValueError(f"{path} has no columns {sorted(missing)}; it has {names}.")
+    places = {name: place for place, name in enumerate(names)}
+    table = [_fields(line, separator, names, number, path) for number, line in _numbered(lines)]
+    try:
+        data = [(float(row[places["INTPTLONG"]]), float(row[places["INTPTLAT"]])) for row in table]
+        people = [int(row[places["POP10"]]) for row in table] if "POP10" in places else None
+    except ValueError as error:
+        raise ValueError(f"{path} must hold numbers for places and people: {error}.") from None
+    return Bunch(
+        data=np.array(data, dtype=float).reshape(-1, 2),
+        geoid=np.array([row[places["GEOID"]].zfill(TRACT_DIGITS) for row in table], dtype=str),
+        population=None if people is None else np.array(people, dtype=np.int64),
+    )
+
+
+def load_acs_tracts(path: str | os.PathLike) -> Bunch:
+    """Load how many people live in census tracts, from an answer of the Census Bureau's server.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.json`` file: a list of lists, the first of them the names, with variables of table
+        B03002 (Hispanic or Latino origin by race) and the columns state, county and tract.
+
+    Returns
+    -------
+    tracts : Bunch
+        With the attributes
+
+        geoid : ndarray of str of shape (n_tracts,)
+            Codes of the tracts, 11 digits.
+        population : ndarray of int of shape (n_tracts,)
+            All people.
+        by_group : ndarray of int of shape (n_tracts, 4)
+            People who are white, black or Asian and not Hispanic, and Hispanic people. They are
+            disjoint, and other people are in none of them.
+        group_names : list of str
+            "white", "black", "asian", "hispanic".
+    """
+    try:
+        names, *table = json.loads(Path(path).read_text(encoding="utf-8"))
+        columns = {name: place for place, name in enumerate(names)}
+        code = [columns[part] for part in _PARTS]
+        counts = [columns[name] for name in (TOTAL, *RACE_GROUPS)]
+        geoid = ["".join(row[place] for place in code) for row in table]
+        people = [[int(row[place]) for place in counts] for row in table]
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ValueError(
+            f"{path} must hold a list of lists with state, county, tract and the variables "
+            f"{', '.join((TOTAL, *RACE_GROUPS))} of the survey ({type(error).__name__}: {error})."
+        ) from None
+    people = np.array(people, dtype=np.int64).reshape(-1, 1 + len(RACE_GROUPS))
+    return Bunch(
+        geoid=np.array(geoid, dtype=str),
+        population=people[:, 0],
+        by_group=people[:, 1:],
+        group_names=list(RACE_GROUPS.values()),
+    )
+
+
+def _read_text(path):
+    """Text of a file, or of the one text file inside an archive."""
+    content = Path(path).read_bytes()
+    if Path(path).suffix == ".zip":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            texts = [name for name in archive.namelist() if name.endswith(".txt")]
+            if len(texts) != 1:
+                raise ValueError(f"{path} must hold one .txt file, got {archive.namelist()}.")
+            content = archive.read(texts[0])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")  # as the older files are
+
+
+def _numbered(lines):
+    return ((number, line) for number, line in enumerate(lines[1:], 2) if line.strip())
+
+
+def _fields(line, separator, names, number, path):
+    fields = [field.strip() for field in line.split(separator)]
+    if len(fields) != len(names):
+        raise ValueError(f"Line {number} of {path} has {len(fields)} fields, not {len(names)}.")
+    return fields
+
+
+# Check-in files of the Stanford network analysis project.
+
+_BLOCK = 1 << 16  # lines parsed together
+
+
+def load_snap_checkins(
+    path: str | os.PathLike,
+    *,
+    bounds: Bounds | None = None,
+    start: str | datetime | np.datetime64 | None = None,
+    stop: str | datetime | np.datetime64 | None = None,
+) -> Bunch:
+    """Load check-ins from a file of the format of SNAP's loc-Gowalla and loc-Brightkite.
+
+    A line holds user, time, latitude, longitude and place, separated by tabs. The file is read as
+    a stream, so what is left out takes no memory. Lines without a position are left out, and so are
+    those at latitude 0 and longitude 0, by which Brightkite marks a missing one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, as text or, where its name ends in ``.gz``, compressed.
+    bounds : (low, high), mapping, Box, Ball, Mask or None, default=None
+        Keep the check-ins inside: longitude first, then latitude; a mapping names them. A warning
+        says when none of the file is.
+    start, stop : str, datetime or datetime64, default=None
+        Keep check-ins from `start` on and before `stop`, both UTC.
+
+    Returns
+    -------
+    checkins : Bunch
+        With the attributes
+
+        data : ndarray of shape (n_checkins, 2)
+            Longitude and latitude.
+        groups : ndarray of int of shape (n_checkins,)
+            Users; give it to ``fit`` as ``groups``.
+        times : ndarray of datetime64[s] of shape (n_checkins,)
+            When, in UTC.
+
+    References
+    ----------
+    E. Cho, S. A. Myers, J. Leskovec. Friendship and mobility: user movement in location-based
+    social networks. KDD 2011.
+
+    Examples
+    --------
+    >>> from skdp_bary.datasets import load_snap_checkins
+    >>> checkins = load_snap_checkins(
+    ...     "loc-gowalla_totalCheckins.txt.gz", start="2010-01-01", stop="2010-02-01"
+    ... )  # doctest: +SKIP
+    """
+    domain = None if bounds is None else check_domain(bounds, 2, ["longitude", "latitude"])
+    start, stop = _check_time(start, "start"), _check_time(stop, "stop")
+    users, times, places = [], [], []
+    found = domain is None
+    for lines, number in _read_blocks(path):
+        user, time, place = _parse(lines, number, path)
+        keep = place.any(axis=1)
+        if start is not None:
+            keep &= time >= start
+        if stop is not None:
+            keep &= time < stop
+        if domain is not None:
+            inside = domain.contains(place)
+            found |= bool(inside.any())
+            keep &= inside
+        users.append(user[keep])
+        times.append(time[keep])
+        places.append(place[keep])
+    if not users:
+        raise ValueError(f"{path} holds no check-ins.")
+    if not found:
+        warnings.warn(
+            f"No check-in of {path} lies inside bounds: longitude comes first, then latitude.",
+            stacklevel=2,
+        )
+    return Bunch(
+        data=np.concatenate(places), groups=np.concatenate(users), times=np.concatenate(times)
+    )
+
+
+def _read_blocks(path):
+    """Yield some lines at a time, and the number of the first of them."""
+    number = 1
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        while lines := list(islice(file, _BLOCK)):
+            yield lines, number
+            number += len(lines)
+
+
+def _parse(lines, number, path):
+    """Return users, times and positions of the lines that have a position."""
+    users, times, places = [], [], []
+    for offset, line in enumerate(lines):
+        fields = line.split("\t")
+        if len(fields) == 5 and not fields[2].strip():
+            continue
+        try:
+            user, time, latitude, longitude, _ = fields
+            users.append(int(user))
+            places.append((float(longitude), float(latitude)))
+            times.append(np.datetime64(time.removesuffix("Z"), "s"))
+        except ValueError:
+            raise ValueError(
+                f"Line {number + offset} of {path} must hold user, time, latitude, longitude and "
+                f"place, separated by tabs, got {line.rstrip()!r}."
+            ) from None
+    return (
+        np.array(users, dtype=np.int64),
+        np.array(times, dtype="datetime64[s]"),
+        np.array(places, dtype=float).reshape(-1, 2),
+    )
+
+
+def _check_time(value, name):
+    if value is None:
+        return None
+    try:
+        return np.datetime64(value, "s")
+    except ValueError:
+        raise ValueError(f"{name} must be a time such as '2010-01-31', got {value!r}.") from None

@@ -1,0 +1,257 @@
+"""One sketch over all rows, however they come: threads, processes, Dask, Spark."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+from .._sklearn import openmp_threads
+from ..exceptions import import_optional
+from ..rows.dask import DaskSource, merge_on_workers
+from ..rows.spark import SparkSource
+from .query import Sketch, from_bytes, to_bytes
+
+# Counting rows: one sketch, however the rows come, identical integers.
+
+_LEAST_EFFORT = 1 << 17  # of a piece: counting it takes ten times as long as starting a thread
+_PIECES = 2  # a thread and chunk: who is done early takes another one
+_EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
+
+
+def collect(query, rows):
+    """Return the sketch of `query` over all rows.
+
+    Rows are counted in threads, one a core, or where they are, by Dask or Spark workers. Inside
+    ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
+    Only sketches travel; they hold integers, which add up to the same in any order.
+    """
+    source = rows.source
+    if isinstance(source, DaskSource):
+        return _collect_dask(query, source)
+    if isinstance(source, SparkSource):
+        return _collect_spark(query, source)
+    if wants_processes() and source.n_parts > 1:
+        return _collect_processes(query, source, rows.progress)
+    workers = n_threads() if query.in_threads else 1
+    return _collect_threads(query, source, workers, rows.progress)
+
+
+def _collect_processes(query, source, progress):
+    workers = min(effective_n_jobs(None), source.n_parts)
+    shares = [range(start, source.n_parts, workers) for start in range(workers)]
+    found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
+    progress.read(1.0)
+    return found
+
+
+def _collect_threads(query, source, workers, progress):
+    total, chunks = Sketch(query), _told(source, progress)
+    first = next(chunks, None)
+    if first is None:
+        return total
+    chunks = chain([first], chunks)
+    if workers > 1:
+        room = max(_EXTRA_BYTES, first.X.nbytes // 4)
+        workers = min(workers, 1 + room // max(8 * total.size, 1))
+    if workers == 1 or _n_pieces(total, workers, first) == 1:
+        return total.update_all(chunks)
+    pieces = (piece for each in chunks for piece in each.pieces(_n_pieces(total, workers, each)))
+    return _merged(
+        [total, *share_out(lambda some: Sketch(query).update_all(some), pieces, workers)]
+    )
+
+
+def _n_pieces(sketch, workers, chunk):
+    """Return into how many pieces a chunk is cut: each is worth its thread, and its integers."""
+    effort = len(chunk.X) * sketch.query.row_effort(chunk.X.shape[1])
+    return int(np.clip(effort // max(_LEAST_EFFORT, sketch.size), 1, _PIECES * workers))
+
+
+def _merged(sketches):
+    total, *others = sketches
+    for sketch in others:
+        total.merge(sketch)
+    return total
+
+
+def _chunks(source, parts):
+    for part in parts:
+        yield from source.read(part)
+
+
+def _told(source, progress):
+    """Yield all chunks, and tell which share of the parts has been read."""
+    for part in range(source.n_parts):
+        yield from source.read(part)
+        progress.read((part + 1) / source.n_parts)
+
+
+def _count_parts(query, source, parts):
+    return Sketch(query).update_all(_chunks(source, parts))
+
+
+def _collect_dask(query, source):
+    dask = import_optional("dask", "dask", "rows on a cluster")
+    public = dask.delayed(query, pure=False, traverse=False)  # once in the graph
+    merge = dask.delayed(_merge_packed, pure=False)
+    packed = source.on_every_part(_count_partition, public)
+    return Sketch(query).add_packed(merge_on_workers(packed, lambda few: merge(public, few)))
+
+
+def _count_partition(query, reader, *part):
+    """Return the packed integers of one partition (runs on a worker)."""
+    return _count_tables(query, reader, [part]).packed()
+
+
+def _count_tables(query, reader, parts):
+    sketch = Sketch(query)
+    # counting a slice has to take more work than adding its table to the others
+    least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
+    chunks = chain.from_iterable(reader.chunks(least_rows, *part) for part in parts)
+    return sketch.update_all(chunk for chunk in chunks if len(chunk.X))
+
+
+def _merge_packed(query, parts):
+    """Return the sum of packed integers, which stay as they are: a task may run twice."""
+    total = Sketch(query)
+    for packed in parts:
+        total.add_packed(packed)
+    return total.packed()
+
+
+def _collect_spark(query, source):
+    def count(reader, parts):
+        return to_bytes(_count_tables(query, reader, parts).packed())
+
+    def merge(answers):
+        total = Sketch(query)
+        for answer in answers:
+            total.add_packed(from_bytes(answer, query.zeros()))
+        return to_bytes(total.packed())
+
+    found = source.answers(count, merge)
+    total = Sketch(query)
+    return total if found is None else total.add_packed(from_bytes(found, query.zeros()))
+
+
+# Threads that share the cores: how many there are, and linear algebra that leaves them alone.
+
+
+def n_threads():
+    """Return the number of threads for one piece of work, as the user wishes.
+
+    That is ``n_jobs`` of ``joblib.parallel_config``; where it was not called, the number of
+    available cores, and at most ``OMP_NUM_THREADS``; one in a worker of joblib, which shares the
+    cores with others already.
+    """
+    backend, n_jobs = get_active_backend()
+    if n_jobs is not None:
+        return effective_n_jobs(None)
+    return 1 if getattr(backend, "nesting_level", 0) else openmp_threads()
+
+
+def wants_processes():
+    """Return whether ``joblib.parallel_config`` asks for workers that are no threads."""
+    backend, _ = get_active_backend()
+    return effective_n_jobs(None) > 1 and not getattr(backend, "supports_sharedmem", False)
+
+
+class _OneThread:
+    """Holds the linear algebra libraries at one thread while anybody wants them to be.
+
+    The limit is one of the process: of several fits in threads the first sets it, and the last one
+    lifts it.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._wanted = 0
+        self._limit = None
+
+    @contextmanager
+    def held(self):
+        with self._lock:
+            self._wanted += 1
+            if self._wanted == 1:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted -= 1
+                if self._wanted == 0:
+                    self._limit.restore_original_limits()
+
+
+@cache
+def _controller():
+    return ThreadpoolController()  # looks for the libraries, which takes 10 ms
+
+
+one_blas_thread = _OneThread().held
+
+
+@cache
+def keep_freed_memory():
+    """Let the C library keep some freed memory for the next array, once in a process.
+
+    The GNU library hands freed arrays back to the system at once, and has to be given them page by
+    page again for every block of rows, until a program has freed an array of 32 MiB. This frees
+    one that was never written on. From then on up to 64 MiB a thread stay where they are.
+    """
+    np.empty((32 << 20) - (1 << 16), dtype=np.uint8)
+
+
+class SharedTasks:
+    """An iterator that several threads may draw from.
+
+    Parameters
+    ----------
+    tasks : iterator
+    """
+
+    def __init__(self, tasks):
+        self._tasks = tasks
+        self._lock = threading.Lock()
+        self._over = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self._lock:
+            if self._over:
+                raise StopIteration
+            return next(self._tasks)
+
+    def close(self):
+        """Let every thread find that there are no more tasks."""
+        self._over = True
+
+
+def share_out(work, tasks, n_threads):
+    """Return what ``work(tasks)`` returns in every one of several threads that share `tasks`.
+
+    Parameters
+    ----------
+    work : callable
+        Takes an iterator, and draws from it as long as there are tasks.
+    tasks : iterator
+    n_threads : int
+        This thread is one of them.
+    """
+    if n_threads == 1:
+        return [work(tasks)]
+    shared = SharedTasks(tasks)
+    with one_blas_thread(), ThreadPoolExecutor(n_threads - 1) as others:
+        found = [others.submit(work, shared) for _ in range(n_threads - 1)]
+        try:
+            return [work(shared), *(each.result() for each in found)]
+        finally:
+            shared.close()  # after an error or an interrupt in one thread the others stop too

@@ -1,0 +1,249 @@
+"""The desk: questions answered in the order of the plan, charged once before the first draw."""
+
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from ..exceptions import PlanError
+from ..privacy.noise import NoiseSource, noise_generator
+from ..privacy.plans import divided_anew
+from ..rows.opening import SILENT
+from .counting import collect, keep_freed_memory, one_blas_thread
+from .query import Sketch, release, require_noise
+from .tape import active_tape, use_tape
+
+_ROOM = 16.0  # of a rehearsal: what is asked of rows may be more sensitive than of nobody
+
+
+@dataclass(frozen=True)
+class PaidSteps:
+    """Steps that a larger plan has paid for: those of one trial of a search, or of one batch.
+
+    Attributes
+    ----------
+    relation : str
+    steps : tuple of Step
+    """
+
+    relation: str
+    steps: tuple
+
+
+class Desk:
+    """Answers the questions of one plan about one set of rows: the only thing that holds both.
+
+    A question is a pair, the name of the next step of the plan and a query. What comes back is a
+    release. The desk pays before the first draw, and answers each step once.
+
+    Parameters
+    ----------
+    rows : Rows
+    plan : Plan or PaidSteps
+    noise : NoiseSource
+    charge : callable or None
+        ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
+        is fixed before the first question. None: the steps are paid for.
+    progress : Progress
+        Told about every station.
+    covers : callable or None
+        ``covers(charged, plan)`` says whether what one plan is charged pays for another, in
+        whatever the budget counts. None: no plan is divided anew.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is released, as far as it is known.
+    """
+
+    def __init__(self, rows, plan, noise, charge, progress=SILENT, covers=None):
+        self.plan = self._charged_plan = plan
+        self._rows = rows
+        if rows is not None:
+            rows.progress = progress
+        self._noise = noise
+        self._charge = charge
+        self._covers = covers
+        self._is_paid = charge is None
+        self._n_asked = 0
+        self._is_paying = False
+        self._progress = progress
+
+    def answer(self, questions):
+        """Run a conversation to its end, and return what it returns.
+
+        An interrupt while a question is answered is raised in the conversation, which may keep what
+        it has by then.
+
+        Parameters
+        ----------
+        questions : generator
+            Yields pairs (name, query), and is sent their releases.
+        """
+        if not isinstance(questions, Generator):
+            raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
+        keep_freed_memory()
+        tell, told = questions.send, None
+        with one_blas_thread(), closing(questions):
+            while True:
+                try:
+                    question = tell(told)
+                except StopIteration as done:
+                    return done.value
+                try:
+                    tell, told = questions.send, self.ask(*_pair(question))
+                except KeyboardInterrupt as stop:
+                    tell, told = questions.throw, stop
+
+    def ask(self, name, query):
+        """Return the release of the next step of the plan.
+
+        Parameters
+        ----------
+        name : str
+        query : Query
+        """
+        step = self._next_step(name)
+        require_noise(query, step, self.plan.relation)
+        self._progress.step(self._n_asked, self._n_questions(), step)
+        sketch = collect(query, self._rows)
+        if not self._is_paid:
+            self.pay()
+        self._n_asked += 1  # an interrupt from here on leaves the step used
+        released = release(sketch, step, self.plan.relation, self._noise)
+        self._tell_tape()
+        return released
+
+    def check(self, name, query):
+        """Raise where the noise of a step, not only the next one, is too large to be drawn.
+
+        For questions that follow from public facts alone: to be asked before anything is charged.
+
+        Parameters
+        ----------
+        name : str
+        query : Query
+        """
+        for step in self.plan.steps:
+            if step.name == name:
+                return require_noise(query, step, self.plan.relation)
+        raise PlanError(f"No step of the plan is named {name!r}, the steps are {self._names()}.")
+
+    def pay(self):
+        """Spend the price of the plan, once; `ask` does it where nobody has."""
+        if self._is_paid:
+            raise PlanError("This plan has been charged: all of its steps are paid for at once.")
+        self._is_paying = True  # until it is known: an interrupt may come in between
+        self._charge()
+        self._is_paid = True
+
+    def divide_anew(self, shares):
+        """Let the steps that are left share otherwise what was charged, see ``divided_anew``.
+
+        Parameters
+        ----------
+        shares : dict
+            Names of the steps, in order, and their shares.
+        """
+        if self._covers is None:
+            raise PlanError("Nothing tells what was charged, so no plan is divided anew.")
+        covers = partial(self._covers, self._charged_plan)
+        self.plan = divided_anew(self.plan, self._n_asked, shares, covers)
+
+    def close(self):
+        """Raise where a step was paid for and never asked."""
+        left = [step.name for step in self.plan.steps[self._n_asked :]]
+        if left:
+            raise PlanError(f"The steps {left} of the plan were paid for, and never asked.")
+        self._progress.finish()
+
+    @contextmanager
+    def watched(self):
+        """Say beside an interrupt from the keyboard what has been charged."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            stop.add_note(self._charged_in_words())
+            raise
+        finally:
+            self._progress.end()
+
+    def _charged_in_words(self):
+        plan = self.plan
+        price = f"epsilon={plan.epsilon}, delta={plan.delta}"
+        if self._is_paid:
+            return (
+                f"Interrupted after {self._n_asked} of {len(plan.steps)} steps: {price} was "
+                "charged, and stays charged. The estimator was not fitted."
+            )
+        if self._is_paying:
+            return f"Interrupted during the charge of {price}: the accountant's entries tell."
+        return "Interrupted before the charge: nothing was charged."
+
+    def __getstate__(self):
+        raise TypeError("A desk holds private rows: it is neither copied nor pickled.")
+
+    def _tell_tape(self):
+        tape = active_tape()
+        whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
+        if tape is not None and whole_fit and self._n_asked == self._n_questions():
+            tape.last_release_made(self.plan)
+
+    def _n_questions(self):
+        return len(self.plan.steps)
+
+    def _next_step(self, name):
+        if self._n_asked == len(self.plan.steps):
+            raise PlanError(
+                f"The step {name!r} is not paid for: all steps {self._names()} of the plan have "
+                "been asked."
+            )
+        return required_step(self.plan.steps[self._n_asked], name)
+
+    def _names(self):
+        return [step.name for step in self.plan.steps]
+
+
+class RehearsalNoise(NoiseSource):
+    """Noise of answers about nobody, which audits do not count among the draws of a fit."""
+
+
+class Rehearsal(Desk):
+    """A desk without rows and without a budget, whose answers are public noise about nobody.
+
+    What public facts forbid, above all noise too large to be drawn in a later step, shows here
+    before anything is charged. Nothing of it is kept.
+
+    Parameters
+    ----------
+    plan : Plan
+    covers : callable or None
+        As of a Desk.
+    """
+
+    def __init__(self, plan, covers=None):
+        noise = RehearsalNoise(noise_generator(0).words, seeded=True)
+        super().__init__(None, plan, noise, None, covers=covers)
+
+    def ask(self, name, query):
+        """Return a release of the next step, about no rows."""
+        step = self._next_step(name)
+        require_noise(query, step, self.plan.relation, _ROOM)
+        self._n_asked += 1
+        with use_tape(None):
+            return release(Sketch(query), step, self.plan.relation, self._noise)
+
+
+def required_step(step, name):
+    """Return the next step of a plan, where a question is for it."""
+    if step.name != name:
+        raise PlanError(
+            f"The next step of the plan is {step.name!r}, but the question is for {name!r}."
+        )
+    return step
+
+
+def _pair(question):
+    if isinstance(question, tuple) and len(question) == 2:
+        return question
+    raise PlanError(f"A question is a pair, a name and a query, got {type(question).__name__}.")

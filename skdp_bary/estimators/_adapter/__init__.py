@@ -1,5 +1,0 @@
-"""PrivateDomainAdapter and the ways to adapt."""
-
-from .estimator import PrivateDomainAdapter
-
-__all__ = ["PrivateDomainAdapter"]

@@ -1,5 +1,0 @@
-"""PrivateWassersteinBarycenter and its methods."""
-
-from .estimator import PrivateWassersteinBarycenter
-
-__all__ = ["PrivateWassersteinBarycenter"]

@@ -1,1 +1,0 @@
-"""What several families do with noisy numbers."""

@@ -1,1 +1,0 @@
-"""What every estimator shows: guarantees, labels, warnings, frames."""

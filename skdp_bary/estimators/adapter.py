@@ -1,0 +1,497 @@
+"""PrivateDomainAdapter: a classifier for private rows, from public rows with labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin, clone
+
+from ..parameters import (
+    MOST_FEATURES,
+    MOST_STEPS,
+    PRIVACY_RULES,
+    Function,
+    Having,
+    Integer,
+    Number,
+    Option,
+    check_parameters,
+)
+from ..privacy.noise import public_generator
+from ..values import column_names
+from .adapter_methods import (
+    Adapted,
+    AdapterSetting,
+    ClassMeans,
+    MeanShift,
+    MomentsMethod,
+    SelfTraining,
+    SketchMethod,
+)
+from .adapter_source import TUNED, RowClassifier, check_views_signature, read_source
+from .base import BasePrivateEstimator, fitted_alone
+from .facts import setting_of
+
+if TYPE_CHECKING:
+    from ..exceptions import Estimator, Neighbors, RandomState, Rows
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
+
+
+# PrivateDomainAdapter: a classifier for private rows, from public rows with labels.
+
+METHODS = {
+    "self_training": SelfTraining(),
+    "class_means": ClassMeans(),
+    "moments": MomentsMethod(),
+    "sketch": SketchMethod(),
+}
+_NONE, _AUTO = "none", "auto"
+_WITHOUT_VIEWS = MeanShift()
+_FEATURE_MAP = "an estimator with transform or predict_proba"
+
+
+class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
+    """A classifier for private rows without labels, learned from public rows with labels.
+
+    A model is trained on the public source. The private target rows are asked a few questions, and
+    the model is changed by the noisy answers. Whether that helps depends on the data: the source
+    model is always kept beside the adapted one, and a warning is given where it is too poor to
+    adapt.
+
+    Parameters
+    ----------
+    estimator : estimator, callable or None, default=None
+        Where features come from: a public estimator with ``transform`` or ``predict_proba``, or a
+        function of rows. An estimator that is not fitted is fitted on the source rows. None: the
+        rows themselves, scaled by the source. It is never fitted on private rows.
+
+    row_map : callable or None, default=None
+        ``row_map(rows)`` brings every row to a canonical form by itself; public, so it costs
+        nothing.
+
+    views : callable or None, default=None
+        ``views(rows, draws)`` returns rows altered in a way that does not change their class, as
+        many as it was given. `draws` has shape (n_rows, 8): uniform numbers in [0, 1) that are a
+        public function of their row, in place of a random generator. It is called after `row_map`.
+        ``method="self_training"`` needs it.
+
+    method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
+default="self_training"
+        What is asked of the private rows:
+
+        - "self_training": predictions for views of a row have to agree with the prediction for the
+          row; noisy sums of clipped gradients. Without `views` only the mean of the features is
+          released and the source shifted by it;
+        - "class_means": rounds of noisy means of the rows next to each class;
+        - "moments": mean and covariance of the leading features, and the optimal transport map
+          between Gaussians;
+        - "sketch": noisy quantiles of slices, which the source features are moved to;
+        - "none": nothing. The private rows are not read and nothing is charged;
+        - "auto": "self_training" if it helps on the public pairs that are given to ``fit``, else
+          "none".
+
+    hidden : int, default=100
+        Hidden units of the classifier.
+
+    align : float, default=1.0
+        How far predicted classes are pulled towards their shares in the source, for
+        ``method="self_training"``. Lower it, down to 0, where the classes of the private rows may
+        be distributed otherwise.
+
+    max_iter : int or None, default=None
+        Steps of ``method="self_training"`` or rounds of ``method="class_means"``, each of which
+        reads the private rows once. None: 150 steps or 6 rounds.
+
+    block_rows : int, default=1
+        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 they see one
+        row at a time, always at an address of one kind, so no row can influence the features of
+        another through what they are given; they must keep nothing between calls and draw nothing.
+        A larger number is faster and relies on them further: what they return for a row must be
+        the same, to the last bit, beside any other rows.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, much smaller than one over the number of persons. It
+        may be 0 for "class_means".
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain that rows are clipped to before anything else. None: they are used as they
+        are; none are needed, because what is released is clipped by norms that come from the
+        source.
+
+    n_hint : int or None, default=None
+        Public number of private persons, by which sums are divided. None takes a noisy count under
+        "add_remove", and reads the number under the other relations, which make it public.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes noise and public randomness
+        reproducible, for tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    model_ : RowClassifier
+        The adapted classifier, with ``predict``, ``predict_proba`` and ``score``.
+    source_model_ : RowClassifier
+        The classifier of the source alone, with ``score`` too.
+    source_score_ : float
+        Accuracy of the source model on views (on rows, without `views`) of source rows that it was
+        not trained on. Below 0.9 a fit warns.
+    target_frequencies_ : ndarray of shape (n_classes,) or None
+        Noisy shares of the classes that were predicted for the private rows, where they were
+        released.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the source.
+    domain_ : Box, Ball, Mask or None
+        Public domain, if one was given.
+    privacy_ : Plan
+        What was released and charged; absent for ``method="none"``.
+    n_features_in_ : int
+        Number of features of a row.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X_target` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``, between private targets; "add_remove" of one person unless
+        stated. A person is a row of `X_target`, or all rows with one value of ``groups``. The
+        source is public.
+    Mechanism
+        RoundedGaussian, or with ``delta=0`` DiscreteLaplace for ``method="class_means"``.
+    Sensitivity
+        A person's gradient is clipped to a public norm C after averaging over its views: C when it
+        joins, 2 C when it is replaced. A count of predicted classes changes by one, or by the root
+        of two. Moments, means and quantiles are of clipped features, as for the other estimators.
+    Budget
+        All steps, and the count where it is estimated, cost (epsilon, delta) together.
+    Released
+        model_, source_model_, source_score_, target_frequencies_, classes_, domain_, privacy_,
+        n_features_in_, feature_names_in_
+    Not covered
+        predict, predict_proba, score: functions of the release and of the rows they are given,
+        which they do not protect.
+
+    Notes
+    -----
+    The best way to use private rows may be not to use them: a `row_map` that brings rows of both
+    kinds to one form costs no privacy. Compare with ``source_model_`` on public rows of the target
+    kind, if there are some; choosing by private labels or private accuracy is not covered.
+
+    Labels of private rows are never read. With the default `block_rows` the guarantee does not
+    depend on what `row_map`, `views` and `estimator` do, as long as they keep nothing of the rows.
+
+    References
+    ----------
+    A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateDomainAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=2000)
+    >>> X = rng.normal(size=(2000, 5)) + 2.5 * y[:, None]
+    >>> target = rng.normal(size=(4000, 5)) + 2.5 * rng.integers(2, size=(4000, 1)) + 1.0
+    >>> adapter = PrivateDomainAdapter(epsilon=3.0, n_hint=4000).fit(X, y, target)
+    >>> moved = adapter.predict(target).mean(), adapter.source_model_.predict(target).mean()
+    >>> abs(moved[0] - 0.5) < abs(moved[1] - 0.5)
+    np.True_
+    """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "estimator": Having(_FEATURE_MAP, ("transform", "predict_proba")) | Function() | None,
+        "row_map": Function() | None,
+        "views": Function() | None,
+        "method": Option((*METHODS, _NONE, _AUTO)),
+        "hidden": Integer(1, 1 << 16),
+        "align": Number(0.0, 1e6),
+        "max_iter": Integer(1, MOST_STEPS) | None,
+        "block_rows": Integer(1, MOST_FEATURES),
+    }
+
+    def __init__(
+        self,
+        estimator: Estimator | Callable[..., ArrayLike] | None = None,
+        *,
+        row_map: Callable[..., ArrayLike] | None = None,
+        views: Callable[..., Any] | None = None,
+        method: Literal[
+            "self_training", "class_means", "moments", "sketch", "none", "auto"
+        ] = "self_training",
+        hidden: int = 100,
+        align: float = 1.0,
+        max_iter: int | None = None,
+        block_rows: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.row_map = row_map
+        self.views = views
+        self.method = method
+        self.hidden = hidden
+        self.align = align
+        self.max_iter = max_iter
+        self.block_rows = block_rows
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X_source: ArrayLike,
+        y_source: ArrayLike,
+        X_target: Rows,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+        unit: str | None = None,
+        public_pairs: Sequence[tuple] | None = None,
+    ) -> Self:
+        """Train on the public source and adapt to the private target.
+
+        Parameters
+        ----------
+        X_source : array-like of shape (n_source, n_features)
+            Public rows.
+        y_source : array-like of shape (n_source,)
+            Their labels.
+        X_target : array-like, dataframe, Dask collection or chunks, of shape (n_rows, n_features)
+            Private rows, without labels. They are read once a step: chunks must be readable again,
+            and the features of chunks are computed anew every time, those of an array once.
+        groups : array-like of shape (n_rows,), optional
+            Person ids of the private rows. Without them every row is a person.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the private rows in [0, 1].
+        unit : str or None, default=None
+            What one person is; None: the name of `groups`, or "rows" without groups.
+        public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
+            For ``method="auto"``: **public** data that differ as source and target may do, with as
+            many rows. Each is adapted and scored; where accuracy does not grow in the mean, the
+            source model is kept, with a warning, and nothing is charged.
+
+        Returns
+        -------
+        self : object
+            The fitted adapter.
+        """
+        with fitted_alone(self):
+            self._check_parameters()
+            pairs = check_pairs(self.method, public_pairs, X_target)
+            source = read_source(self, X_source, y_source, public_generator(self.random_state))
+            if source.score < TUNED.good_source:
+                warnings.warn(
+                    f"The source model is right on {source.score:.0%} of views of source rows that "
+                    "it was not trained on. Adapting a poor model often makes it worse: compare "
+                    "with source_model_, or take milder views.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            if self.method == _NONE or (pairs and self._is_no_gain(pairs)):
+                return self._without_target(source)
+            self._source, self._source_names = source, column_names(X_source)
+            try:
+                whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
+                return super().fit(X_target, **whose)
+            finally:
+                del self._source, self._source_names
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        """
+        return self.model_.predict_proba(self._floats(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy, an exact function of the rows and labels given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        return super().score(X, y, sample_weight)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _check_parameters(self):
+        check_parameters(self)
+        if self.views is not None:
+            check_views_signature(self.views)
+
+    def _is_no_gain(self, pairs):
+        """Return whether adaptation does not help on public pairs, and say so."""
+        gain = mean_gain(self, pairs)
+        if gain > 0.0:
+            return False
+        warnings.warn(
+            f"On {len(pairs)} public pairs adaptation changes the accuracy by {100 * gain:+.1f} "
+            "points: the source model is kept. Private rows were not read, nothing was charged.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return True
+
+    def _method(self):
+        name = "self_training" if self.method == _AUTO else self.method
+        if name == "self_training" and self.views is None:
+            return _WITHOUT_VIEWS
+        return METHODS[name]
+
+    def _bought_shares(self):
+        # the norms that features are clipped to come from the source
+        return {name: share for name, share in super()._bought_shares().items() if name == "count"}
+
+    def _shares(self, n_features):
+        self._check_parameters()
+        if self.method == _NONE:
+            raise ValueError("method='none' releases nothing, so there is no plan.")
+        setting = self._method_setting()
+        self._method().check(setting)
+        return self._method().shares(setting)
+
+    def _method_setting(self, source=None):
+        return setting_of(AdapterSetting, self, source=source)
+
+    def _rehearsal_key(self, *public):
+        return object()  # a rehearsal follows from the public source as well
+
+    def _public_facts(self, plan, rows):
+        expected = self._source.n_inputs
+        if rows.n_features != expected:
+            raise ValueError(
+                f"X_target has {rows.n_features} features, but X_source has {expected}."
+            )
+        named = rows.source.named
+        names = None if named is None else column_names(named)
+        if None not in (names, self._source_names) and names != self._source_names:
+            raise ValueError(
+                f"X_target has the columns {names}, but X_source has {self._source_names}: give "
+                "both the same columns in the same order."
+            )
+        return super()._public_facts(plan, rows)
+
+    def _questions(self, facts):
+        return (yield from self._method().questions(self._method_setting(self._source), facts))
+
+    def _finish(self, facts, result):
+        self._keep(self._source, result)
+
+    def _without_target(self, source):
+        """Fit the source alone; the private rows are not looked at."""
+        self._keep(source, Adapted(source.head))
+        self.domain_ = source.features.domain
+        self.n_features_in_ = source.n_inputs
+        vars(self).pop("privacy_", None)  # of an earlier fit
+        return self
+
+    def _keep(self, source, adapted):
+        self.classes_ = source.classes
+        self.source_score_ = source.score
+        self.source_model_ = RowClassifier(source.features, source.head, source.classes)
+        self.model_ = RowClassifier(source.features, adapted.head, source.classes)
+        self.target_frequencies_ = adapted.frequencies
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+
+# Trials of an adaptation on public pairs of a source and a target, whose labels are known.
+
+_PARTS = ("X_source", "y_source", "X_target", "y_target")
+_WANTED = f"public_pairs must be a list of tuples ({', '.join(_PARTS)}) of public data"
+
+
+def check_pairs(method, pairs, private):
+    """Return the public pairs as a list, or raise where they do not suit the method.
+
+    The private rows are compared with them as objects only; none is read.
+    """
+    if method != "auto":
+        if pairs is not None:
+            raise ValueError(f"public_pairs are for method='auto', got method={method!r}.")
+        return []
+    pairs = [] if pairs is None else list(pairs)
+    if not pairs or not all(isinstance(pair, tuple) and len(pair) == len(_PARTS) for pair in pairs):
+        raise ValueError(f"{_WANTED}, at least one, for method='auto'.")
+    if any(part is private for pair in pairs for part in pair):
+        raise ValueError(f"{_WANTED}, got X_target, which is private.")
+    return pairs
+
+
+def mean_gain(adapter, pairs):
+    """Return by how much accuracy on public targets grows when they are adapted to, on average.
+
+    Every public target is treated as if it was private, with as much noise as its own number of
+    rows gets; nothing is charged, because there is nobody to protect.
+
+    Parameters
+    ----------
+    adapter : PrivateDomainAdapter
+    pairs : list of tuple
+    """
+    gains = []
+    for X_source, y_source, X_target, y_target in pairs:
+        trial = clone(adapter).set_params(
+            method="self_training",
+            accountant=None,
+            neighbors=adapter._relation(),
+            n_hint=None if adapter.n_hint is None else len(X_target),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a poor source, and of seeds: these are public
+            trial.fit(X_source, y_source, X_target)
+        models = trial.model_, trial.source_model_
+        gains.append(np.subtract(*(model.score(X_target, y_target) for model in models)))
+    return float(np.mean(gains))

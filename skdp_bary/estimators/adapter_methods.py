@@ -1,0 +1,509 @@
+"""The ways to adapt: mean shift, class means, marginals, self-training."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ..geometry.domains import Ball
+from ..geometry.lattices import SliceLattice, public_directions
+from ..privacy.neighbors import ADD_REMOVE
+from ..queries.clusters import ClippedMeans, digits_of
+from ..queries.frames import Frame
+from ..queries.maps import FeaturesOf
+from ..queries.networks import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
+from ..queries.sizes import Moments, symmetric
+from ..queries.slices import MOST_PERSONS, ProjectedQuantiles
+from ..transport.measures import monotone_rows, sliced_gradient
+from .adapter_source import TUNED, Head, Source, cosine
+from .noisy_means import NoisyMeans, shrink_rows, softmax
+
+# The interface of the ways to adapt, and the simplest of them.
+
+
+@dataclass(frozen=True, eq=False)
+class AdapterSetting:
+    """Public facts that a method may use.
+
+    Attributes
+    ----------
+    method : str
+    align : float
+    max_iter : int or None
+    delta : float
+    source : Source or None
+        None where only the plan is asked for.
+    """
+
+    method: str
+    align: float
+    max_iter: int | None
+    delta: float
+    source: Source | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """What a method learned.
+
+    Attributes
+    ----------
+    head : Head
+    frequencies : ndarray of shape (n_classes,) or None
+        Released shares of the predicted classes.
+    """
+
+    head: Head
+    frequencies: np.ndarray | None = None
+
+
+class AdapterMethod(ABC):
+    """A way to adapt: what is released of the private rows, and the head computed from it.
+
+    Methods see public facts and releases, never a row.
+    """
+
+    needs_gaussian = False
+
+    def check(self, setting):
+        """Raise for parameters that this method cannot use."""
+        if self.needs_gaussian and setting.delta == 0:
+            raise ValueError(
+                f"delta must be above zero for method={setting.method!r}, which adds Gaussian "
+                "noise; method='class_means' has pure privacy too."
+            )
+
+    @abstractmethod
+    def shares(self, setting):
+        """Return the steps, in order, and the share of the budget of each."""
+
+    @abstractmethod
+    def questions(self, setting, facts):
+        """Ask the steps, and return what was Adapted."""
+
+
+class MeanShift(AdapterMethod):
+    """Move the source by the difference of the means, shrunken: what is done without views."""
+
+    needs_gaussian = True
+
+    def shares(self, setting):
+        """Return the one step."""
+        return {"mean": 1.0}
+
+    def questions(self, setting, facts):
+        """Ask for the sum of the features, and shift all of them: other offsets of the head do."""
+        source, axes = setting.source, setting.source.axes
+        here = source.tables[0].astype(np.float64) @ axes.T
+        query = moments_query(clipping_radius(here), axes, facts, "none", TUNED.shift_shares)
+        released = yield "mean", FeaturesOf(source.features, axes, query)
+        unit = query.step / facts.units / counted_mass(released, facts)
+        step = released.values[1].astype(np.float64) * unit
+        noise = (released.noise_sd[1] * unit) ** 2
+        shift = shrink_rows(step - here.mean(axis=0), noise) @ axes
+        head = source.head
+        offsets = head.offsets - head.inner @ shift[0]
+        return Adapted(Head(head.inner, offsets, head.outer, head.biases))
+
+
+def clipping_radius(here):
+    """Return the length that private features are clipped to, from source features."""
+    lengths = np.sqrt((here**2).sum(axis=1))
+    return max(TUNED.room * float(np.quantile(lengths, TUNED.quantile)), 1e-9)
+
+
+def moments_query(radius, axes, facts, second, weights):
+    """Return the query of the moments of features along some axes."""
+    return Moments(
+        np.zeros((1, len(axes))),
+        radius,
+        second=second,
+        block_weights=weights,
+        units=facts.units,
+        total_public=facts.total_public,
+    )
+
+
+def counted_mass(released, facts):
+    """Return the number of persons that released moments are about."""
+    if facts.relation == ADD_REMOVE or not facts.mass_public:
+        return float(max(facts.size, 1))
+    return max(float(released.values[0][0]) / facts.units, 1.0)
+
+
+# Adapting by class means: rounds of private Lloyd steps between the classes of the source.
+
+
+class ClassMeans(AdapterMethod):
+    """Follow the class means of the source in the space that separates them best.
+
+    In the space of linear discriminants, whitened so that classes have unit covariance, a row
+    belongs to the nearest class mean. Every round releases, class by class, how many rows there are
+    and how far they lie off the mean, and moves the means.
+    """
+
+    def shares(self, setting):
+        """Return the rounds."""
+        rounds = _rounds(setting)
+        return {f"round_{i}": 1.0 / rounds for i in range(1, rounds + 1)}
+
+    def questions(self, setting, facts):
+        """Follow the means, move the source rows of every class with its mean, and refit."""
+        source = setting.source
+        axes, start = discriminants(source)
+        means = start
+        for i in range(1, _rounds(setting) + 1):
+            query = class_query(means, setting.delta == 0, facts)
+            released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
+            means = moved_means(query, query.read(released), facts)
+        back = (means - start) @ linalg.pinv(axes).T
+        moved = source.tables + back[source.codes].astype(np.float32)
+        return Adapted(source.refit(moved))
+
+
+def _rounds(setting):
+    return TUNED.rounds if setting.max_iter is None else setting.max_iter
+
+
+def class_query(means, pure, facts):
+    """Return the question about the classes of some means."""
+    width = means.shape[1]
+    radius = TUNED.class_radius
+    reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + radius)
+    frame = Frame(Ball(np.zeros(width), reach), np.zeros(width), digits_of(facts.units).rows)
+    radii, shares = np.full(len(means), radius), TUNED.class_shares
+    return ClippedMeans(frame, means, radii, shares, pure, facts.units, facts.total_public)
+
+
+def discriminants(source):
+    """Return the whitened discriminants of the source, one a line, and the class means on them."""
+    features = source.tables[0].astype(np.float64)
+    means = np.stack([features[source.codes == c].mean(axis=0) for c in range(source.n_classes)])
+    within = features - means[source.codes]
+    covariance = within.T @ within / len(features)
+    spread = np.trace(covariance) / len(covariance) or 1.0  # none where the rows are all alike
+    covariance += TUNED.ridge * spread * np.eye(len(covariance))
+    values, vectors = linalg.eigh(covariance)
+    white = (vectors / np.sqrt(values)) @ vectors.T
+    middle = means.mean(axis=0)
+    _, _, axes = linalg.svd((means - middle) @ white, full_matrices=False)
+    width = min(source.n_classes - 1, len(covariance))
+    axes = axes[:width] @ white
+    return axes, means @ axes.T
+
+
+def moved_means(query, read, facts):
+    """Return the means after a round: shrunken steps, small masses taken for larger ones."""
+    floor = TUNED.least_class_mass * facts.size / len(read.mass)
+    means = NoisyMeans(query.used_centers, read, max(floor, 1.0))
+    return means.asked + shrink_rows(means.steps, means.noise)
+
+
+# Adapting by marginals: the source is moved to what is released of the private features.
+
+
+class Marginals(AdapterMethod):
+    """Base: move the leading source coordinates, then train the head a little more."""
+
+    needs_gaussian = True
+
+    def questions(self, setting, facts):
+        """Ask where the coordinates of source rows go, move every source table alike and refit."""
+        source = setting.source
+        axes = source.axes[: TUNED.leading_axes]
+        shape = source.tables.shape
+        flat = source.tables.reshape(-1, shape[2]).astype(np.float64)
+        here = flat @ axes.T
+        radius = clipping_radius(here[: shape[1]])  # of rows, without their views
+        there = yield from self.moved(here, axes, radius, source.features, facts)
+        moved = flat + (there - here) @ axes
+        return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
+
+    @abstractmethod
+    def moved(self, here, axes, radius, features, facts):
+        """Ask, and return where the coordinates of source rows go.
+
+        Parameters
+        ----------
+        here : ndarray of shape (n_rows, n_axes)
+        axes : ndarray of shape (n_axes, n_features)
+        radius : float
+            Length that private coordinates are clipped to.
+        features : RowFeatures
+        facts : Facts
+        """
+
+
+class MomentsMethod(Marginals):
+    """Mean and covariance of the leading coordinates, and the Gaussian optimal transport map."""
+
+    def shares(self, setting):
+        """Return the one step: both moments are one release."""
+        return {"moments": 1.0}
+
+    def moved(self, here, axes, radius, features, facts):
+        """Apply the map between the Gaussians of the source and of the release."""
+        share = TUNED.mean_share
+        weights = (1.0, 2.0 / math.sqrt(share), math.sqrt(2.0 / (1.0 - share)))
+        query = moments_query(radius, axes, facts, "pooled", weights)
+        released = yield "moments", FeaturesOf(features, axes, query)
+        unit = query.step
+        persons = counted_mass(released, facts) * facts.units
+        mean = released.values[1][0] * (unit / persons)
+        second = symmetric(released.values[2][0], released.values[3][0]) * (unit**2 / persons)
+        middle = here.mean(axis=0)
+        centred = here - middle
+        before = centred.T @ centred / len(here)
+        scale = np.sqrt(np.maximum(np.diag(before), 1e-12))
+        after = (second - np.outer(mean, mean)) / np.outer(scale, scale)
+        matrix = gaussian_map(before / np.outer(scale, scale), after)
+        return mean + ((centred / scale) @ matrix.T) * scale
+
+
+class SketchMethod(Marginals):
+    """One released sketch of slices, which the source coordinates follow for some sweeps.
+
+    The gradient is that of the public side; the private side is the released sketch.
+    """
+
+    def shares(self, setting):
+        """Return the one step."""
+        return {"sketch": 1.0}
+
+    def moved(self, here, axes, radius, features, facts):
+        """Follow the released quantiles; on a tight frame a common shift takes one sweep."""
+        directions = public_directions("tight", None, len(axes))
+        lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
+        n_min = None if facts.total_public else (min(facts.size, MOST_PERSONS),)
+        balance = math.sqrt(facts.size * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
+        n_quantiles = int(np.clip(round(balance), TUNED.fewest_blocks, TUNED.most_blocks))
+        query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
+        released = yield "sketch", FeaturesOf(features, axes, query)
+        persons = counted_mass(released, facts) if n_min is None else n_min[0]
+        quantiles = monotone_rows(query.means(released.values[-1][0], persons))
+        points = here.copy()
+        rate = 0.5 * points.size
+        for _ in range(TUNED.sweeps):
+            points -= rate * sliced_gradient(points, lattice.directions, quantiles)[1]
+        return points
+
+
+def gaussian_map(before, after):
+    """Return the matrix of the optimal transport map between centred Gaussians.
+
+    The second covariance may be noisy: eigenvalues below a small part of the typical variance of
+    the first are raised to it.
+    """
+    before = _raised(before, TUNED.floor * float(np.mean(np.diag(before))))
+    after = _raised(after, TUNED.floor * float(np.mean(np.diag(before))))
+    values, vectors = linalg.eigh(before)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    inverse = (vectors / np.sqrt(values)) @ vectors.T
+    values, vectors = linalg.eigh(root @ after @ root)
+    middle = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return inverse @ middle @ inverse
+
+
+def _raised(matrix, least):
+    values, vectors = linalg.eigh((matrix + matrix.T) / 2.0)
+    return (vectors * np.maximum(values, least)) @ vectors.T
+
+
+# Self-training of the head: exact gradients of the source beside noisy ones of private rows.
+
+
+@dataclass(frozen=True, eq=False)
+class Anchor:
+    """The source as the training sees it.
+
+    Attributes
+    ----------
+    frame : HeadFrame
+    start : HeadPoint
+    clip : float
+        Clipping norm.
+    nu : float
+        How far noise may carry the weights.
+    preactivations, coordinates : ndarray of shape (n_views, n_rows, ...)
+        Of source rows and their views.
+    codes : ndarray of int of shape (n_rows,)
+    """
+
+    frame: HeadFrame
+    start: HeadPoint
+    clip: float
+    nu: float
+    preactivations: np.ndarray
+    coordinates: np.ndarray
+    codes: np.ndarray
+
+    def gradient(self, point, rng):
+        """Return the exact mean gradient of some source rows or views."""
+        n_views, n_rows, _ = self.preactivations.shape
+        size = min(TUNED.source_rows, n_views * n_rows)
+        chosen = rng.choice(n_views * n_rows, size=size, replace=False)
+        views, rows = np.divmod(chosen, n_rows)
+        sides = anchor_sides(
+            self.frame,
+            point,
+            self.preactivations[views, rows],
+            self.coordinates[views, rows],
+            self.codes[rows],
+        )
+        errors, behind, hidden, coordinates = sides
+        return HeadPoint(_mean_outer(behind, coordinates), _mean_outer(errors, hidden))
+
+
+class SelfTraining(AdapterMethod):
+    """Steps of gradient descent, each with a noisy sum of clipped gradients of private rows."""
+
+    needs_gaussian = True
+
+    def shares(self, setting):
+        """Return the steps; looks at the predicted classes, if any, share a twentieth."""
+        steps = _steps(setting)
+        looks = math.ceil(steps / TUNED.look_every) if setting.align else 0
+        share = (1.0 - TUNED.look_share) if looks else 1.0
+        shares = {}
+        for step in range(steps):
+            if looks and step % TUNED.look_every == 0:
+                shares[f"classes_{step}"] = TUNED.look_share / looks
+            shares[f"gradient_{step}"] = share / steps
+        return shares
+
+    def questions(self, setting, facts):
+        """Descend with momentum; what a row is taught follows looks at the predicted classes."""
+        source, steps = setting.source, _steps(setting)
+        mu = math.sqrt(sum(m.mu**2 for m in facts.mechanisms.values()))
+        anchor = make_anchor(source, mu * facts.size)
+        peak = peak_rate(anchor, steps, mu, facts.size)
+        adjust, frequencies = np.zeros(source.n_classes), None
+        before = point = anchor.start
+        for step in range(steps):
+            if setting.align and step % TUNED.look_every == 0:
+                look = yield f"classes_{step}", PredictedClasses(anchor.frame, point, facts.units)
+                frequencies = class_shares(look, facts)
+                ratio = frequencies / np.maximum(source.frequencies, 1e-9)
+                adjust = setting.align * np.log(ratio)
+            query = ClippedGradients(anchor.frame, point, adjust, anchor.clip, facts.units)
+            released = yield f"gradient_{step}", query
+            private = query.gradient(released.values[0])
+            public = anchor.gradient(point, source.generator(2, step + 1))
+            inner = private.inner / facts.size + public.inner
+            outer = private.outer / facts.size + public.outer
+            rate = cosine(peak, step, steps)
+            # the speed is the last move over its rate
+            kept = TUNED.private_momentum * rate / cosine(peak, step - 1, steps) if step else 0.0
+            before, point = point, descended(point, before, (inner, outer), rate, kept)
+        return Adapted(trained_head(anchor.frame, point), frequencies)
+
+
+def _steps(setting):
+    return TUNED.steps if setting.max_iter is None else setting.max_iter
+
+
+def descended(point, before, gradient, rate, kept):
+    """Return the point after a step down a gradient, which keeps part of the last move."""
+    layers = zip((point.inner, point.outer), (before.inner, before.outer), gradient, strict=True)
+    return HeadPoint(*(here - rate * slope + kept * (here - last) for here, last, slope in layers))
+
+
+def trained_head(frame, point):
+    """Return the head with the trained weights put in."""
+    inner = frame.directions.T @ point.inner
+    outer = point.outer[:, :-1]
+    return Head(
+        frame.weights + inner[:, :-1] @ frame.axes,
+        frame.offsets + inner[:, -1],
+        outer,
+        point.outer[:, -1] - outer @ frame.hidden_center,
+    )
+
+
+def make_anchor(source, signal):
+    """Return the anchor for a budget and a number of persons: mu times the number."""
+    n_directions, n_axes, nu = next(sizes for least, *sizes in TUNED.sizes if signal >= least)
+    head, tables = source.head, source.tables
+    n_views, n_rows, width = tables.shape
+    flat = tables.reshape(-1, width)
+    preactivations = flat @ head.inner.T.astype(np.float32) + head.offsets.astype(np.float32)
+    axes = source.axes[:n_axes]
+    hidden = np.maximum(preactivations, 0.0)
+    center = hidden.mean(axis=0, dtype=np.float64)
+    frame = HeadFrame(
+        source.features,
+        TUNED.n_views if source.features.views is not None else 0,
+        head.inner,
+        head.offsets,
+        axes,
+        np.eye(len(head.inner)),
+        center,
+        max(TUNED.hidden_room * float(hidden.max()), 2.0**-8),
+    )
+    start = HeadPoint(
+        np.zeros((len(head.inner), len(axes) + 1)),
+        np.column_stack([head.outer, head.biases + head.outer @ center]),
+    )
+    shape = n_views, n_rows, -1
+    preactivations = preactivations.reshape(shape)
+    coordinates = (flat @ axes.T.astype(np.float32)).reshape(shape)
+    directions, clip = _probe(frame, start, preactivations, coordinates, source.codes)
+    directions = directions[:n_directions]
+    frame = replace(frame, directions=directions)
+    start = HeadPoint(np.zeros((len(directions), len(axes) + 1)), start.outer)
+    return Anchor(frame, start, clip, nu, preactivations, coordinates, source.codes)
+
+
+def _probe(frame, start, preactivations, coordinates, codes):
+    """Return axes of the hidden errors of source views, and the norm to clip at."""
+    n_views = len(preactivations)
+    probed = slice(0, TUNED.probed_rows)
+    views = range(1, 1 + frame.n_views) if n_views > 1 else range(1)
+    sides = [
+        anchor_sides(frame, start, preactivations[v, probed], coordinates[v, probed], codes[probed])
+        for v in views
+    ]
+    stacked = np.concatenate([side[1] for side in sides])
+    directions = linalg.eigh(stacked.T @ stacked)[1][:, ::-1].T
+    squares = sum(
+        (d * d2).sum(1) * ((h * h2).sum(1) + 1.0) + (e * e2).sum(1) * ((a * a2).sum(1) + 1.0)
+        for d, e, h, a in sides
+        for d2, e2, h2, a2 in sides
+    )
+    lengths = np.sqrt(np.maximum(squares, 0.0)) / len(sides)
+    lengths = lengths[lengths > TUNED.some_gradient]
+    clip = float(np.quantile(lengths, TUNED.clip_quantile)) if lengths.size else 1.0
+    return np.ascontiguousarray(directions), clip
+
+
+def anchor_sides(frame, point, preactivations, coordinates, codes):
+    """Return errors, hidden errors, hidden values and coordinates of public rows, in floats."""
+    moved = point.inner[:, :-1].T @ frame.directions
+    values = preactivations + coordinates @ moved + point.inner[:, -1] @ frame.directions
+    hidden = np.maximum(values, 0.0) - frame.hidden_center
+    errors = softmax(hidden @ point.outer[:, :-1].T + point.outer[:, -1])
+    errors[np.arange(len(codes)), codes] -= 1.0
+    behind = ((errors @ point.outer[:, :-1]) * (values > 0.0)) @ frame.directions.T
+    return errors, behind, hidden, coordinates
+
+
+def _mean_outer(errors, inputs):
+    total = np.column_stack([errors.T @ inputs, errors.sum(axis=0)])
+    return total / len(errors)
+
+
+def peak_rate(anchor, steps, mu, size):
+    """Return a rate at which noise moves the weights little, by public facts alone."""
+    n_weights = anchor.start.inner.size + anchor.start.outer.size
+    room = anchor.nu * anchor.clip * mu * size
+    kappa = min(1.0, room / (10.0 * steps * math.sqrt(n_weights)))
+    return kappa / anchor.clip**2
+
+
+def class_shares(look, facts):
+    """Return the released shares of the predicted classes, none far below an equal one."""
+    counts = look.values[0] / facts.units
+    counts = np.maximum(counts, TUNED.least_class * facts.size / len(counts))
+    return counts / counts.sum()

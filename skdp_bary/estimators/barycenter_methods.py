@@ -1,0 +1,526 @@
+"""Ways to release enough about k distributions to compute their barycenter."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..geometry.cells import CellTree
+from ..geometry.domains import Box
+from ..privacy.mechanisms import RoundedGaussian, gaussian_mu
+from ..privacy.noise import public_generator
+from ..queries.classes import side_by_side
+from ..queries.clusters import ClippedMeans, digits_of
+from ..queries.frames import Frame
+from ..queries.maps import Mapped
+from ..transport.barycenter import free_support_barycenter
+from ..transport.measures import DiscreteMeasure
+from ..transport.semidiscrete import solve_semidiscrete
+from ..transport.tree_fits import prune
+from .clustering import KMeansSetting, is_gaussian
+from .clustering_high import HighMethod, mean_about, rows_reach, shortened
+from .noisy_means import pyramid_tuning
+from .noisy_trees import cell_support
+from .notices import cheapest, projections, proposed_delta, rounded_up
+from .pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
+
+# Ways to release enough about k distributions to compute their barycenter.
+
+
+@dataclass(frozen=True, eq=False)
+class BarycenterSetting:
+    """Public parameters that a method may use, and the number of features.
+
+    See :class:`~skdp_bary.PrivateWassersteinBarycenter` for what they mean. The class weights are
+    those of all classes, summing to 1; None before the classes are known.
+    """
+
+    n_features: int
+    n_atoms: int
+    method: str
+    p: int
+    classes: object
+    class_weights: np.ndarray | None
+    n_init: int | None
+    init: object
+    n_rounds: int
+    n_components: int | None
+    distortion: float | None
+    epsilon: float
+    delta: float
+    bounds: object
+    n_hint: int | None
+    random_state: object
+
+    def search(self, measures, init=None, most_starts=None):
+        """Return the BarycenterResult of released measures, from no more than so many starts."""
+        n_init = self.n_init
+        if n_init is None:
+            n_init = TUNED.single_starts if len(measures) == 1 else TUNED.starts
+        return free_support_barycenter(
+            measures,
+            self.n_atoms,
+            measure_weights=self.class_weights,
+            p=self.p,
+            init=init,
+            n_init=n_init if most_starts is None else min(n_init, most_starts),
+            random_state=self.generator(),
+        )
+
+    def generator(self):
+        """Return public randomness; with a seed it is the same every time."""
+        return public_generator(self.random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateBarycenter:
+    """What a method makes of its releases.
+
+    Attributes
+    ----------
+    measures : list of DiscreteMeasure
+        The private measure of each class.
+    support : ndarray of shape (n_atoms, n_features)
+    potentials : ndarray of shape (n_classes, n_atoms)
+    cost : float
+        Mean transport cost from the private measures to the atoms.
+    """
+
+    measures: list
+    support: np.ndarray
+    potentials: np.ndarray
+    cost: float
+
+
+class BarycenterMethod(ABC):
+    """What is released for a barycenter, and how the barycenter is made of it.
+
+    A method reads public parameters and earlier releases, never a row.
+    """
+
+    @abstractmethod
+    def shares(self, setting):
+        """Return the steps, in order, and the share of the budget of each."""
+
+    def settled_shares(self, setting, facts):
+        """Return other steps and shares at the same total, by the size of the data, or None."""
+        return None
+
+    @abstractmethod
+    def questions(self, setting, facts):
+        """Ask about the rows, and return the PrivateBarycenter."""
+
+
+class CoresetMethod(BarycenterMethod):
+    """A tree of cells for every class, released together, then the exact barycenter.
+
+    A person is in one class, so the trees cost together what one of them costs; under
+    "replace_any" a person may move from one tree to another, and the sensitivity says so.
+
+    Parameters
+    ----------
+    tree_method : TreeMethod
+    pure : TreeMethod or None, default=None
+        What is released instead with Laplace noise, for which fewer levels are better.
+    """
+
+    def __init__(self, tree_method, pure=None):
+        self.tree_method = tree_method
+        self.pure = tree_method if pure is None else pure
+
+    def shares(self, setting):
+        """Return a single step."""
+        return {"tree": 1.0}
+
+    def questions(self, setting, facts):
+        """Ask for the trees, and compute the barycenter of the measures that they give."""
+        gaussian = isinstance(facts.mechanisms["tree"], RoundedGaussian)
+        tree_method = self.tree_method if gaussian else self.pure
+        measures, _ = yield from ask_trees(tree_method, facts, facts.domain, setting.n_atoms)
+        return barycenter_of(setting, measures)
+
+
+class PyramidMethod(BarycenterMethod):
+    """An adaptive pyramid of counts for every class, then the exact barycenter.
+
+    Its cells are small where persons are, so that few persons an atom show a thin shape. A box is
+    cut first to where a noisy mean and distances from it say that nearly all rows are.
+    """
+
+    def shares(self, setting):
+        """Return the steps of a pyramid."""
+        steps = pyramid_shares(_pyramid_tuning(setting.n_features))
+        if not is_box(setting.bounds):
+            return steps
+        left = 1.0 - TUNED.place_share - TUNED.distances_share
+        before = {"place": TUNED.place_share, "reach": TUNED.distances_share}
+        return before | {name: left * share for name, share in steps.items()}
+
+    def questions(self, setting, facts):
+        """Ask for the pyramids, and compute the barycenter of the measures that they give."""
+        if "place" in facts.mechanisms:
+            facts = replace(facts, domain=(yield from _where_rows_are(facts)))
+        if setting.n_init is None:  # what more starts find is within the noise
+            setting = replace(setting, n_init=TUNED.starts)
+        pyramid = Pyramid(facts, None, _pyramid_tuning(setting.n_features))
+        found = yield from pyramid.questions()
+        measures = [
+            DiscreteMeasure(cell_support(pyramid.tree, cells), cells.mass) for cells, _ in found
+        ]
+        return barycenter_of(setting, measures)
+
+
+def _where_rows_are(facts):
+    """Ask for a mean of all rows and for distances from it, and return a box around most rows."""
+    domain, origin = facts.domain, np.zeros(facts.n_features)
+    frame = Frame(domain, domain.center, digits_of(facts.units).rows)
+    asked = frame, facts, "place", ClippedMeans, origin, domain.radius, TUNED.place_parts
+    first = yield from mean_about(*asked)
+    place = frame.center + shortened(domain, first.mean, first.noise)
+    reach = yield from rows_reach(frame, facts, place - frame.center)
+    return Box(np.maximum(domain.low, place - reach), np.minimum(domain.high, place + reach))
+
+
+def barycenter_of(setting, measures):
+    """Return the PrivateBarycenter that a search on released measures finds."""
+    result = setting.search(measures)
+    return PrivateBarycenter(measures, result.support, potentials_of(result), result.cost)
+
+
+def _pyramid_tuning(n_features):
+    return replace(pyramid_tuning(n_features), most_cells=TUNED.most_cells)
+
+
+class AutoMethod(BarycenterMethod):
+    """The method that public facts speak for.
+
+    Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
+    box give it where bounds are wide or shapes thin for the persons there are. From a few features
+    on, and a few more with pure noise and few persons, sums over released cells say more, which
+    needs means (p = 2): with Gaussian noise moments in a few released axes say most, unless
+    `n_hint`, or else the size once it is known, says that noise drowns them. Clusters go to the
+    mean of all rows by themselves where there is no more to be seen. Who names a `distortion` asks
+    for a random projection.
+
+    Parameters
+    ----------
+    low, adaptive, high, clusters, projected : BarycenterMethod
+        For few features, for more of them in a given box, for many with Gaussian noise that leaves
+        enough to see, for many else, and for a given distortion.
+    """
+
+    def __init__(self, low, adaptive, high, clusters, projected):
+        self.low = low
+        self.adaptive = adaptive
+        self.high = high
+        self.clusters = clusters
+        self.projected = projected
+
+    def choose(self, setting):
+        """Return the method for a setting."""
+        if setting.distortion is not None:
+            return self.projected
+        if _suits_pyramid(setting):
+            return self.adaptive
+        if setting.p != 2 or setting.n_features < TUNED.many_features:
+            return self.low
+        return self.high if setting.delta > 0 and not _is_drowned(setting) else self.clusters
+
+    def shares(self, setting):
+        """Return the steps of the chosen method."""
+        return self.choose(setting).shares(setting)
+
+    def settled_shares(self, setting, facts):
+        """Return the steps of the method for the size, where that was not given."""
+        chosen = self.choose(_of_known_size(setting, facts))
+        settled = chosen.settled_shares(setting, facts)
+        if settled is None and chosen is not self.choose(setting):
+            return chosen.shares(setting)
+        return settled
+
+    def questions(self, setting, facts):
+        """Ask what the chosen method asks."""
+        chosen = self.choose(_of_known_size(setting, facts))
+        return (yield from chosen.questions(setting, facts))
+
+
+def _of_known_size(setting, facts):
+    """Return the setting with the size of the data as its hint, unless there is one."""
+    if setting.n_hint is not None or facts.size is None:
+        return setting
+    return replace(setting, n_hint=facts.size, classes=range(facts.n_classes))
+
+
+def _suits_pyramid(setting):
+    """Whether cells of a given box show most: in more features where noise is pure and rows few."""
+    width, bounds = setting.n_features, setting.bounds
+    if width == 1 or suits_pyramid(bounds, width):
+        return width > 1
+    few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
+    pure = setting.delta == 0 and few and width <= TUNED.pure_pyramid
+    return pure and bounds is not None and is_box(bounds)
+
+
+def _is_drowned(setting):
+    """Whether moments of a distribution are mostly noise, by the public hint of the size."""
+    return setting.n_hint is not None and signal_level(setting) < 1.0
+
+
+def n_public_classes(setting):
+    """Return how many classes are named."""
+    return 1 if setting.classes is None else max(np.size(setting.classes), 1)
+
+
+def signal_level(setting):
+    """Return persons a class, by the public hint, over those whose moments are not drowned."""
+    persons = setting.n_hint / n_public_classes(setting)
+    epsilon, delta = setting.epsilon, setting.delta
+    if delta > 0:
+        least = TUNED.gaussian_signal * math.sqrt(setting.n_features)
+        return persons * gaussian_mu(epsilon, delta) / least
+    return persons * epsilon / TUNED.pure_signal
+
+
+def advise(setting):
+    """Return what public facts say about the noise of a barycenter in many features, or nothing."""
+    if setting.n_features < TUNED.many_features:
+        return ""
+    if setting.n_hint is None:
+        return "Give n_hint, the public number of persons, to see whether noise drowns them."
+    level = signal_level(setting)
+    text = (
+        f"n_hint is {level:.2g} times the persons that {setting.n_features} features need at this "
+        "noise"
+    )
+    if level >= 1.0:
+        return f"{text}."
+    remedy = cheapest(
+        _remedies(setting), lambda reached: reached >= 1.0, rounded_up(setting.n_hint / level)
+    )
+    return (
+        f"{text}: the barycenter can be mostly noise, and no better than one private mean. {remedy}"
+    )
+
+
+def _remedies(setting):
+    """Yield what could be changed, from the cheapest on, and the signal that it reaches."""
+    if setting.delta == 0:
+        delta = proposed_delta(setting.delta)
+        yield f"delta={delta:g}", signal_level(replace(setting, delta=delta))
+    for width in projections(setting.n_features):
+        reached = signal_level(replace(setting, n_features=width))
+        yield f"JLTransformer(n_components={width}) before it, with its output_bounds_", reached
+
+
+def ask_trees(tree_method, facts, domain, n_atoms, components=None):
+    """Ask for a tree of every class, in one step, and return the measures and the release.
+
+    Parameters
+    ----------
+    tree_method : TreeMethod
+    facts : Facts
+    domain : Box, Ball or Mask
+        What the trees divide: the domain of the rows, or of their images.
+    n_atoms : int
+    components : ndarray of shape (n_components, n_features) or None, default=None
+        Public linear map to the images.
+    """
+    tree = CellTree(domain, tree_depth(tree_method, n_atoms, facts))
+    query = tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
+    released = yield "tree", query if components is None else Mapped(components, query)
+    return tree_measures(tree_method, tree, facts, released), released
+
+
+def tree_depth(tree_method, n_atoms, facts):
+    """Depth of the trees by public facts: cells small beside those of the atoms, not emptied by
+    noise."""
+    mechanism = facts.mechanisms["tree"]
+    gaussian = isinstance(mechanism, RoundedGaussian)
+    rate = TUNED.gaussian_rate * mechanism.mu if gaussian else mechanism.epsilon
+    signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
+    depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)
+    return int(np.clip(round(depth), 2, TUNED.deepest))
+
+
+def tree_measures(tree_method, tree, facts, released):
+    """Return one measure a class from the release of their trees."""
+    noise_sd = [sd / facts.units for sd in released.noise_sd]
+    least = [TUNED.prune * sd for sd in tree_method.split_noise(tree, noise_sd)]
+    measures = []
+    for code in range(facts.n_classes):
+        blocks = [block[code] / facts.units for block in released.values]
+        levels = tree_method.masses(tree, blocks, noise_sd)
+        if levels[0][0] < 1.0:  # a class lost in noise becomes the prior
+            levels = [tree.share(level) for level in range(tree.depth + 1)]
+        cells = prune(tree, levels, least)
+        measures.append(DiscreteMeasure(cell_support(tree, cells), cells.mass))
+    return measures
+
+
+def potentials_of(result):
+    """Return the potentials of every measure of a BarycenterResult, one line each."""
+    return np.stack([transport.potentials for transport in result.transports])
+
+
+def projections_of(result):
+    """Return the mean of every measure of a BarycenterResult in every cell."""
+    return np.stack([transport.projections for transport in result.transports])
+
+
+def cost_within(result, weights):
+    """Return the mean squared distance of the points from the mean of their cell."""
+    return sum(
+        weight * (t.cost - float(t.masses @ ((t.projections - result.support) ** 2).sum(axis=1)))
+        for weight, t in zip(weights, result.transports, strict=True)
+    )
+
+
+def transport_cost(X, atoms, p):
+    """Return the exact transport cost from rows to atoms.
+
+    Of squared distances, the part across the span of the atoms is the same for every atom, so it
+    is added afterwards, and the transport is solved in as many dimensions as there are atoms.
+    """
+    if p != 2 or X.shape[1] <= atoms.n_points:
+        return solve_semidiscrete(DiscreteMeasure(X), atoms, p=p).cost
+    center = atoms.mean()
+    span = np.linalg.svd(atoms.support - center, full_matrices=False)[2]
+    rows, inside = X - center, (X - center) @ span.T
+    images = DiscreteMeasure((atoms.support - center) @ span.T, atoms.weights)
+    across = float(((rows - inside @ span) ** 2).sum(axis=1).mean())
+    return solve_semidiscrete(DiscreteMeasure(inside), images).cost + across
+
+
+# The barycenter of private k-means centers: what few rows in many features bear with any noise.
+
+
+class ClustersMethod(BarycenterMethod):
+    """Private k-means of every class at once, then the exact barycenter of the weighted centers.
+
+    Centers go to the mean of their class where noise is too much for more, so the barycenter does
+    too. A person is in one class, so the clusterings cost together what one of them costs.
+    """
+
+    def __init__(self):
+        self._kmeans = HighMethod()
+
+    def shares(self, setting):
+        """Return the steps of a clustering."""
+        return self._kmeans.shares(_clustering(setting))
+
+    def settled_shares(self, setting, facts):
+        """Return the steps of a clustering, by the size."""
+        return self._kmeans.settled_shares(_clustering(setting), _of_a_class(facts))
+
+    def questions(self, setting, facts):
+        """Hold the conversations of all clusterings; return the barycenter of what they say."""
+        own, clustering = _of_a_class(facts), _clustering(setting)
+        talks = [self._kmeans.questions(clustering, own) for _ in range(facts.n_classes)]
+        found = yield from side_by_side(talks, not is_gaussian(facts))
+        return barycenter_of(setting, [_measure(clusters) for clusters in found])
+
+
+def _of_a_class(facts):
+    size = None if facts.size is None else facts.size / facts.n_classes
+    return replace(facts, n_classes=1, classes=None, size=size, mass_public=facts.total_public)
+
+
+def _clustering(setting):
+    n_hint = setting.n_hint
+    return KMeansSetting(
+        n_features=setting.n_features,
+        n_clusters=setting.n_atoms,
+        init="auto",
+        n_init=TUNED.single_starts,
+        max_iter="auto",
+        n_hint=None if n_hint is None else n_hint / n_public_classes(setting),
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        random_state=setting.random_state,
+    )
+
+
+def _measure(clusters):
+    """Return the centers with their masses; without any mass they are alike."""
+    masses = clusters.weights if clusters.weights.any() else np.ones(len(clusters.weights))
+    return DiscreteMeasure(clusters.centers[masses > 0], masses[masses > 0])
+
+
+# The tuned numbers of private barycenters, and what each of them trades.
+
+
+@dataclass(frozen=True)
+class BarycenterTuning:
+    """Chosen on generated mixtures of four Gaussians, and for "subspace" on Fashion-MNIST and USPS.
+
+    The same mixtures are behind ``benchmarks/barycenter/perturbation.py`` and ``methods.py``;
+    ``mnist.py`` beside them shows the choices on other digits. None of them changes what is
+    guaranteed: they divide the budget, and say where rows are clipped and how long is searched.
+    """
+
+    # "auto"
+    many_features: int = 4  # from which sums say more than trees, where there is no box
+    # least persons times mu, for each root of a feature, for moments, by few_rows.py
+    gaussian_signal: float = 30.0
+    pure_signal: float = 500.0  # persons times epsilon below which a quote speaks of noise
+    pure_pyramid: int = 6  # features to which, in a box, cells show more of few persons than sums
+    few_persons: float = 10.0  # ... fewer than so many times that signal
+
+    # trees
+    prune: float = 0.5  # of a noise standard deviation: smaller cells are not split, for less noise
+    deepest: int = 20  # halvings: detail against time
+    gaussian_rate: float = 6.0  # epsilon of Laplace noise that allows the same depth, over mu
+
+    # pyramids
+    place_share: float = 0.06  # of the budget, for a mean: wide bounds against thin shapes
+    distances_share: float = 0.06  # ... and for distances from it
+    place_parts: tuple = (0.3, 1.0)  # precision of the mean's mass and sum, for each other
+    most_cells: int = 2**11  # detail against time, by thin_shapes.py
+
+    # every search
+    single_starts: int = 10  # of one distribution, where searches end in several places: cost, time
+    starts: int = 2  # of several, which hardly differ
+
+    # "perturbation" and "projected"
+    start_share: float = 0.2  # of the budget, for trees: a good start against good rounds
+    block_weights: tuple = (4.0, 1.0, 2.0)  # noise of masses, sums and squares, for each other
+    reach: float = 2.0  # clipping radius of residuals over their root mean square: bias, noise
+    least_reach: float = 1e-3  # ... and over the domain
+    start_spread: float = 0.1  # least spread after trees, whose cells are wider than they look
+    least_mass: float = 0.2  # of the mean cell; lighter cells move as if they had it
+    hardly: float = 1e-3  # of the mean cell, that no cell is thought to be lighter than
+    least_size: float = 0.1  # of the mean class; one lost in noise would outweigh all
+    square_range: tuple = (0.1, 3.0)  # of a cell's squared spread over the mean one
+    least_square: float = 0.05  # of the released squares that is spread, not steps, at least
+    model_points: int = 2000  # of the model of every class: precision against time
+    points_per_atom: tuple = (100, 250)  # ... least and most
+
+    # "subspace"
+    mean_share: float = 0.04  # of mu**2: the origin of all that follows
+    reach_share: float = 0.01  # the clipping radius of the scatter
+    axes_share: float = 0.24  # more and truer axes
+    models_share: float = 0.13  # the first models
+    round_share: float = 0.07  # of each round: models that follow the rows against the lift
+    lift_share: float = 0.44  # atoms off the subspace
+    rounds: int = 2  # truer models against noisier ones
+    round_noise: tuple = (1.5, 1.0, 3.0)  # of masses, sums and squares of a round, for each other
+    mass_noise: float = 8.0  # of masses over that of sums, in units of one person's reach
+    covered: float = 0.9  # of the rows are within the clipping radius of the scatter
+    most_axes: int = 12  # detail against noise
+    detected: float = 1.5  # times the edge of the noise, from which an axis counts
+    model_reach: float = 1.5  # clipping radius in the subspace over the root mean square there
+    round_reach: float = 1.5  # ... of residuals in the subspace
+    residual_reach: float = 1.3  # ... of residuals with all features
+    least_radius: float = 0.05  # of any of them over the clipping radius of the scatter
+    least_variance: float = 0.02  # of a model along an axis, over the mean one
+    least_class: float = 0.25  # of the mean class or cell; lighter ones are taken as if they had it
+    drawn: int = 2000  # points of every model: precision against time
+    drawn_per_atom: int = 50  # ... at least
+    most_starts: int = 2  # of a search among models: the rounds search again, with better ones
+    kept_values: int = 4_000_000  # of all private measures together: detail against memory
+    least_kept: float = 0.01  # of a model's mass in a cell, that a correction leaves there
+    scale_range: tuple = (0.05, 2.0)  # of the width of a cell's part of a model in a correction
+
+
+TUNED = BarycenterTuning()

@@ -1,0 +1,544 @@
+"""The one fit of every private estimator."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import warnings
+import weakref
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from threading import get_ident
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._sklearn import VersionedPickle, called_by_a_search
+from ..desk.desk import Desk, Rehearsal
+from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, as_charged, check_integer
+from ..geometry.bounds import check_domain, in_words, width_of
+from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
+from ..privacy.accountant import BudgetAccountant
+from ..privacy.entries import note_of
+from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian
+from ..privacy.neighbors import ADD_REMOVE, REPLACE_ONE
+from ..privacy.noise import noise_generator
+from ..privacy.plans import Plan, Step, failure_advice, split_epsilon, split_mu
+from ..privacy.subsampling import SubsampledPlan, subsampled_plan
+from ..rows.opening import Progress, open_rows, unheard
+from ..rows.persons import coarser_units
+from ..values import read_rows, warn_of_ids, warn_of_unread_ids
+from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
+from .notices import Guarantee, GuaranteeRepr, KnowsSearches, few_persons, warn_of_guessed_bounds
+
+if TYPE_CHECKING:
+    from ..exceptions import Rows
+
+
+# The one fit of every private estimator.
+
+_ONE_SHOT = (
+    "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
+    "reading; pass a list of chunks or a function that returns a new iterator, or save steps with "
+    "{}."
+)
+_NOBODY = (
+    "X must have at least one row under neighbors={!r}, which makes their number public, got none."
+)
+_TWO_CLASSES = (
+    "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "
+    "labels are public there, weights are not, and they would move a person between classes. Leave "
+    "the weights out, give each person one class, or take neighbors='replace_any'."
+)
+_SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
+_WARNED_ACCOUNTANTS = weakref.WeakSet()
+_REHEARSED = weakref.WeakKeyDictionary()  # of a class: digests of what it has rehearsed
+_MOST_REHEARSED = 10_000  # of a class
+_NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that change no computation
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a conversation knows when it begins: public facts, given or bought.
+
+    Attributes
+    ----------
+    relation : str
+    n_features, n_classes : int
+    classes : ndarray or None
+        Public labels.
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        Whether no neighbor can change the mass of a class.
+    mass_public : bool
+        Whether no neighbor can change the mass of all rows together.
+    domain : Box, Ball, Mask or None
+        Public or bought domain of the rows; None before it is bought.
+    size : int or None
+        Number of persons, of the batch where only one is read: a public number or a noisy count;
+        None before it is bought.
+    mechanisms : dict
+        Mechanism of each step, by name.
+    domain_guessed : bool
+        Whether the domain was bought, and noise left nothing to be seen of where rows lie.
+    """
+
+    relation: str
+    n_features: int
+    n_classes: int
+    classes: np.ndarray | None
+    units: int
+    total_public: bool
+    mass_public: bool
+    domain: object
+    size: int | None
+    mechanisms: dict
+    domain_guessed: bool = False
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the classes; a zero for rows that have none."""
+        return np.zeros(1, dtype=int) if self.classes is None else self.classes
+
+    @property
+    def least(self) -> float:
+        """The smallest epsilon or mu of a step whose noise is drawn by a scale."""
+        return _least_amount(self.mechanisms.values())
+
+
+class BasePrivateEstimator(
+    KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator
+):
+    """Base of all private estimators: charge, ask, add noise, post-process.
+
+    A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
+    constructor stores ``epsilon``, ``delta``, ``bounds``, ``n_hint``, ``neighbors``,
+    ``accountant`` and ``random_state`` beside its own parameters.
+    """
+
+    _buys_size = True  # in a step before the others, where it is private and not hinted at
+    _parameter_rules = PRIVACY_RULES
+    _effort = ()  # parameters that only say for how long to compute on what was released
+    _fewest_steps = None  # a setting that reads rows least often, for those that can be read once
+    verbose = 0  # of classes whose constructor does not take it
+
+    def fit(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+        unit: str | None = None,
+    ) -> Self:
+        """Release what this estimator needs to know about the rows, and compute on the release.
+
+        Parameters
+        ----------
+        X : array-like, dataframe, Arrow stream, Dask collection, Spark frame, chunks or Parquet \
+path, of shape (n_rows, n_features)
+            Private rows. Streams are lazy frames, relations, datasets and all that has
+            ``__arrow_c_stream__``. Chunks come from an iterator, or from a list (also of delayed
+            chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)``,
+            ``(X, y, sample_weight)`` or ``(X, y, sample_weight, groups)``. Rows on a cluster are
+            read by its workers.
+        y : array-like of shape (n_rows,), optional
+            Labels, where the estimator uses them; ignored otherwise. Where columns have names `y`,
+            `groups` and `sample_weight` may be names of columns, which are then no features.
+        groups : array-like of shape (n_rows,), optional
+            Person ids: the rows of one person count as one person together. Without them every
+            row is a person. Of chunks and streams: the name of a column,
+            :class:`~skdp_bary.SortedPersons` or :class:`~skdp_bary.SpilledPersons`.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights in [0, 1]; larger ones count as 1.
+        unit : str or None, default=None
+            What one person is, the privacy unit, such as "patient_id". None: the name of the column
+            given as `groups`, or "rows" without groups. A budget that declares a unit refuses fits
+            that protect another one.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with fitted_alone(self), ExitStack() as after:
+            check_parameters(self)
+            names = BaseEstimator()
+            rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
+            plan = self.privacy_plan(rows.n_features)
+            accountant, noise = self._budget(), noise_generator(self.random_state)
+            if isinstance(plan, SubsampledPlan):
+                rows.sample_persons(plan.rate, plan.sampling, noise)
+            facts = self._public_facts(plan, rows)
+            if self._recode() is None:  # no schema names the columns
+                warn_of_ids(rows.names, self.bounds)
+            if groups is None:
+                warn_of_unread_ids(y)
+            terms = rows.terms(X, unit)
+            self._before_charge(accountant, plan, facts, noise.seeded, terms)
+            self._rehearse(plan, facts)
+            note, name = note_of(noise.seeded), type(self).__name__
+            pay = partial(accountant.charge, plan, name, note=note, **terms)
+            desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
+            with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
+                facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
+                result = desk.answer(self._questions(facts))
+                desk.close()
+                told = self._finished(facts, result)
+            self.privacy_, self._seeded = self._as_searched(desk.plan), noise.seeded
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
+            vars(self).update(vars(names), domain_=facts.domain)
+            if told is not None:
+                raise told
+        return self
+
+    def privacy_plan(self, n_features: int) -> Plan:
+        """Return what a fit on `n_features` features will release and charge.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        plan : Plan
+            Named steps with their mechanisms, the neighboring relation, epsilon and delta.
+        """
+        n_features = check_integer(n_features, "n_features", low=1)
+        check_parameters(self)
+        return self._plan(n_features)
+
+    def _plan(self, n_features):
+        """Return the plan of parameters that have been checked."""
+        bought = self._bought_shares()
+        own = self._shares(n_features)
+        rest = 1.0 - sum(bought.values())
+        total = sum(own.values())
+        shares = bought | {name: rest * share / total for name, share in own.items()}
+        epsilon, delta = as_charged(self.epsilon, self.delta)
+        rate = self._sampling_rate()
+        if rate is not None:
+            return subsampled_plan(self._relation(), epsilon, delta, shares, rate)
+        if delta == 0:
+            amounts = split_epsilon(epsilon, shares)
+            steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
+        else:
+            amounts = split_mu(epsilon, delta, shares)
+            steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
+        return Plan(self._relation(), epsilon, delta, steps)
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return whether noise will drown the persons, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        return few_persons(self._known_persons(), self._known_classes(), self.epsilon)
+
+    @abstractmethod
+    def _shares(self, n_features):
+        """Return the estimator's own steps, in order, and the share of the budget of each."""
+
+    @abstractmethod
+    def _questions(self, facts):
+        """Ask the estimator's own steps, and return what follows from the releases.
+
+        A generator: ``released = yield name, query`` asks the next step and gets a Release. Later
+        questions may depend on earlier releases, and on `facts`.
+        """
+
+    @abstractmethod
+    def _finish(self, facts, result):
+        """Set the fitted attributes; `result` is what the conversation returned."""
+
+    def _public_classes(self, y):
+        """Return the public labels by which the answers are divided, or None.
+
+        `y` is private, except that ``replace_one`` makes the labels public.
+        """
+        return None
+
+    def _settled_shares(self, facts):
+        """Return steps and shares that fit the size, which is known now, or None: as announced."""
+        return None
+
+    def _mass_bounds(self):
+        """Return the public domain outside of which rows carry no mass, or None: all rows count."""
+        return None
+
+    def _recode(self):
+        """Return a public function that makes numbers of tables, or None: rows are numbers."""
+        return None
+
+    def _sampling_rate(self):
+        """Return the probability that a person is in the batch of a fit, or None: all persons."""
+        return None
+
+    def _floats(self, X):
+        """Return rows given to a method of a fitted estimator, checked, as floats."""
+        check_is_fitted(self)
+        return read_rows(self, X, reset=False)
+
+    def _open(self, names, X, y, groups, sample_weight):
+        """Open the rows and record the names of the features; nothing is kept of the rows."""
+        rows = open_rows(
+            X,
+            y,
+            groups=groups,
+            sample_weight=sample_weight,
+            find_classes=self._public_classes,
+            mass_bounds=self._mass_bounds(),
+            recode=self._recode(),
+            width=self._known_features(),
+        )
+        if rows.source.named is not None:
+            validate_data(names, rows.source.named, skip_check_array=True)
+        names.n_features_in_ = rows.n_features
+        return rows
+
+    def _public_facts(self, plan, rows):
+        if len(plan.steps) > 1 and not rows.rereadable:
+            steps = ", ".join(step.name for step in plan.steps)
+            savers = filter(None, ["n_hint", "bounds", self._fewest_steps])
+            raise ValueError(_ONE_SHOT.format(steps, ", ".join(savers)))
+        if plan.relation == REPLACE_ONE and rows.weights_move_classes:
+            raise ValueError(_TWO_CLASSES)
+        n_classes = 1 if rows.classes is None else len(rows.classes)
+        domain = None
+        if self.bounds is not None:
+            domain = check_domain(self.bounds, rows.n_features, rows.names)
+        public_sizes = plan.relation == REPLACE_ONE or (
+            plan.relation != ADD_REMOVE and n_classes == 1
+        )
+        size = self.n_hint
+        if size is not None and isinstance(plan, SubsampledPlan):
+            size = max(1, round(size * plan.rate))
+        if size is None and plan.relation != ADD_REMOVE:
+            size = rows.public_size()
+            if size == 0:
+                raise ValueError(_NOBODY.format(plan.relation))
+        mechanisms = {step.name: step.mechanism for step in plan.steps}
+        return Facts(
+            relation=plan.relation,
+            n_features=rows.n_features,
+            n_classes=n_classes,
+            classes=rows.classes,
+            units=rows.units_for(size, _least_amount(mechanisms.values())),
+            total_public=public_sizes and not rows.source.weighted,
+            mass_public=plan.relation != ADD_REMOVE and not rows.source.weighted,
+            domain=domain,
+            size=size,
+            mechanisms=mechanisms,
+        )
+
+    def _finished(self, facts, result):
+        """Set the fitted attributes; return a warning that the caller's filters made an error.
+
+        Warnings come last, so all is set then.
+        """
+        try:
+            self._finish(facts, result)
+            warn_of_guessed_bounds(facts, self.epsilon)
+        except PrivacyWarning as told:
+            return told
+        return None
+
+    def _before_charge(self, accountant, plan, facts, seeded, terms):
+        """Refuse what the budget cannot pay before any row is read, and say what should be said."""
+        try:
+            accountant.check(plan, who=type(self).__name__, **terms)
+        except ReadOnlyLedgerError:
+            raise  # more fits would not be refused by what is left: its own advice is all there is
+        except BudgetError:
+            if called_by_a_search() and accountant not in _WARNED_ACCOUNTANTS:
+                _WARNED_ACCOUNTANTS.add(accountant)
+                warnings.warn(
+                    "A fit was refused by its budget, and released nothing. Searches and "
+                    "cross-validations of scikit-learn turn refusals into NaN scores unless they "
+                    'are given error_score="raise".',
+                    PrivacyWarning,
+                    stacklevel=3,
+                )
+            raise
+        if seeded:
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the release is seeded, "
+                "not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+        # nothing is bought yet, so the size is public where it is known
+        persons = max(self._known_persons() or 0, facts.size or 0)
+        doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])
+        for doubt in filter(None, doubts):
+            warnings.warn(doubt, PrivacyWarning, stacklevel=3)
+        if "scale" in self._bought_shares():
+            warnings.warn(
+                "bounds=None: a share of the budget is spent on the range of the data. Give "
+                "public bounds to spend all of it on the answer.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def _rehearse(self, plan, facts):
+        """Fit nobody's rows from the first question to the last attribute, and raise what it does.
+
+        So nothing of a fit runs for the first time after its charge. What follows from the same
+        public facts as before is not done again.
+        """
+        budget, held = self._budget(), _REHEARSED.setdefault(type(self), set())
+        key = self._rehearsal_key(plan, facts, budget.terms)
+        if key in held:
+            return
+        actor, desk = copy.copy(self), Rehearsal(plan, budget.covers)
+        vars(actor).update(dict.fromkeys(self._effort, 1))
+        actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
+        with unheard(), np.errstate(all="ignore"), suppress(Warning):  # as errors they follow a fit
+            facts = actor._settle(desk, desk.answer(actor._buy_facts(facts)))
+            result = desk.answer(actor._questions(facts))
+            desk.close()
+            actor._finish(facts, result)
+        if len(held) < _MOST_REHEARSED:
+            held.add(key)
+
+    def _rehearsal_key(self, *public):
+        """Return a digest of all that a rehearsal follows from; without one it is held each time.
+
+        Functions may be written anew under the same name.
+        """
+        given = self.get_params(deep=False)
+        given |= dict.fromkeys(_NOT_REHEARSED & given.keys())
+        if any(map(callable, given.values())):
+            return object()
+        try:
+            told = pickle.dumps((given, public))
+        except Exception:  # whatever the bytes of an object of others raise
+            return object()
+        return blake2b(told, digest_size=16).digest()
+
+    def _buy_facts(self, facts):
+        """Ask for what was not given, and return the facts with it."""
+        wanted = self._bought_shares()
+        if "count" in wanted:
+            facts = yield from buy_size(facts)
+        if "scale" in wanted:
+            facts = yield from buy_domain(facts)
+        return facts
+
+    def _settle(self, desk, facts):
+        """Before the first step of its own, let the estimator divide anew what the plan costs."""
+        shares = self._settled_shares(facts)
+        if shares is None:
+            return facts
+        desk.divide_anew(shares)
+        facts = replace(facts, mechanisms={s.name: s.mechanism for s in desk.plan.steps})
+        return replace(facts, units=coarser_units(facts.units, least=facts.least))
+
+    def _bought_shares(self):
+        """Shares of the steps that buy what was not given: the size, the domain."""
+        wanted = {}
+        if self._buys_size and self.n_hint is None and self._relation() == ADD_REMOVE:
+            wanted |= SIZE_SHARES
+        if self.bounds is None:
+            wanted |= DOMAIN_SHARES
+        return wanted
+
+    def _relation(self):
+        if self.neighbors is not None:
+            return self.neighbors
+        return ADD_REMOVE if self.accountant is None else self.accountant.neighbors
+
+    def _budget(self):
+        if self.accountant is None:
+            ceiling = as_charged(self.epsilon, self.delta)
+            return BudgetAccountant(*ceiling, neighbors=self._relation())
+        return self.accountant
+
+    def _bounds_in_words(self):
+        """Return the bounds feature by feature, by name where names are known."""
+        return in_words(self.bounds, getattr(self, "feature_names_in_", None))
+
+    def _guarantee(self):
+        """Return what the last fit promises, or what one would promise."""
+        if hasattr(self, "privacy_"):
+            seeded = getattr(self, "_seeded", True)  # unknown is not called private
+            return Guarantee.of_plan(self.privacy_, seeded=seeded)
+        width = self._shown_features()
+        return Guarantee.of_plan(
+            self.privacy_plan(width),
+            seeded=self.random_state is not None,
+            condition=f", once fitted (shown for {width} features)",
+        )
+
+    def _shown_features(self):
+        """Return the number of features of the plan that a diagram shows before a fit."""
+        return self._known_features() or _SHOWN_FEATURES
+
+    def _known_features(self):
+        """Return the number of features that public parameters tell, or None."""
+        return width_of(self.bounds, None)
+
+    def _known_persons(self):
+        """Return the number of persons that public parameters tell, or None."""
+        sizes = [] if self.n_hint is None else [self.n_hint]
+        least = getattr(self, "n_min", None)
+        if least is not None:  # one number is that of every class
+            sizes.append(int(np.sum(least) if np.ndim(least) else least * self._known_classes()))
+        return max(sizes, default=None)
+
+    def _known_classes(self):
+        """Return the number of classes that public parameters tell, at least one."""
+        return number_of_classes(getattr(self, "classes", None))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "privacy_")
+
+
+def _least_amount(mechanisms):
+    """Return the least epsilon or mu of a step whose noise is drawn by a scale."""
+    amounts = [
+        each.mu if isinstance(each, RoundedGaussian) else each.epsilon
+        for each in mechanisms
+        if isinstance(each, (DiscreteLaplace, RoundedGaussian))
+    ]
+    return min(amounts, default=np.inf)
+
+
+# One fit of an object at a time.
+
+_FITS = {}  # identity of an object that is being fitted: the thread that does it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_FITS.clear)  # the threads are not there
+
+
+@contextmanager
+def fitted_alone(estimator):
+    """Raise RuntimeError, before anything is read or charged, while another thread fits the object.
+
+    Fitted attributes of two fits would mix, and of one of them the charge alone would be left.
+    """
+    me = get_ident()
+    key = id(estimator)
+    nested = _FITS.get(key) == me
+    if _FITS.setdefault(key, me) != me:  # one step: of several threads one comes first
+        raise RuntimeError(
+            f"This {type(estimator).__name__} is being fitted by another thread, and would hold "
+            "attributes of two fits. Give each thread a clone; they share the accountant."
+        )
+    try:
+        yield
+    finally:
+        if not nested:
+            del _FITS[key]

@@ -1,0 +1,307 @@
+"""Comparisons of two samples: their outcomes and laws, sizes, tests on sketches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..privacy.mechanisms import DiscreteLaplace
+from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..queries.slices import MOST_PERSONS, ClassSizes
+
+# Outcomes of comparisons of two samples, and their laws where the samples have one law.
+
+_GRID = 81  # distances that an interval is searched among
+_OUTER = (0.025, 0.975)
+_FARTHEST = 2.0**0.5  # two means of phi
+_LEAST_TRACE = 1e-4  # so that no law is that of a single point
+
+
+@dataclass(frozen=True, eq=False)
+class SampleComparison:
+    """Outcome of a private test whether two samples have one law.
+
+    Attributes
+    ----------
+    statistic : float
+        Released distance between the samples, noise and chance included.
+    pvalue : float
+        Share of simulated statistics of one law, noise included, that are at least as large; the
+        observed one is counted among them.
+    distance : float
+        Estimated distance between the two laws, without what noise and chance add. It is that of
+        the means of features of norm one: 0 for one law, sqrt(2) for laws that never meet.
+    interval : tuple of float
+        Distances that agree with the statistic, at 95 %.
+    null : ndarray of shape (n_resamples,)
+        The simulated statistics.
+    """
+
+    statistic: float
+    pvalue: float
+    distance: float
+    interval: tuple
+    null: np.ndarray = field(repr=False)
+
+    def __repr__(self):
+        low, high = self.interval
+        return (
+            f"{type(self).__name__}(pvalue={self.pvalue:.3g}, distance={self.distance:.3g}, "
+            f"interval=({low:.3g}, {high:.3g}))"
+        )
+
+
+@dataclass(frozen=True)
+class NoisyNumber:
+    """A number with noise of a known law.
+
+    Parameters
+    ----------
+    value : float
+    scale : float
+        Of Laplace noise, or the standard deviation of Gaussian noise; 0 for an exact number.
+    pure : bool
+        Whether the noise is Laplace's.
+    """
+
+    value: float
+    scale: float = 0.0
+    pure: bool = True
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+        return (2.0 if self.pure else 1.0) * self.scale**2
+
+    def noise(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw fresh noise of the same law."""
+        if not self.scale:
+            return np.zeros(size)
+        return (rng.laplace if self.pure else rng.normal)(0.0, self.scale, size)
+
+    def believed(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw what the number may have been before its noise."""
+        return self.value - self.noise(size, rng)
+
+    def believed_between(
+        self, low: float, high: float, size: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw what a number between two others may have been before its noise.
+
+        What it cannot have been is left out. Moved to the nearer end instead, it would make that
+        end as likely as all that lies beyond.
+        """
+        nearest = min(max(self.value, low), high)
+        if not self.scale:
+            return np.full(size, nearest)
+        sign = -1.0 if self.value < low else 1.0  # chances near 0 are more precise than near 1
+        ends = np.sort(sign * (np.array([low, high]) - self.value)) / self.scale
+        chances = rng.uniform(*_chance(ends, self.pure), size)
+        drawn = self.value + sign * self.scale * _standard(chances, self.pure)
+        return np.clip(np.where(np.isfinite(drawn), drawn, nearest), low, high)
+
+
+@dataclass(frozen=True)
+class MeanLaw:
+    """What decides how far the means of phi over two samples of one law are apart.
+
+    Parameters
+    ----------
+    sizes : tuple of NoisyNumber
+        Numbers of persons of the samples.
+    fewest : tuple of float
+        ... and what they are at least.
+    trace, norm : NoisyNumber
+        Of the covariance of phi.
+    persons : float
+        About how many persons trace and norm are about.
+    """
+
+    sizes: tuple
+    fewest: tuple
+    trace: NoisyNumber
+    norm: NoisyNumber
+    persons: float
+
+    def draw(self, n_draws, rng):
+        """Return means and standard deviations of the squared distance, one a draw.
+
+        The squared distance of two means is nearly a weighted sum of squared Gaussians with these
+        two moments.
+        """
+        weight = sum(
+            1.0 / np.maximum(size.believed(n_draws, rng), least)
+            for size, least in zip(self.sizes, self.fewest, strict=True)
+        )
+        trace = self.trace.believed_between(_LEAST_TRACE, 1.0, n_draws, rng)
+        square = np.maximum(self.norm.believed(n_draws, rng), 0.0) ** 2
+        # what the noise of the release and chance add to it; the noise drawn here stays, as a doubt
+        square = square - self.norm.variance - trace**2 / self.persons
+        square = np.clip(square, 1e-3 * trace**2, trace**2)
+        return weight * trace, weight * np.sqrt(2.0 * square)
+
+
+def compare_means(gap, law, n_draws, rng):
+    """Compare a released distance of two means with its law for samples of one law.
+
+    Parameters
+    ----------
+    gap : NoisyNumber
+    law : MeanLaw
+    n_draws : int
+    rng : numpy.random.Generator or numpy.random.RandomState
+
+    Returns
+    -------
+    SampleComparison
+    """
+    mean, std = law.draw(n_draws, rng)
+    chance = rng.gamma((mean / std) ** 2) * std**2 / mean
+    noise = gap.noise(n_draws, rng)
+    null = np.sqrt(chance) + noise
+    # along a line the difference of laws varies by no more than the norm of the covariance says
+    across = np.sqrt(std / np.sqrt(2.0)) * rng.standard_normal(n_draws)
+    grid = np.linspace(0.0, _FARTHEST, _GRID)[:, None]
+    drawn = np.sqrt(np.maximum(grid**2 + 2.0 * grid * across + chance, 0.0)) + noise
+    low, middle, high = (np.quantile(drawn, q, axis=1) for q in (_OUTER[0], 0.5, _OUTER[1]))
+    grid = grid[:, 0]
+    interval = (_crossing(grid, high, gap.value), _crossing(grid, low, gap.value))
+    return SampleComparison(
+        statistic=gap.value,
+        pvalue=(1 + int((null >= gap.value).sum())) / (1 + n_draws),
+        distance=min(max(_crossing(grid, middle, gap.value), interval[0]), interval[1]),
+        interval=interval,
+        null=null,
+    )
+
+
+def _crossing(grid, curve, value):
+    """Return where a curve, which rises but for chance, reaches a value; an end if nowhere."""
+    return float(np.interp(value, np.maximum.accumulate(curve), grid))
+
+
+def _chance(places, pure):
+    """Return the distribution function of standard Laplace or Gaussian noise."""
+    if not pure:
+        return ndtr(places)
+    tails = 0.5 * np.exp(-np.abs(places))
+    return np.where(places < 0.0, tails, 1.0 - tails)
+
+
+def _standard(chances, pure):
+    """Return where the distribution function of standard noise has such values."""
+    if not pure:
+        return ndtri(chances)
+    with np.errstate(divide="ignore"):
+        return np.where(chances < 0.5, np.log(2.0 * chances), -np.log(2.0 - 2.0 * chances))
+
+
+# The tuned numbers of private slices, and what each of them trades.
+
+
+@dataclass(frozen=True)
+class SlicedTuning:
+    """Checked by the errors of ``benchmarks/sliced/rmse.py``, those of the test by its level.
+
+    None of them changes what is guaranteed: they divide the budget, choose how many public numbers
+    are asked for, and say how long is simulated.
+    """
+
+    sizes_share: float = 0.05  # of the budget, for sizes that are not given: those against slices
+    size_sds: float = 2.5  # that a bought size is lowered by: noise against filled-up classes
+    fewest_quantiles: int = 8  # wide blocks against noise
+    most_quantiles: int = 128  # narrow blocks against noise and time
+
+    # two cohorts
+    cohort_share: float = 0.125  # of the budget, for sizes that are not given: they set the noise
+    cohort_sds: float = 3.5  # that a bought size is lowered by: who is padded looks different
+    look_share: float = 0.06  # of the budget, for the width of cells: against the distance
+    law_share: float = 0.16  # ... for the law of the distance between equal cohorts
+    widest: float = (
+        0.5  # look in units of the half domain: cells of twice that serve a spread of 0.3
+    )
+    octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
+    look_sds: float = 1.0  # of noise that the look must show before cells become narrower
+
+    # released sketches
+    scales: tuple = (2.0, 4.0, 8.0)  # frequencies in units of the half domain: what is seen
+    few_features: int = 12  # up to which three scales pay; above it the middle one alone does
+    scale_directions: int = 64  # of a scale at most: slices against noise and time
+    plane_directions: int = 6  # of a scale in the plane: as many numbers as serve
+    moment_weights: tuple = (2.0, 1.0, 2.0)  # noise of masses, means and their covariances
+    noisy_mean: float = 0.1  # noise of a mean of waves, above which hardly any law is told
+
+
+TUNED = SlicedTuning()
+
+
+# How many persons noise on slices is made for: a public, a given or a bought number a class.
+
+
+def given_sizes(n_min, n_classes):
+    """Return the public lower bounds of the sizes of the classes as integers."""
+    if n_min is None:
+        return None
+    if np.ndim(n_min) == 0:
+        return (int(n_min),) * n_classes
+    if len(n_min) != n_classes:
+        raise ValueError(f"n_min must be one number or {n_classes} of them, got {n_min!r}.")
+    return tuple(int(size) for size in n_min)
+
+
+def size_shares(setting, share=TUNED.sizes_share):
+    """Return the step that estimates sizes of classes, where they are private and not given."""
+    several = setting.n_classes > 1
+    private = setting.relation == ADD_REMOVE or (setting.relation == REPLACE_ANY and several)
+    return {"sizes": share} if private and setting.n_min is None else {}
+
+
+def require_sizes(setting, facts):
+    """Raise where nothing says how many persons noise should be made for."""
+    if not facts.total_public and setting.n_min is None and not size_shares(setting):
+        raise ValueError(
+            "n_min is needed with sample_weight: weights are private, and so is how much mass they "
+            "leave to a class."
+        )
+
+
+def padded_sizes(setting, facts, most=MOST_PERSONS):
+    """Return the number of persons that each class is padded to; None where sizes are public.
+
+    Sizes that are not given are asked for, and lowered by some standard deviations of their noise.
+    They are cut at `most`; fewer are always allowed.
+    """
+    padded, _ = yield from padded_and_bought(setting, facts, TUNED.size_sds, most)
+    return padded
+
+
+def padded_and_bought(setting, facts, sds, most=MOST_PERSONS):
+    """Return what :func:`padded_sizes` does, and the release of the sizes, None where none is."""
+    if facts.total_public:
+        return None, None
+    if setting.n_min is not None:
+        return setting.n_min, None
+    released = yield "sizes", ClassSizes(facts.n_classes, facts.units)
+    lowered = (released.values[0] - sds * released.noise_sd[0]) / facts.units
+    most = min(most, MOST_PERSONS)
+    return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist()), released
+
+
+def persons_counted(released, n_min, facts):
+    """Return the number of persons that the answer about each class counts, at least one unit."""
+    if n_min is not None:
+        return [float(size) for size in n_min]
+    return [max(float(mass), 1.0) / facts.units for mass in released.values[0]]
+
+
+def sizes_behind(persons, bought):
+    """Return what is known of the sizes of cohorts: bought ones as they were before padding."""
+    if bought is None:
+        return tuple(NoisyNumber(count) for count in persons)
+    units, scale = bought.query.units, bought.scales[0]
+    pure = isinstance(bought.mechanism, DiscreteLaplace)
+    masses = bought.values[0].tolist()
+    return tuple(NoisyNumber(mass / units, scale / units, pure) for mass in masses)

@@ -1,0 +1,455 @@
+"""PrivateDriftSketch: a release that can be compared with others at any later time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import check_integer
+from ..geometry.bounds import check_domain
+from ..geometry.lattices import public_directions, unit_slices
+from ..parameters import PRIVACY_RULES
+from ..privacy.noise import public_generator
+from ..queries.sizes import Moments, symmetric
+from ..queries.slices import WavesOf
+from ..rows.opening import warn
+from ..values import read_points, read_rows
+from .base import BasePrivateEstimator
+from .comparison import TUNED, SampleComparison
+from .notices import rounded_up
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors, RandomState
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
+
+
+# PrivateDriftSketch: a release that can be compared with others at any later time.
+
+
+class PrivateDriftSketch(BasePrivateEstimator):
+    """Private sketch of a sample, to be compared with other sketches at any later time.
+
+    Released once are noisy means and covariances of cosines and sines of public slices. Any two
+    releases with the same bounds can be tested for one law, or one release against public rows, as
+    often as wanted, at no further cost. Where both samples are at hand at one time,
+    :class:`PrivateTwoSampleTest` needs less budget for the same power.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, much smaller than one over the number of persons.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border. Sketches can only be
+        compared that have the same. None finds a box with a fifth of the budget, another in every
+        fit.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets the units of weights only.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    moments_ : WaveMoments
+        Released number of persons, means and second moments, with their noise.
+    domain_ : Box, Ball or Mask
+        Public or estimated domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian; ``delta`` must be above 0.
+    Sensitivity
+        Cosines and sines of a row are read from a public table, and the sum of their squares is at
+        most 1. So one person adds 1 to the mass, a vector of norm 1 to their sum and a matrix of
+        norm 1 to the sum of outer products; who replaces another moves sum and matrix by 4 and 3/2
+        or by 3 and 2, squared, by the angle between the two.
+    Budget
+        One step costs (epsilon, delta), less what buys bounds.
+    Released
+        moments_, domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        test, contrast: functions of releases and of the public rows they are given, which they do
+        not protect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateDriftSketch
+    >>> rng = np.random.default_rng(0)
+    >>> spring, autumn = rng.normal(0.0, 0.3, size=(2, 4000, 2))
+    >>> before = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(spring)
+    >>> after = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(autumn + 0.15)
+    >>> after.test(before).pvalue < 0.05
+    True
+    """
+
+    _buys_size = False  # the size comes with the sketch
+    _parameter_rules = PRIVACY_RULES
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        *,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def test(
+        self,
+        other: PrivateDriftSketch | None = None,
+        *,
+        public_rows: ArrayLike | None = None,
+        n_resamples: int = 1999,
+        random_state: RandomState | None = None,
+    ) -> SampleComparison:
+        """Test whether two samples have one law: those of two releases, or of one and public rows.
+
+        It is post-processing, and any number of tests is free. Tests with one release share its
+        noise, so their p-values depend on each other: correct for many with Bonferroni or Holm.
+        The level holds by simulation, not by proof.
+
+        Parameters
+        ----------
+        other : PrivateDriftSketch or None, default=None
+            Fitted on other persons, with the same bounds.
+        public_rows : array-like of shape (n_rows, n_features) or None, default=None
+            Rows that are public: the result tells about them without protection.
+        n_resamples : int, default=1999
+            Number of simulated differences; the smallest p-value is ``1 / (n_resamples + 1)``.
+        random_state : None, int or RandomState, default=None
+            Randomness of the simulation, which is public.
+
+        Returns
+        -------
+        result : SampleComparison
+        """
+        check_is_fitted(self)
+        n_resamples = check_integer(n_resamples, "n_resamples", low=1)
+        theirs, scales = self._compared(other, public_rows)
+        rng = public_generator(random_state)
+        return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+
+    def contrast(
+        self,
+        X: ArrayLike,
+        other: PrivateDriftSketch | None = None,
+        *,
+        public_rows: ArrayLike | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Say where two samples differ: how their densities, smoothed by waves, differ at points.
+
+        It is post-processing, and free. What is finer than the waves is not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            Public points.
+        other, public_rows :
+            As for :meth:`test`.
+
+        Returns
+        -------
+        differences : ndarray of shape (n_points,)
+            Above zero where this sample has more, in units in which the density of one point is 1
+            at that point.
+        errors : ndarray of shape (n_points,)
+            Standard deviation of each of them where the samples have one law: that of noise and
+            chance.
+        """
+        check_is_fitted(self)
+        return self._contrast(read_points(self, X), other, public_rows)[:2]
+
+    def _contrast(self, points, other, public_rows):
+        """Return differences, their errors, and the smoothed density of both, at points."""
+        theirs, scales = self._compared(other, public_rows)
+        waves = _question(self.domain_, 1, False).features(points)
+        density = waves @ (self.moments_.mean + theirs.mean) / 2.0
+        return *contrast(self.moments_, theirs, scales, waves), density
+
+    def _compared(self, other, public_rows):
+        """Return the moments that these are compared with, and the scales of the waves."""
+        if (other is None) == (public_rows is None):
+            raise ValueError("Give either another sketch or public_rows.")
+        theirs = self._moments_of_public(public_rows) if other is None else self._moments_of(other)
+        return theirs, np.array(_waves(self.n_features_in_)[1])
+
+    def _restored(self, moments, n_features):
+        """Take over what a fit with these parameters released; `bounds` must be given."""
+        width = 2 * len(_waves(n_features)[1])
+        if moments.mean.shape != (width,) or moments.second.shape != (width, width):
+            raise ValueError(f"moments must be of {width} waves for {n_features} features.")
+        self.moments_, self.n_features_in_ = moments, n_features
+        self.domain_ = check_domain(self.bounds, n_features)
+        self.privacy_ = self.privacy_plan(n_features)
+        return self
+
+    def _moments_of(self, other: PrivateDriftSketch) -> WaveMoments:
+        if not isinstance(other, PrivateDriftSketch):
+            raise TypeError(
+                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "
+                "given by name, as public_rows; private rows need a sketch of their own."
+            )
+        check_is_fitted(other)
+        if other.moments_ is self.moments_ or np.array_equal(
+            other.moments_.mean, self.moments_.mean
+        ):
+            raise ValueError("other must be another release, got a copy of this one.")
+        if other.domain_ != self.domain_:
+            raise ValueError(
+                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}."
+            )
+        return other.moments_
+
+    def _moments_of_public(self, rows: ArrayLike) -> WaveMoments:
+        X = read_rows(self, rows, reset=False)
+        waves = _question(self.domain_, 1, False).features(X)
+        return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X))
+
+    def _shares(self, n_features):
+        if self.delta == 0:
+            raise ValueError("delta must be above 0: only Gaussian noise serves so many numbers.")
+        return {"sketch": 1.0}
+
+    def _questions(self, facts):
+        question = _question(facts.domain, facts.units, facts.total_public)
+        released = yield "sketch", question
+        mass, total, diagonal, upper = (block[0] for block in released.values)
+        sds, step = released.noise_sd, question.query.step
+        persons = max(float(mass), float(facts.units))
+        unit = step / persons
+        return WaveMoments(
+            persons / facts.units,
+            total * unit,
+            symmetric(diagonal, upper) * unit * step,
+            sds[0] / persons,
+            sds[1] * unit,
+            sds[3] * unit * step,
+        )
+
+    def _finish(self, facts, result):
+        self.moments_ = result
+        if result.mean_sd > TUNED.noisy_mean:
+            enough = rounded_up(2.0 * result.persons * result.mean_sd / TUNED.noisy_mean)
+            warn(
+                f"The sketch has about {result.persons:.0f} persons, by a noisy count, whose means "
+                f"drown in the noise at epsilon={self.epsilon:g}: even laws that have nothing in "
+                f"common may pass for one. It needs {enough} or more.",
+                stacklevel=4,
+            )
+
+
+def _question(domain, units, total_public):
+    """Return the question for the moments of the waves of rows in a public domain."""
+    directions, frequencies = _waves(domain.n_features)
+    width = 2 * directions.shape[1]
+    moments = Moments(
+        np.zeros((1, width)),
+        1.0,
+        second="pooled",
+        block_weights=TUNED.moment_weights,
+        units=units,
+        total_public=total_public,
+    )
+    return WavesOf(unit_slices(domain, directions), frequencies, moments)
+
+
+def _waves(n_features):
+    """Return public directions, and the frequency of each."""
+    scales = TUNED.scales if n_features <= TUNED.few_features else TUNED.scales[1:2]
+    count = {1: 1, 2: TUNED.plane_directions}.get(
+        n_features, min(n_features, TUNED.scale_directions)
+    )
+    directions = public_directions(
+        "tight", count * len(scales) if n_features > 1 else 1, n_features
+    )
+    directions = np.resize(directions.T, (count * len(scales), n_features)).T
+    return directions, tuple(scale for scale in scales for _ in range(count))
+
+
+# Tests between released means of waves, with the law that noise and sampling give them.
+
+_EIGEN = 1e-12
+_CHANCE = 0.3  # of a covariance, in units of one over the number of persons
+_TWO_SIDED = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class WaveMoments:
+    """Released or public moments of waves.
+
+    Attributes
+    ----------
+    persons : float
+        Number of persons.
+    mean : ndarray of shape (2 * n_waves,)
+        Cosines, then sines.
+    second : ndarray of shape (2 * n_waves, 2 * n_waves)
+        Mean of outer products.
+    mass_sd, mean_sd, second_sd : float
+        Standard deviation of the noise of the mass over the number of persons, of the entries of
+        `mean`, and of the entries of `second` off the diagonal; 0 for public rows.
+    """
+
+    persons: float
+    mean: np.ndarray
+    second: np.ndarray
+    mass_sd: float = 0.0
+    mean_sd: float = 0.0
+    second_sd: float = 0.0
+
+    @cached_property
+    def weight(self):
+        """What the covariance of this side counts in a pooled one."""
+        return 1.0 / (self.second_sd**2 + _CHANCE / self.persons)
+
+
+def compare_waves(ours, theirs, scales, n_draws, rng):
+    """Test whether two moments are of samples of one law.
+
+    Parameters
+    ----------
+    ours, theirs : WaveMoments
+    scales : ndarray of shape (n_waves,)
+        Group of each wave: differences of each group are tested, and of all, and the smallest of
+        their p-values is compared with its own law.
+    n_draws : int
+    rng : numpy.random.Generator or numpy.random.RandomState
+    """
+    gap = ours.mean - theirs.mean
+    law = _law_of_gap(ours, theirs, scales)
+    values, vectors = np.linalg.eigh(law)
+    root = vectors * np.sqrt(np.maximum(values, _EIGEN))
+    drawn = rng.standard_normal((n_draws, len(gap))) @ root.T
+    parts = [np.tile(scales == group, 2) for group in np.unique(scales)]
+    parts = parts if len(parts) == 1 else [np.ones(len(gap), dtype=bool), *parts]
+    observed = np.array([(gap[part] ** 2).sum() for part in parts])
+    simulated = np.stack([(drawn[:, part] ** 2).sum(axis=1) for part in parts], axis=1)
+    pvalue = _smallest(observed, simulated)
+    square = float((gap**2).sum() - np.trace(law))
+    std = np.sqrt(max(2.0 * (law**2).sum() + 4.0 * gap @ law @ gap, 0.0))
+    low, middle, high = np.sqrt(np.maximum(square + np.array([-1, 0, 1]) * _TWO_SIDED * std, 0.0))
+    return SampleComparison(
+        statistic=float(np.sqrt((gap**2).sum())),
+        pvalue=pvalue,
+        distance=float(middle),
+        interval=(float(low), float(high)),
+        null=np.sqrt((drawn**2).sum(axis=1)),
+    )
+
+
+def contrast(ours, theirs, scales, waves):
+    """Return by how much the smoothed densities of two samples differ at some points.
+
+    Parameters
+    ----------
+    ours, theirs : WaveMoments
+    scales : ndarray of shape (n_waves,)
+    waves : ndarray of shape (n_points, 2 * n_waves)
+        Cosines and sines of the points.
+
+    Returns
+    -------
+    values, errors : ndarray of shape (n_points,)
+        Differences, and their standard deviations where the samples have one law.
+    """
+    law = _law_of_gap(ours, theirs, scales)
+    squares = np.einsum("ij,ij->i", waves @ law, waves)
+    return waves @ (ours.mean - theirs.mean), np.sqrt(np.maximum(squares, 0.0))
+
+
+def _smallest(observed, simulated):
+    """Return the p-value of the smallest of several p-values, by the same draws."""
+    ordered = np.sort(simulated, axis=0)
+    count = len(simulated)
+    own, drawn = 1.0, np.ones(count)
+    for column, value in enumerate(observed):
+        above = count - np.searchsorted(ordered[:, column], value, side="left")
+        own = min(own, (1 + above) / (1 + count))
+        ranks = count - np.searchsorted(ordered[:, column], simulated[:, column], side="left")
+        drawn = np.minimum(drawn, ranks / count)
+    return (1 + int((drawn <= own).sum())) / (1 + count)
+
+
+def _law_of_gap(ours, theirs, scales):
+    """Return the covariance of the difference of two means of samples of one law."""
+    weights = np.array([ours.weight, theirs.weight])
+    weights = weights / weights.sum()
+    sides = (ours, theirs)
+    mean = sum(w * side.mean for w, side in zip(weights, sides, strict=True))
+    second = sum(w * side.second for w, side in zip(weights, sides, strict=True))
+    mean_noise = sum((w * side.mean_sd) ** 2 for w, side in zip(weights, sides, strict=True))
+    noise = sum((w * side.second_sd) ** 2 for w, side in zip(weights, sides, strict=True))
+    covariance = _cleaned(second - np.outer(mean, mean), mean, mean_noise, noise, scales)
+    law = covariance * (1.0 / ours.persons + 1.0 / theirs.persons)
+    for side in sides:
+        law += side.mean_sd**2 * np.eye(len(mean)) + side.mass_sd**2 * np.outer(mean, mean)
+    return law
+
+
+def _cleaned(covariance, mean, mean_noise, noise, scales):
+    """Return a covariance with the noise taken out as far as public facts and sizes say.
+
+    Squares of a cosine and its sine add up to a public number, so their variances together follow
+    from the means. All else of a block of two scales shrinks until its square is what it would be
+    without noise.
+    """
+    count = len(scales)
+    pairs = (1.0 / count - mean[:count] ** 2 - mean[count:] ** 2 + 2.0 * mean_noise) / 2.0
+    diagonal = np.diagonal(covariance).copy()
+    rest = covariance - np.diag(np.tile((diagonal[:count] + diagonal[count:]) / 2.0, 2))
+    noises = noise * (np.ones_like(rest) + np.eye(len(rest)))
+    groups = np.tile(scales, 2)
+    for first in np.unique(scales):
+        for other in np.unique(scales):
+            block = np.ix_(groups == first, groups == other)
+            square = float((rest[block] ** 2).sum())
+            kept = max(square - float(noises[block].sum()), 0.0)
+            rest[block] *= np.sqrt(kept / square) if square else 0.0
+    cleaned = rest + np.diag(np.tile(np.maximum(pairs, 0.0), 2))
+    values, vectors = np.linalg.eigh(cleaned)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T

@@ -1,0 +1,507 @@
+"""PrivateGenerator: synthetic rows of every class from one private release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import check_real
+from ..geometry.domains import Box
+from ..parameters import (
+    MOST_FEATURES,
+    PRIVACY_RULES,
+    Integer,
+    Integers,
+    Labels,
+    Number,
+    Option,
+    Weights,
+)
+from ..privacy.mechanisms import gaussian_mu
+from ..privacy.noise import public_generator
+from ..queries.maps import in_widths
+from ..rows.opening import warn
+from .base import BasePrivateEstimator
+from .facts import class_shares, named_or_found_classes, number_of_classes, setting_of
+from .generator_mixture import full_shape
+from .generator_queries import GeneratorSetting, questions, shares
+from .noisy_means import positive_part
+from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors, RandomState
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
+
+
+# PrivateGenerator: synthetic rows of every class from one private release.
+
+_MOST_CELLS = 256
+_NEEDS_DELTA = (
+    "PrivateGenerator releases second moments with Gaussian noise and needs delta > 0; "
+    "PrivateMeasure has a pure form."
+)
+_MEAN_NOISE = 2.0  # times the root of the number of features, over mu times persons; measured
+_NOISY = 0.1
+_WIDE = 20  # features, from which rows may be tables with columns for values of categories
+_ROUNDING = 1.0 + 1e-9  # within which widths are equal
+_UNEQUAL = 4.0  # times the width of the narrowest side of a box, from which it is said
+
+
+class PrivateGenerator(BasePrivateEstimator):
+    """Synthetic rows with labels: a private mixture of rectified Gaussians for every class.
+
+    The rows of a class are divided into a few cells, and every cell is described by a noisy mass,
+    mean and covariance. Samples are Gaussians with these moments after being clipped to the bounds.
+    There is one release, and any number of samples is drawn from it at no further cost.
+
+    Parameters
+    ----------
+    n_components : "auto" or int, default="auto"
+        Number of cells of a class, at most 256. "auto" takes 5, or 1 where public facts say that
+        noise would drown more: where the Gaussian parameter of the budget times the number of
+        persons of a class is below 5000, or where matrices of 5 cells would not fit 256 MB.
+
+    image_shape : tuple or None, default=None
+        Public (height, width) or (height, width, channels) of rows that are images, pixel by pixel
+        and the channels of a pixel together. Means are then smoothed in a cosine basis, neighboring
+        pixels vary together, and pixels that are dark in the mean stay dark.
+
+    covariance_type : {"full", "tied"}, default="full"
+        Whether every cell has a covariance of its own, or all classes share one, for which there is
+        the whole budget then. "tied" is for features in which classes differ by their means, such
+        as those of a public network or filters, and for linear classifiers of them.
+
+    class_spread : float or None, default=None
+        Public guess of the root mean square distance of rows from the mean of their class; rows are
+        clipped a little further out. None takes it from the first release.
+
+    classes : array-like or None, default=None
+        Public labels. None: rows without labels are one class; rows with labels need the set,
+        except under "replace_one", where labels are public.
+
+    class_prior : array-like of shape (n_classes,) or None, default=None
+        Public frequencies of the labels that samples get when none is asked for. None takes those
+        of the release.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee, above zero and much smaller than one over the number
+        of persons.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border, and samples are inside.
+        Features of a box of unequal widths are counted in these widths, except for images and where
+        `class_spread` is given, which has the units of the rows. None finds a box with a fifth of
+        the budget.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets the number of cells only. None takes a noisy
+        count with a twentieth of the budget under "add_remove", and reads the number under the
+        other relations, which make it public.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_classes, n_components, n_features)
+        Mean of every cell.
+    covariances_ : ndarray of shape (n_classes, n_components, n_features, n_features)
+        Covariance of every cell; computed when asked for.
+    weights_ : ndarray of shape (n_classes, n_components)
+        Probability of every cell; they sum to 1.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_components_ : int
+        Number of cells of a class; public.
+    domain_ : Box, Ball or Mask
+        Public or estimated domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian; ``delta=0`` is refused.
+    Sensitivity
+        Rows are clipped to released balls, and a row counts in its class and cell only. With a
+        constant c appended to a clipped row of length at most r, the matrix of its outer product
+        moves by ``r**2 + c**2`` when it joins and by ``sqrt(2) (r**2 + c**2)`` when it is replaced,
+        whichever cell it goes to; a mean by r and 2 r; the pooled second moment by ``r**2`` and
+        ``sqrt(2) r**2``, where the sums beside it move by r and 2 r. Who changes the class under
+        "replace_any" leaves one and joins another.
+    Budget
+        All steps, and what finds bounds and size, cost (epsilon, delta) together.
+    Released
+        means_, covariances_, weights_, classes_, n_components_, domain_, privacy_, n_features_in_,
+        feature_names_in_
+    Not covered
+        none: no method but fit takes rows.
+
+    See Also
+    --------
+    PrivateTable : Tables: numbers of any ranges, categories, dates and missing values.
+    PrivateMeasure : Synthetic rows of any shape in few dimensions, and pure privacy.
+    sklearn.mixture.GaussianMixture : Mixtures without privacy.
+
+    Notes
+    -----
+    What classifiers learn from samples is what means and covariances tell. Private diffusion models
+    are more accurate on images at large epsilon, and take hours on a GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateGenerator
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=20000)
+    >>> X = np.clip(0.1 * rng.normal(size=(20000, 3)) + np.where(y[:, None] == 0, 0.3, 0.7), 0, 1)
+    >>> generator = PrivateGenerator(classes=[0, 1], bounds=(0, 1), n_hint=20000).fit(X, y)
+    >>> generator.means_.shape
+    (2, 1, 3)
+    >>> rows, labels = generator.sample(1000, y=1)
+    >>> bool(abs(rows.mean() - 0.7) < 0.05)
+    True
+    """
+
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
+        "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),
+        "image_shape": Integers(Integer(1, MOST_FEATURES), 2, 3) | None,
+        "covariance_type": Option(("full", "tied")),
+        "class_spread": Number(1e-30, 1e30) | None,
+        "classes": Labels() | None,
+        "class_prior": Weights() | None,
+    }
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = "auto",
+        *,
+        image_shape: tuple | None = None,
+        covariance_type: Literal["full", "tied"] = "full",
+        class_spread: float | None = None,
+        classes: ArrayLike | None = None,
+        class_prior: ArrayLike | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.image_shape = image_shape
+        self.covariance_type = covariance_type
+        self.class_spread = class_spread
+        self.classes = classes
+        self.class_prior = class_prior
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        y: object = None,
+        random_state: RandomState | None = None,
+        *,
+        as_frame: bool = False,
+        warps: Mapping[str, float] | None = None,
+    ) -> tuple[Any, np.ndarray]:
+        """Draw synthetic rows and their labels.
+
+        The draws are post-processing of the release: they cost nothing, whatever their number. The
+        first draw of a cell computes a factor that later draws use again.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        y : label or None, default=None
+            Class of all rows. None draws the labels by the probabilities of the classes.
+        random_state : None, int or RandomState, default=None
+        as_frame : bool, default=False
+            Return `X` as a pandas DataFrame with the names of the features, where there are some.
+        warps : dict or None, default=None
+            For images: every row is warped at random, by up to "turn" degrees, a "shear" and a
+            "scale" (logarithm) of both axes, and a "shift" as a part of the sides, 0 where not
+            named. This is a public prior, that images moved so far keep their class: it adds what
+            you know, and nothing about the private rows.
+
+        Returns
+        -------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        n_samples = check_samples(n_samples, self.n_features_in_)
+        reach = check_warps(warps, self.image_shape)
+        rng = public_generator(random_state)
+        probabilities = self.weights_.sum(axis=1)
+        if y is not None:
+            probabilities = np.array([float(label == y) for label in self.classes_.tolist()])
+            if not probabilities.any():
+                raise ValueError(f"y must be one of {self.classes_.tolist()!r}, got {y!r}.")
+        codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
+        X = self._mixture.draw(codes, rng)
+        if reach is not None:
+            X = self._warped(X, reach, rng)
+        return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
+
+    def _warped(self, X, reach, rng):
+        low, width = self.domain_.low, self.domain_.high - self.domain_.low
+        images = warped((X - low) / width, self.image_shape, reach, rng)
+        return self.domain_.clip(low + width * images)
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return how large the noise of a class is, by public facts, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return (
+                "Give n_hint, the public number of persons, to see how much noise there would be."
+            )
+        n_classes = number_of_classes(self.classes)
+        persons = self.n_hint / n_classes
+        moved = (
+            _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
+        )
+        table = ""
+        if self.image_shape is None and n_features >= _WIDE:
+            table = " For tables, with columns that stand for categories, PrivateTable is better."
+        text = (
+            f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
+            "radius of the domain. "
+        )
+        if moved <= _NOISY:
+            return text + f"Up to {_NOISY} classes are mostly signal.{table}"
+        remedies = [
+            (
+                f"JLTransformer(n_components={width}) before it, with its output_bounds_",
+                moved * math.sqrt(width / n_features),
+            )
+            for width in projections(n_features)
+        ]
+        more = rounded_up(self.n_hint * moved / _NOISY)
+        found = cheapest(remedies, lambda reached: reached <= _NOISY, more)
+        return text + f"Above {_NOISY} classes can be mostly noise. {found}{table}"
+
+    @property
+    def covariances_(self) -> np.ndarray:
+        """Covariance of every cell."""
+        check_is_fitted(self)
+        mixture = self._mixture
+        return np.stack(
+            [
+                [positive_part(mixture.covariance(code, k)) for k in range(self.n_components_)]
+                for code in range(len(self.classes_))
+            ]
+        )
+
+    def _public_classes(self, y):
+        return named_or_found_classes(self.classes, y, self._relation())
+
+    def _shares(self, n_features):
+        self._check_image(n_features)
+        n_classes = number_of_classes(self.classes)
+        return shares(self._method_setting(n_features, n_classes, self.n_hint))
+
+    def _method_setting(self, n_features, n_classes, size):
+        return setting_of(
+            GeneratorSetting,
+            self,
+            n_features=n_features,
+            n_classes=n_classes,
+            size=size,
+            mu=gaussian_mu(self.epsilon, self.delta),
+            image_shape=None if self.image_shape is None else tuple(self.image_shape),
+        )
+
+    def _check_image(self, n_features):
+        shape = self.image_shape
+        if shape is not None and math.prod(map(int, shape)) != n_features:
+            raise ValueError(
+                "image_shape must be (height, width) or (height, width, channels) of the "
+                f"{n_features} features, got {shape!r}."
+            )
+
+    def _settled_shares(self, facts):
+        settled = shares(self._method_setting(facts.n_features, facts.n_classes, facts.size))
+        announced = self._shares(facts.n_features)
+        return None if announced.keys() == settled.keys() else settled
+
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        self._prior(facts.n_classes)  # refused before anything is charged
+        if not self._counts_in_widths(facts.domain):
+            _warn_of_widths(facts.domain)
+        return facts
+
+    def _questions(self, facts):
+        setting = self._method_setting(facts.n_features, facts.n_classes, facts.size)
+        box = facts.domain
+        if not self._counts_in_widths(box):
+            return (yield from questions(setting, facts))
+        unit = Box(np.zeros(facts.n_features), np.ones(facts.n_features))
+        scaled = questions(setting, replace(facts, domain=unit))
+        mixture, prior = yield from in_widths(box, scaled)
+        return mixture.stretched(box), prior
+
+    def _counts_in_widths(self, domain):
+        """Return whether features are scaled: pixels have one scale, a given spread has its own."""
+        if self.image_shape is not None or self.class_spread is not None:
+            return False
+        if not isinstance(domain, Box):
+            return False
+        widths = domain.high - domain.low
+        return bool(widths.max() > _ROUNDING * widths.min())
+
+    def _finish(self, facts, result):
+        self._mixture, prior = result
+        given = self._prior(facts.n_classes)
+        if given is not None:
+            prior = given
+        self.classes_ = facts.labels
+        self.means_ = self._mixture.means
+        self.weights_ = self._mixture.weights * prior[:, None]
+        self.n_components_ = self._mixture.weights.shape[1]
+
+    def _prior(self, n_classes):
+        """Return the public frequencies of the classes, or None."""
+        if self.class_prior is None:
+            return None
+        return class_shares(self.class_prior, "class_prior", n_classes)
+
+
+def _warn_of_widths(domain):
+    """Warn where a box is far wider along some features: the others drown in their noise."""
+    if not isinstance(domain, Box):
+        return
+    widths = domain.high - domain.low
+    if widths.max() >= _UNEQUAL * widths.min():
+        warn(
+            f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and lengths are "
+            "measured in all features together: noise fit for the widest drowns the others. "
+            "Features are scaled without class_spread; for tables take PrivateTable.",
+            stacklevel=4,
+        )
+
+
+# Random turns, shears, scalings and shifts of drawn images: a public prior, not a release.
+
+LARGEST = {"turn": 180.0, "shear": 2.0, "scale": 2.0, "shift": 1.0}
+_ROWS = 1000  # at once
+
+
+def check_warps(warps, image_shape):
+    """Return how far images are warped at most, by kind; raise unless it is a good dict.
+
+    Parameters
+    ----------
+    warps : dict or None
+    image_shape : tuple or None
+    """
+    if warps is None:
+        return None
+    if image_shape is None:
+        raise ValueError("warps are for images: give image_shape to PrivateGenerator.")
+    if not isinstance(warps, Mapping) or not warps or not warps.keys() <= LARGEST.keys():
+        raise ValueError(f"warps must be a dict by some of {list(LARGEST)}, got {warps!r}.")
+    given = {
+        kind: check_real(reach, f"warps[{kind!r}]", low=0.0, high=LARGEST[kind])
+        for kind, reach in warps.items()
+    }
+    return dict.fromkeys(LARGEST, 0.0) | given
+
+
+def warped(rows, image_shape, reach, rng):
+    """Return images of the unit box, each warped at random; what comes in at the border is 0.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_pixels)
+    image_shape : tuple
+    reach : dict
+        By kind, see `check_warps`.
+    rng : Generator
+    """
+    height, width, channels = full_shape(image_shape)
+    found = np.empty_like(rows)
+    for start in range(0, len(rows), _ROWS):
+        part = slice(start, start + _ROWS)
+        images = rows[part].reshape(-1, height, width, channels)
+        matrices, shifts = affine_maps(len(images), (height, width), reach, rng)
+        found[part] = read_along(images, matrices, shifts).reshape(len(images), -1)
+    return found
+
+
+def affine_maps(n, sides, reach, rng):
+    """Return random matrices of shape (n, 2, 2) and shifts (n, 2), in pixels."""
+    angle, shear, tall, wide, down, right = rng.uniform(-1.0, 1.0, size=(6, n))
+    angle = np.deg2rad(reach["turn"]) * angle
+    cos, sin = np.cos(angle), np.sin(angle)
+    turns = np.stack([np.stack([cos, -sin], 1), np.stack([sin, cos], 1)], 1)
+    shapes = np.zeros((n, 2, 2))
+    shapes[:, 0, 0], shapes[:, 1, 1] = np.exp(reach["scale"] * np.stack([tall, wide]))
+    shapes[:, 1, 0] = reach["shear"] * shear
+    return turns @ shapes, reach["shift"] * np.stack([down, right], 1) * np.array(sides)
+
+
+def read_along(images, matrices, shifts):
+    """Return images read at affine images of their pixels, about the middle, bilinearly."""
+    n, height, width, channels = images.shape
+    middle = (np.array([height, width]) - 1.0)[:, None] / 2.0
+    at = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij")).reshape(2, -1)
+    places = matrices @ (at - middle) + middle + shifts[:, :, None]
+    places = np.clip(places, -1.0, np.array([height, width])[:, None])
+    low = np.floor(places).astype(np.int64)
+    parts = (places - low)[..., None]
+    padded = np.pad(images, ((0, 0), (1, 2), (1, 2), (0, 0)))
+    rows, (down, right) = np.arange(n)[:, None], low.transpose(1, 0, 2) + 1
+    upper, lower = (
+        padded[rows, y, right] * (1.0 - parts[:, 1]) + padded[rows, y, right + 1] * parts[:, 1]
+        for y in (down, down + 1)
+    )
+    mixed = upper * (1.0 - parts[:, 0]) + lower * parts[:, 0]
+    return mixed.reshape(n, height, width, channels)

@@ -1,0 +1,414 @@
+"""PrivateEMDHeatmap: where many people are, as a map."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
+from ..privacy.neighbors import ADD_REMOVE
+from ..queries.cells import MAX_GRID_DEPTH, Partition, QuadGrid
+from ..transport.tree_fits import minimize_l1
+from ..transport.trees import Tree, child_codes, top_cells
+from .base import BasePrivateEstimator
+from .facts import setting_of
+from .heatmap_methods import (
+    AdaptiveMethod,
+    HeatmapCells,
+    HeatmapFit,
+    HeatmapMethod,
+    HeatmapSetting,
+    OneShotMethod,
+    measure,
+)
+from .heatmap_views import HeatmapViews
+from .noisy_trees import noisy_total
+from .notices import warn_of_few_cells, warn_of_missing
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors, RandomState
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
+
+
+# Comparators: the pipeline of the paper, and noise on every cell of a grid.
+
+_MAX_DENSE_DEPTH = 12  # methods that measure every cell of a grid stop here: 2**24 cells
+
+
+@dataclass(frozen=True)
+class PaperMethod(HeatmapMethod):
+    """Algorithms 1 and 2 of Ghazi et al. (2023).
+
+    Level by level, the children of the cells kept above are measured and the largest are kept.
+    The paper draws noise for every cell of every level; noise on a cell that is never looked at
+    changes nothing, so only the cells that are looked at are measured, each level in a step of its
+    own, and the law of the result is the same.
+
+    Parameters
+    ----------
+    decay : float
+        Budget of a level over that of the level above; ``1 / sqrt(2)`` is best in the bound.
+    """
+
+    decay: float = 2.0**-0.5
+
+    reconstruction = "l1"
+
+    def shares(self, setting):
+        """Return a geometric schedule from the finest level that may be kept whole."""
+        first = self.first_level(setting)
+        return {
+            f"level_{level}": self.decay ** (level - first)
+            for level in range(first, setting.depth + 1)
+        }
+
+    def first_level(self, setting):
+        """Return the lowest level that has at most as many cells as are kept."""
+        return min(int(math.log2(setting.n_kept) / 2.0 + 1e-12), setting.depth)
+
+    def questions(self, setting, facts):
+        """Ask for the children of the cells kept on the level above."""
+        first = self.first_level(setting)
+        cells, measurements = Partition.complete(setting.depth, first), []
+        for level in range(first, setting.depth + 1):
+            (here,) = yield from measure(setting, facts, f"level_{level}", cells)
+            measurements.append(here)
+            if level < setting.depth:
+                codes = child_codes(here.code[top_cells(here.mass, setting.n_kept)])
+                cells = Partition(setting.depth, np.full(len(codes), level + 1), codes)
+        return measurements
+
+    def rebuild(self, reconstruction, setting, measurements):
+        """Return the fit; "l1" takes the kept cells alone, as the paper does."""
+        if reconstruction == "l1":
+            tree, values = self._selected(setting, measurements)
+            return HeatmapFit(*tree.leaves(minimize_l1(tree, values)))
+        # cells below the finest level that can be seen have more noise than signal
+        visible = [m for m in measurements if m.level[0] <= setting.finest]
+        return super().rebuild(reconstruction, setting, visible or measurements[:1])
+
+    def _selected(self, setting, measurements):
+        """Return the tree of the cells measured, the kept ones chosen, and the noisy masses."""
+        masses = tuple(m.mass for m in measurements)
+        chosen = tuple(top_cells(m, setting.n_kept) for m in masses)
+        return Tree(chosen, (4,) * (len(chosen) - 1), self.first_level(setting)), masses
+
+
+@dataclass(frozen=True)
+class DenseMethod(HeatmapMethod):
+    """Appendix D of Ghazi et al. (2023): one full level, then the nearest measure.
+
+    The level has cells of side about ``1 / sqrt(epsilon * n)``; the nearest measure is the one of
+    least absolute deviation on all levels above it.
+    """
+
+    needs_size = True
+    reconstruction = "l1"
+
+    def shares(self, setting):
+        """Return the one step."""
+        return {"cells": 1.0}
+
+    def questions(self, setting, facts):
+        """Ask for one full level."""
+        level = math.log2(max(setting.size * setting.epsilon / setting.reach, 1.0)) / 2.0
+        level = min(round(level), setting.depth, _MAX_DENSE_DEPTH)
+        whole = Partition.complete(setting.depth, level)
+        return (yield from measure(setting, facts, "cells", whole))
+
+
+@dataclass(frozen=True)
+class LaplaceMethod(HeatmapMethod):
+    """The baseline: noise on every cell of the grid, negative masses set to zero."""
+
+    max_depth = _MAX_DENSE_DEPTH
+    reconstruction = "clip"
+
+    def shares(self, setting):
+        """Return the one step."""
+        return {"cells": 1.0}
+
+    def questions(self, setting, facts):
+        """Ask for all cells of the grid."""
+        whole = Partition.complete(setting.depth, setting.depth)
+        return (yield from measure(setting, facts, "cells", whole))
+
+
+@dataclass(frozen=True)
+class TopMethod(LaplaceMethod):
+    """The baseline with a threshold: only the cells with the largest noisy masses are kept."""
+
+    def _clip(self, setting, measurements):
+        """Return the cells with the largest noisy masses."""
+        (last,) = measurements
+        kept = top_cells(last.mass, max(1, math.ceil(setting.top_share * len(last.mass))))
+        return HeatmapFit(last.level[kept], last.code[kept], np.maximum(last.mass[kept], 0.0))
+
+
+# PrivateEMDHeatmap: where many people are, as a map.
+
+HEATMAP_METHODS = {
+    "adaptive": AdaptiveMethod(),
+    "one_shot": OneShotMethod(),
+    "paper": PaperMethod(),
+    "dense": DenseMethod(),
+    "laplace": LaplaceMethod(),
+    "topk": TopMethod(),
+}
+
+
+class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
+    """Private heatmap: how the places of many people are distributed over a map.
+
+    Every person counts once, however many rows they have: their mass of one is shared among their
+    rows inside the bounds. Noisy masses of the cells of a quadtree are released, and made into a
+    heatmap that is close to the true one in earth mover's distance.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=0.0
+        Must be 0: the guarantee is pure, with Laplace noise.
+
+    bounds : (low, high), Box, Ball or Mask
+        Public map, in the units of the rows. Rows outside carry no mass. It must be given: the
+        outermost place of somebody is a secret.
+
+    resolution : int, default=256
+        Cells of the map along each side, a power of two up to 2**24. Fits cost what the measured
+        cells cost, not ``resolution**2``.
+
+    bandwidth : float, default=1/32
+        Standard deviation of the blur of the heatmap, in units of the side of the map.
+
+    method : str, default="adaptive"
+        - "adaptive": a coarse look with a third of the budget, then cells as fine as the masses
+          that it showed, and the posterior of all masses given both;
+        - "one_shot": two levels at once, and the posterior;
+        - "paper": Algorithms 1 and 2 of Ghazi et al. (2023), solved exactly;
+        - "dense": Appendix D of the same paper;
+        - "laplace", "topk": its baselines, noise on every cell of the grid.
+
+    reconstruction : {"auto", "posterior", "l1"}, default="auto"
+        What is made of the noisy masses: their posterior mean under a public prior that expects
+        people in few places, or the masses of least weighted absolute deviation. "auto" takes what
+        belongs to the method.
+
+    n_kept : int, default=20
+        Cells kept on each level, for "paper".
+
+    top_share : float, default=0.01
+        Share of the cells that is kept, for "topk".
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; it sets levels only. None: "one_shot" and "dense"
+        buy a noisy count with a twentieth of the budget under "add_remove", the other methods do
+        without.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    heatmap_ : ndarray of shape (side, side)
+        The blurred heatmap, computed on demand; it sums to 1. ``heatmap_[i, j]`` is the i-th row
+        of cells (second feature) and j-th column (first feature) from the lower corner. Its side
+        is the resolution, or 1024 for finer grids; see `render`.
+    cells_ : HeatmapCells
+        Level, code, corners and mass (in persons) of the cells of the release.
+    coreset_ : DiscreteMeasure
+        Their middles, weighted by mass: what `k_median` works on.
+    total_ : float
+        Mass of the cells, in persons. Masses are drawn to fewer persons where noise is large, and
+        the two baselines keep too many; `count_persons` estimates the number of persons.
+    measurements_ : list of Measurement
+        The noisy masses.
+    grid_ : QuadGrid
+        The grid of the map.
+    domain_ : Box, Ball or Mask
+        The map.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features, 2.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        DiscreteLaplace
+    Sensitivity
+        The cells of one step are disjoint, and a person has a mass of at most 1, so joining
+        changes the masses of a step by at most 1 in L1 and replacing a person by at most 2. The
+        step of "one_shot" has two such sets of cells. An estimated count moves by 1.
+    Budget
+        The steps of a fit share epsilon. Several fits on one accountant add up.
+    Released
+        heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_,
+        n_features_in_, feature_names_in_
+    Not covered
+        score_samples, score, transform, fit_transform: exact functions of the rows they are given.
+
+    See Also
+    --------
+    PrivateMeasure : Measures in any number of dimensions.
+
+    References
+    ----------
+    B. Ghazi, J. He, K. Kohlhoff, R. Kumar, P. Manurangsi, V. Navalpakkam, N. Valliappan.
+    Differentially private heatmaps. AAAI 2023.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateEMDHeatmap
+    >>> from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+    >>> X, people = make_city_checkins(n_people=500, random_state=0)
+    >>> city = PrivateEMDHeatmap(epsilon=1.0, bounds=CITY_BOUNDS, n_hint=500)
+    >>> heatmap = city.fit(X, groups=people).heatmap_
+    >>> heatmap.shape, round(float(heatmap.sum()), 6)
+    ((256, 256), 1.0)
+    """
+
+    _fewest_steps = 'method="one_shot"'
+    _parameter_rules = PRIVACY_RULES | {
+        "delta": OneOf((0,), note="The guarantee is pure."),
+        "bounds": PublicDomain(),
+        "resolution": PowerOfTwo(2, 2**MAX_GRID_DEPTH),
+        "bandwidth": Number(2.0**-MAX_GRID_DEPTH, 1.0),
+        "method": Option(tuple(HEATMAP_METHODS)),
+        "reconstruction": Option(("auto", "posterior", "l1")),
+        "n_kept": Integer(1, 2**MAX_GRID_DEPTH),
+        "top_share": Number(0.0, 1.0, open_low=True),
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        resolution: int = 256,
+        bandwidth: float = 1 / 32,
+        *,
+        method: str = "adaptive",
+        reconstruction: Literal["auto", "posterior", "l1"] = "auto",
+        n_kept: int = 20,
+        top_share: float = 0.01,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.resolution = resolution
+        self.bandwidth = bandwidth
+        self.method = method
+        self.reconstruction = reconstruction
+        self.n_kept = n_kept
+        self.top_share = top_share
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
+        """Return about how many persons are on the map, from the noisy masses as released.
+
+        Unlike `total_` it is drawn to nothing, and may be below 0 where there are few.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        persons : float
+        std : float
+            Standard deviation of its noise. Only with ``return_std=True``.
+        """
+        check_is_fitted(self)
+        persons, std = noisy_total(self.measurements_)
+        return (float(persons), float(std)) if return_std else float(persons)
+
+    def _mass_bounds(self):
+        return self.bounds
+
+    def _check_width(self, n_features):
+        if n_features != 2:
+            raise ValueError(
+                f"A heatmap is drawn in the plane: X must have 2 features, got "
+                f"n_features={n_features}."
+            )
+
+    def _shares(self, n_features):
+        self._check_width(n_features)
+        setting = self._method_setting(None, 1)
+        limit = HEATMAP_METHODS[self.method].max_depth
+        if limit is not None and setting.depth > limit:
+            raise ValueError(
+                f"resolution must be at most {2**limit} for method={self.method!r}, which measures "
+                f"every cell, got {self.resolution}."
+            )
+        return HEATMAP_METHODS[self.method].shares(setting)
+
+    def _bought_shares(self):
+        return super()._bought_shares() if HEATMAP_METHODS[self.method].needs_size else {}
+
+    def _method_setting(self, size, units):
+        depth = int(self.resolution).bit_length() - 1
+        return setting_of(
+            HeatmapSetting,
+            self,
+            depth=depth,
+            finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),
+            size=size,
+            whole=units == 1,
+            reach=1 if self._relation() == ADD_REMOVE else 2,
+        )
+
+    def _questions(self, facts):
+        setting = self._method_setting(facts.size, facts.units)
+        method = HEATMAP_METHODS[self.method]
+        measurements = yield from method.questions(setting, facts)
+        how = self.reconstruction if self.reconstruction != "auto" else method.reconstruction
+        return measurements, method.rebuild(how, setting, measurements)
+
+    def _finish(self, facts, result):
+        self.measurements_, fit = result
+        self.grid_ = QuadGrid(facts.domain, self._method_setting(facts.size, facts.units).depth)
+        self._posterior = fit.posterior
+        mass = fit.mass
+        if not mass.sum() > 0:  # noise outweighs the data: the uniform map is what is left
+            mass = np.exp2(-2.0 * fit.level)
+        self.cells_ = HeatmapCells(
+            fit.level, fit.code, *self.grid_.corners(fit.level, fit.code), mass
+        )
+        self.total_ = float(fit.mass.sum())
+        warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)
+        warn_of_few_cells(fit, facts, self.epsilon)

@@ -1,0 +1,458 @@
+"""What can be done with a released heatmap: pictures, intervals, densities, medians."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.ndimage import gaussian_filter
+from scipy.sparse import csr_array
+from scipy.special import ndtr
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import check_integer, check_real
+from ..geometry.rowwise import folded
+from ..privacy.noise import public_generator
+from ..transport.measures import DiscreteMeasure
+from ..transport.trees import cell_positions
+from ..values import read_rows
+from .heatmap_methods import TUNED
+from .notices import check_samples
+
+if TYPE_CHECKING:
+    from ..exceptions import RandomState
+
+
+# What can be done with a released heatmap: pictures, intervals, densities, places, centers.
+
+_LARGEST_PICTURE = 1024  # side of heatmap_ for grids finer than that
+_MAX_PICTURE = 4096
+_SCALES = (0.5, 1.0, 2.0, 4.0)  # of the bandwidth, in transform
+
+
+class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Methods of everything that has been fitted to a heatmap.
+
+    They need ``cells_``, ``grid_``, ``domain_``, ``bandwidth`` and ``_posterior`` (or None).
+    """
+
+    @property
+    def heatmap_(self) -> np.ndarray:
+        """The blurred heatmap, see the class."""
+        self._check_fitted_attribute("heatmap_")
+        return self.render(min(self.grid_.side, _LARGEST_PICTURE))
+
+    @property
+    def coreset_(self) -> DiscreteMeasure:
+        """Middles of the cells, weighted by mass."""
+        self._check_fitted_attribute("coreset_")
+        return DiscreteMeasure(self._middles(), self.cells_.mass)
+
+    def render(self, resolution: int = 256, bandwidth: float | None = None) -> np.ndarray:
+        """Return the heatmap at another resolution or with another blur.
+
+        Parameters
+        ----------
+        resolution : int, default=256
+            A power of two, up to 4096.
+        bandwidth : float or None, default=None
+            Standard deviation of the blur in units of the side of the map; 0 shows the cells as
+            they are. None is the bandwidth of the estimator.
+
+        Returns
+        -------
+        heatmap : ndarray of shape (resolution, resolution)
+            It sums to 1.
+        """
+        check_is_fitted(self)
+        depth = check_power(resolution, _MAX_PICTURE)
+        if bandwidth is None:
+            bandwidth = self.bandwidth
+        bandwidth = check_real(bandwidth, "bandwidth", low=0.0, high=1.0)
+        if bandwidth == 0:
+            picture = raster(self.cells_, depth)
+        else:
+            # a raked cell is smooth enough in four by four parts
+            drawn = min(depth, int(self.cells_.level.max()) + 2)
+            picture = rake(self.cells_, drawn)
+            times = 2 ** (depth - drawn)
+            picture = np.repeat(np.repeat(picture, times, axis=0), times, axis=1) / times**2
+        picture = blur(picture, bandwidth)
+        return picture / picture.sum()
+
+    def interval(self, level: float = 0.9) -> np.ndarray:
+        """Return where the mass of each cell lies with posterior probability `level`.
+
+        The intervals are those of the model behind the posterior reconstruction: its public prior
+        and the known law of the noise. They are the shortest ones; for cells that are more likely
+        empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are for
+        single cells, not for all of them at once.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_cells,)
+            In persons, in the order of ``cells_``.
+        """
+        check_is_fitted(self)
+        if self._posterior is None:
+            raise ValueError(
+                "interval needs the posterior, but this fit used another reconstruction; "
+                'set reconstruction="posterior".'
+            )
+        level = check_real(level, "level", low=0.0, high=1.0, open_low=True, open_high=True)
+        low, high = self._posterior.interval(level)
+        tree = self._posterior.tree
+        return tree.leaves(low)[2], tree.leaves(high)[2]
+
+    def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> np.ndarray:
+        """Draw synthetic places: a cell by its mass, then a point uniformly inside it.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : None, int or RandomState, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, 2)
+        """
+        check_is_fitted(self)
+        n_samples = check_samples(n_samples, 2)
+        rng = public_generator(random_state)
+        mass = self.cells_.mass
+        drawn = rng.choice(len(mass), size=n_samples, p=mass / mass.sum())
+        X = np.empty((n_samples, 2))
+        for level in np.unique(self.cells_.level[drawn]):
+            rows = np.flatnonzero(self.cells_.level[drawn] == level)
+            row, column = cell_positions(self.cells_.code[drawn[rows]])
+            shape = (2 ** int(level),) * 2
+            X[rows] = self.domain_.sample_in_cells(np.stack([column, row], axis=1), shape, rng)
+        return X
+
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """Return the logarithm of the blurred density at each row.
+
+        One person's worth of the uniform distribution is added, so it is positive everywhere; rows
+        outside the map are moved to its border.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, 2)
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_rows,)
+        """
+        return self._log_densities(X, [self.bandwidth])[:, 0]
+
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """Return the mean of ``score_samples(X)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, 2)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+        """
+        return float(self.score_samples(X).mean())
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Return log densities at each row, blurred by 1/2, 1, 2 and 4 times the bandwidth.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, 2)
+
+        Returns
+        -------
+        features : ndarray of shape (n_rows, 4)
+        """
+        return self._log_densities(X, [scale * self.bandwidth for scale in _SCALES])
+
+    def k_median(
+        self, n_clusters: int, n_init: int = 10, random_state: RandomState | None = None
+    ) -> tuple[np.ndarray, float]:
+        """Return centers that are close to the people, in L1 distance.
+
+        Parameters
+        ----------
+        n_clusters : int
+        n_init : int, default=10
+        random_state : None, int or RandomState, default=None
+
+        Returns
+        -------
+        centers : ndarray of shape (n_clusters, 2)
+        cost : float
+            Sum over the people of the release of the distance to the nearest center.
+
+        Notes
+        -----
+        For any set of centers the cost of the release and that of the people inside the bounds
+        differ by at most the earth mover's distance of the two in the L1 distance, mass without
+        partner paying the diameter of the map: the distance to a set is 1-Lipschitz. For
+        ``method="paper"`` Corollary A.1 of the paper bounds that distance. The search starts
+        within a factor of order log(n_clusters) of the best centers of the release, in
+        expectation, and only improves from there.
+        """
+        check_is_fitted(self)
+        n_clusters = check_integer(n_clusters, "n_clusters", low=1)
+        n_init = check_integer(n_init, "n_init", low=1)
+        rng = public_generator(random_state)
+        return k_median(self._middles(), self.cells_.mass, n_clusters, n_init, rng)
+
+    def to_measure(self) -> DiscreteMeasure:
+        """Return the release as a discrete measure of total mass 1 for transport.
+
+        Returns
+        -------
+        measure : DiscreteMeasure
+        """
+        check_is_fitted(self)
+        return self.coreset_.normalized()
+
+    def to_geojson(self) -> dict:
+        """Return the cells as a GeoJSON feature collection.
+
+        Returns
+        -------
+        collection : dict
+            One rectangle a cell with its ``mass``, and ``low`` and ``high`` of the 90 % interval
+            where there is a posterior.
+        """
+        check_is_fitted(self)
+        cells = self.cells_
+        numbers = {"mass": cells.mass}
+        if self._posterior is not None:
+            numbers["low"], numbers["high"] = self.interval(0.9)
+        features = []
+        for i, (low, high) in enumerate(zip(cells.low.tolist(), cells.high.tolist(), strict=True)):
+            ring = [low, [high[0], low[1]], high, [low[0], high[1]], low]
+            features.append(
+                {
+                    "type": "Feature",
+                    "geometry": {"type": "Polygon", "coordinates": [ring]},
+                    "properties": {name: float(values[i]) for name, values in numbers.items()},
+                }
+            )
+        return {"type": "FeatureCollection", "features": features}
+
+    @property
+    def _n_features_out(self):
+        return len(_SCALES)
+
+    def _middles(self):
+        return (self.cells_.low + self.cells_.high) / 2.0
+
+    def _log_densities(self, X, bandwidths):
+        check_is_fitted(self)
+        inside = np.clip(read_rows(self, X, reset=False), self.domain_.low, self.domain_.high)
+        return log_densities(self.cells_, self.domain_, inside, bandwidths)
+
+    def _check_fitted_attribute(self, name):
+        if not hasattr(self, "cells_"):
+            raise AttributeError(f"{name} is there after fit.")
+
+
+def check_power(resolution, largest):
+    """Return the logarithm of a resolution, to base 2."""
+    resolution = check_integer(resolution, "resolution", low=2, high=largest)
+    if resolution & (resolution - 1):
+        raise ValueError(f"resolution must be a power of two, got {resolution}.")
+    return resolution.bit_length() - 1
+
+
+# Pictures and densities of masses on quadtree cells.
+
+_BLOCK = 2**18  # sides by rows whose kernels are evaluated at once
+
+
+def raster(cells, depth):
+    """Return the masses on a grid of side ``2**depth``, spread evenly inside every cell.
+
+    ``raster[i, j]`` is the mass in the i-th row (second coordinate) and j-th column (first), both
+    counted from the lower corner.
+    """
+    grid = np.zeros((1, 1))
+    for level in range(depth + 1):
+        if level:
+            grid = np.repeat(np.repeat(grid / 4.0, 2, axis=0), 2, axis=1)
+        here = cells.level == level if level < depth else cells.level >= depth
+        codes = cells.code[here] >> 2 * np.maximum(cells.level[here] - depth, 0)
+        np.add.at(grid, cell_positions(codes), cells.mass[here])
+    return grid
+
+
+def rake(cells, depth):
+    """Return a smooth raster that keeps the mass of every cell.
+
+    The raster is smoothed over half the side of the cells and scaled back to the mass of each of
+    them, twice. Steps between neighboring cells become slopes inside them.
+    """
+    grid = raster(cells, depth)
+    for _ in range(TUNED.rakes):
+        smooth = grid.copy()
+        for level in np.unique(cells.level[cells.level < depth]):
+            here = cells.level == level
+            width = 2 ** (depth - int(level))
+            blurred = gaussian_filter(grid, 0.5 * width, mode="nearest", truncate=3.0)
+            _fill_cells(smooth, blurred, cell_positions(cells.code[here]), cells.mass[here], width)
+        grid = smooth
+    return grid
+
+
+def blur(grid, bandwidth):
+    """Return a raster after a Gaussian blur that keeps all mass on the map.
+
+    Parameters
+    ----------
+    grid : ndarray of shape (side, side)
+    bandwidth : float
+        Standard deviation in units of the side of the map; 0 leaves the raster as it is.
+    """
+    if bandwidth == 0:
+        return grid
+    kernel = _kernel(len(grid), bandwidth * len(grid))
+    return kernel @ grid @ kernel.T
+
+
+def log_densities(cells, domain, X, bandwidths):
+    """Return log densities at rows of the blurred masses, one person's worth of uniform added.
+
+    The kernel runs over the borders of the map.
+
+    Returns
+    -------
+    densities : ndarray of shape (n_rows, n_bandwidths)
+    """
+    low, high = np.asarray(domain.low)[:2], np.asarray(domain.high)[:2]
+    widths = high - low
+    per_area = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
+    # the kernel over a cell is a product of those over its two sides, which many cells share
+    positions = cell_positions(cells.code)[::-1]
+    sides = [_sides(cells, axis, positions[axis]) for axis in (0, 1)]
+    shape = [ends.shape[1] for ends, _ in sides]
+    masses = csr_array((per_area, (sides[1][1], sides[0][1])), shape=shape[::-1])
+    densities = np.empty((len(X), len(bandwidths)))
+    rows = max(1, _BLOCK // max(shape))
+    for start in range(0, len(X), rows):
+        part = X[start : start + rows, :2].T
+        for scale, bandwidth in enumerate(bandwidths):
+            along = [
+                _between(ends, x, bandwidth * width)
+                for (ends, _), x, width in zip(sides, part, widths, strict=True)
+            ]
+            # sums of sparse products are taken column by column: a row has its bits to itself
+            inside = masses @ along[0]
+            inside *= along[1]
+            densities[start : start + rows, scale] = folded(inside)
+    return np.log((densities + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
+
+
+def _sides(cells, axis, positions):
+    """Return the sides (low, high) of cells along an axis, once each, and that of every cell."""
+    _, first, place = np.unique(
+        (1 << cells.level) + positions, return_index=True, return_inverse=True
+    )
+    return np.stack([cells.low[first, axis], cells.high[first, axis]]), place
+
+
+def _between(sides, x, sd):
+    """Return the share of the kernel at every x that lies in every side, of shape (sides, x)."""
+    ends, place = np.unique(sides, return_inverse=True)
+    steps = ndtr((x - ends[:, None]) / sd)
+    first, last = place.reshape(sides.shape)
+    shares = steps[first]
+    shares -= steps[last]
+    return shares
+
+
+def _fill_cells(smooth, blurred, positions, masses, width):
+    """Copy the blurred raster into cells of one size, scaled to their masses."""
+    side = len(smooth) // width
+    target = smooth.reshape(side, width, side, width)
+    source = blurred.reshape(side, width, side, width)
+    rows, columns = positions
+    blocks = source[rows, :, columns, :]
+    sums = blocks.sum(axis=(1, 2))
+    scale = np.divide(masses, sums, out=np.zeros_like(masses), where=sums > 0)
+    even = np.where(sums > 0, 0.0, masses / width**2)
+    target[rows, :, columns, :] = blocks * scale[:, None, None] + even[:, None, None]
+
+
+def _kernel(side, sd):
+    """Gaussian weights from every place to every place; those of one source sum to 1."""
+    places = np.arange(side)
+    kernel = np.exp(-((places[:, None] - places) ** 2) / (2.0 * sd**2))
+    return kernel / kernel.sum(axis=0)
+
+
+# Weighted k-median in the plane with the L1 distance, on released masses.
+
+_MAX_ROUNDS = 100
+
+
+def k_median(points, weights, n_clusters, n_init, rng):
+    """Return centers and their cost, the best of several starts.
+
+    Each start picks centers one by one, a point with probability proportional to its weight times
+    its distance from the centers so far: in expectation within a factor of order ``log(k)`` of the
+    best cost (Arthur and Vassilvitskii, 2007). Then points are assigned and every center moved to
+    the weighted median of each coordinate, which can only lower the cost.
+    """
+    best, lowest = None, np.inf
+    for _ in range(n_init):
+        centers = _seed(points, weights, n_clusters, rng)
+        centers, cost = _alternate(points, weights, centers)
+        if cost < lowest:
+            best, lowest = centers, cost
+    return best, lowest
+
+
+def _seed(points, weights, n_clusters, rng):
+    chosen = [rng.choice(len(points), p=weights / weights.sum())]
+    nearest = _distances(points, points[chosen]).ravel()
+    while len(chosen) < n_clusters:
+        chance = weights * nearest
+        if not chance.sum() > 0:  # every point is a center already
+            chance = weights
+        chosen.append(rng.choice(len(points), p=chance / chance.sum()))
+        nearest = np.minimum(nearest, _distances(points, points[chosen[-1:]]).ravel())
+    return points[chosen].copy()
+
+
+def _alternate(points, weights, centers):
+    cost = np.inf
+    for _ in range(_MAX_ROUNDS):
+        distances = _distances(points, centers)
+        labels = distances.argmin(axis=1)
+        new_cost = float(weights @ distances.min(axis=1))
+        if new_cost >= cost:
+            break
+        cost, best = new_cost, centers
+        centers = centers.copy()
+        for k in np.unique(labels):
+            here = labels == k
+            for axis in range(points.shape[1]):
+                centers[k, axis] = _weighted_median(points[here, axis], weights[here])
+    return best, cost
+
+
+def _weighted_median(values, weights):
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return values[order][np.searchsorted(total, total[-1] / 2.0)]
+
+
+def _distances(points, centers):
+    return np.abs(points[:, None] - centers).sum(axis=2)

@@ -1,0 +1,531 @@
+"""What an estimator says: its guarantee, warnings that cost nothing, the cheapest remedy."""
+
+from __future__ import annotations
+
+import math
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from html import escape
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+
+from .._sklearn import BaseSearchCV, captioned_block, search_among_callers
+from ..exceptions import (
+    PrivacyWarning,
+    as_charged,
+    check_integer,
+    exact,
+    import_optional,
+    in_digits,
+)
+from ..geometry.domains import Box
+from ..privacy.quote import may_charge, parts_of
+from ..rows.opening import warn
+from .noisy_trees import noisy_total
+
+# What a private estimator promises and what is left of its budget, in diagrams and notebooks.
+
+_RELATIONS = {
+    "add_remove": "adding or removing one person",
+    "replace_one": "replacing one person by another with the same label",
+    "replace_any": "replacing one person by any other",
+}
+_REFUSALS = (TypeError, ValueError, ArithmeticError)  # of parameters that no fit accepts
+ONE_OF_SEVERAL = "one of several fits of a search, which nothing adds up"
+_SEEDED = "seeded noise: NOT PRIVATE"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one fit promises.
+
+    Attributes
+    ----------
+    relation : {"add_remove", "replace_one", "replace_any"}
+    epsilon, delta : float
+    steps : tuple of (str, str)
+        Names of the steps and of their mechanisms.
+    seeded : bool
+        Whether the noise can be drawn again, so that nothing is promised.
+    condition : str, default=""
+        When this holds: "" for a fit that was made.
+    scope : str, default=""
+        What epsilon and delta are the price of, where it is more than one fit.
+    one_of_several : bool, default=False
+        Whether a search made other fits too, and nothing adds them up.
+    """
+
+    relation: str
+    epsilon: float
+    delta: float
+    steps: tuple
+    seeded: bool
+    condition: str = ""
+    scope: str = ""
+    one_of_several: bool = False
+
+    @classmethod
+    def of_plan(cls, plan, *, seeded, condition=""):
+        """Return what a plan promises."""
+        steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
+        terms = plan.relation, plan.epsilon, plan.delta
+        return cls(*terms, steps, seeded, condition, plan.scope, plan.one_of_several)
+
+    @property
+    def mechanisms(self):
+        """Names of the mechanisms, each once."""
+        return ", ".join(dict.fromkeys(mechanism for _, mechanism in self.steps))
+
+
+class GuaranteeRepr:
+    """Show the guarantee in diagrams and notebooks.
+
+    The estimator has an ``accountant`` and a method ``_guarantee``, which raises ValueError or
+    TypeError where its parameters allow no fit.
+    """
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, _caption(self))
+
+    def _html_repr(self):
+        return super()._html_repr() + _table(self)
+
+    def _get_params_html(self, *given, **named):
+        shown = super()._get_params_html(*given, **named)
+        # scikit-learn reads the docstring, once, and does not know its section "Privacy"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
+            shown._repr_html_inner()
+        return shown
+
+
+def _caption(estimator):
+    try:
+        guarantee = estimator._guarantee()
+    except _REFUSALS:
+        return "parameters that no fit accepts"
+    if guarantee.seeded:
+        return _SEEDED
+    words = [
+        f"epsilon={guarantee.epsilon}, delta={guarantee.delta}, {guarantee.relation}",
+        guarantee.scope,
+        ONE_OF_SEVERAL if guarantee.one_of_several else "",
+        guarantee.mechanisms,
+    ]
+    if estimator.accountant is not None:
+        words.append(f"left: {_left(estimator.accountant)}")
+    return "; ".join(filter(None, words))
+
+
+def _table(estimator):
+    try:
+        lines = _lines(estimator._guarantee())
+    except _REFUSALS as error:
+        lines = [("Guarantee", f"none: {error}")]
+    lines.append(("Budget", _budget(estimator.accountant)))
+    body = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in lines
+    )
+    return f'<table class="skdp-guarantee"><caption>Privacy</caption><tbody>{body}</tbody></table>'
+
+
+def _lines(guarantee):
+    promise = f"epsilon={guarantee.epsilon}, delta={guarantee.delta}"
+    if guarantee.scope:
+        promise += f" for the whole search; {guarantee.scope}"
+    if guarantee.one_of_several:
+        promise += f"; {ONE_OF_SEVERAL}"
+    if guarantee.seeded:
+        promise = f"{_SEEDED}. It would be {promise} with random_state=None."
+    return [
+        ("Guarantee", promise + guarantee.condition),
+        ("Neighbors", f"{guarantee.relation}: {_RELATIONS[guarantee.relation]}"),
+        ("Mechanisms", "; ".join(f"{name}: {mechanism}" for name, mechanism in guarantee.steps)),
+    ]
+
+
+def _budget(accountant):
+    if accountant is None:
+        return "of its own: nothing adds up what several fits cost together"
+    try:
+        ceiling = f" of epsilon={accountant.epsilon}, delta={accountant.delta}"
+    except AttributeError:
+        return f"accountant is no BudgetAccountant, but {accountant!r}"
+    return f"left: {_left(accountant)}{ceiling}"
+
+
+def _left(accountant):
+    try:
+        epsilon, delta = accountant.remaining()
+    except Exception as error:  # a picture must not fail because a server or a file cannot be read
+        return f"cannot be read ({type(error).__name__})"
+    return f"epsilon={epsilon}, delta={delta}"
+
+
+# Signs in a release that bounds do not fit the rows. Post-processing: they cost nothing.
+
+ENOUGH = 200.0  # persons times epsilon from which noise alone cannot look like this
+_DROWNED = 8.0  # ... in a class, below which nothing but noise is seen
+_FEW = 0.1  # of the persons expected
+_CLEAR = 3.0  # standard deviations of the noise, which no empty map is likely to pass
+_THIN = 1.0 / 16.0  # of the width of the domain
+_MOST = 0.95  # of the mass
+_COARSE = 4  # level of a grid of 256 cells
+_FEW_CELLS = 4  # around one corner
+_FEATURES = 3  # with more, rows of many zeros lie at a face by nature
+
+
+def warn_of_missing(total, measurements, facts, epsilon):
+    """Warn when a map holds few of the persons expected, or no more than noise would show.
+
+    Parameters
+    ----------
+    total : float
+        Released number of persons on the map.
+    measurements : list of Measurement
+        The noisy masses that it was made of.
+    facts : Facts
+    epsilon : float
+    """
+    known = facts.size is not None and facts.size * epsilon >= ENOUGH
+    noisy, deviation = noisy_total(measurements)
+    if known and total < _FEW * facts.size:
+        found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
+    elif noisy < _CLEAR * deviation:
+        found = f"on the map, no more than its noise alone would show at epsilon={epsilon:g}"
+        hint = "; if they are right, there are too few persons for this epsilon"
+    else:
+        return
+    warn(
+        f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
+        f"carry no mass: check the units and the order of the columns{hint}.",
+        stacklevel=5,
+    )
+
+
+def warn_of_hint(total, hint, n_clusters, epsilon):
+    """Warn when a release has far more or fewer persons than its budget was divided for.
+
+    Parameters
+    ----------
+    total : float
+        Released number of persons.
+    hint : int or None
+        What ``n_hint`` says; None: nothing.
+    n_clusters : int
+    epsilon : float
+    """
+    if hint is None or max(total, hint) * epsilon < ENOUGH * n_clusters:
+        return
+    if not _FEW * hint <= total <= hint / _FEW:
+        warn(
+            f"The release has about {max(total, 0.0):.2g} persons, and n_hint says {hint}. The "
+            "budget was divided for that many, so costs can be many times too high.",
+            stacklevel=5,
+        )
+
+
+def few_persons(size, n_classes, epsilon, known=""):
+    """Return what is wrong with about as many persons in a class as the noise of a count, or "".
+
+    Parameters
+    ----------
+    size : int or None
+        A public or released number of persons; None: not known.
+    n_classes : int
+    epsilon : float
+    known : str, default=""
+        How the number is known, where that is not plain.
+    """
+    if size is None or size * epsilon >= _DROWNED * n_classes:
+        return ""
+    in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
+    enough = math.ceil(2.0 * _DROWNED * n_classes / epsilon)
+    return (
+        f"About {size} persons{in_classes}{known} are no more than the noise at epsilon="
+        f"{epsilon:g} shows: what is released is mostly noise. It needs {enough} persons or more."
+    )
+
+
+def warn_of_few_persons(facts, epsilon):
+    """Warn when there are about as many persons in a class as the noise of a count.
+
+    Parameters
+    ----------
+    facts : Facts
+        Their `size` is public, or was released.
+    epsilon : float
+
+    Returns
+    -------
+    warned : bool
+    """
+    known = "" if facts.mass_public else ", by n_hint or a noisy count,"
+    told = few_persons(facts.size, facts.n_classes, epsilon, known)
+    if told:
+        warn(told, stacklevel=5)
+    return bool(told)
+
+
+def warn_of_guessed_bounds(facts, epsilon):
+    """Warn when noise left nothing to be seen of where rows lie, so that bounds are a guess.
+
+    Parameters
+    ----------
+    facts : Facts
+    epsilon : float
+    """
+    if facts.domain_guessed:
+        warn(
+            "bounds=None: too few persons to be told from noise, with the share of epsilon="
+            f"{epsilon:g} that bounds are bought with. Those in domain_ are a guess, not where "
+            "rows lie, and what is released is mostly noise. Public bounds cost nothing.",
+            stacklevel=4,
+        )
+
+
+def warn_of_few_cells(fit, facts, epsilon):
+    """Warn when nearly all mass of a map lies in a few of the cells of a coarse grid.
+
+    Parameters
+    ----------
+    fit : HeatmapFit
+    facts : Facts
+    epsilon : float
+    """
+    total = fit.mass.sum()
+    if fit.level.max() < _COARSE or total * epsilon < ENOUGH:
+        return
+    above, below = np.maximum(fit.level - _COARSE, 0), np.maximum(_COARSE - fit.level, 0)
+    first = (fit.code >> 2 * above) << 2 * below
+    rises = np.zeros(4**_COARSE + 1)  # from one coarse cell to the next, in Morton order
+    np.add.at(rises, first, fit.mass / 4.0**below)
+    np.add.at(rises, first + 4**below, -fit.mass / 4.0**below)
+    coarse = np.cumsum(rises[:-1])
+    if np.sort(coarse)[-_FEW_CELLS:].sum() > _MOST * total:
+        warn(
+            f"Nearly all mass of the map lies in {_FEW_CELLS} of {4**_COARSE} equal cells. bounds "
+            f"is read as {facts.domain!r}: check it, the units and the order of the columns. If it "
+            "is right, narrower bounds tell more.",
+            stacklevel=5,
+        )
+
+
+def warn_of_border(points, weights, facts, epsilon, bounds):
+    """Warn when nearly all mass of a release lies in a thin layer at one face of the given box.
+
+    Rows outside of a domain are moved to its border, where they look like rows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    weights : ndarray of shape (n_points,)
+        Both released.
+    facts : Facts
+    epsilon : float
+    bounds : object
+        As given to the estimator; bought ones fit.
+    """
+    domain = facts.domain
+    given = bounds is not None and isinstance(domain, Box) and facts.n_features <= _FEATURES
+    if not given or facts.size is None or facts.size * epsilon < ENOUGH:
+        return
+    total, layer = weights.sum(), _THIN * (domain.high - domain.low)
+    low, high = domain.low + layer, domain.high - layer
+    for name, is_near in (
+        ("low", lambda column: points[:, column] <= low[column]),
+        ("high", lambda column: points[:, column] >= high[column]),
+    ):
+        # a feature at a time: of a million points, a table of places is the peak of a fit
+        shares = [weights.sum(where=is_near(j)) / total for j in range(facts.n_features)]
+        feature = int(np.argmax(shares))
+        if shares[feature] > _MOST:
+            warn(
+                f"Nearly all of the release lies at the {name} end of feature {feature}. Rows "
+                "outside of bounds are moved to their border: check the units and the order of "
+                "the columns. If the rows do lie there, narrower bounds tell more.",
+                stacklevel=5,
+            )
+            return
+
+
+# What is cheapest against noise, and the number that it reaches. From public facts alone.
+
+_DELTA = 1e-6  # what is proposed where there is none
+
+
+def cheapest(
+    remedies: Iterable[tuple[str, float]], good: Callable[[float], bool], rows: str
+) -> str:
+    """Return the first remedy that is enough, in words.
+
+    Parameters
+    ----------
+    remedies : iterable of (str, float)
+        From the cheapest on: what to change, and the level that it reaches.
+    good : callable
+        Whether a level is enough.
+    rows : str
+        What always helps: so many persons.
+    """
+    for words, level in remedies:
+        if good(level):
+            return f"The cheapest remedy is {words}, which reaches {level:.2g}."
+    return f"The cheapest remedy is {rows}; no change of parameters is enough."
+
+
+def projections(n_features: int) -> list[int]:
+    """Return numbers of features that rows could be projected to, the largest first."""
+    top = math.ceil(math.log2(max(n_features, 2)))
+    return [2**k for k in range(top - 1, 1, -1)]
+
+
+def rounded_up(persons: float) -> str:
+    """Return a number of persons with two digits, rounded up."""
+    unit = 10 ** max(math.floor(math.log10(max(persons, 1.0))) - 1, 0)
+    return f"{math.ceil(persons / unit) * unit:,} persons"
+
+
+def proposed_delta(delta: float) -> float:
+    """Return the failure probability to compare with: the given one, or one to propose."""
+    return delta if delta > 0 else _DELTA
+
+
+# How many rows are drawn at once.
+
+
+def check_samples(n_samples, n_features):
+    """Return the number of rows to draw, or raise where so many do not fit in memory."""
+    n_samples = check_integer(n_samples, "n_samples", low=1)
+    try:
+        np.empty((n_samples, n_features))
+    except (MemoryError, ValueError):
+        raise ValueError(
+            f"n_samples={n_samples} rows do not fit in memory. Draw them in pieces, such as "
+            "sample(1_000_000) again and again: rows are free, whatever their number."
+        ) from None
+    return n_samples
+
+
+# Synthetic rows as a dataframe, with the names of the columns that a fit has seen.
+
+
+def as_dataframe(estimator, X):
+    """Return rows as a pandas DataFrame, with the feature names of a fitted estimator, if any."""
+    pandas = import_optional("pandas", "cli", f"{type(estimator).__name__}.sample(as_frame=True)")
+    return pandas.DataFrame(X, columns=getattr(estimator, "feature_names_in_", None))
+
+
+# What searches and cross-validations of scikit-learn cost, whose fits have no budget together.
+
+_TOLD = weakref.WeakSet()  # of every search, what runs its fits
+_CLONING = ContextVar("skdp_bary_cloning", default=False)
+_PRICE = (
+    "{search} fits {estimator} without an accountant. {price}, and nothing adds that up: privacy_ "
+    "is the price of one fit, and the scores are exact functions of the rows. To choose, write "
+    "PrivateSearchCV(estimator, param_grid, epsilon=...), which pays once for all fits and the "
+    "choice, or search on public or generated rows."
+)
+
+
+class _UnknownError(Exception):
+    """What is fitted, or how often, cannot be read."""
+
+
+class KnowsSearches:
+    """An estimator that says what searches cost which fit it without an accountant."""
+
+    def __sklearn_clone__(self):
+        """Return a clone; searches clone in the process that calls them, before they fit."""
+        before = _CLONING.get()  # a part of a private search, or of what is priced here
+        token = _CLONING.set(True)
+        try:
+            if self.accountant is None and not before:
+                _warn_of_search(self)
+            return super().__sklearn_clone__()
+        finally:
+            _CLONING.reset(token)
+
+    def _as_searched(self, plan):
+        """Return a plan that says so where its fit is one of several of a search."""
+        several = self.accountant is None and search_among_callers(skipped=2) is not None
+        return replace(plan, one_of_several=True) if several else plan
+
+
+def _warn_of_search(estimator):
+    """Say once of a search, before its first fit, what its fits cost together."""
+    search = search_among_callers()
+    if search is None or search.jobs is None or search.jobs in _TOLD:
+        return
+    _TOLD.add(search.jobs)
+    try:
+        price = _in_words(_times(_folds(search.cv) if search.folds else 1, _cost(search.fitted)))
+    except _UnknownError:
+        price = "Every candidate and fold spends epsilon again"
+    told = _PRICE.format(search=search.name, estimator=type(estimator).__name__, price=price)
+    warnings.warn(told, PrivacyWarning, stacklevel=search.depth)
+
+
+def _in_words(cost):
+    fits, epsilon, delta = cost
+    amounts = f"epsilon={in_digits(float(epsilon))}, delta={in_digits(float(delta))}"
+    return f"Its {fits} fits together spend up to {amounts}"
+
+
+def _cost(estimator):
+    """Return how many fits without an accountant one fit of this makes, and their amounts."""
+    if estimator is None:
+        raise _UnknownError
+    if isinstance(estimator, BaseSearchCV):
+        costs = [_cost(each) for each in _candidates(estimator)]
+        times = _times(_folds(estimator.cv), _sum(costs))
+        return _sum([times, max(costs, key=lambda cost: cost[1:])]) if estimator.refit else times
+    if hasattr(estimator, "privacy_plan"):
+        if estimator.accountant is not None:
+            return 0, Fraction(0), Fraction(0)
+        return 1, *map(exact, as_charged(estimator.epsilon, estimator.delta))
+    parts = [part for _, part, _ in parts_of(estimator, None)]
+    if not parts and may_charge(estimator):
+        raise _UnknownError
+    return _sum([_cost(part) for part in parts])
+
+
+def _candidates(search):
+    """Return the candidates of a search, or as many like its estimator."""
+    if isinstance(search, GridSearchCV):
+        grid = ParameterGrid(search.param_grid)
+        return [clone(search.estimator).set_params(**params) for params in grid]
+    if isinstance(search, RandomizedSearchCV):
+        drawn = search.param_distributions
+        names = [name for each in ([drawn] if isinstance(drawn, dict) else drawn) for name in each]
+        if not {"epsilon", "delta", "accountant"} & {name.split("__")[-1] for name in names}:
+            return [search.estimator] * search.n_iter
+    raise _UnknownError
+
+
+def _folds(cv):
+    """Return the number of folds by public parameters; of splitters by rows it may be private."""
+    if cv is None:
+        return 5
+    if isinstance(cv, int):
+        return cv
+    try:
+        return cv.get_n_splits()
+    except (AttributeError, TypeError, ValueError):
+        raise _UnknownError from None
+
+
+def _times(number, cost):
+    return tuple(number * each for each in cost)
+
+
+def _sum(costs):
+    return tuple(map(sum, zip(*costs, strict=True))) if costs else (0, Fraction(0), Fraction(0))

@@ -1,0 +1,465 @@
+"""PrivateTable: a synthetic table from one private release of a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..geometry.bounds import some_of
+from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
+from ..privacy.noise import public_generator
+from ..queries.classes import TableMisfit
+from ..rows.grouping import declared
+from ..rows.opening import warn
+from ..schema.cells import ListCells, TableCells, container_of, spans_magnitudes
+from ..schema.schema import Derived, Key, Schema
+from ..values import column_names
+from .base import BasePrivateEstimator
+from .notices import ENOUGH, rounded_up
+from .table_fitting import fit_mixture, target_of
+from .table_mixture import check_rules, mixture_of, try_rules
+from .table_queries import LEAST_ROWS, TableSetting, even_bins, questions, shares
+from .table_views import TableViews
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors, RandomState
+    from ..privacy.spending import SharedBudget
+
+
+# PrivateTable: a synthetic table from one private release of a real one.
+
+_MOST_CLASSES = 256
+_LABEL = (
+    "label must be a column of flags, categories or ordinals with at most {} values; a column of "
+    "numbers is measured with label=None like any other."
+)
+
+
+class PrivateTable(TableViews, BasePrivateEstimator):
+    """Synthetic tables: numbers, categories, dates and missing values, from two private releases.
+
+    A public schema divides every column into cells. What is released are histograms of the columns
+    and tables of their pairs, in every class of a label if one is named. A mixture of components
+    with independent columns is fitted to them, and any number of rows is drawn from it at no
+    further cost.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` stands for a schema
+        in which all columns are of that kind.
+
+    label : str, int or None, default=None
+        Name of the column, or its place, that the others are to be predicted from: a flag, a
+        category or an ordinal. Everything is measured in each of its classes. Its values are as
+        private as others.
+
+    rules : sequence of rules, default=()
+        What is known in public beyond the schema: :class:`~skdp_bary.schema.Derived` and
+        :class:`~skdp_bary.schema.Key` columns, which the table may have and which are not measured,
+        :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`. Rows that are
+        drawn keep them. Functions are tried on rows drawn from the schema before a fit is charged.
+
+    n_components : int, default=300
+        Components of the mixture.
+
+    max_iter : int, default=500
+        Steps of its fit, which cost time alone.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=1e-6
+        Failure probability of the guarantee. With 0 noise is Laplace, and a tenth of the budget
+        finds the pairs of columns that are worth measuring.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; none is needed, and their number is part of the
+        release.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation; labels are private under all of them. None takes the accountant's,
+        which is "add_remove" by default.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    mixture_ : TableMixture
+        The components.
+    total_ : float
+        Number of rows, or of persons, with noise.
+    pairs_ : list of tuple
+        The pairs of columns that were measured, by name or place.
+    schema_ : Schema
+        The schema.
+    domain_ : Box or None
+        Ranges of the columns, where all of them are numbers that may not be missing; public.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the schema or the table has them.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        RoundedGaussian, or DiscreteLaplace with ``delta=0``.
+    Sensitivity
+        A row is one count in its class and in one cell of each of d columns, and in one entry of
+        each of p tables of pairs; the rows of a person share a mass of 1. Joining moves the
+        histograms by at most d + 1 in L1 and ``sqrt(d + 1)`` in L2, the tables by p and
+        ``sqrt(p)``; replacing a person by twice that in L1 and ``sqrt(2)`` times that in L2. Where
+        pairs are chosen first, the distance of each table from an expected one moves by at most 1,
+        or 2.
+    Budget
+        The steps of a fit share (epsilon, delta).
+    Released
+        mixture_, total_, pairs_, schema_, domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        score_samples, evaluate: exact functions of the rows they are given.
+
+    See Also
+    --------
+    PrivateGenerator : Images, and rows of many numbers.
+
+    Notes
+    -----
+    What is between more than two columns is known as far as pairs and the label tell it.
+
+    Examples
+    --------
+    A table of numbers; a frame comes back as a frame, see :doc:`/explanation/table`.
+
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateTable
+    >>> from skdp_bary.schema import Boolean, Integer, Schema
+    >>> ages_and_members = np.array([[25, 1], [31, 0], [58, 1], [44, 0]] * 500)
+    >>> schema = Schema([Integer(18, 99), Boolean()])
+    >>> model = PrivateTable(schema, label=1, n_components=20).fit(ages_and_members)
+    >>> model.sample(3).shape
+    (3, 2)
+    """
+
+    _effort = ("max_iter",)
+    _parameter_rules = {name: rule for name, rule in PRIVACY_RULES.items() if name != "bounds"} | {
+        "schema": OfColumns(),
+        "label": Name() | None,
+        "rules": Rules(),
+        "n_components": Integer(1, MOST_STEPS),
+        "max_iter": Integer(0, MOST_STEPS),
+    }
+
+    def __init__(
+        self,
+        schema: Schema,
+        label: str | int | None = None,
+        *,
+        rules: Sequence = (),
+        n_components: int = 300,
+        max_iter: int = 500,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.schema = schema
+        self.label = label
+        self.rules = rules
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Ranges of the columns, as the schema declares them.
+
+        None where some are no numbers or may be missing.
+        """
+        schema = self._schema
+        if schema.n_columns is not None:
+            return schema.ranges(schema.n_columns)
+        ranges = schema.ranges(1)
+        return None if ranges is None else tuple(float(end[0]) for end in ranges)
+
+    @property
+    def _schema(self):
+        return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+
+    def _recode(self):
+        if self.rules:  # refused in their own words, before columns are looked for
+            self._method_setting(self._schema.n_columns or 1)
+        return TableCells(self._schema, self._unread())
+
+    def _unread(self):
+        return tuple(rule.column for rule in self.rules if isinstance(rule, (Derived, Key)))
+
+    def _open(self, names, X, y, groups, sample_weight):
+        container = container_of(X, self._schema.names is not None)
+        self._try_rules(container)
+        rows = super()._open(names, X, None, groups, sample_weight)
+        found = self._schema.names or [
+            name for name in column_names(X) or () if name not in self._unread()
+        ]
+        if found and len(found) == rows.n_features and all(isinstance(n, str) for n in found):
+            names.feature_names_in_ = np.array(found, dtype=object)
+        ids = getattr(declared(groups), "ids", None)
+        names._ids = () if ids is None else (ids,)
+        names._container = container
+        return rows
+
+    def _try_rules(self, container):
+        """Raise where a function of a rule would fail on drawn rows, before anything is charged."""
+        if not any(isinstance(rule, Derived) for rule in self.rules):
+            return
+        columns = self._method_setting(self._schema.n_columns or 1).columns
+        try:
+            try_rules(self.rules, dict(zip(self._schema.names, columns, strict=True)), container)
+        except Exception as error:
+            raise ValueError(
+                "rules: a function fails on rows that were drawn from the schema alone, as rows of "
+                f"the release would be: {type(error).__name__}: {error}. Nothing was charged."
+            ) from error
+
+    def _bought_shares(self):
+        return {}  # ranges are public, and the number of rows is part of the first step
+
+    def _known_features(self):
+        return self._schema.n_columns
+
+    def _bounds_in_words(self):
+        return f"by the schema: {some_of(self._schema.describe().splitlines(), '; ')}"
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return what public facts say about noise, and about ranges of the schema.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        n_features = self._schema.n_columns or n_features
+        names = self._schema.names or [f"column {place}" for place in range(n_features)]
+        kinds = self._schema.kinds(n_features)
+        wide = [name for name, kind in zip(names, kinds, strict=True) if spans_magnitudes(kind)]
+        hint = ""
+        if wide:
+            hint = (
+                f"Wide ranges in even cells: {some_of(list(map(str, wide)), ', ')}. Where most "
+                "values lie far below the highest, as amounts do, log=True with a low above 0 "
+                "gives cells that grow with the numbers, and special=(0,) keeps zeros."
+            )
+        return " ".join(filter(None, [super().privacy_advice(n_features), hint]))
+
+    def _shares(self, n_features):
+        return shares(self._method_setting(n_features))
+
+    def _method_setting(self, n_features):
+        columns = TableCells(self._schema).columns(n_features)
+        label = self._label_place(n_features)
+        if label is not None:
+            cells = columns[label]
+            if not isinstance(cells, ListCells) or cells.n_cells > _MOST_CLASSES:
+                raise ValueError(_LABEL.format(_MOST_CLASSES))
+        check_rules(self.rules, dict(zip(self._schema.names or (), columns, strict=False)))
+        return TableSetting(columns, label, self.delta == 0)
+
+    def _judge(self, n_features):
+        """Return what compares mixtures of this schema with rows."""
+        return TableJudge(self._schema, n_features)
+
+    def _label_place(self, n_features):
+        """Return the place of the column that tells the class, or None."""
+        if self.label is None:
+            return None
+        names = self._schema.names
+        if isinstance(self.label, str):
+            if names is None or self.label not in names:
+                raise ValueError(f"label must be a column of the schema, got {self.label!r}.")
+            return names.index(self.label)
+        if self.label >= n_features:
+            raise ValueError(f"label must be below {n_features}, got {self.label!r}.")
+        return int(self.label)
+
+    def _questions(self, facts):
+        return (yield from questions(self._method_setting(facts.n_features), facts))
+
+    def _finish(self, facts, result):
+        setting, rng = self._method_setting(facts.n_features), public_generator(self.random_state)
+        target = target_of(result, setting.places)
+        weights, bins = fit_mixture(target, self.n_components, self.max_iter, rng)
+        self.mixture_ = mixture_of(result, setting, weights, bins)
+        self.total_ = result.histograms.total
+        names = self._schema.names or range(facts.n_features)
+        self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
+        self.schema_ = self._schema
+        self._measured = result
+        warn_of_few_rows(result, self.epsilon)
+        warn_of_others(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+# Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing.
+
+_MOST = 0.95  # of the rows
+
+
+def warn_of_few_rows(measured, epsilon):
+    """Warn where there are no more rows than noise alone would show.
+
+    Parameters
+    ----------
+    measured : Measured
+    epsilon : float
+    """
+    found = measured.histograms
+    n_classes = len(found.sizes)
+    rows = found.raw_sizes.sum()
+    if rows >= LEAST_ROWS * found.size_sd * n_classes:
+        return
+    in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
+    enough = rounded_up(2.0 * LEAST_ROWS * found.size_sd * n_classes)
+    warn(
+        f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which is "
+        f"hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be mostly "
+        f"noise, and total_ is raised to {found.total:.0f}. It needs {enough} or more.",
+        stacklevel=5,
+    )
+
+
+def warn_of_others(columns, measured, epsilon):
+    """Warn where nearly all values of a column are none of its list.
+
+    Parameters
+    ----------
+    columns : dict
+        Cells of all columns, by name, in order.
+    measured : Measured
+    epsilon : float
+    """
+    found = measured.histograms
+    if found.raw_sizes.sum() * epsilon < ENOUGH:  # as released: small totals are raised
+        return
+    for place, (name, cells) in enumerate(columns.items()):
+        clean = found.clean.get(place)
+        if clean is None or not isinstance(cells, ListCells) or not cells.has_others:
+            continue
+        if clean[len(cells.values)] > _MOST * clean.sum():
+            warn(
+                f"Nearly all values of {name!r} are 'other' in the release: none of the values of "
+                "its schema. Check their spelling and type, and the order of the columns.",
+                stacklevel=5,
+            )
+
+
+# How far the tables of pairs that a mixture expects are from those of rows.
+
+_BINS = 20  # of a line, and of a list
+_LARGEST = 2.0**61  # of an expected count in units: differences stay in 64 bits
+
+
+@dataclass(frozen=True, eq=False)
+class TableJudge:
+    """Compares mixtures with rows in public bins, the same for all mixtures.
+
+    Parameters
+    ----------
+    schema : Schema
+    n_columns : int
+    """
+
+    schema: object
+    n_columns: int
+
+    @cached_property
+    def bins(self):
+        """By column: the bin of every cell."""
+        return tuple(_coarse(cells) for cells in TableCells(self.schema).columns(self.n_columns))
+
+    @cached_property
+    def pairs(self):
+        """All pairs of columns; a column alone is a pair with itself."""
+        return tuple(combinations(range(self.n_columns), 2)) or ((0, 0),)
+
+    def query(self, units=1, mixture=None, total=0.0):
+        """Return the question how far rows are from a mixture; without one, from no rows at all.
+
+        Parameters
+        ----------
+        units : int
+            Largest mass of a person.
+        mixture : TableMixture or None
+        total : float
+            Persons, public or released.
+        """
+        shares = np.zeros(()) if mixture is None else self._shares(mixture)
+        expected = np.rint(np.clip(shares * total * units, 0.0, _LARGEST)).astype(np.int64)
+        return TableMisfit(self.bins, self.pairs, units=units, expected=expected)
+
+    def rows_apart(self, query, value):
+        """Return an answer as a number of rows: the mean over pairs of half the differences."""
+        return float(value) / (2.0 * len(self.pairs) * query.units)
+
+    def _shares(self, mixture):
+        """Return the probabilities of all entries of all tables, one table after another."""
+        tables = [0.0] * len(self.pairs)
+        for code, weights in enumerate((mixture.weights / mixture.weights.sum()).T):
+            columns = [self._column(mixture, place, code) for place in range(self.n_columns)]
+            for number, (i, j) in enumerate(self.pairs):
+                weighed = weights[:, None] * columns[i]
+                table = np.diag(weighed.sum(axis=0)) if i == j else weighed.T @ columns[j]
+                tables[number] = tables[number] + table
+        return np.concatenate([table.ravel() for table in tables])
+
+    def _column(self, mixture, place, code):
+        """Return the probabilities of the bins of a column in every component of a class."""
+        bins = self.bins[place]
+        if place == mixture.label:
+            found = np.zeros((len(mixture.weights), bins.max() + 1))
+            found[:, bins[code]] = 1.0
+            return found
+        return mixture.columns[place][code].cell_probabilities(code) @ np.eye(bins.max() + 1)[bins]
+
+
+def _coarse(cells):
+    """Return bins: some of the line, some of the list, and one of missing values."""
+    listed = cells.n_values - cells.n_ordered
+    line = even_bins(cells, _BINS)
+    values = np.arange(listed) * _BINS // max(listed, _BINS)
+    parts = [line, values, np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)]
+    starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])
+    return np.concatenate([part + start for part, start in zip(parts, starts, strict=False)])

@@ -1,0 +1,498 @@
+"""What is asked of a fitted table: rows, probabilities, counts, and a report for its owner."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..exceptions import check_real, import_optional
+from ..privacy.noise import public_generator
+from ..schema.cells import TableCells, frame_of
+from ..values import with_width
+from .notices import check_samples
+from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
+from .table_queries import even_bins
+
+if TYPE_CHECKING:
+    from ..exceptions import RandomState, Rows
+
+
+# What is asked of a fitted table: rows, probabilities, answers about columns.
+
+_MOST_DRAWN = 50_000  # of an evaluation
+_FEWEST = 10
+
+
+class TableViews:
+    """Draws rows of a fitted table, and answers questions about it; nothing is charged."""
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: RandomState | None = None,
+        *,
+        given: Mapping | None = None,
+    ) -> Any:
+        """Draw synthetic rows: a frame with the columns and types of the schema.
+
+        The draws are post-processing of the release: they cost nothing, whatever their number.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : None, int or RandomState, default=None
+        given : dict or None, default=None
+            By name of the column what all rows must have: a value, a list of values of a category,
+            a range ``(low, high)`` of numbers or dates in which None is an open end, or None for
+            missing.
+
+        Returns
+        -------
+        table : DataFrame, Arrow table or ndarray of shape (n_samples, n_columns)
+            Held by what held the table of the fit: pandas, polars, Arrow, or an array. Types are
+            those of the schema, whatever the types in the table were. Columns of rules come last.
+        """
+        check_is_fitted(self)
+        n_samples = check_samples(n_samples, self.n_features_in_)
+        columns, rng = self._columns(), public_generator(random_state)
+        conditions = self._conditions(columns, given)
+        units = draw_units(self.mixture_, columns, conditions, self.rules, n_samples, rng)
+        frame = frame_of(units, list(columns.values()), list(columns), self._container)
+        return with_rules(frame, self.rules)
+
+    def query(self, *columns: str | int, confidence: float = 0.95) -> Marginal:
+        """Return released counts of the values of one column, or of two, with intervals.
+
+        Entries are bins of the release: values that stand out, and ranges.
+
+        Parameters
+        ----------
+        *columns : str or int
+            Names, or places where columns have no names.
+        confidence : float, default=0.95
+            Probability that an interval covers the exact count, for one entry.
+
+        Returns
+        -------
+        answer : Marginal
+        """
+        check_is_fitted(self)
+        check_real(confidence, "confidence", low=0.0, high=1.0, open_low=True, open_high=True)
+        known = list(self._columns())
+        if any(isinstance(name, (list, tuple)) for name in columns):
+            raise TypeError(
+                f"columns must be given one by one, as in query('a', 'b'), got {columns!r}."
+            )
+        if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
+            raise ValueError(f"columns must be one or two different columns, got {columns!r}.")
+        if not all(name in known for name in columns):
+            raise ValueError(f"columns must be of {known}, got {columns!r}.")
+        setting = self._method_setting(self.n_features_in_)
+        places = tuple(known.index(name) for name in columns)
+        pair = tuple(sorted(places))
+        if setting.label not in pair and len(pair) == 2 and pair not in self._measured.pairs:
+            raise ValueError(f"columns {columns!r} were not measured together; see pairs_.")
+        return marginal(self._measured, setting, places, columns, float(confidence))
+
+    def score_samples(self, X: Rows) -> np.ndarray:
+        """Return the logarithm of the probability of the cells that each row lies in.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            In memory. What is returned is an exact function of these rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        _check_in_memory(X, "X")
+        X = with_width(X, self.n_features_in_)
+        if self.schema_.names is None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return self.mixture_.log_probabilities(
+            TableCells(self.schema_, self._beside())(X).astype(np.int64)
+        )
+
+    def evaluate(
+        self, X: Rows, *, held_out: Rows | None = None, random_state: RandomState | None = None
+    ) -> TableReport:
+        """Compare drawn rows with those of a table: for its owner only, **not private**.
+
+        As many rows are drawn as the table has, up to 50,000.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            The rows of the fit, in memory; a column of person ids that the fit was told by name is
+            left out. The report is an exact function of them.
+        held_out : table or None, default=None
+            Rows like them that were not in the fit: what an attack on membership is judged by.
+        random_state : None, int or RandomState, default=None
+
+        Returns
+        -------
+        report : TableReport
+        """
+        check_is_fitted(self)
+        _check_in_memory(X, "X")
+        _check_in_memory(held_out, "held_out")
+        columns, read = self._columns(), TableCells(self.schema_, self._beside())
+        tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
+        if any(rows is not None and len(rows) < _FEWEST for rows in tables):
+            raise ValueError(f"X and held_out must have at least {_FEWEST} rows.")
+        rng = public_generator(random_state)
+        n_drawn = min(len(tables[0]), _MOST_DRAWN)
+        units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)
+        frame = frame_of(units, list(columns.values()), list(columns), "pandas")
+        frame.columns = list(columns)
+        drawn = TableCells(self.schema_)(frame if self.schema_.names else frame.to_numpy())
+        label = self._label_place(self.n_features_in_)
+        return report_of(columns, label, tables[0], drawn.astype(np.int64), tables[1], rng)
+
+    def _columns(self):
+        """Return the cells of the columns by name, or by place where they have none."""
+        cells = TableCells(self.schema_).columns(self.n_features_in_)
+        for place, (model, *_) in self.mixture_.columns.items():
+            if len(model.bins) != cells[place].n_cells:
+                raise ValueError(
+                    f"{cells[place].what} has other cells than it was fitted in: this table was "
+                    "fitted by an earlier version, in which ends of ranges had no cells of their "
+                    "own. Draw from it with that version."
+                )
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return dict(zip(names, cells, strict=True))
+
+    def _beside(self):
+        """Names of columns that rows may have and that are not of the model."""
+        return (*self._unread(), *getattr(self, "_ids", ()))
+
+    def _conditions(self, columns, given):
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping) or not all(name in columns for name in given):
+            raise ValueError(f"given must be a dict by columns of {list(columns)}, got {given!r}.")
+        return {name: condition(columns[name], asked, name) for name, asked in given.items()}
+
+
+def _check_in_memory(rows, name):
+    """Raise where rows are elsewhere: exact functions of all of them have nothing to add up."""
+    lazy = next((how for how in ("compute", "collect") if hasattr(rows, how)), None)
+    if lazy or isinstance(rows, (str, PathLike, Iterator)):
+        remedy = f"{name}.{lazy}() is one" if lazy else "pandas.read_parquet reads a file"
+        kind = type(rows).__name__
+        raise TypeError(f"{name} must be a table in memory, got a {kind}; {remedy}.")
+
+
+# How close drawn rows are to those of a table, and to single ones: for the owner, not private.
+
+_MOST_NEAR = 2000  # rows whose nearest ones are looked for
+_BINS = 20  # of a line
+_MANY = 0.02  # of the rows, which have a value or neighboring ones
+_HARDLY = 0.25  # ... of that share, below which they are hardly drawn
+WARNING = (
+    "NOT PRIVATE: everything here was computed from the rows themselves and is covered by no "
+    "guarantee. For the owner of the rows only."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TableReport:
+    """What an owner may want to know of drawn rows. It is not private.
+
+    Attributes
+    ----------
+    marginals : dict
+        Total variation distance by column: 0 for equal histograms, 1 for disjoint ones.
+    pairs : dict
+        ... by pair of columns.
+    learned : dict
+        Accuracy, and area under the curve for two classes, on real rows of models that were trained
+        on real rows (``"real"``) and on drawn rows (``"drawn"``); empty without a label.
+    closest : dict
+        Median distance from drawn rows, and from rows that were held out, to the nearest row of the
+        table; a category counts 1 where it differs, a number as a share of its range.
+    attack : float or None
+        Area under the curve of guessing who is in the table by the distance to the nearest drawn
+        row: 0.5 is a coin. None without rows held out.
+    histograms : dict
+        By column: words for bins, shares in the table, shares among drawn rows.
+    missed : dict
+        By column, where there are some: words for values that 2% of the rows or more have, as a
+        range where they are neighbors, and that are drawn less than a quarter as often; their
+        shares in the table and among drawn rows.
+    """
+
+    marginals: dict
+    pairs: dict
+    learned: dict
+    closest: dict
+    attack: float | None
+    histograms: dict
+    missed: dict
+
+    def __str__(self):
+        worst = ", ".join(map(str, sorted(self.marginals, key=self.marginals.get)[:-4:-1]))
+        lines = [
+            WARNING,
+            f"columns: mean distance {_mean(self.marginals):.3f}, worst {worst}",
+            f"pairs of columns: mean distance {_mean(self.pairs):.3f}",
+        ]
+        for name, found in self.missed.items():
+            lines += [
+                f"HARDLY DRAWN: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
+                for words, real, made in found
+            ]
+        for name, found in self.learned.items():
+            lines.append(
+                f"models trained on {name} rows: "
+                + ", ".join(f"{what} {value:.3f}" for what, value in found.items())
+            )
+        for name, found in self.closest.items():
+            lines.append(f"distance from {name} rows to the nearest row: median {found:.3f}")
+        if self.attack is not None:
+            lines.append(f"attack on membership: area under the curve {self.attack:.3f}")
+        return "\n".join(lines)
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write one page with pictures, which need matplotlib.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        html_page(self, WARNING, path)
+
+
+def report_of(columns, label, table, drawn, held_out, rng):
+    """Return the report of drawn rows.
+
+    Parameters
+    ----------
+    columns : dict
+        Cells of the columns, by name.
+    label : int or None
+        Place of the column that tells the class.
+    table, drawn : ndarray of shape (n_rows, n_columns)
+        Cells of rows.
+    held_out : ndarray or None
+        Cells of rows that were not in the fit.
+    rng : Generator
+    """
+    bins = [_bins(cells) for cells in columns.values()]
+    real, made = ([b[rows[:, i]] for i, b in enumerate(bins)] for rows in (table, drawn))
+    names = list(columns)
+    histograms = {
+        name: _histogram(columns[name], bins[i], real[i], made[i]) for i, name in enumerate(names)
+    }
+    missed = {
+        name: _missed(columns[name], bins[i], *histograms[name][1:]) for i, name in enumerate(names)
+    }
+    pairs = {
+        (names[i], names[j]): _distance(
+            real[i] * (bins[j].max() + 1) + real[j], made[i] * (bins[j].max() + 1) + made[j]
+        )
+        for i, j in combinations(range(len(names)), 2)
+    }
+    near = [_near(rows, columns, rng) for rows in (table, drawn)]
+    closest = {"drawn": float(np.median(_nearest(near[1], near[0])))}
+    attack = None
+    if held_out is not None:
+        others = _near(held_out, columns, rng)
+        closest["held out"] = float(np.median(_nearest(others, near[0])))
+        scores = -np.r_[_nearest(near[0], near[1]), _nearest(others, near[1])]
+        attack = float(roc_auc_score(np.arange(len(scores)) < len(near[0]), scores))
+    return TableReport(
+        marginals={name: _distance(real[i], made[i]) for i, name in enumerate(names)},
+        pairs=pairs,
+        learned={} if label is None or len(names) == 1 else _learned(table, drawn, label, columns),
+        closest=closest,
+        attack=attack,
+        histograms=histograms,
+        missed={name: found for name, found in missed.items() if found},
+    )
+
+
+def _learned(table, drawn, label, columns):
+    """Return how good models are on one half of the table, trained on the other and on drawn."""
+    half = np.arange(len(table)) % 2 == 0
+    given = np.array([cells.n_ordered == 0 for cells in columns.values()])
+    listed = np.delete(given & (table.max(axis=0) < 255) & (drawn.max(axis=0) < 255), label)
+    tested = table[~half]
+    found = {}
+    for name, rows in (("real", table[half]), ("drawn", drawn)):
+        model = HistGradientBoostingClassifier(categorical_features=listed, random_state=0)
+        if len(np.unique(rows[:, label])) < 2:
+            continue
+        model.fit(np.delete(rows, label, axis=1), rows[:, label])
+        X, y = np.delete(tested, label, axis=1), tested[:, label]
+        found[name] = {"accuracy": float(accuracy_score(y, model.predict(X)))}
+        if len(np.unique(y)) == 2 == len(model.classes_):
+            chances = model.predict_proba(X)[:, 1]
+            found[name]["area under the curve"] = float(roc_auc_score(y, chances))
+    return found
+
+
+def _bins(cells):
+    """Return bins of the cells of a column, for comparisons."""
+    line = even_bins(cells, _BINS)
+    first = line[-1] + 1 if len(line) else 0
+    return np.concatenate([line, first + np.arange(cells.n_cells - len(line))])
+
+
+def _histogram(cells, bins, real, drawn):
+    words = bin_words(cells, bins)
+    shares = [np.bincount(rows, minlength=len(words)) / len(rows) for rows in (real, drawn)]
+    return words, *shares
+
+
+def _missed(cells, bins, real, drawn):
+    """Return words and shares of what is hardly drawn: neighboring bins of a line together."""
+    few = drawn < _HARDLY * real
+    on_line = np.isin(np.arange(len(real)), bins[: cells.n_ordered])
+    joined = np.append(False, (few & on_line)[1:] & few[:-1])
+    groups = np.cumsum(~joined) - 1
+    words = bin_words(cells, groups[bins])
+    real, drawn = np.bincount(groups, real), np.bincount(groups, drawn)
+    found = np.flatnonzero((real >= _MANY) & (drawn < _HARDLY * real))
+    return [(words[i], float(real[i]), float(drawn[i])) for i in found]
+
+
+def _distance(real, drawn):
+    """Return the total variation distance of two samples of integers."""
+    n = int(max(real.max(), drawn.max())) + 1
+    shares = [np.bincount(rows, minlength=n) / len(rows) for rows in (real, drawn)]
+    return 0.5 * float(np.abs(shares[0] - shares[1]).sum())
+
+
+def _near(rows, columns, rng):
+    """Return some rows as points whose L1 distance counts differences of columns."""
+    rows = rows[rng.permutation(len(rows))[:_MOST_NEAR]]
+    points = []
+    for place, cells in enumerate(columns.values()):
+        own, n = rows[:, place], cells.n_ordered
+        if n:
+            points.append(np.where(own < n, own / max(n - 1, 1), 0.0))
+        points += [0.5 * (own == cell) for cell in range(n, cells.n_cells)]
+    return np.column_stack(points)
+
+
+def _nearest(points, others):
+    return (
+        NearestNeighbors(n_neighbors=1, metric="manhattan").fit(others).kneighbors(points)[0][:, 0]
+    )
+
+
+def _mean(values):
+    return float(np.mean(list(values.values()))) if values else 0.0
+
+
+# The report of a table as one page of HTML, pictures included.
+
+_MOST_PICTURES = 24
+_LONGEST = 24  # letters of a label
+_STYLE = """\
+body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; }
+.warning { border: 2px solid #b00; color: #b00; padding: .7rem; font-weight: bold; }
+table { border-collapse: collapse; } td, th { padding: .2rem .8rem; text-align: left; }
+img { width: 100%; }
+"""
+
+
+def html_page(report, warning, path):
+    """Write the page."""
+    pictures = [_histograms(report), _pairs(report)]
+    images = "".join(f'<img src="data:image/png;base64,{data}">' for data in pictures if data)
+    rows = "".join(
+        f"<tr><th>{escape(str(name))}</th><td>{value}</td></tr>" for name, value in _lines(report)
+    )
+    Path(path).write_text(
+        "<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>Synthetic table</title>"
+        f"<style>{_STYLE}</style></head><body><h1>Synthetic table</h1>"
+        f'<p class="warning">{escape(warning)}</p><table>{rows}</table>{images}</body></html>\n',
+        encoding="utf-8",
+    )
+
+
+def _lines(report):
+    for name, value in report.marginals.items():
+        yield f"column {name}: total variation", f"{value:.3f}"
+    for name, missed in report.missed.items():
+        for words, real, drawn in missed:
+            yield (
+                f"column {name}: {words} is hardly drawn",
+                f"{real:.1%} of rows, {drawn:.1%} drawn",
+            )
+    for name, found in report.learned.items():
+        words = ", ".join(f"{what} {value:.3f}" for what, value in found.items())
+        yield f"boosted trees trained on {name} rows, tested on real ones", words
+    for name, value in report.closest.items():
+        yield f"{name} rows: median distance to the nearest row of the table", f"{value:.3f}"
+    if report.attack is not None:
+        yield "membership attack: area under the curve (0.5 is a coin)", f"{report.attack:.3f}"
+
+
+def _histograms(report):
+    """Return a picture of the histograms of columns, real and drawn."""
+    names = list(report.histograms)[:_MOST_PICTURES]
+    n_rows = -(-len(names) // 3)
+    figure = _figure(11, 2.6 * n_rows)
+    for place, name in enumerate(names):
+        words, real, drawn = report.histograms[name]
+        axes = figure.add_subplot(n_rows, 3, place + 1)
+        at = np.arange(len(words))
+        axes.bar(at - 0.2, real, width=0.4, color="0.6", label="real")
+        axes.bar(at + 0.2, drawn, width=0.4, color="C0", label="drawn")
+        shown = at[:: max(len(at) // 6, 1)]
+        axes.set_xticks(shown, [_short(words[i]) for i in shown], fontsize=6, rotation=20)
+        axes.set_title(str(name), fontsize=9)
+    figure.axes[0].legend(fontsize=7)
+    return _png(figure)
+
+
+def _short(words):
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 3] + "..."
+
+
+def _pairs(report):
+    """Return a picture of the distances of pairs, or None where there are none."""
+    if not report.pairs:
+        return None
+    names = list(report.marginals)
+    values = np.diag([report.marginals[name] for name in names])
+    for (first, second), value in report.pairs.items():
+        i, j = names.index(first), names.index(second)
+        values[i, j] = values[j, i] = value
+    figure = _figure(8, 7)
+    axes = figure.add_subplot(1, 1, 1)
+    image = axes.imshow(values, vmin=0.0, cmap="Reds")
+    axes.set_xticks(range(len(names)), [str(n)[:14] for n in names], rotation=90, fontsize=7)
+    axes.set_yticks(range(len(names)), [str(n)[:14] for n in names], fontsize=7)
+    axes.set_title("total variation of columns and pairs")
+    figure.colorbar(image)
+    return _png(figure)
+
+
+def _figure(width, height):
+    figures = import_optional("matplotlib.figure", "plot", "TableReport.to_html")
+    return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+def _png(figure):
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=90)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")

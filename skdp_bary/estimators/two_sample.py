@@ -1,0 +1,389 @@
+"""PrivateTwoSampleTest: one p-value for two private cohorts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array
+
+from ..geometry.lattices import slicing_directions, unit_planes, unit_slices
+from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
+from ..privacy.mechanisms import DiscreteLaplace
+from ..privacy.noise import public_generator
+from ..queries.meetings import CELL, FRACTION, CohortGap, PairLaw, PairSpreads
+from ..queries.slices import MOST_PERSONS
+from ..rows.opening import warn
+from ..rows.persons import Chunk
+from .base import BasePrivateEstimator
+from .comparison import (
+    TUNED,
+    MeanLaw,
+    NoisyNumber,
+    compare_means,
+    given_sizes,
+    padded_and_bought,
+    persons_counted,
+    require_sizes,
+    size_shares,
+    sizes_behind,
+)
+from .facts import named_or_found_classes
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors, RandomState
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
+
+_USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
+_SURE = 3.0  # of noise under which rows must look narrow for a warning
+_NARROW = (
+    "By the release, rows lie within about 1/{} of bounds, or at their border, where rows outside "
+    "are moved: check the units and the order of the columns. If it is right, narrower bounds find "
+    "smaller differences."
+)
+_APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What the question about sizes depends on."""
+
+    n_classes: int
+    relation: str
+    n_min: tuple | None
+
+
+class PrivateTwoSampleTest(BasePrivateEstimator):
+    """Private test whether two cohorts are samples of one law.
+
+    Both cohorts are private and come in one call, told apart by `y`; or there is one, and a public
+    `reference`. Rows are compared by a kernel on public planes, the chance that two rows fall into
+    one cell of a random place. Released are the distance of the cohorts by this kernel, one
+    number, and what its law depends on when nothing differs. The p-value and an interval for the
+    distance between the laws follow by simulation, the noise included. That a p-value below 0.05
+    comes in one of twenty tests of equal laws is checked by simulation too, not proved.
+
+    Parameters
+    ----------
+    classes : array-like of two labels or None, default=None
+        Public labels of the cohorts in `y`. May be left out under "replace_one", where labels are
+        public; None with a `reference`.
+
+    reference : array-like of shape (n_rows, n_features) or None, default=None
+        Public rows that all rows given to ``fit`` are compared with; `y` is ignored then. They say
+        for free how wide cells should be and what the law of the distance is, so the whole budget
+        goes to the distance. It must hold no private rows.
+
+    n_min : int, array-like of shape (2,) or None, default=None
+        Public lower bound of the number of persons of each cohort, where these numbers are
+        private. Noise is made for so many persons. A cohort with fewer is filled up with rows at
+        the center of the domain, so too high a number gives wrong answers and the same guarantee.
+        None finds it: a noisy number, with an eighth of the budget, less 3.5 standard deviations.
+        Where sizes are no secret, ``neighbors="replace_one"`` or a close bound is worth more.
+
+    n_resamples : int, default=1999
+        Number of simulated distances of equal cohorts; the smallest p-value is
+        ``1 / (n_resamples + 1)``.
+
+    epsilon : float, default=1.0
+        Privacy loss of one fit.
+
+    delta : float, default=0.0
+        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, which is
+        the best for single numbers.
+
+    bounds : (low, high), Box, Ball, Mask or None, default=None
+        Public domain of the rows; rows outside are moved to its border. None finds a box with a
+        fifth of the budget.
+
+    n_hint : int or None, default=None
+        Public guess of the number of persons; sets the units of weights only.
+
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+        Neighboring relation. None takes the accountant's, which is "add_remove" by default. Under
+        "replace_one" the sizes of the cohorts are public, and nothing is spent on them.
+
+    accountant : BudgetAccountant or None, default=None
+        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        nothing adds up over several fits.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else makes the noise reproducible, for
+        tests and simulations; the release is then not private.
+
+    verbose : {0, 1, 2}, default=0
+        What a fit says of how far it is: nothing, a bar, or a line for every step.
+
+    Attributes
+    ----------
+    result_ : SampleComparison
+        Statistic, p-value, distance with an interval, and the simulated statistics.
+    pvalue_ : float
+        The p-value, also in `result_`.
+    statistic_ : float
+        Released distance of the cohorts, noise included.
+    domain_ : Box, Ball or Mask
+        Public or estimated domain.
+    privacy_ : Plan
+        What was released and charged.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has string column names.
+
+    Privacy
+    -------
+    Neighbors
+        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
+        or all rows with one value of ``groups``.
+    Mechanism
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
+    Sensitivity
+        The kernel is between 0 and 1 and is 1 for a row with itself, so features of two rows are at
+        most sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n,
+        the mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of
+        features by at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded
+        down. Where the number of persons is private, n is ``n_min``, and who changes the cohort
+        moves them twice.
+    Budget
+        All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.16 for
+        the law of the distance and the rest for the distance; with a reference all of it for the
+        distance. Sizes and bounds are bought before, where they are not given.
+    Released
+        result_, pvalue_, statistic_, domain_, privacy_, n_features_in_, feature_names_in_
+    Not covered
+        None.
+
+    See Also
+    --------
+    DPSlicedWasserstein : Distances to any number of public rows, from one release.
+
+    References
+    ----------
+    I. Kim, A. Schrab. Differentially private permutation tests: applications to kernel methods.
+    2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateTwoSampleTest
+    >>> rng = np.random.default_rng(0)
+    >>> north = rng.normal(0.0, 0.3, size=(2000, 2))
+    >>> south = rng.normal(0.1, 0.3, size=(2000, 2))
+    >>> X, y = np.vstack([north, south]), np.repeat(["north", "south"], 2000)
+    >>> test = PrivateTwoSampleTest(["north", "south"], epsilon=1.0, bounds=(-1, 1)).fit(X, y)
+    >>> test.pvalue_ < 0.05
+    True
+    """
+
+    _buys_size = False  # sizes are bought cohort by cohort
+    _effort = ("n_resamples",)
+    _parameter_rules = PRIVACY_RULES | {
+        "classes": Labels() | None,
+        "reference": Points("public rows of shape (n_rows, n_features)") | None,
+        "n_min": Integer(1, MOST_PERSONS) | Integers(Integer(1, MOST_PERSONS)) | None,
+        "n_resamples": Integer(1, 1 << 20),
+    }
+
+    def __init__(
+        self,
+        classes: ArrayLike | None = None,
+        *,
+        reference: ArrayLike | None = None,
+        n_min: int | ArrayLike | None = None,
+        n_resamples: int = 1999,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        n_hint: int | None = None,
+        neighbors: Neighbors | None = None,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+        verbose: Literal[0, 1, 2] = 0,
+    ) -> None:
+        self.classes = classes
+        self.reference = reference
+        self.n_min = n_min
+        self.n_resamples = n_resamples
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _public_classes(self, y):
+        if self.reference is not None:
+            return None
+        shape = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] != 1:
+            raise ValueError(
+                "y must hold one label a row, got a table. Both cohorts are rows of X: "
+                "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
+                "len(south)])), where their sizes are public."
+            )
+        classes = named_or_found_classes(self.classes, y, self._relation())
+        self._require_two_classes()
+        return classes
+
+    def _refuse_classes_beside_reference(self):
+        if self.classes is not None:
+            raise ValueError(
+                "classes must be None with a reference, which all rows given to fit are compared "
+                "with. Leave the reference out to compare the cohorts with each other, or give fit "
+                f"the rows of one of them, got {self.classes!r}."
+            )
+
+    def _require_two_classes(self):
+        if self.classes is not None and np.size(self.classes) != 2:
+            raise ValueError(f"classes must be two labels, got {self.classes!r}.")
+
+    def _sizes(self):
+        n_classes = 2 if self.reference is None else 1
+        return _Sizes(n_classes, self._relation(), given_sizes(self.n_min, n_classes))
+
+    def _shares(self, n_features):
+        sizes = self._sizes()
+        if self.reference is not None:
+            self._refuse_classes_beside_reference()
+            _public_reference(self.reference, n_features)
+            return size_shares(sizes, TUNED.cohort_share) | {"gap": 1.0}
+        self._require_two_classes()
+        law = {"look": TUNED.look_share, "law": TUNED.law_share}
+        return size_shares(sizes, TUNED.cohort_share) | law | {"gap": 1.0 - sum(law.values())}
+
+    def _public_facts(self, plan, rows):
+        facts = super()._public_facts(plan, rows)
+        if self.reference is None and facts.n_classes != 2:
+            raise ValueError(
+                "y must tell two cohorts apart, or reference must hold public rows to compare "
+                "with; there are no two labels."
+                if facts.n_classes < 2
+                else f"y must hold two labels, there are {facts.n_classes}."
+            )
+        require_sizes(self._sizes(), facts)
+        return facts
+
+    def _questions(self, facts):
+        n_min, bought = yield from padded_and_bought(self._sizes(), facts, sds=TUNED.cohort_sds)
+        slices = unit_slices(facts.domain, slicing_directions(facts.n_features))
+        about = (slices, n_min, facts.n_classes, facts.units)
+        if self.reference is None:
+            return (yield from _two_cohorts(about, bought))
+        reference = _public_reference(self.reference, facts.n_features)
+        return (yield from _against_public(about, bought, reference))
+
+    def _finish(self, facts, result):
+        *result, narrow = result
+        rng = public_generator(self.random_state)
+        self.result_ = compare_means(*result, self.n_resamples, rng)
+        self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
+        if narrow and self.bounds is not None:
+            warn(_NARROW.format(2 ** (TUNED.octaves - 1)), stacklevel=4)
+
+
+def _two_cohorts(about, bought):
+    """Ask how wide cells should be, then for the law of the distance and for the distance."""
+    slices, n_min, *rest = about
+    released = yield "look", PairSpreads(*about, _ladder(slices))
+    persons = _persons(released, n_min)
+    spread = _number(released, -1, sum(persons))
+    planes = _planes(slices, spread.value + TUNED.look_sds * spread.scale)
+    narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
+    released = yield "law", PairLaw(planes, n_min, *rest)
+    trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))
+    released = yield "gap", CohortGap(planes, n_min, *rest)
+    law = MeanLaw(sizes_behind(persons, bought), persons, trace, norm, sum(persons))
+    return _number(released, -1, min(persons)), law, narrow
+
+
+def _against_public(about, bought, reference):
+    """Ask for the distance alone: what else is needed the public rows tell."""
+    slices, n_min, *rest = about
+    chunk = Chunk(reference, None, None)
+    look = PairSpreads(slices, None, 1, 1, _ladder(slices))
+    planes = _planes(slices, _public_number(look, chunk)[-1])
+    trace, norm = _public_number(PairLaw(planes), chunk)[-2:]
+    released = yield "gap", CohortGap(planes, n_min, *rest, _public_histogram(planes, chunk))
+    persons, n_public = _persons(released, n_min), len(reference)
+    law = MeanLaw(
+        (*sizes_behind(persons, bought), NoisyNumber(n_public)),
+        (*persons, n_public),
+        NoisyNumber(trace),
+        NoisyNumber(norm),
+        n_public,
+    )
+    return _number(released, -1, persons[0]), law, False
+
+
+def _ladder(slices):
+    """Return single widths of cells in levels, each half the one before."""
+    widths = (TUNED.widest * 2.0**-octave for octave in range(TUNED.octaves))
+    return tuple(max(1, round(width / slices.step)) for width in widths)
+
+
+def _planes(slices, spread):
+    """Return planes with cells for rows of which about so many rungs of the ladder are too narrow.
+
+    The widest cells, twice as wide as the widest rung, are for rows that fill a third of their
+    domain; they halve while the spread is below that of Gaussian rows of half the width.
+    """
+    return unit_planes(slices, 2.0 * TUNED.widest * 2.0 ** -_octave(spread) / CELL)
+
+
+def _octave(spread):
+    """Return how many times cells halve for rows of such a spread."""
+    known = [_gaussian_spread(octave + 0.5) for octave in range(TUNED.octaves - 1)]
+    return sum(spread < bound for bound in known)
+
+
+def _gaussian_spread(octave):
+    """Return the sum over the ladder for Gaussian rows, so many octaves narrower than usual."""
+    apart = np.abs(_APART) * _USUAL * math.sqrt(2.0) * 2.0**-octave
+    rungs = TUNED.widest * 2.0 ** -np.arange(TUNED.octaves)
+    return float(np.minimum(apart / rungs[:, None], 1.0).mean(axis=1).sum())
+
+
+def _number(released, place, persons):
+    """Return a released number as a mean over persons, with its noise."""
+    pure = isinstance(released.mechanism, DiscreteLaplace)
+    unit = FRACTION * persons
+    value, scale = int(released.values[place][0]), released.scales[place]
+    return NoisyNumber(value / unit, scale / unit, pure)
+
+
+def _persons(released, n_min):
+    """Return the numbers of persons that answers count: public ones, or those padded to."""
+    return tuple(persons_counted(released, n_min, released.query))
+
+
+def _public_number(query, chunk):
+    """Return the answers about public rows, as means over them."""
+    state = query.zeros()
+    query.count(state, chunk)
+    return [float(block[0]) / (FRACTION * len(chunk.X)) for block in query.blocks(state)]
+
+
+def _public_histogram(planes, chunk):
+    query = CohortGap(planes)
+    (state,) = query.zeros()
+    query.count((state,), chunk)
+    return state[0]
+
+
+def _public_reference(reference, n_features):
+    """Return the rows of the reference, or raise where they do not suit the private ones."""
+    shape = np.shape(reference)
+    if len(shape) != 2 or shape[1] != n_features or shape[0] < 2:
+        raise ValueError(
+            f"reference must be at least 2 public rows of shape (n_rows, {n_features}), got "
+            f"{type(reference).__name__} of shape {shape}."
+        )
+    return check_array(reference, dtype=np.float64, input_name="reference")

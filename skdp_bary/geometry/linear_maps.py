@@ -1,0 +1,341 @@
+"""Linear maps of rows, exact bit for bit; random projections, and how many features serve."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..exceptions import is_integer, is_number, shown
+from .rowwise import saturated, unit_rows
+
+# Linear maps of rows whose results depend, bit for bit, on each row alone.
+
+_WEIGHT_BITS = 26
+_ROW_BITS = 27  # 26 + 27 = 53: dot products of integer vectors of such norms are exact
+
+
+class IdentityMap:
+    """Rows as they are.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    """
+
+    def __init__(self, n_features):
+        self.n_features = self.n_components = n_features
+
+    def apply(self, X):
+        """Return a copy of the rows."""
+        return X.copy()
+
+    def invert(self, Y):
+        """Return a copy of the rows."""
+        return Y.copy()
+
+    def matrix(self):
+        """Return the map as a sparse matrix."""
+        return sparse.csr_array(sparse.identity(self.n_features))
+
+
+class MatrixMap:
+    """Multiplication by a public matrix, computed exactly on rows cut into two integer vectors.
+
+    The matrix is rounded to multiples of a power of two in units of which its rows have norm at
+    most 2**26. A data row is divided by a power of two and cut into two vectors of integers of norm
+    at most 2**27. By Cauchy and Schwarz every partial sum of a product then stays within 2**53,
+    where float64 adds integers exactly, so neither blocking nor threads matter. What is cut off an
+    entry is below 2**-44 of the largest entry of its row, up to 1024 features; rows whose
+    largest entry is below 1e-300 lose digits.
+
+    Parameters
+    ----------
+    components : ndarray or sparse array of shape (n_components, n_features)
+        The matrix before rounding.
+    """
+
+    def __init__(self, components):
+        self.n_components, self.n_features = components.shape
+        self._components = (
+            sparse.csr_array(components) if sparse.issparse(components) else components
+        )
+        squares = self._components**2
+        unit = 2.0 ** (math.frexp(math.sqrt(squares.sum(axis=1).max()))[1] - _WEIGHT_BITS + 1)
+        self._components = np.rint(self._components / unit) * unit
+
+    def apply(self, X):
+        """Return the products of the rows with the rows of the matrix."""
+        shift = _ROW_BITS - math.ceil(math.log2(self.n_features) / 2)
+        unit, exponent = unit_rows(X)
+        unit *= 2.0**shift
+        upper = np.trunc(unit)
+        lower = np.trunc((unit - upper) * 2.0**shift)
+        across = self._components.T
+        product = (upper @ across) * 2.0**-shift + (lower @ across) * 2.0 ** (-2 * shift)
+        # Which zero a product of zeros gives is up to the BLAS; adding 0.0 leaves only +0.0.
+        return _scale_back(product, exponent)
+
+    def invert(self, Y):
+        """Return the shortest rows that this map sends to `Y`, by the pseudo-inverse."""
+        matrix = self._components
+        return Y @ linalg.pinv(matrix.toarray() if sparse.issparse(matrix) else matrix).T
+
+    def matrix(self):
+        """Return the map as a matrix."""
+        return self._components
+
+
+class HadamardMap:
+    """Random signs, a Walsh-Hadamard transform, and a random choice of its outputs.
+
+    Applied in ``O(n_features log n_features)`` operations a row. Lengths are kept on average over
+    the draw (Ailon and Chazelle 2009).
+
+    Parameters
+    ----------
+    n_features, n_components : int
+        Rows are padded with zeros to the next power of two.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of randomness.
+    """
+
+    def __init__(self, n_features, n_components, rng):
+        self.n_features, self.n_components = n_features, n_components
+        self._padded = 1 << (n_features - 1).bit_length()
+        self._signs = np.where(rng.random(n_features) < 0.5, -1.0, 1.0)
+        self._kept = np.sort(np.argsort(rng.random(self._padded), kind="stable")[:n_components])
+
+    def apply(self, X):
+        """Return the transformed rows."""
+        unit, exponent = unit_rows(X)
+        values = np.zeros((self._padded, len(X)))
+        values[: self.n_features] = (unit * self._signs).T
+        mixed = walsh_hadamard(values)[self._kept].T / math.sqrt(self.n_components)
+        return _scale_back(mixed, exponent)
+
+    def invert(self, Y):
+        """Return the transpose applied to `Y`, scaled like the pseudo-inverse.
+
+        It is the pseudo-inverse when the number of features is a power of two. Otherwise mapping
+        back and forth multiplies by ``n_components / n_features`` on average, as projections do.
+        """
+        values = np.zeros((self._padded, len(Y)))
+        values[self._kept] = Y.T * (math.sqrt(self.n_components) / self.n_features)
+        return walsh_hadamard(values)[: self.n_features].T * self._signs
+
+    def matrix(self):
+        """Return the map as a dense matrix."""
+        return self.apply(np.eye(self.n_features)).T
+
+
+def _scale_back(rows, exponent):
+    """Multiply rows by powers of two; what is beyond the largest float becomes that float.
+
+    A product of zeros may come out as -0.0; adding 0.0 leaves only +0.0.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return saturated(np.ldexp(rows + 0.0, exponent[:, None]))
+
+
+def walsh_hadamard(values):
+    """Return the unscaled Walsh-Hadamard transform of the columns; their length is a power of two.
+
+    Additions are elementwise and in a fixed order, so a column depends on itself alone.
+    """
+    values = values.copy()
+    size = len(values)
+    half = 1
+    while half < size:
+        pairs = values.reshape(size // (2 * half), 2, half, -1)
+        upper, lower = pairs[:, 0], pairs[:, 1]
+        total = upper + lower
+        np.subtract(upper, lower, out=lower)
+        upper[...] = total
+        half *= 2
+    return values
+
+
+# Random directions and projections, drawn without data, and how many of them serve.
+
+_FAILURE = 0.01  # probability with which a dimension may keep less
+
+
+def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
+    """Return orthonormal columns, uniform over all such matrices (Haar measure).
+
+    The triangular factor of a Gaussian matrix is given a positive diagonal; without that the law
+    of the orthogonal factor would depend on the sign convention of the QR routine
+    (Mezzadri 2007).
+
+    Parameters
+    ----------
+    n_features : int
+        Length of a direction.
+    n_directions : int
+        Number of columns, at most `n_features`.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    U : ndarray of shape (n_features, n_directions)
+        ``U.T @ U`` is the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry.linear_maps import haar_frame
+    >>> U = haar_frame(5, 2, np.random.default_rng(0))
+    >>> bool(np.allclose(U.T @ U, np.eye(2)))
+    True
+    """
+    d = _check_count(n_features, "n_features", 1)
+    k = _check_count(n_directions, "n_directions", 1, d)
+    Q, R = np.linalg.qr(rng.standard_normal((d, k)))
+    return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+
+
+def tight_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
+    """Return unit columns with ``U @ U.T = (n_directions / n_features) I``, each one uniform.
+
+    However a row ``z`` points, ``||U.T z||**2 = (n_directions / n_features) ||z||**2``: the
+    projections of a row together have a length that does not depend on the draw. The columns are
+    Haar frames side by side and one harmonic frame, turned by a Haar rotation, for what is left.
+
+    Parameters
+    ----------
+    n_features : int
+        Length of a direction.
+    n_directions : int
+        Number of columns, at least `n_features`.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    U : ndarray of shape (n_features, n_directions)
+        Each column is uniform on the sphere; the columns depend on each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry.linear_maps import tight_frame
+    >>> U = tight_frame(3, 12, np.random.default_rng(0))
+    >>> bool(np.allclose(U @ U.T, 4.0 * np.eye(3)))
+    True
+    """
+    d = _check_count(n_features, "n_features", 1)
+    k = _check_count(n_directions, "n_directions", d)
+    n_bases = k // d if k % d == 0 else k // d - 1
+    parts = [haar_frame(d, d, rng) for _ in range(n_bases)]
+    if k > n_bases * d:
+        parts.append(haar_frame(d, d, rng) @ _harmonic_frame(d, k - n_bases * d))
+    return np.hstack(parts)
+
+
+def _harmonic_frame(d, k):
+    """Return a real harmonic frame of `k` unit columns in `d` dimensions, ``d < k``.
+
+    Cosines and sines of frequencies below k / 2 are orthogonal over k equally spaced points and
+    have equal norms; an odd dimension takes the constant row too.
+    """
+    frequencies = np.arange(1, d // 2 + 1)
+    # The remainder of the integer product keeps the angles exact however large the frequency.
+    angles = 2 * np.pi / k * (np.outer(frequencies, np.arange(k)) % k)
+    rows = [np.sqrt(2 / d) * np.cos(angles), np.sqrt(2 / d) * np.sin(angles)]
+    if d % 2:
+        rows.append(np.full((1, k), 1 / np.sqrt(d)))
+    return np.vstack(rows)
+
+
+def jl_matrix(n_features: int, n_components: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a Gaussian Johnson-Lindenstrauss matrix, entries N(0, 1 / n_components).
+
+    Projected rows ``X @ P`` keep their squared lengths on average. A projected row may be longer
+    than the row: clip again before stating a sensitivity.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of the rows.
+    n_components : int
+        Number of columns.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    P : ndarray of shape (n_features, n_components)
+        The matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.geometry.linear_maps import jl_matrix
+    >>> jl_matrix(100, 20, np.random.default_rng(0)).shape
+    (100, 20)
+    """
+    d = _check_count(n_features, "n_features", 1)
+    k = _check_count(n_components, "n_components", 1)
+    return rng.standard_normal((d, k)) / math.sqrt(k)
+
+
+def distance_dimension(n_points, distortion):
+    """Return a dimension that keeps all squared distances of `n_points` points.
+
+    ``4 ln(n) / (distortion**2 / 2 - distortion**3 / 3)``, rounded up: with this dimension a
+    Gaussian matrix keeps all pairwise squared distances within ``1 +- distortion`` with positive
+    probability (Dasgupta and Gupta 2003), and scikit-learn uses the same.
+    """
+    n_points = _check_count(n_points, "n_points", 2)
+    return _dimension(2 * math.log(n_points), distortion)
+
+
+def kmeans_dimension(n_clusters, distortion):
+    """Return a dimension that keeps the k-means cost of every partition of any number of rows.
+
+    ``O(log(k / (distortion failure)) / distortion**2)`` suffices (Makarychev, Makarychev and
+    Razenshteyn 2019). The theorem does not state its constant; taken here is that of the tail of
+    one projected vector, a convention and no proof.
+    """
+    n_clusters = _check_count(n_clusters, "n_clusters", 1)
+    return _dimension(_log_count(n_clusters, distortion), distortion)
+
+
+def barycenter_dimension(n_atoms, distortion):
+    """Return a dimension that keeps the cost of barycenters of `n_atoms` atoms.
+
+    ``O(log(n / (distortion failure)) / distortion**2)`` suffices for the square of the Wasserstein
+    distance, whatever the number of measures, where `n` bounds the number of atoms of the
+    barycenter and, up to a fixed power, of the measures (Izzo, Silwal and Zhou 2021). Their
+    constant is not stated; taken here is that of :func:`kmeans_dimension`, a convention and no
+    proof.
+    """
+    n_atoms = _check_count(n_atoms, "n_atoms", 1)
+    return _dimension(_log_count(n_atoms, distortion), distortion)
+
+
+def _log_count(count, distortion):
+    return math.log(2 * count / (_check_share(distortion, "distortion") * _FAILURE))
+
+
+def _dimension(log_term, distortion):
+    # P(| ||Px||^2 / ||x||^2 - 1 | > t) <= 2 exp(-k (t^2 / 4 - t^3 / 6)) for a Gaussian P of k rows.
+    t = _check_share(distortion, "distortion")
+    return max(1, math.ceil(log_term / (t**2 / 4 - t**3 / 6)))
+
+
+def _check_count(value, name, low, high=None):
+    if not is_integer(value) or value < low or (high is not None and value > high):
+        upper = "" if high is None else f" and at most {high}"
+        raise ValueError(f"{name} must be an integer, at least {low}{upper}, got {shown(value)}.")
+    return int(value)
+
+
+def _check_share(value, name):
+    if not is_number(value) or not 0 < value < 1:
+        raise ValueError(f"{name} must be a number in (0, 1), got {shown(value)}.")
+    return float(value)

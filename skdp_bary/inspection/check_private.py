@@ -1,0 +1,479 @@
+"""check_private: walk a pipeline and say of every step whether it keeps the guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from html import escape
+from inspect import getattr_static
+from typing import TYPE_CHECKING
+
+from sklearn.pipeline import Pipeline
+
+from .._sklearn import BaseSearchCV, captioned_diagram
+from ..estimators.base import BasePrivateEstimator
+from ..estimators.notices import ONE_OF_SEVERAL
+from ..exceptions import LeakError, as_charged, in_digits, refuse_class
+from ..geometry.bounds import check_domain, width_of
+from ..geometry.domains import Ball, Box
+from ..model_selection.search import PrivateSearchCV
+from ..privacy.selection import SelectionPlan
+from ..schema.schema import Schema
+from ..transformers.linear import DomainScaler, JLTransformer
+from ..transformers.public_steps import MISSING, RAW, REPLACED, join_names, public_fault, walk_steps
+from ..transformers.step_rules import is_private, library_of, replaced_method, sklearn_name
+from ..transformers.tables import RowByRow, SchemaTransformer
+
+if TYPE_CHECKING:
+    from ..exceptions import Estimator
+
+
+# check_private: walk a pipeline and say of every step whether it keeps the guarantee.
+
+
+def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyReport:
+    """Say of an estimator, or of every step of a pipeline, whether fitting it is private.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not: an estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion`` of
+        them, or a search over one.
+    strict : bool, default=False
+        Whether to raise when a step leaks or nothing is known about it.
+
+    Returns
+    -------
+    report : PrivacyReport
+
+    Raises
+    ------
+    LeakError
+        With ``strict=True``, when a step leaks or nothing is known about it.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skdp_bary import PrivateMeasure, check_private
+    >>> pipeline = make_pipeline(StandardScaler(), PrivateMeasure(bounds=(0, 1)))
+    >>> report = check_private(pipeline)
+    >>> [step.verdict for step in report.steps]
+    ['leaks', 'private']
+    """
+    refuse_class(estimator, "estimator")
+    if estimator is None or isinstance(estimator, str):  # as steps they are ones that do nothing
+        raise TypeError(f"estimator must be an estimator, got {estimator!r}.")
+    steps = list(_walk("", estimator))
+    found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
+    report = PrivacyReport(found, estimator)
+    if strict and not report.ok:
+        raise LeakError(f"Fitting this is not private, or not known to be:\n{report}")
+    return report
+
+
+def _walk(name, estimator, form=RAW):
+    """Yield (verdict, budget) of an estimator and all of its parts."""
+    for path, step, before in walk_steps(name, estimator, form):
+        if isinstance(step, BaseSearchCV):
+            yield _search_verdict(path, step), None
+            yield from _walk(join_names(path, "estimator"), step.estimator, before)
+        else:
+            yield _judge(path, step, before)
+            if isinstance(step, PrivateSearchCV) and isinstance(step.estimator, Pipeline):
+                earlier = Pipeline(step.estimator.steps[:-1])
+                yield from _walk(join_names(path, "estimator"), earlier, before)
+
+
+def _judge(name, estimator, form):
+    if replaced_method(estimator):
+        return _verdict(name, estimator, UNKNOWN, REPLACED.reason, REPLACED.advice), None
+    if type(estimator) is RowByRow and is_private(estimator.step):
+        verdict, budget = _judge(name, estimator.step, form)
+        return replace(verdict, estimator="RowByRow"), budget
+    if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)) and not _fits_otherwise(
+        estimator
+    ):
+        if form.kind == "rounded":
+            return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
+        if form.gaps and not hasattr(estimator, "schema"):  # tables have one of their own
+            verdict = _verdict(name, estimator, UNKNOWN, _GAPS, MISSING.advice)
+            return verdict, estimator.accountant
+        return _private_verdict(name, estimator)
+    if library_of(type(estimator)) == "diffprivlib":
+        return _diffprivlib_verdict(name, estimator)
+    fault = public_fault(estimator, form)
+    if fault is None:
+        reason = "what it learns does not depend on the rows"
+        return _verdict(name, estimator, PUBLIC, reason), None
+    if fault.reason:
+        verdict = LEAKS if fault.learns else UNKNOWN
+        return _verdict(name, estimator, verdict, fault.reason, fault.advice), None
+    if sklearn_name(estimator) is not None:
+        return _verdict(
+            name, estimator, LEAKS, "it learns from the rows without noise", _advice(estimator)
+        ), None
+    return _verdict(
+        name, estimator, UNKNOWN, "it is not known to this package",
+        "use steps of scikit-learn, alone in RowByRow where they are not listed",
+    ), None  # fmt: skip
+
+
+def _fits_otherwise(estimator):
+    """Whether code of others takes the place of the one fit, the charge or what they stand on."""
+    own = next(c for c in type(estimator).__mro__ if library_of(c) == "skdp_bary")
+    return any(
+        getattr_static(type(estimator), name, None) is not getattr_static(own, name, None)
+        for name in _THE_FIT
+    )
+
+
+_THE_FIT = (
+    *("fit", "fit_transform", "fit_predict", "transform", "privacy_plan", "__getattribute__"),
+    *("_plan", "_open", "_public_facts", "_before_charge", "_buy_facts", "_settle"),
+    *("_rehearse", "_rehearsal_key"),
+    *("_budget", "_relation", "_finished", "_guarantee"),
+)
+
+
+def _private_verdict(name, estimator):
+    budget = estimator.accountant
+    if estimator.random_state is not None:
+        reason = "random_state is given, so whoever knows it can subtract the noise"
+        return _verdict(name, estimator, LEAKS, reason, "leave random_state=None"), budget
+    epsilon, delta = as_charged(estimator.epsilon, estimator.delta)
+    plan = getattr(estimator, "privacy_", None)
+    searched = isinstance(plan, SelectionPlan)
+    if searched:  # its own epsilon is what one trial had
+        epsilon, delta = plan.epsilon, plan.delta
+    cost = f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
+    if searched:
+        cost += f" for the whole search, {plan.scope}"
+    if getattr(plan, "one_of_several", False):
+        reason = f"{cost} for this fit alone, {ONE_OF_SEVERAL}"
+        return _verdict(name, estimator, LEAKS, reason, _SEVERAL), budget
+    kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
+    unit = getattr(budget, "unit", None)
+    if unit is not None:
+        kept = f"{kept}, which protects every {unit}"
+    advice = "give all private steps one accountant, so that repeated fits add up"
+    return _verdict(
+        name, estimator, PRIVATE, f"{cost}, {kept}", advice if budget is None else ""
+    ), budget
+
+
+_SEVERAL = (
+    "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
+)
+_ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
+_GAPS = f"{MISSING.reason}, before it is charged"
+_APART = (
+    "put that step into RowByRow, or give this one the rows themselves, beside the other step in a "
+    "FeatureUnion or in its own pipeline"
+)
+
+
+def _diffprivlib_verdict(name, estimator):
+    budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
+    reason = "its guarantee is diffprivlib's, which nothing here checks"
+    advice = "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
+    verdict = PRIVATE if budget is not None else UNKNOWN
+    return _verdict(name, estimator, verdict, reason, advice), budget
+
+
+def _search_verdict(name, search):
+    return _verdict(
+        name or "search", search, LEAKS,
+        "its scores are exact functions of held-out rows, and it chooses by them",
+        "choose with PrivateSearchCV, or keep scores and choice with the owner of the rows",
+    )  # fmt: skip
+
+
+def _with_shared_budget(steps, bounds):
+    """Return the verdicts; private steps whose costs are not added up are said to leak.
+
+    Advice about bounds, by path, is added to steps that have nothing worse to hear.
+    """
+    apart = _not_added_up([budget for verdict, budget in steps if _spends(verdict)])
+    for verdict, _ in steps:
+        if apart and _spends(verdict):
+            reason, advice = apart
+            yield StepVerdict(
+                verdict.name, verdict.estimator, LEAKS, f"{verdict.reason}; {reason}", advice
+            )
+        elif verdict.name in bounds and verdict.verdict in (PRIVATE, PUBLIC):
+            both = [text for text in (verdict.advice, bounds[verdict.name]) if text]
+            yield replace(verdict, advice="; ".join(both))
+        else:
+            yield verdict
+
+
+def _spends(verdict):
+    return verdict.verdict == PRIVATE or verdict.reason in (_ROUNDED, _GAPS)
+
+
+def _not_added_up(budgets):
+    """Return why the budgets of private steps do not add up and what to do, or None."""
+    if len(budgets) < 2:
+        return None
+    ledgers = {id(getattr(budget, "_ledger", None)) for budget in budgets}
+    if len(ledgers) > 1 or budgets[0] is None:
+        return (
+            "the private steps do not share one budget, so nothing adds up what they cost together",
+            "give all private steps the same BudgetAccountant",
+        )
+    parts = {getattr(budget, "_part", "") for budget in budgets} - {""}
+    if len(parts) > 1:
+        return (
+            f"the private steps see the same rows and are charged to different parts, "
+            f"{', '.join(map(repr, sorted(parts)))}, of which the budget counts only the largest",
+            "give all private steps the same part, or the whole budget",
+        )
+    return None
+
+
+def _verdict(name, estimator, verdict, reason, advice=""):
+    cls = type(estimator).__name__
+    return StepVerdict(name or cls.lower(), cls, verdict, reason, advice)
+
+
+def _advice(estimator):
+    return _ADVICE.get(
+        type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
+    )
+
+
+_SCALE = (
+    "scale by public bounds with DomainScaler, which divides by the width of the bounds and not by "
+    "the spread of the rows: with bounds much wider than the rows a feature counts less, and "
+    "clusters differ from those behind StandardScaler"
+)
+_PROJECT = "project with JLTransformer, or use an estimator that finds its own subspace"
+_CLUSTER = "use PrivateKMeans"
+_CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"
+_FILL = (
+    'fill with a public value: SimpleImputer(strategy="constant", fill_value=0, '
+    "keep_empty_features=True) behind SchemaTransformer"
+)
+_LABELS = "give the public labels to the private step, in its parameter classes"
+_STEPS_BY_ADVICE = {
+    _SCALE: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
+    "QuantileTransformer",
+    _PROJECT: "PCA IncrementalPCA TruncatedSVD SparsePCA MiniBatchSparsePCA FactorAnalysis FastICA "
+    "KernelPCA NMF MiniBatchNMF Isomap LocallyLinearEmbedding TSNE FeatureAgglomeration",
+    _CLUSTER: "KMeans MiniBatchKMeans BisectingKMeans Birch",
+    _CHOOSE: "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe SelectFromModel RFE RFECV "
+    "GenericUnivariateSelect SequentialFeatureSelector VarianceThreshold",
+    _FILL: "KNNImputer IterativeImputer MissingIndicator",
+    _LABELS: "LabelBinarizer LabelEncoder MultiLabelBinarizer",
+    "use SplineTransformer with knots that are given, or OneHotEncoder with public categories": (
+        "KBinsDiscretizer"
+    ),
+    "use OneHotEncoder with public categories": "TargetEncoder DictVectorizer",
+    "use HashingVectorizer, which learns nothing": (
+        "TfidfTransformer TfidfVectorizer CountVectorizer LatentDirichletAllocation"
+    ),
+    "use RBFSampler with gamma as a number, in RowByRow": "Nystroem",
+}
+_ADVICE = {name: advice for advice, names in _STEPS_BY_ADVICE.items() for name in names.split()}
+
+
+# Bounds that one step of a pipeline hands on, and bounds that the next one was given.
+
+
+def bounds_advice(name, estimator):
+    """Return advice by path about steps whose bounds are not those that the step before hands on.
+
+    Such bounds leak nothing: rows are clipped to whatever a step was given. But a wider domain
+    makes the noise larger, a narrower one clips rows, and None pays for what is known already.
+    """
+    if not isinstance(estimator, Pipeline):
+        return {}
+    advice, before = {}, None
+    for part, step in estimator.steps:
+        path = join_names(name, part)
+        advice |= bounds_advice(path, step)
+        if step is None or step == "passthrough":
+            continue
+        if hasattr(step, "bounds") and before is not None:
+            handed = handed_on(before, width_of(step.bounds, 1))
+            if handed is None and _will_hand_on(before):
+                advice[path] = (
+                    f"bounds after {type(before).__name__} are unknown until it has been fitted: "
+                    "fit it on np.zeros((1, n_features)) and give this step its output_bounds_"
+                )
+            elif handed is not None and not _same(step.bounds, handed):
+                advice[path] = (
+                    f"give it the bounds that {type(before).__name__} hands on, "
+                    f"{_in_words(handed)}, and not {step.bounds!r}{_for_a_ball(before, step)}"
+                )
+        before = step
+    return advice
+
+
+def handed_on(step, width):
+    """Return the domain of what a step puts out, or None where it is not known.
+
+    `width` is the number of features for which it is wanted where all features have the same bounds
+    and the step was not fitted.
+    """
+    if isinstance(step, SchemaTransformer):
+        return _declared(step, width)
+    if not isinstance(step, (DomainScaler, JLTransformer)):
+        return None
+    if hasattr(step, "output_bounds_"):
+        return step.output_bounds_
+    if isinstance(step, JLTransformer):
+        return _projected(step)
+    if not step.clip:
+        return None
+    if step.target == "ball":
+        return Ball([0.0] * width, 1.0)
+    return Box([0.0] * width, [1.0] * width)
+
+
+def _will_hand_on(step):
+    """Whether a step has public bounds of its output as soon as it is fitted, and not before."""
+    waits = isinstance(step, JLTransformer) and not hasattr(step, "output_bounds_")
+    return waits and step.bounds is not None
+
+
+def _declared(step, width):
+    """Ranges of the schema, where all columns have one."""
+    try:
+        schema = step.schema if isinstance(step.schema, Schema) else Schema(step.schema)
+        ranges = schema.ranges(schema.n_columns or width)
+        return None if ranges is None else Box(*ranges)
+    except (TypeError, ValueError):
+        return None  # the fit will say what is wrong, or the range is wider than bounds can be
+
+
+def _projected(step):
+    """Domain of the output of a projection whose dimensions are all known before the fit."""
+    n_features = width_of(step.bounds, None)
+    if n_features is None or isinstance(step.n_components, str):
+        return None
+    try:
+        return Ball([0.0] * step.n_components, check_domain(step.bounds, n_features).radius)
+    except (TypeError, ValueError):
+        return None  # the fit will say what is wrong
+
+
+def _same(bounds, handed):
+    if bounds is None:
+        return False
+    try:
+        return check_domain(bounds, handed.n_features) == handed
+    except (TypeError, ValueError):
+        return False
+
+
+def _for_a_ball(before, step):
+    """Return what else would do where a ball is wanted and a box is handed on."""
+    wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
+    if not wants_ball or before.target == "ball":
+        return ""
+    return "; or let DomainScaler(target='ball') hand on the ball of radius 1 around 0"
+
+
+def _in_words(domain):
+    if not isinstance(domain, Box):
+        return repr(domain)
+    sides = {tuple(domain.low.tolist()), tuple(domain.high.tolist())}
+    if all(len(set(side)) == 1 for side in sides):
+        return f"({domain.low[0]:g}, {domain.high[0]:g})"
+    return repr(domain)
+
+
+# What check_private found, as an object, as text and in notebooks.
+
+PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
+_MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
+_WORDS = {PRIVATE: "paid", PUBLIC: "free", LEAKS: "LEAKS", UNKNOWN: "unknown"}
+_COLORS = {PRIVATE: "seagreen", PUBLIC: "seagreen", LEAKS: "firebrick", UNKNOWN: "darkorange"}
+_COLUMNS = ("step", "class", "verdict", "reason", "advice")
+
+
+@dataclass(frozen=True)
+class StepVerdict:
+    """What was found about one step.
+
+    Attributes
+    ----------
+    name : str
+        Path of the step, as ``set_params`` would spell it.
+    estimator : str
+        Class of the step.
+    verdict : {"private", "public", "leaks", "unknown"}
+        "private": noise is added and paid for. "public": what it learns does not depend on the
+        rows. "leaks": it learns from the rows without noise, or its noise or budget is undone.
+        "unknown": nothing is known about it.
+    reason : str
+    advice : str
+        What to do instead; empty where nothing is wrong.
+    """
+
+    name: str
+    estimator: str
+    verdict: str
+    reason: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """Verdicts about every step, see :func:`check_private`.
+
+    Attributes
+    ----------
+    steps : tuple of StepVerdict
+    estimator : object or None
+        What was checked, drawn in notebooks with a mark at every step.
+    """
+
+    steps: tuple
+    estimator: Estimator | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing leaks and nothing is unknown."""
+        return all(step.verdict in (PRIVATE, PUBLIC) for step in self.steps)
+
+    def _repr_html_(self):
+        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+        body = "".join(f"<tr>{_html_cells(step)}</tr>" for step in self.steps)
+        whole = "every step keeps the guarantee" if self.ok else "not private, or not known to be"
+        return (
+            f"{self._diagram()}<table><caption>{whole}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+    def _diagram(self):
+        """Return the diagram of a pipeline with a mark at every step; of one estimator nothing."""
+        if len(self.steps) < 2:
+            return ""
+        params = self.estimator.get_params()
+        captions = {
+            id(params[step.name]): f"{_WORDS[step.verdict]}: {step.reason}"
+            for step in self.steps
+            if step.name in params
+        }
+        return captioned_diagram(self.estimator, captions)
+
+    def __str__(self):
+        lines = []
+        for step in self.steps:
+            lines.append(
+                f"{_MARKS[step.verdict]:>5}  {step.name} ({step.estimator}): {step.reason}"
+            )
+            if step.advice:
+                lines.append(f"       do: {step.advice}")
+        return "\n".join(lines)
+
+
+def _html_cells(step):
+    """Cells of one row; colors say nothing that the words do not."""
+    color = _COLORS[step.verdict]
+    texts = (step.name, step.estimator, step.verdict, step.reason, step.advice)
+    cells = [f'<td style="text-align:left">{escape(text)}</td>' for text in texts]
+    cells[2] = f'<td style="text-align:left;color:{color}"><b>{escape(step.verdict)}</b></td>'
+    return "".join(cells)

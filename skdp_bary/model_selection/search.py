@@ -1,0 +1,534 @@
+"""PrivateSearchCV: choose hyper-parameters on private rows, with the choice itself private."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn import VersionedPickle
+from ..estimators.base import fitted_alone
+from ..estimators.notices import Guarantee, GuaranteeRepr, KnowsSearches
+from ..exceptions import PrivacyWarning, as_charged, check_integer
+from ..parameters import (
+    PRIVACY_RULES,
+    Grid,
+    Having,
+    Number,
+    Option,
+    PlainParameters,
+    check_parameters,
+)
+from ..privacy.entries import note_of
+from ..privacy.noise import noise_generator
+from ..privacy.plans import failure_advice
+from ..privacy.quote import known_width
+from ..privacy.selection import make_trials
+from ..queries.sizes import require_readable
+from .trials import make_trial, score_of, search_parts
+
+if TYPE_CHECKING:
+    from ..exceptions import Estimator, RandomState, Rows
+    from ..privacy.plans import Plan
+    from ..privacy.spending import SharedBudget
+
+
+# PrivateSearchCV: choose hyper-parameters on private rows, with the choice itself private.
+
+_FAILED = (
+    "A trial of the search failed; the search was charged. Which one and why is not told, because "
+    "the budget covers the best trial alone. Fit the candidates one by one, each for its own "
+    "budget, to find out."
+)
+_MORE_IS_BETTER = (
+    "param_grid varies {}: a score is better with more points whatever the rows, so the search "
+    "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
+    "what is known in public, or read a whole curve off one release with choose_n_clusters."
+)
+_NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
+
+
+def _best_has(name):
+    return available_if(lambda search: hasattr(search.estimator, name))
+
+
+class PrivateSearchCV(
+    KnowsSearches,
+    PlainParameters,
+    VersionedPickle,
+    GuaranteeRepr,
+    MetaEstimatorMixin,
+    BaseEstimator,
+):
+    """Hyper-parameter search whose choice is private.
+
+    A random number of trials is made. Each picks a candidate at random, fits it on the rows with
+    noise, and scores it on the rows with noise; the trial with the best noisy score is kept and
+    all others are forgotten. How many trials were made stays secret: that is what lets the whole
+    search cost only a small multiple of one trial, however many candidates there are.
+
+    Parameters
+    ----------
+    estimator : estimator of this package, or Pipeline that ends in one
+        Fitted with every candidate. Its `epsilon`, `delta`, `accountant` and `random_state` are
+        set by the search; give public `bounds`, and a public `n_hint` where you have one. The
+        earlier steps of a pipeline must learn nothing from the rows, see ``check_private``; they
+        are fitted once.
+
+    param_grid : dict or list of dict
+        Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public. For
+        a pipeline, parameters of its last step, as ``step__parameter``. `epsilon` may be varied up
+        to what one trial has for its fit; the search costs the same.
+
+    trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
+        Law of the number of trials. For a pure budget one trial gets half of it under
+        "logarithmic" and a third under "geometric", which makes few trials less often. "poisson"
+        needs ``delta > 0``, where it leaves most to a trial; it may come out as no trial at all.
+
+    mean_trials : float or None, default=None
+        Mean number of trials; None takes twice the number of candidates, at least 4.
+
+    score_share : float, default=0.1
+        Share of a trial's budget that pays for its score.
+
+    scoring : {"accuracy"} or None, default=None
+        "accuracy" scores a PrivateGenerator with labels by the rows whose class is told by a
+        linear classifier that was trained on drawn rows. None takes distances, see
+        ``best_score_``.
+
+    epsilon, delta : float, default=1.0, 0.0
+        What the whole search costs.
+
+    accountant : BudgetAccountant or None, default=None
+        Budget that the search is charged to before it reads a row.
+
+    random_state : None, int or RandomState, default=None
+        None draws noise from the operating system. Anything else is reproducible and not private.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The fitted estimator, or pipeline, of the best trial. Its ``privacy_`` is that of the
+        search, because that it was the best tells about the rows too; its `epsilon` is what one
+        trial had for a fit, and its `accountant` is that of the search: it pays when the estimator
+        is fitted again.
+    best_params_ : dict
+        Its candidate.
+    best_score_ : float
+        Its noisy score. Of points: minus the sum over rows of the squared distance to the nearest
+        of them, each distance clipped to twice the radius of the domain. The noise may make it
+        positive. More points always score better, so do not search over their number: a fit
+        warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
+        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial releases. Of
+        tables: minus the number of rows that would have to move for pairs of columns to be as the
+        candidate expects. With ``scoring="accuracy"``: the number of rows that are told right.
+    best_score_stderr_ : float or None
+        Standard deviation of the noise of every score of points, tables or right answers; public.
+        Candidates whose scores are closer than this are chosen among by chance. None for distances.
+    privacy_ : SelectionPlan
+        What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
+        number of `trials`, and as ``steps`` what one trial spends.
+    n_features_in_ : int
+        Number of features.
+
+    Privacy
+    -------
+    Neighbors
+        The relation of the estimator's ``neighbors``, or of the accountant.
+    Mechanism
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian; the best of a random number of
+        trials.
+    Sensitivity
+        That of the estimator; a person moves the sum of clipped losses by at most the largest
+        loss, the number of right answers by at most 1, whoever replaces whom, and the number of
+        rows of a table that would have to move by at most 1/2, or 1 where one is replaced. Where
+        trials are
+        scored by a distance, that of the PrivateMeasure that is released; the distance between the
+        two releases is post-processing.
+    Budget
+        All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the
+        choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
+        trials the Renyi bounds of Papernot and Steinke (2022) are converted.
+    Released
+        best_estimator_, best_params_, best_score_, best_score_stderr_, privacy_, n_features_in_
+    Not covered
+        predict, transform, score: exact functions of the rows they are given. The time a fit takes
+        tells how many trials were made: do not publish it.
+
+    References
+    ----------
+    J. Liu, K. Talwar. Private selection from private candidates. STOC 2019.
+
+    N. Papernot, T. Steinke. Hyperparameter tuning with Renyi differential privacy. ICLR 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateWassersteinBarycenter
+    >>> from skdp_bary.model_selection import PrivateSearchCV
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(20000, 2))
+    >>> search = PrivateSearchCV(
+    ...     PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=20000),
+    ...     {"method": ["coreset", "pmm"]},
+    ... ).fit(X)
+    >>> sorted(search.best_params_)
+    ['method']
+    >>> search.best_estimator_.privacy_.epsilon
+    1.0
+    """
+
+    _parameter_rules = {
+        "estimator": Having(
+            "an estimator of this package, or a Pipeline that ends in one", ("fit",)
+        ),
+        "param_grid": Grid(),
+        "trials": Option(("logarithmic", "geometric", "poisson")),
+        "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
+        "score_share": Number(1e-6, 1.0 - 1e-6),
+        "scoring": Option(("accuracy",)) | None,
+    } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        param_grid: dict | list,
+        *,
+        trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",
+        mean_trials: float | None = None,
+        score_share: float = 0.1,
+        scoring: Literal["accuracy"] | None = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        accountant: SharedBudget | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.trials = trials
+        self.mean_trials = mean_trials
+        self.score_share = score_share
+        self.scoring = scoring
+        self.epsilon = epsilon
+        self.delta = delta
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Rows,
+        y: Rows | None = None,
+        *,
+        groups: Rows | None = None,
+        sample_weight: Rows | None = None,
+        unit: str | None = None,
+    ) -> Self:
+        """Search among the candidates.
+
+        Parameters
+        ----------
+        X : array-like, dataframe, Dask collection or list of chunks
+            Private rows; they are read several times.
+        y : array-like of shape (n_rows,), optional
+            Labels, where the estimator uses them.
+        groups : array-like of shape (n_rows,), optional
+            Person ids.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights in [0, 1].
+        unit : str or None, default=None
+            What one person is; None: the name of `groups`, or "rows" without groups.
+
+        Returns
+        -------
+        self : object
+        """
+        with fitted_alone(self), ExitStack() as after:
+            check_parameters(self)
+            candidates = Candidates(self)
+            given, (public, X) = X, candidates.parts.before(X)
+            names = BaseEstimator()
+            rows = after.enter_context(closing(candidates.open(names, X, y, groups, sample_weight)))
+            plan = self.privacy_plan(rows.n_features)
+            accountant, noise = candidates.payer._budget(), noise_generator(self.random_state)
+            terms = rows.terms(given, unit)
+            accountant.check(plan, who=type(self).__name__, **terms)
+            candidates.rehearse(rows)
+            self._warn(candidates, plan, noise.seeded, accountant.unit_advice(terms["unit"]))
+            accountant.charge(plan, type(self).__name__, note=note_of(noise.seeded), **terms)
+            beside = {"groups": groups, "sample_weight": sample_weight}
+
+            def attempt():
+                params, candidate = candidates.draw(noise)
+                candidate.fit(X, y, **beside)
+                return candidates.score(candidate, noise, rows, (X, beside)), params, candidate
+
+            if (best := best_of(candidates.trial.law, attempt, noise)) is None:
+                raise RuntimeError(_FAILED)
+            self.best_score_, self.best_params_, fitted = best
+            self.privacy_, self._seeded = self._as_searched(plan), noise.seeded
+            fitted.privacy_ = self.privacy_  # the best of them is as private as the search
+            self.best_score_stderr_ = candidates.score_stderr(rows.n_features, rows.names)
+            fitted.set_params(accountant=self.accountant, **candidates.speech)
+            self.best_estimator_ = candidates.parts.whole(public, fitted)
+            self.n_features_in_ = (names if public is None else public).n_features_in_
+        return self
+
+    def privacy_plan(self, n_features: int) -> Plan:
+        """Return what a fit will charge: the price of all trials and of the choice.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features; of the last step, where the estimator is a pipeline.
+
+        Returns
+        -------
+        plan : SelectionPlan
+        """
+        n_features = check_integer(n_features, "n_features", low=1)
+        check_parameters(self)
+        candidates = Candidates(self)
+        candidates.check(n_features)
+        return candidates.plan()
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return how large the noise of a score is, for the quote of a budget.
+
+        Parameters
+        ----------
+        n_features : int
+            As for ``privacy_plan``.
+
+        Returns
+        -------
+        advice : str
+        """
+        return Candidates(self).advice(n_features)
+
+    @_best_has("predict")
+    def predict(self, X: Rows) -> np.ndarray:
+        """Call ``predict`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @_best_has("transform")
+    def transform(self, X: Rows) -> np.ndarray:
+        """Call ``transform`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    @_best_has("score")
+    def score(self, X: Rows, y: Rows | None = None) -> float:
+        """Call ``score`` of the best estimator on rows that may be published."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y)
+
+    def _warn(self, candidates, plan, seeded, advice):
+        """Say what should be heard before the charge."""
+        own = [candidates.parts.own_params(params) for params in candidates.grid]
+        for name in sorted(_NUMBERS_OF_POINTS):
+            if len({params[name] for params in own if name in params}) > 1:
+                warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
+        for doubt in filter(None, (failure_advice(plan.delta, self._known_persons()), advice)):
+            warnings.warn(doubt, PrivacyWarning, stacklevel=3)
+        if seeded:
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the search is seeded, "
+                "not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def _known_features(self):
+        return known_width(self.estimator)
+
+    def _known_persons(self):
+        return search_parts(self.estimator).private._known_persons()
+
+    def _bounds_in_words(self):
+        return search_parts(self.estimator).private._bounds_in_words()
+
+    def _guarantee(self):
+        if hasattr(self, "best_estimator_"):
+            return Guarantee.of_plan(self.privacy_, seeded=self._seeded)
+        seeded = self.random_state is not None
+        return Guarantee.of_plan(Candidates(self).plan(), seeded=seeded, condition=", once fitted")
+
+
+# The candidates of a private search: what a trial of one may spend, its fit and its score.
+
+_ONE_SHOT = (
+    "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
+    "pass a list of chunks or a function that returns a new iterator."
+)
+_SET_HERE = frozenset(
+    {"delta", "bounds", "schema", "rules", "neighbors", "accountant", "random_state"}
+)
+
+
+class Candidates:
+    """What a search searches over, from its public parameters alone.
+
+    Parameters
+    ----------
+    search : PrivateSearchCV
+
+    Attributes
+    ----------
+    parts : SearchParts
+    grid : list of dict
+        Parameters of every candidate.
+    trial : Trial
+    payer : BasePrivateEstimator
+        The estimator with the budget of the search, of which it knows the terms.
+    """
+
+    def __init__(self, search):
+        self.parts = search_parts(search.estimator, search.scoring)
+        self.grid = list(ParameterGrid(search.param_grid))
+        varied = {name for params in self.grid for name in self.parts.own_params(params)}
+        if not varied:
+            raise ValueError(
+                "param_grid names no parameter: there is nothing to choose, and a search would be "
+                "charged in full. Fit the estimator itself, or name values to choose from."
+            )
+        known = set(self.parts.private.get_params())
+        if varied - known:  # in scikit-learn's words the whole estimator would be shown
+            raise ValueError(
+                f"param_grid names {sorted(varied - known)}, which are no parameters of "
+                f"{type(self.parts.private).__name__}; it has {sorted(known - _SET_HERE)}."
+            )
+        if varied & _SET_HERE:
+            raise ValueError(
+                f"param_grid must not vary {sorted(varied & _SET_HERE)}: trials must be comparable."
+            )
+        mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
+        law = make_trials(search.trials, mean)
+        epsilon, delta = as_charged(search.epsilon, search.delta)
+        self.trial = make_trial(law, epsilon, delta, search.score_share)
+        self._kind = score_of(self.parts.private, search.scoring)
+        self.payer = clone(self.parts.private).set_params(
+            epsilon=epsilon, delta=delta, accountant=search.accountant
+        )
+
+    @property
+    def speech(self):
+        """What the estimator says of a fit, by parameter: candidates say nothing, or lines would
+        count the trials."""
+        params = self.payer.get_params(deep=False)
+        return {"verbose": params["verbose"]} if "verbose" in params else {}
+
+    @property
+    def relation(self):
+        """The neighboring relation of all fits and scores."""
+        return self.payer._relation()
+
+    def plan(self):
+        """Return what all trials and the choice cost together."""
+        return self.trial.plan(self.relation, self.payer.epsilon, self.payer.delta)
+
+    def score_stderr(self, n_features, names=None):
+        """Return the standard deviation of the noise of a score, or None where it is not known."""
+        return self._kind.stderr(self.payer, self.trial, n_features, names)
+
+    def advice(self, n_features):
+        """Return what a score tells, in words."""
+        return self._kind.advice(self.payer, self.trial, n_features)
+
+    def open(self, names, X, y, groups, sample_weight):
+        """Open the rows that every trial reads, and record the names of the features."""
+        rows = self.payer._open(names, X, y, groups, sample_weight)
+        if not rows.reopenable:
+            raise ValueError(_ONE_SHOT)
+        return rows
+
+    def check(self, n_features):
+        """Raise unless every candidate's fit costs at most what a trial may spend on it."""
+        for params in self.grid:
+            self.trial.check(self.candidate(params, None).privacy_plan(n_features), params)
+
+    def candidate(self, params, seed):
+        """Return an unfitted estimator that can spend what one trial has for its fit."""
+        own = self.parts.own_params(params)
+        most = self.trial.fit_epsilon
+        epsilon = own.get("epsilon", most)
+        if epsilon > most:
+            raise ValueError(
+                f"param_grid names epsilon={epsilon}, and one trial has {most:.6g} for its fit. "
+                "Raise epsilon of the search, or name smaller ones."
+            )
+        candidate = clone(self.payer).set_params(**own)
+        return candidate.set_params(
+            **dict.fromkeys(self.speech, 0),
+            epsilon=epsilon,
+            delta=self.trial.fit_delta,
+            neighbors=self.relation,
+            accountant=None,
+            random_state=seed,
+        )
+
+    def draw(self, noise):
+        """Return the parameters of a candidate picked at random, and the candidate, unfitted."""
+        params = self.grid[noise.uniform_integer(len(self.grid))]
+        seed = noise.uniform_integer(1 << 31) if noise.seeded else None
+        return params, self.candidate(params, seed)
+
+    def score(self, fitted, noise, rows, given):
+        """Return the noisy score of a fitted candidate; `given` are the rows for `fit`."""
+        return self._kind.score(fitted, self.trial, noise, rows, given)
+
+    def rehearse(self, rows):
+        """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
+
+        A trial that fails costs the whole search, and must not say why.
+        """
+        require_readable(rows)
+        self._kind.rehearse(self.payer, self.trial, rows)
+        for params in self.grid:
+            candidate = self.candidate(params, 0)
+            plan = candidate.privacy_plan(rows.n_features)
+            candidate._rehearse(plan, candidate._public_facts(plan, rows))
+
+
+def best_of(law, attempt, noise):
+    """Make a secret number of attempts and return the first of those with the largest score.
+
+    Return None where one failed. Nothing is heard of a trial: warnings would count trials, and an
+    error that knows another one, or a frame of a trial, would tell which was lost. So would an
+    interrupt, which is raised anew.
+    """
+    best, stopped = None, False
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for _ in range(law.draw(noise)):
+            try:
+                made = attempt()
+            except Exception:
+                return None
+            except KeyboardInterrupt:
+                stopped = True
+                break
+            if best is None or _rank(made[0]) > _rank(best[0]):
+                best = made
+    if stopped:
+        raise KeyboardInterrupt("The search was charged, and stays charged. It was not fitted.")
+    if best is None:
+        raise RuntimeError(
+            "The number of trials came out as zero, which has probability "
+            f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
+        )
+    return best
+
+
+def _rank(score):
+    """Return the place of a score in a total order, for which alone the price of a choice is known.
+
+    Estimators of others may release what no distance is known from: such a score is the lowest.
+    """
+    return -math.inf if math.isnan(score) else score

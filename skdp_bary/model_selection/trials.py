@@ -1,0 +1,478 @@
+"""One trial of a private search: what is searched, what it may spend, how it is scored."""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from ..desk.desk import Desk, PaidSteps
+from ..desk.query import require_noise
+from ..estimators.adapter import PrivateDomainAdapter
+from ..estimators.base import BasePrivateEstimator
+from ..estimators.measure import PrivateMeasure
+from ..estimators.table import PrivateTable
+from ..exceptions import exact
+from ..geometry.bounds import check_domain
+from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian, gaussian_epsilon, gaussian_mu
+from ..privacy.plans import Step, split_epsilon
+from ..privacy.selection import SelectionPlan, selection_mu
+from ..queries.maps import HitCount, LinearClassifier
+from ..queries.power_cells import NearestLoss
+from ..rows.opening import source_for
+from ..rows.persons import encode_labels
+from ..rows.sources import ArraySource
+from ..transformers.public_steps import MISSING, RAW, form_after, public_fault, walk_steps
+from ..transport.measures import DiscreteMeasure, univariate_cost
+
+# What a private search searches over: an estimator of this package, and public steps before it.
+
+
+@dataclass(frozen=True)
+class SearchParts:
+    """The private estimator of a search and the public steps in front of it.
+
+    The public steps are the same for all trials: they are fitted once, and learn nothing from the
+    rows, so neighboring rows come out of them as neighboring rows.
+
+    Attributes
+    ----------
+    private : BasePrivateEstimator
+    name : str
+        Name of the private step; "" without a pipeline.
+    public : Pipeline or None
+    """
+
+    private: BasePrivateEstimator
+    name: str = ""
+    public: Pipeline | None = None
+
+    def own_params(self, params):
+        """Return the parameters of the private estimator that a candidate sets."""
+        if not self.name:
+            return params
+        prefix = f"{self.name}__"
+        others = sorted(name for name in params if not name.startswith(prefix))
+        if others:
+            raise ValueError(
+                f"param_grid may vary parameters of the last step, {prefix}..., got {others}: "
+                "trials are scored on what the public steps make of the rows, so trials with "
+                "other public steps could not be compared."
+            )
+        return {name.removeprefix(prefix): value for name, value in params.items()}
+
+    def before(self, X):
+        """Return fitted public steps, or None, and the rows that the private estimator sees."""
+        if self.public is None:
+            return None, X
+        if source_for(X) is not ArraySource:
+            raise ValueError(
+                "A search over a pipeline needs X as one array or dataframe: the public steps "
+                "take neither chunks nor Dask collections."
+            )
+        public = clone(self.public).fit(X)
+        return public, public.transform(X)
+
+    def whole(self, public, fitted):
+        """Return the estimator that takes rows as the search does."""
+        if public is None:
+            return fitted
+        return Pipeline([*public.steps, (self.name, fitted)])
+
+
+def search_parts(estimator, scoring=None):
+    """Split what a search was given, or raise when it cannot be searched privately."""
+    if not isinstance(estimator, Pipeline):
+        return SearchParts(_check_private(estimator, scoring))
+    public = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
+    steps = [] if public is None else walk_steps("", public)
+    for path, step, form in steps:
+        fault = public_fault(step, form)
+        if fault is not None:
+            raise ValueError(
+                "All steps of the pipeline before the last one must learn nothing from the rows, "
+                f"and treat each alone, which is not known of {path!r} ({type(step).__name__}): "
+                f"{fault.advice or 'see check_private'}."
+            )
+    name, last = estimator.steps[-1]
+    last = _check_private(last, scoring)
+    if form_after(public, RAW).gaps and not hasattr(last, "schema"):  # as of check_private
+        raise ValueError(f"The last step of the pipeline: {MISSING.reason}; {MISSING.advice}.")
+    return SearchParts(last, name, public)
+
+
+def _check_private(estimator, scoring):
+    if not isinstance(estimator, BasePrivateEstimator):
+        raise TypeError(
+            "estimator must be one of this package, or a pipeline that ends in one, got "
+            f"{estimator!r}."
+        )
+    if score_of(estimator) is None or isinstance(estimator, PrivateDomainAdapter):
+        raise TypeError(
+            "estimator must represent rows by points (have predict, and distances from them as "
+            "transform) or by a distribution (have sample or to_measure), so that trials can be "
+            f"scored, got {estimator!r}."
+        )
+    if score_of(estimator, scoring) is None:
+        raise TypeError(f"scoring={scoring!r} needs a PrivateGenerator, got {estimator!r}.")
+    if estimator.accountant is not None:
+        raise ValueError("Give the accountant to the search: it is charged once for all fits.")
+    if estimator.get_params(deep=False).get("bounds", ()) is None:
+        raise ValueError("estimator must have public bounds, so that scores can be compared.")
+    return estimator
+
+
+# What one trial of a private search may spend on its fit and on its score.
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one trial of a search may spend.
+
+    Attributes
+    ----------
+    law : NegativeBinomialTrials or PoissonTrials
+    fit_epsilon, fit_delta : float
+        Parameters of the fit.
+    fit_mu : float
+        What the Gaussian steps of a fit may cost; 0 for a pure trial.
+    score_mechanism : DiscreteLaplace or RoundedGaussian
+    score_epsilon, score_delta : float
+        What an estimator may spend that is fitted to score a trial.
+    """
+
+    law: object
+    fit_epsilon: float
+    fit_delta: float
+    fit_mu: float
+    score_mechanism: object
+    score_epsilon: float
+    score_delta: float
+
+    def plan(self, relation, epsilon, delta):
+        """Return the plan of a search with such trials, which costs (epsilon, delta)."""
+        kind, amount = (
+            (RoundedGaussian, self.fit_mu) if self.fit_mu else (DiscreteLaplace, self.fit_epsilon)
+        )
+        steps = Step("fit", kind(amount)), Step("score", self.score_mechanism)
+        return SelectionPlan(relation, epsilon, delta, steps, self.law)
+
+    def score_query(self, points, domain, units=1):
+        """Return the question that scores points: the clipped distances of rows to them."""
+        return NearestLoss(points, 2.0 * domain.radius, units)
+
+    def score_stderr(self, relation, domain):
+        """Return the standard deviation of the noise of a score, a public number."""
+        query = self.score_query(domain.center[None], domain)
+        return self.noise_of(query, relation) * query.unit
+
+    def noise_of(self, query, relation):
+        """Return the standard deviation of the noise of a question of one number."""
+        (scale,) = self.score_mechanism.scales(query.sensitivity(relation), query.weights())
+        return self.score_mechanism.standard_deviation(scale)
+
+    def check(self, plan, params):
+        """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
+        if not _within(plan, self.fit_epsilon, self.fit_mu):
+            raise ValueError(
+                f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
+                "is known for trials with one kind. Nothing was charged."
+            )
+
+    def check_score(self, plan):
+        """Raise unless the steps of a plan cost at most what a trial may spend on its score."""
+        if not _within(plan, self.score_epsilon, getattr(self.score_mechanism, "mu", 0.0)):
+            raise ValueError("The plan that scores trials costs more than they have for it.")
+
+
+def _within(plan, epsilon, mu):
+    """Whether a plan has one kind of noise, and costs at most mu, or epsilon where mu is 0."""
+    pure = plan.pure_epsilon <= (0 if mu else exact(epsilon))
+    return pure and plan.mu <= mu and plan.race is None
+
+
+def make_trial(law, epsilon, delta, score_share):
+    """Split what one trial may spend between its fit and its score."""
+    if delta == 0.0:
+        base = law.pure_base(epsilon)
+        parts = split_epsilon(base, {"fit": 1.0 - score_share, "score": score_share})
+        score = DiscreteLaplace(parts["score"])
+        return Trial(law, parts["fit"], 0.0, 0.0, score, parts["score"], 0.0)
+    mu = selection_mu(law, epsilon, delta) * (1.0 - 2.0**-40)  # room for the rounding of squares
+    fit_mu, score_mu = mu * math.sqrt(1.0 - score_share), mu * math.sqrt(score_share)
+    fit_epsilon, score_epsilon = (_epsilon_of(part, delta) for part in (fit_mu, score_mu))
+    if fit_epsilon <= 0.0:
+        raise ValueError(
+            f"epsilon={epsilon}, delta={delta} leave less to a trial than its delta alone allows. "
+            "Lower mean_trials or raise epsilon."
+        )
+    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu), score_epsilon, delta)
+
+
+def _epsilon_of(mu, delta):
+    """Return an epsilon at which (epsilon, delta) pays for at most mu, 0 where none does."""
+    epsilon = gaussian_epsilon(mu, delta)
+    while epsilon > 0.0 and gaussian_mu(epsilon, delta) > mu:
+        epsilon *= 1.0 - 2.0**-30
+    return max(epsilon, 0.0)
+
+
+# How a trial of a private search is scored: what is asked of the rows, and what it costs.
+
+_MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
+_DRAWN = 256  # points of a distribution that can only be drawn from
+_TAUGHT, _ROUNDS = 2000, 50  # drawn rows that train a classifier, and the steps of its training
+_ANGLES, _DIRECTIONS = 16, 64  # public, in the plane and above
+
+
+class NearestScore:
+    """Minus the noisy sum of the clipped squared distances of rows to the nearest point."""
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator represents rows by points."""
+        return hasattr(estimator, "predict") and hasattr(estimator, "transform")
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        return trial.score_stderr(payer._relation(), check_domain(payer.bounds, n_features, names))
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        stderr = self.stderr(payer, trial, n_features)
+        return (
+            f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
+            f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
+            "the nearest point; the others are chosen among by chance."
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        domain = check_domain(payer.bounds, rows.n_features, rows.names)
+        query = trial.score_query(domain.center[None], domain, _units(payer, rows))
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
+        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
+        query = trial.score_query(points, domain, _units(fitted, rows))
+        return -_asked(query, fitted, trial, noise, rows) * query.unit
+
+
+class TransportScore:
+    """Minus the sliced Wasserstein distance of what was released to a noisy measure of the rows.
+
+    The measure is a :class:`PrivateMeasure` of its own, bought anew in every trial with what a
+    trial may spend on its score; the distance between two releases is post-processing.
+    """
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator represents rows by a distribution."""
+        return hasattr(estimator, "sample") or hasattr(estimator, "to_measure")
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return None: no number is known for it."""
+        return None
+
+    def advice(self, payer, trial, n_features):
+        """Say what a candidate is compared with."""
+        judge = self._judge(payer, trial, None)
+        return (
+            "A score is minus the sliced Wasserstein distance to a PrivateMeasure that every trial "
+            f"buys with epsilon={judge.epsilon:.3g}, delta={judge.delta:g}. Candidates that differ "
+            "by less than the noise of that measure are chosen among by chance."
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        judge = self._judge(payer, trial, 0)
+        plan = judge.privacy_plan(rows.n_features)
+        trial.check_score(plan)
+        judge._rehearse(plan, judge._public_facts(plan, rows))
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        seed = noise.uniform_integer(1 << 31) if noise.seeded else None
+        judge = self._judge(fitted, trial, seed)
+        X, beside = given
+        judge.fit(X, **beside)
+        return -sliced_distance(released_measure(fitted), judge.to_measure())
+
+    def _judge(self, payer, trial, seed):
+        return PrivateMeasure(
+            trial.score_epsilon,
+            trial.score_delta,
+            payer.bounds,
+            n_hint=payer.n_hint,
+            neighbors=payer._relation(),
+            random_state=seed,
+        )
+
+
+class AccuracyScore:
+    """The noisy number of rows whose class is told by a classifier that was trained on drawn rows.
+
+    The classifier is post-processing of what the trial released. That drawn rows train it, and all
+    private rows test it, is no test on rows that were trained on: what was released depends on no
+    row by more than its epsilon.
+    """
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator draws rows with labels."""
+        return hasattr(estimator, "sample") and "classes" in estimator.get_params(deep=False)
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        domain = check_domain(payer.bounds, n_features, names)
+        return trial.noise_of(HitCount(_undecided(domain, 2)), payer._relation())
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        stderr = self.stderr(payer, trial, n_features)
+        return (
+            "A score is the number of rows that a linear classifier, trained on drawn rows, is "
+            f"right about. Its noise has standard deviation {stderr:.3g}: candidates are told "
+            f"apart where n rows differ by more than {stderr:.3g} / n in the share of right answers"
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        if rows.classes is None or len(rows.classes) < 2:
+            raise ValueError(
+                'scoring="accuracy" needs an estimator with two classes at least, and y.'
+            )
+        domain = check_domain(payer.bounds, rows.n_features, rows.names)
+        query = HitCount(_undecided(domain, len(rows.classes)), _units(payer, rows))
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
+        query = HitCount(learned(fitted, domain, rows.classes), _units(fitted, rows))
+        return _asked(query, fitted, trial, noise, rows) / query.units
+
+
+class MisfitScore:
+    """Minus the noisy number of rows of a table that would have to move.
+
+    What a fitted table expects in every pair of columns is post-processing of its release; how far
+    all pairs together are from it is one question, of bins that follow from the schema alone.
+    """
+
+    @staticmethod
+    def judges(estimator):
+        """Whether an estimator models a table."""
+        return isinstance(estimator, PrivateTable)
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        judge = payer._judge(n_features)
+        query = judge.query()
+        return judge.rows_apart(query, trial.noise_of(query, payer._relation()))
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        stderr = self.stderr(payer, trial, n_features)
+        return (
+            "A score is minus the number of rows that would have to move for pairs of columns to "
+            f"be as the candidate expects. Its noise has standard deviation {stderr:.3g}: "
+            f"candidates are told apart where n rows differ by more than {stderr:.3g} / n in that "
+            "share."
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        query = payer._judge(rows.n_features).query(_units(payer, rows))
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        judge = fitted._judge(rows.n_features)
+        query = judge.query(_units(fitted, rows), fitted.mixture_, fitted.total_)
+        return -judge.rows_apart(query, _asked(query, fitted, trial, noise, rows))
+
+
+def score_of(estimator, scoring=None):
+    """Return how trials of an estimator are scored, or None where no private score is known."""
+    kinds = (MisfitScore, NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
+    return next((kind() for kind in kinds if kind.judges(estimator)), None)
+
+
+def learned(fitted, domain, classes):
+    """Return a linear classifier that was trained on rows drawn from a fitted estimator."""
+    X, labels = fitted.sample(_TAUGHT, random_state=0)
+    codes = encode_labels(labels, classes, len(X))
+    present = np.unique(codes)
+    spread = X.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    slopes, offsets = np.zeros((len(classes), X.shape[1])), np.full(len(classes), -np.inf)
+    offsets[present] = 0.0
+    if len(present) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LogisticRegression(max_iter=_ROUNDS).fit((X - X.mean(axis=0)) / scale, codes)
+        several = len(present) > 2
+        slopes[present] = (model.coef_ if several else [-model.coef_[0], model.coef_[0]]) / scale
+        offsets[present] = model.intercept_ if several else [-1, 1] * model.intercept_
+        offsets -= slopes @ X.mean(axis=0)
+    # a class that was never drawn is never told: its score is below all others in the domain
+    reach = np.linalg.norm(slopes, axis=1).max() * domain.radius
+    floor = (offsets + slopes @ domain.center)[present].min() - 2.0 * reach - 1.0
+    return LinearClassifier(domain, slopes, np.where(np.isinf(offsets), floor, offsets))
+
+
+def _undecided(domain, n_classes):
+    return LinearClassifier(domain, np.zeros((n_classes, domain.n_features)), np.zeros(n_classes))
+
+
+def _units(payer, rows):
+    """Return the largest mass of a person, which public facts tell."""
+    return rows.units_for(payer.n_hint or _MANY_PERSONS)
+
+
+def _asked(query, fitted, trial, noise, rows):
+    """Return the answer to the question that scores a trial, with its noise."""
+    paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
+    return float(Desk(rows, paid, noise, charge=None).ask("score", query).values[0][0])
+
+
+def released_measure(fitted):
+    """Return a fitted distribution as a discrete measure, post-processing of its release."""
+    if hasattr(fitted, "to_measure"):
+        return fitted.to_measure()
+    if hasattr(fitted, "cells_"):
+        cells = fitted.cells_
+        return DiscreteMeasure((cells.low + cells.high) / 2.0, cells.mass)
+    drawn = fitted.sample(_DRAWN, random_state=0)
+    return DiscreteMeasure(drawn[0] if isinstance(drawn, tuple) else drawn)
+
+
+def sliced_distance(first, second):
+    """Return the sliced Wasserstein distance of order 2 on public directions."""
+    costs = [
+        univariate_cost(_projected(first, direction), _projected(second, direction))
+        for direction in _directions(first.n_features)
+    ]
+    return float(np.sqrt(np.mean(costs)))
+
+
+def _projected(measure, direction):
+    return DiscreteMeasure(measure.support @ direction[:, None], measure.weights)
+
+
+def _directions(n_features):
+    """Return unit vectors, the same for all data."""
+    if n_features == 1:
+        return np.ones((1, 1))
+    if n_features == 2:
+        angles = np.arange(_ANGLES) * np.pi / _ANGLES
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    drawn = np.random.default_rng(0).standard_normal((_DIRECTIONS, n_features))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)

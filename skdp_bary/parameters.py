@@ -1,0 +1,519 @@
+"""What a constructor parameter may be, in words and as a check."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from .exceptions import is_bytes, is_integer, is_number, is_text, plain, shown
+from .geometry.bounds import ALLOWED, box_of, check_domain
+from .geometry.domains import Domain
+from .privacy.filters import DELTA_UNIT, LARGEST_EPSILON, LOSS_UNIT
+from .privacy.neighbors import RELATIONS
+from .privacy.spending import SharedBudget
+from .schema.schema import Derived, InOrder, Key, Schema, Shares
+
+# What a parameter of a constructor may be: kinds of values, in words and as a check.
+
+MOST_PERSONS = 1 << 53  # whole numbers of persons that a float holds
+MOST_STEPS = 10_000  # of a plan, of starts, of epochs: more are never meant
+MOST_FEATURES = 1 << 24
+
+
+class Rule(ABC):
+    """What one parameter may be. ``str(rule)`` says it in words, ``rule | other`` allows both."""
+
+    note = ""  # what else the refused should know
+    detailed = False  # whether its own error says more than the words
+
+    @abstractmethod
+    def _admits(self, value):
+        """Return whether a value is allowed."""
+
+    def _knows(self, value):
+        """Return whether a value is of the right kind, though it may not be allowed."""
+        return False
+
+    def check(self, value: object, name: str) -> None:
+        """Raise TypeError or ValueError, naming the parameter, unless `value` is allowed."""
+        if not self._admits(value):
+            error = ValueError if self._knows(value) else TypeError
+            note = f" {self.note}" if self.note else ""
+            raise error(f"{name} must be {self}, got {shown(value)}.{note}")
+
+    def __or__(self, other):
+        return Either((self, Nothing() if other is None else other))
+
+
+@dataclass(frozen=True)
+class Either(Rule):
+    """What one of several rules allows."""
+
+    rules: tuple
+
+    def __str__(self):
+        return " or ".join(str(rule) for rule in self.rules)
+
+    def __or__(self, other):
+        return Either((*self.rules, Nothing() if other is None else other))
+
+    @property
+    def note(self):
+        """What the rules add."""
+        return " ".join(rule.note for rule in self.rules if rule.note)
+
+    def _admits(self, value):
+        return any(rule._admits(value) for rule in self.rules)
+
+    def check(self, value, name):
+        """Raise unless one of the rules allows a value, in the words of one that knows better."""
+        for rule in self.rules:
+            if rule.detailed and rule._knows(value):
+                return rule.check(value, name)
+        return super().check(value, name)
+
+    def _knows(self, value):
+        return any(rule._knows(value) for rule in self.rules)
+
+
+@dataclass(frozen=True)
+class Nothing(Rule):
+    """None."""
+
+    def __str__(self):
+        return "None"
+
+    def _admits(self, value):
+        return value is None
+
+
+@dataclass(frozen=True)
+class Integer(Rule):
+    """A whole number from `low` to `high`; bools are none. `note` is added to what it says."""
+
+    low: int
+    high: int
+    note: str = ""
+
+    def __str__(self):
+        return f"an integer in [{self.low}, {self.high}]"
+
+    def _admits(self, value):
+        return self._knows(value) and self.low <= value <= self.high
+
+    def _knows(self, value):
+        return is_integer(value)
+
+
+@dataclass(frozen=True)
+class PowerOfTwo(Integer):
+    """A power of two from `low` to `high`."""
+
+    def __str__(self):
+        return f"a power of two in [{self.low}, {self.high}]"
+
+    def _admits(self, value):
+        return super()._admits(value) and int(value).bit_count() == 1
+
+
+@dataclass(frozen=True)
+class Number(Rule):
+    """A finite number from `low` to `high`; bools are none.
+
+    With `open_low` or `open_high` that end is left out. `note` is added to what it says.
+    """
+
+    low: float
+    high: float
+    open_low: bool = False
+    open_high: bool = False
+    note: str = ""
+
+    def __str__(self):
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        return f"a finite number in {left}{self.low}, {self.high}{right}"
+
+    def _admits(self, value):
+        if not self._knows(value):
+            return False
+        above = self.low < value if self.open_low else self.low <= value
+        below = value < self.high if self.open_high else value <= self.high
+        # what is above zero and too small for a float would be zero in the end
+        return bool(above and below) and (not self.open_low or float(value) > self.low)
+
+    def _knows(self, value):
+        return is_number(value)
+
+
+@dataclass(frozen=True)
+class OneOf(Rule):
+    """One of a few numbers."""
+
+    numbers: tuple
+    note: str = ""
+
+    def __str__(self):
+        return " or ".join(str(number) for number in self.numbers)
+
+    def _admits(self, value):
+        return self._knows(value) and value in self.numbers
+
+    def _knows(self, value):
+        return is_number(value)
+
+
+@dataclass(frozen=True)
+class Option(Rule):
+    """One of a few words, the `options`. `note` is added to what it says."""
+
+    options: tuple
+    note: str = ""
+
+    def __str__(self):
+        return f"one of {', '.join(repr(option) for option in self.options)}"
+
+    def _admits(self, value):
+        return isinstance(value, str) and value in self.options
+
+    def _knows(self, value):
+        return True
+
+
+@dataclass(frozen=True)
+class Flag(Rule):
+    """True or False."""
+
+    def __str__(self):
+        return "True or False"
+
+    def _admits(self, value):
+        return isinstance(value, (bool, np.bool_))
+
+
+@dataclass(frozen=True)
+class Name(Rule):
+    """The name of a column, or its place."""
+
+    def __str__(self):
+        return "the name of a column, or its place"
+
+    def _admits(self, value):
+        return (isinstance(value, str) and value != "") or Integer(0, MOST_FEATURES)._admits(value)
+
+    def _knows(self, value):
+        return isinstance(value, str) or Integer(0, MOST_FEATURES)._knows(value)
+
+
+@dataclass(frozen=True)
+class Function(Rule):
+    """Something that can be called."""
+
+    def __str__(self):
+        return "a callable"
+
+    def _admits(self, value):
+        return callable(value)
+
+
+@dataclass(frozen=True)
+class File(Rule):
+    """A place to write to."""
+
+    def __str__(self):
+        return "a str or path-like"
+
+    def _admits(self, value):
+        return isinstance(value, (str, PathLike)) and str(value) != ""
+
+    def _knows(self, value):
+        return isinstance(value, str)
+
+
+@dataclass(frozen=True)
+class Having(Rule):
+    """An object that has one of the attributes named; `words` say what it is."""
+
+    words: str
+    attributes: tuple
+
+    def __str__(self):
+        return self.words
+
+    def _admits(self, value):
+        found = any(hasattr(value, name) for name in self.attributes)
+        return found and not isinstance(value, type)
+
+
+# The rules of constructor parameters: what each allows, in words and as a check.
+
+_LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights: sums and ratios stay within the floats
+
+
+@dataclass(frozen=True)
+class PublicDomain(Rule):
+    """Public bounds of rows, of a width that is not known yet."""
+
+    detailed = True
+
+    def __str__(self):
+        return ALLOWED
+
+    def _admits(self, value):
+        try:
+            self.check(value, "bounds")
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def _knows(self, value):
+        return isinstance(value, (Domain, Mapping, tuple, list, np.ndarray))
+
+    def check(self, value, name):
+        """Raise, naming what is wrong with the bounds."""
+        if isinstance(value, Mapping):
+            value = box_of(value)
+        if isinstance(value, Domain):
+            check_domain(value, value.n_features)
+        else:
+            sides = value if isinstance(value, (tuple, list)) or np.ndim(value) > 0 else ()
+            check_domain(value, max([1, *map(_length, sides)]))
+
+
+@dataclass(frozen=True)
+class OfColumns(Rule):
+    """A schema, or what makes one."""
+
+    def __str__(self):
+        by_name = "kinds by name as in {'age': Integer(18, 99)}"
+        return f"a Schema, {by_name}, or a kind that all columns have"
+
+    def _admits(self, value):
+        if isinstance(value, Schema):
+            return True
+        try:
+            Schema(value)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Rules(Rule):
+    """Public rules of a table."""
+
+    def __str__(self):
+        return "a tuple or list of Derived, InOrder, Key or Shares"
+
+    def _admits(self, value):
+        kinds = (Derived, InOrder, Key, Shares)
+        return isinstance(value, (tuple, list)) and all(isinstance(rule, kinds) for rule in value)
+
+
+@dataclass(frozen=True)
+class Budget(Rule):
+    """What pays for a fit."""
+
+    def __str__(self):
+        return "a BudgetAccountant or a part of one"
+
+    def _admits(self, value):
+        return isinstance(value, SharedBudget)
+
+
+@dataclass(frozen=True)
+class Seed(Rule):
+    """What makes draws reproducible."""
+
+    largest: int | None = None
+
+    def __str__(self):
+        most = "" if self.largest is None else f" up to {self.largest}"
+        return f"a non-negative integer{most} or a numpy RandomState"
+
+    def _admits(self, value):
+        if isinstance(value, np.random.RandomState):
+            return True
+        return self._knows(value) and value >= 0 and (self.largest is None or value <= self.largest)
+
+    def _knows(self, value):
+        return is_integer(value)
+
+
+@dataclass(frozen=True)
+class Labels(Rule):
+    """Distinct public labels."""
+
+    def __str__(self):
+        return "distinct labels, integers or strings, in one dimension"
+
+    def _admits(self, value):
+        if not self._knows(value) or not all(map(_is_label, value)):
+            return False
+        return len(value) > 0 and len(np.unique(np.asarray(value))) == len(value)
+
+    def _knows(self, value):
+        return _is_listed(value)
+
+
+@dataclass(frozen=True)
+class Weights(Rule):
+    """Finite numbers of at least `least`, one a class."""
+
+    least: float = _LIGHTEST
+
+    def __str__(self):
+        return f"{'positive' if self.least > 0 else 'non-negative'} finite numbers, one a class"
+
+    def _admits(self, value):
+        if not self._knows(value):
+            return False
+        each = Number(self.least, _HEAVIEST)
+        return len(value) > 0 and all(each._admits(number) for number in value)
+
+    def _knows(self, value):
+        return _is_listed(value)
+
+
+@dataclass(frozen=True)
+class Integers(Rule):
+    """A tuple or list of whole numbers, all of which `each` allows."""
+
+    each: Integer
+    fewest: int = 1
+    most: int = MOST_STEPS
+
+    def __str__(self):
+        return f"a tuple of {self.fewest} to {self.most} numbers, each {self.each}"
+
+    def _admits(self, value):
+        if not self._knows(value) or not self.fewest <= len(value) <= self.most:
+            return False
+        return all(self.each._admits(number) for number in value)
+
+    def _knows(self, value):
+        return _is_listed(value)
+
+
+@dataclass(frozen=True)
+class Cells(Rule):
+    """Cells of a quadtree of so many levels: pairs of a level and a Morton code."""
+
+    depth: int
+
+    def __str__(self):
+        return f"(level, code) pairs, of levels in [0, {self.depth}] and codes below 4**level"
+
+    def _admits(self, value):
+        if not self._knows(value) or len(value) == 0:
+            return False
+        return all(_is_listed(pair) and len(pair) == 2 and self._holds(*pair) for pair in value)
+
+    def _knows(self, value):
+        return _is_listed(value) or np.ndim(_objects(value)) == 2
+
+    def _holds(self, level, code):
+        return Integer(0, self.depth)._admits(level) and Integer(0, 4**level - 1)._admits(code)
+
+
+@dataclass(frozen=True)
+class Points(Rule):
+    """A table of finite numbers."""
+
+    words: str = "an array of finite numbers, of shape (n_points, n_features)"
+
+    def __str__(self):
+        return self.words
+
+    def _admits(self, value):
+        table = _table(value)
+        return table is not None and table.size > 0 and bool(np.isfinite(table).all())
+
+    def _knows(self, value):
+        return not isinstance(value, str) and np.ndim(_objects(value)) > 0
+
+
+@dataclass(frozen=True)
+class Grid(Rule):
+    """Candidates of a search."""
+
+    def __str__(self):
+        return "a dict, or a list of dicts, of names of parameters and lists of values"
+
+    def _admits(self, value):
+        grids = [value] if isinstance(value, Mapping) else value
+        return self._knows(value) and all(map(_is_grid, grids)) and len(grids) > 0
+
+    def _knows(self, value):
+        return isinstance(value, (Mapping, list, tuple))
+
+
+class PlainParameters:
+    """Keep the numbers of a constructor, whatever their types, as plain numbers of Python."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, plain(value) if name in self._parameter_rules else value)
+
+
+def check_parameters(owner):
+    """Raise TypeError or ValueError unless every parameter is what its rule allows."""
+    for name, rule in owner._parameter_rules.items():
+        rule.check(getattr(owner, name), name)
+
+
+PRIVACY_RULES = {  # of every private estimator
+    "epsilon": Number(1 / LOSS_UNIT, LARGEST_EPSILON, note="Budgets count it in millionths."),
+    "delta": OneOf((0.0,))
+    | Number(1 / DELTA_UNIT, 1.0, open_high=True, note="Budgets count it in units of 1e-18."),
+    "bounds": PublicDomain() | None,
+    "n_hint": Integer(1, MOST_PERSONS) | None,
+    "neighbors": Option(RELATIONS) | None,
+    "accountant": Budget() | None,
+    "random_state": Seed() | None,
+    "verbose": OneOf((0, 1, 2)),
+}
+
+
+def _is_grid(value):
+    if not isinstance(value, Mapping):
+        return False
+    listed = all(_is_listed(values) and len(values) > 0 for values in value.values())
+    return listed and all(isinstance(name, str) for name in value)
+
+
+def _length(side):
+    return np.size(_objects(side))
+
+
+def _is_listed(value):
+    return isinstance(value, (tuple, list)) or np.ndim(_objects(value)) == 1
+
+
+def _is_label(value):
+    if isinstance(value, str):
+        return is_text(value)
+    if isinstance(value, (float, np.floating)):
+        return math.isfinite(value)
+    return is_integer(value) or isinstance(value, (bool, np.bool_))
+
+
+def _objects(value):
+    """Return a value as numpy sees it, or None where it is no array of anything."""
+    if is_bytes(value) or (isinstance(value, (tuple, list)) and any(map(is_bytes, value))):
+        return None
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _table(value):
+    """Return a two-dimensional array of floats, or None where the value is none."""
+    array = _objects(value)
+    if array is None or array.ndim != 2 or array.dtype.kind not in "iuf":
+        return None
+    return array.astype(np.float64)

@@ -1,0 +1,69 @@
+"""Axes to draw on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..exceptions import import_optional
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+# what `ax` may be where a picture has several parts
+AxesGiven: TypeAlias = "Axes | Sequence[Axes] | np.ndarray"
+
+_WIDTH = 5.2  # inches of one picture
+_LABELS = 0.9  # inches of titles and tick labels
+
+
+def matplotlib_module(name, caller):
+    """Return a module of matplotlib, or raise naming the extra that installs it."""
+    return import_optional(f"matplotlib.{name}", "plot", caller)
+
+
+def check_kind(estimator, needed, wanted):
+    """Raise where a picture is asked of an estimator that lacks what is drawn.
+
+    Parameters
+    ----------
+    estimator : object
+    needed : str
+        Name of an attribute of its class.
+    wanted : str
+        The class that a picture is of, in words.
+    """
+    if not hasattr(type(estimator), needed):
+        raise TypeError(f"This is a picture of {wanted}, got {type(estimator).__name__}.")
+
+
+def map_aspect(bounds):
+    """Return height over width of a map of two features within bounds (low, high)."""
+    sides = bounds[1] - bounds[0]
+    return float(np.clip(sides[1] / sides[0], 0.3, 1.6))
+
+
+def open_axes(ax, n_axes, aspect, caller):
+    """Return `n_axes` axes: those given, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, array-like of them, or None
+    n_axes : int
+    aspect : float
+        Height of one picture over its width, for a new figure.
+    caller : str
+        What needs matplotlib, as the user called it.
+    """
+    pyplot = matplotlib_module("pyplot", caller)
+    if ax is None:
+        size = (_WIDTH * n_axes + _LABELS, _WIDTH * aspect + _LABELS / 2)
+        _, axes = pyplot.subplots(1, n_axes, figsize=size, squeeze=False, layout="constrained")
+        return axes[0]
+    axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    if len(axes) != n_axes:
+        raise ValueError(f"ax must hold {n_axes} axes for this picture, got {len(axes)}.")
+    return axes

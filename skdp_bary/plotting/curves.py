@@ -1,0 +1,286 @@
+"""BudgetDisplay and PrivacyUtilityDisplay: a ledger, and what epsilon gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+import numpy as np
+
+from ..privacy.entries import SPEND
+from ..privacy.neighbors import compose_parts
+from .axes import open_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from ..privacy.accountant import BudgetAccountant
+    from ..privacy.entries import Entry
+
+
+# BudgetDisplay: the ledger of a budget, release by release.
+
+_CALLER = "BudgetDisplay"
+_ASPECT = 0.6
+_MOST_LABELS = 25
+_WIDEST_NAME = 20
+_WHOLE = "whole data"
+
+
+class BudgetDisplay:
+    """Entries of a budget as a timeline: what each one cost, and what they add up to.
+
+    Create it with :meth:`from_accountant`.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        As in ``BudgetAccountant.entries``: each has ``who``, ``epsilon`` and ``part``.
+    running : ndarray of shape (n_entries,) or None
+        Total epsilon after each entry; None where entries do not simply add up.
+    total : float
+        Total epsilon after the last entry.
+    ceiling : float
+        Epsilon of the budget.
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : matplotlib BarContainer
+        One bar for each entry.
+
+    Examples
+    --------
+    >>> from skdp_bary import BudgetAccountant
+    >>> from skdp_bary.plotting import BudgetDisplay
+    >>> accountant = BudgetAccountant(epsilon=1.0)
+    >>> accountant.spend(0.4, who="survey")
+    >>> display = BudgetDisplay.from_accountant(accountant)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, entries: Sequence[Entry], running: np.ndarray | None, *, total: float, ceiling: float
+    ) -> None:
+        self.entries = entries
+        self.running = running
+        self.total = total
+        self.ceiling = ceiling
+
+    @classmethod
+    def from_accountant(
+        cls, accountant: BudgetAccountant, *, ax: Axes | None = None
+    ) -> BudgetDisplay:
+        """Draw the ledger of an accountant.
+
+        Parameters
+        ----------
+        accountant : BudgetAccountant
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : BudgetDisplay
+        """
+        entries = tuple(entry for entry in accountant.entries if entry.kind == SPEND)
+        running = None
+        if accountant.composition == "sum":
+            running = running_totals(entries, accountant.neighbors)
+        display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : BudgetDisplay
+        """
+        self.axes_ = open_axes(ax, 1, _ASPECT, _CALLER)[0]
+        self.figure_ = self.axes_.figure
+        places = np.arange(1, len(self.entries) + 1)
+        self._draw_bars(places)
+        if self.running is not None and len(places):
+            self.axes_.step(
+                places, self.running, where="mid", color="black", marker="o", ms=3, label="total"
+            )
+        else:
+            self.axes_.axhline(self.total, color="black", label="total, composed")
+        self.axes_.axhline(self.ceiling, color="firebrick", linestyle="--", label="ceiling")
+        self.axes_.set_xlim(0.3, max(len(places), 1) + 0.7)
+        self.axes_.set_ylim(0, 1.12 * max(self.ceiling, self.total))
+        self.axes_.set_ylabel("epsilon")
+        self._name_entries(places)
+        self.axes_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+        return self
+
+    def _draw_bars(self, places):
+        parts = [entry.part or _WHOLE for entry in self.entries]
+        order = sorted(set(parts), key=lambda part: (part != _WHOLE, part))
+        several = order != [_WHOLE]
+        colors = [f"C{order.index(part) % 10}" for part in parts]
+        self.bars_ = self.axes_.bar(
+            places, [entry.epsilon for entry in self.entries], width=0.7, color=colors, alpha=0.75
+        )
+        for bar, part in zip(self.bars_, parts, strict=True):
+            if part in order:  # one bar of each part carries its name into the legend
+                order.remove(part)
+                bar.set_label(part if several else "entry")
+
+    def _name_entries(self, places):
+        if len(places) > _MOST_LABELS:
+            self.axes_.set_xlabel("entry")
+            return
+        names = [_shorten(entry.who) or f"entry {n}" for n, entry in enumerate(self.entries, 1)]
+        self.axes_.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
+
+
+def _shorten(name):
+    name = " ".join(name.split())
+    return name if len(name) <= _WIDEST_NAME else name[: _WIDEST_NAME - 3] + "..."
+
+
+def running_totals(entries, relation):
+    """Return the total epsilon after each entry: the whole data plus what its parts compose to."""
+    whole, parts, totals = 0.0, {}, []
+    for entry in entries:
+        if entry.part:
+            parts[entry.part] = parts.get(entry.part, 0.0) + entry.epsilon
+        else:
+            whole += entry.epsilon
+        totals.append(whole + float(compose_parts(parts.values(), relation)))
+    return np.array(totals)
+
+
+# PrivacyUtilityDisplay: what epsilon gives, for whoever may see the rows.
+
+_UTILITY_CALLER = "PrivacyUtilityDisplay"
+_UTILITY_ASPECT = 0.7
+_TITLE = "Scores on the rows themselves: this picture is not private"
+
+
+class Curve(Protocol):
+    """Scores of fits at several epsilons, as a PrivacyUtilityCurve holds them."""
+
+    @property
+    def epsilons(self) -> np.ndarray:
+        """Of shape (n_epsilons,)."""
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Of shape (n_epsilons, n_repeats)."""
+
+
+class PrivacyUtilityDisplay:
+    """Scores against epsilon. The picture is not private, and says so.
+
+    Create it with :meth:`from_comparison`.
+
+    Parameters
+    ----------
+    curves : dict of PrivacyUtilityCurve
+        Curves by name; the name "" stands for a single curve.
+    score_name : str, default="score"
+        Label of the vertical axis.
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        Mean scores, one line for each curve.
+
+    See Also
+    --------
+    skdp_bary.model_selection.privacy_utility_curve : Scores an estimator at several epsilons.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateKMeans
+    >>> from skdp_bary.model_selection import privacy_utility_curve
+    >>> from skdp_bary.plotting import PrivacyUtilityDisplay
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> kmeans = PrivateKMeans(3, bounds=(0, 1), n_hint=500)
+    >>> curve = privacy_utility_curve(kmeans, X, epsilons=[0.1, 1.0])  # doctest: +SKIP
+    >>> display = PrivacyUtilityDisplay.from_comparison(curve)  # doctest: +SKIP
+    """
+
+    def __init__(self, curves: dict, *, score_name: str = "score") -> None:
+        self.curves = curves
+        self.score_name = score_name
+
+    @classmethod
+    def from_comparison(
+        cls,
+        curves: Curve | dict[str, Curve],
+        *,
+        score_name: str = "score",
+        ax: Axes | None = None,
+    ) -> PrivacyUtilityDisplay:
+        """Draw one curve, or several to compare estimators.
+
+        Parameters
+        ----------
+        curves : PrivacyUtilityCurve or dict of them
+            With a dict, its keys name the lines.
+        score_name : str, default="score"
+            Label of the vertical axis.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+        """
+        if not isinstance(curves, dict):
+            curves = {"": curves}
+        wrong = [curve for curve in curves.values() if not hasattr(curve, "scores")]
+        if wrong or not curves:
+            raise TypeError(
+                "curves must be a PrivacyUtilityCurve or a dict of them, "
+                + (f"got {wrong[0]!r} among them." if wrong else "got an empty dict.")
+            )
+        return cls(curves, score_name=score_name).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : PrivacyUtilityDisplay
+        """
+        self.axes_ = open_axes(ax, 1, _UTILITY_ASPECT, _UTILITY_CALLER)[0]
+        self.figure_ = self.axes_.figure
+        self.lines_ = []
+        for name, curve in self.curves.items():
+            order = np.argsort(curve.epsilons, kind="stable")
+            epsilons, scores = curve.epsilons[order], curve.scores[order]
+            label = f"{name}: mean" if name else "mean"
+            (line,) = self.axes_.plot(epsilons, scores.mean(axis=1), marker="o", ms=4, label=label)
+            self.lines_.append(line)
+            self.axes_.plot(
+                np.repeat(epsilons, scores.shape[1]),
+                scores.ravel(),
+                ".",
+                color=line.get_color(),
+                alpha=0.35,
+                label=None if len(self.lines_) > 1 else "single fits",
+            )
+        self.axes_.set_xscale("log")
+        self.axes_.set(xlabel="epsilon", ylabel=self.score_name)
+        self.axes_.set_title(_TITLE, fontsize="medium", color="firebrick")
+        self.axes_.legend(fontsize="small")
+        return self

@@ -1,0 +1,436 @@
+"""HeatmapDisplay and MeasureDisplay: masses of cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ..estimators.heatmap_views import raster
+from ..geometry.mask import Mask
+from ..geometry.rowwise import cell_boxes
+from ..values import finite_rows
+from .axes import check_kind, map_aspect, matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimators.heatmap import PrivateEMDHeatmap
+    from ..estimators.measure import PrivateMeasure
+    from ..geometry.bounds import Bounds
+    from .axes import AxesGiven
+
+
+# HeatmapDisplay: a private heatmap on a map, and how sure it is.
+
+_CALLER = "HeatmapDisplay"
+_PICTURE_DEPTH = 10
+_GAMMA = 0.5
+
+
+class HeatmapDisplay:
+    """A heatmap in the units of its rows, with outlines over it and its uncertainty beside it.
+
+    Create it with :meth:`from_estimator`, which needs no rows. Cells outside of a
+    :class:`~skdp_bary.geometry.Mask` are left blank.
+
+    Parameters
+    ----------
+    heatmap : ndarray of shape (n_rows, n_columns)
+        The first row is the lowest. Cells that are NaN are left blank.
+    extent : tuple of float
+        Left, right, lower and upper border of the map.
+    outlines : list of ndarray of shape (n_points, 2) or None, default=None
+        Public lines to draw over it, such as borders.
+    uncertainty : ndarray of shape (n_rows, n_columns) or None, default=None
+        Drawn beside it: the length of the interval for the mass of the cell at every place.
+    feature_names : list of str or None, default=None
+        Names of the axes.
+    title : str, default=""
+        Title of the heatmap.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One, or two when there is an uncertainty.
+    figure_ : matplotlib Figure
+    images_ : list of matplotlib AxesImage
+
+    See Also
+    --------
+    skdp_bary.PrivateEMDHeatmap : The estimator that releases heatmaps.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateEMDHeatmap
+    >>> from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+    >>> from skdp_bary.plotting import HeatmapDisplay
+    >>> X, people = make_city_checkins(n_people=500, random_state=0)
+    >>> city = PrivateEMDHeatmap(bounds=CITY_BOUNDS).fit(X, groups=people)
+    >>> display = HeatmapDisplay.from_estimator(city)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        heatmap: np.ndarray,
+        *,
+        extent: tuple,
+        outlines: list | None = None,
+        uncertainty: np.ndarray | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+    ) -> None:
+        self.heatmap = heatmap
+        self.extent = extent
+        self.outlines = outlines
+        self.uncertainty = uncertainty
+        self.feature_names = feature_names
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: PrivateEMDHeatmap,
+        *,
+        outlines: list | None = None,
+        level: float | None = None,
+        ax: AxesGiven | None = None,
+    ) -> HeatmapDisplay:
+        """Draw the heatmap of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateEMDHeatmap
+            Fitted.
+        outlines : list of array-like of shape (n_points, 2) or None, default=None
+            Public lines to draw over it.
+        level : float or None, default=None
+            Draw beside it how long the intervals of this posterior probability are.
+        ax : matplotlib Axes, pair of them, or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : HeatmapDisplay
+        """
+        check_kind(estimator, "k_median", "a PrivateEMDHeatmap")
+        check_is_fitted(estimator)
+        low, high = estimator.domain_.low, estimator.domain_.high
+        names = getattr(estimator, "feature_names_in_", None)
+        privacy = getattr(estimator, "privacy_", None)
+        uncertainty = None
+        if level is not None:
+            uncertainty = _on_land(_interval_lengths(estimator, level), estimator.domain_)
+        display = cls(
+            _on_land(estimator.heatmap_, estimator.domain_),
+            extent=(low[0], high[0], low[1], high[1]),
+            outlines=None if outlines is None else [check_array(line) for line in outlines],
+            uncertainty=uncertainty,
+            feature_names=None if names is None else [str(name) for name in names],
+            title="release" if privacy is None else f"release, epsilon={privacy.epsilon:g}",
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: AxesGiven | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, pair of them, or None, default=None
+            Axes to draw on, two when there is an uncertainty; None opens a figure.
+
+        Returns
+        -------
+        self : HeatmapDisplay
+        """
+        left, right, lower, upper = self.extent
+        aspect = float(np.clip((upper - lower) / (right - left), 0.3, 1.6))
+        self.axes_ = open_axes(ax, 1 if self.uncertainty is None else 2, aspect, _CALLER)
+        self.figure_ = self.axes_[0].figure
+        self.images_ = [self._draw(self.axes_[0], self.heatmap, "magma", "share of the people")]
+        self.axes_[0].set_title(self.title)
+        if self.uncertainty is not None:
+            image = self._draw(self.axes_[1], self.uncertainty, "viridis", "people")
+            self.images_.append(image)
+            self.axes_[1].set_title("length of the interval of a cell")
+        return self
+
+    def _draw(self, axes, picture, cmap, label):
+        colors = matplotlib_module("colors", _CALLER)
+        image = axes.imshow(
+            picture,
+            origin="lower",
+            extent=self.extent,
+            cmap=cmap,
+            norm=colors.PowerNorm(_GAMMA, vmin=0.0),
+        )
+        for line in self.outlines or ():
+            axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
+        axes.set_xlim(self.extent[:2])
+        axes.set_ylim(self.extent[2:])
+        names = self.feature_names or ["feature 0", "feature 1"]
+        axes.set_xlabel(names[0])
+        axes.set_ylabel(names[1])
+        self.figure_.colorbar(image, ax=axes, label=label)
+        return image
+
+
+def _on_land(picture, domain):
+    """Return a picture without the cells that lie outside of a mask, which have no color."""
+    if not isinstance(domain, Mask):
+        return picture
+    rows, columns = picture.shape
+    return np.where(domain.cell_prior((columns, rows)).T > 0.0, picture, np.nan)
+
+
+def _interval_lengths(estimator, level):
+    low, high = estimator.interval(level)
+    cells = estimator.cells_
+    depth = min(int(cells.level.max()), _PICTURE_DEPTH)
+    # a raster spreads what it is given evenly over a cell
+    return raster(replace(cells, mass=(high - low) * 4.0 ** (depth - cells.level)), depth)
+
+
+# MeasureDisplay: the cells of a private measure, in one or two dimensions.
+
+NOT_PRIVATE = "rows (this picture is not private)"
+
+_MEASURE_CALLER = "MeasureDisplay"
+_ROW_BINS = {1: 100, 2: 128}
+_TOP_QUANTILE = 0.95  # of the mass: the few densest cells would hide all others
+_MEASURE_GAMMA = 0.4
+
+
+class MeasureDisplay:
+    """Cells of a released measure, colored by their density.
+
+    Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
+    which shows rows beside the release and is not private.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_cells, n_features)
+        Corners of the cells, one or two features.
+    weights : ndarray of shape (n_cells,)
+        Mass of the cells; it sums to 1.
+    bounds : tuple of ndarray of shape (n_features,)
+        Lower and upper corner of the picture.
+    feature_names : list of str or None, default=None
+        Names of the axes.
+    title : str, default=""
+        Title of the picture of the release.
+    rows : ndarray of shape (n_rows, n_features) or None, default=None
+        Rows shown beside the release.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One, or two when there are rows.
+    figure_ : matplotlib Figure
+    cells_ : matplotlib artist
+        The cells of the release.
+
+    See Also
+    --------
+    skdp_bary.PrivateMeasure : The estimator that releases such measures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateMeasure
+    >>> from skdp_bary.plotting import MeasureDisplay
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(5000, 2))
+    >>> measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1)).fit(X)
+    >>> display = MeasureDisplay.from_estimator(measure)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        low: np.ndarray,
+        high: np.ndarray,
+        weights: np.ndarray,
+        *,
+        bounds: Bounds | None,
+        feature_names: list | None = None,
+        title: str = "",
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.low = low
+        self.high = high
+        self.weights = weights
+        self.bounds = bounds
+        self.feature_names = feature_names
+        self.title = title
+        self.rows = rows
+
+    @classmethod
+    def from_estimator(cls, estimator: PrivateMeasure, *, ax: Axes | None = None) -> MeasureDisplay:
+        """Draw the release of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateMeasure
+            Fitted, on one or two features.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : MeasureDisplay
+        """
+        return cls(**_read_release(estimator)).plot(ax=ax)
+
+    @classmethod
+    def from_comparison(
+        cls,
+        estimator: PrivateMeasure,
+        X: ArrayLike,
+        *,
+        ax: AxesGiven | None = None,
+    ) -> MeasureDisplay:
+        """Draw rows beside the release, for the owner of the rows: this picture is not private.
+
+        Parameters
+        ----------
+        estimator : PrivateMeasure
+            Fitted, on one or two features.
+        X : array-like of shape (n_rows, n_features)
+            Rows to compare with, such as those the estimator was fitted on.
+        ax : pair of matplotlib Axes or None, default=None
+            Axes for the rows and for the release; None opens a figure.
+
+        Returns
+        -------
+        display : MeasureDisplay
+        """
+        release = _read_release(estimator)
+        X = finite_rows(X)
+        if X.shape[1] != estimator.n_features_in_:
+            raise ValueError(
+                f"X must have {estimator.n_features_in_} features as the estimator has, "
+                f"got {X.shape[1]}."
+            )
+        return cls(**release, rows=X).plot(ax=ax)
+
+    def plot(self, ax: AxesGiven | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, pair of them, or None, default=None
+            Axes to draw on, two when there are rows; None opens a figure.
+
+        Returns
+        -------
+        self : MeasureDisplay
+        """
+        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, self._aspect(), _MEASURE_CALLER)
+        self.figure_ = self.axes_[0].figure
+        draw = self._draw_line if self.low.shape[1] == 1 else self._draw_map
+        draw()
+        for axes in self.axes_:
+            self._label(axes)
+        self.axes_[-1].set_title(self.title)
+        if self.rows is not None:
+            self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
+        return self
+
+    def _aspect(self):
+        """Height of a picture over its width."""
+        return 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
+
+    def _density(self):
+        return self.weights / np.prod(self.high - self.low, axis=1)
+
+    def _draw_map(self):
+        collections = matplotlib_module("collections", _MEASURE_CALLER)
+        colors = matplotlib_module("colors", _MEASURE_CALLER)
+        density = self._density()
+        norm = colors.PowerNorm(_MEASURE_GAMMA, vmin=0.0, vmax=_top(density, self.weights))
+        corners = np.stack(
+            [
+                np.column_stack([x[:, 0], y[:, 1]])
+                for x, y in (
+                    (self.low, self.low),
+                    (self.high, self.low),
+                    (self.high, self.high),
+                    (self.low, self.high),
+                )
+            ],
+            axis=1,
+        )
+        # edges in the color of their cell close the hairlines that renderers leave between cells
+        self.cells_ = collections.PolyCollection(
+            corners, array=density, norm=norm, cmap="magma", edgecolors="face", linewidths=0.2
+        )
+        self.axes_[-1].add_collection(self.cells_)
+        if self.rows is not None:
+            sides = np.column_stack(self.bounds)
+            self.axes_[0].hist2d(
+                *self.rows.T, bins=_ROW_BINS[2], range=sides, density=True, norm=norm, cmap="magma"
+            )
+        for axes in self.axes_:
+            axes.set_facecolor("black")
+        bar = self.figure_.colorbar(
+            self.cells_, ax=list(self.axes_), extend="max", pad=0.02, aspect=30
+        )
+        bar.set_label("density")
+
+    def _draw_line(self):
+        edges = np.linspace(self.bounds[0][0], self.bounds[1][0], _ROW_BINS[1] + 1)
+        order = np.argsort(self.low[:, 0])
+        corners = np.column_stack([self.low[order, 0], self.high[order, 0]]).ravel()
+        total = np.cumsum(self.weights[order])
+        below = np.column_stack([total - self.weights[order], total]).ravel()
+        heights = np.diff(np.interp(edges, corners, below)) / np.diff(edges)
+        self.cells_ = self.axes_[-1].stairs(heights, edges, fill=True, color="tab:purple")
+        if self.rows is not None:
+            self.axes_[0].hist(self.rows[:, 0], bins=edges, density=True, color="tab:gray")
+            self.axes_[0].sharey(self.axes_[1])
+
+    def _label(self, axes):
+        names = self.feature_names or [f"feature {j}" for j in range(self.low.shape[1])]
+        axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
+        axes.set_xlabel(names[0])
+        if len(names) == 1:
+            axes.set_ylabel("density")
+            return
+        axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
+        axes.set_ylabel(names[1])
+        axes.set_aspect("equal")
+
+
+def _read_release(estimator):
+    """Return the cells of a fitted estimator, from its release alone."""
+    check_is_fitted(estimator)
+    if estimator.n_features_in_ > 2:
+        raise ValueError(
+            f"A picture needs one or two features, the estimator has {estimator.n_features_in_}."
+        )
+    tree, cells, domain = estimator.tree_, estimator.cells_, estimator.domain_
+    low = np.empty((len(cells.mass), domain.n_features))
+    high = np.empty_like(low)
+    for level in np.unique(cells.level):
+        rows = np.flatnonzero(cells.level == level)
+        places = tree.positions(cells.index[rows], level)
+        low[rows], high[rows] = cell_boxes(places, domain.low, domain.high, tree.full_shape(level))
+    delta = f", delta={estimator.privacy_.delta:g}" if estimator.privacy_.delta else ""
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "low": low,
+        "high": high,
+        "weights": estimator.weights_,
+        "bounds": (domain.low, domain.high),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "title": f"release, epsilon={estimator.privacy_.epsilon:g}{delta}",
+    }
+
+
+def _top(density, weights):
+    """Return the density that all but the densest twentieth of the mass stays below."""
+    order = np.argsort(density)
+    place = np.searchsorted(np.cumsum(weights[order]), _TOP_QUANTILE * weights.sum())
+    return density[order[min(place, len(order) - 1)]]

@@ -1,0 +1,416 @@
+"""BarycenterDisplay and ClusterDisplay: atoms and centers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ..rows.persons import encode_labels
+from ..values import finite_rows
+from .axes import map_aspect, matplotlib_module, open_axes
+from .maps import NOT_PRIVATE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimators.barycenter import PrivateWassersteinBarycenter
+    from ..estimators.kmeans import PrivateKMeans
+    from ..geometry.bounds import Bounds
+    from .axes import AxesGiven
+
+
+# BarycenterDisplay: the atoms of a private barycenter over the groups they represent.
+
+_CALLER = "BarycenterDisplay"
+_INK = 3000.0  # points squared that all marks of one group cover together
+_LARGEST = 100.0
+_MOST_ROWS = 20_000
+_ROW_SIZE = 1.0
+
+
+class BarycenterDisplay:
+    """Atoms of a barycenter over the private measures of its groups, on two features.
+
+    Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
+    which shows rows beside the release and is not private.
+
+    Parameters
+    ----------
+    support : ndarray of shape (n_atoms, 2)
+    measures : list of DiscreteMeasure
+        One measure a group, drawn as points whose areas are proportional to their masses.
+    class_names : list of str
+        One name a group.
+    bounds : tuple of ndarray of shape (2,)
+        Lower and upper corner of the picture.
+    outlines : list of ndarray of shape (n_points, 2) or None, default=None
+        Public lines to draw below, such as borders.
+    feature_names : list of str or None, default=None
+        Names of the axes.
+    title : str, default=""
+        Title of the picture of the release.
+    rows : list of ndarray of shape (n_rows, 2) or None, default=None
+        Rows of every group, shown beside the release.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One, or two when there are rows.
+    figure_ : matplotlib Figure
+    atoms_ : list of matplotlib PathCollection
+        The atoms, on each of the axes.
+    groups_ : list of matplotlib PathCollection
+        The private measures, one a group.
+
+    See Also
+    --------
+    skdp_bary.PrivateWassersteinBarycenter : The estimator that releases barycenters.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateWassersteinBarycenter
+    >>> from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
+    >>> from skdp_bary.plotting import BarycenterDisplay
+    >>> X, y = make_population(5000, random_state=0)
+    >>> centers = PrivateWassersteinBarycenter(
+    ...     n_atoms=5, classes=[0, 1, 2], bounds=COUNTRY_BOUNDS, n_hint=5000
+    ... ).fit(X, y)
+    >>> display = BarycenterDisplay.from_estimator(centers)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        support: np.ndarray,
+        measures: list,
+        class_names: list,
+        *,
+        bounds: Bounds | None,
+        outlines: list | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+        rows: list | None = None,
+    ) -> None:
+        self.support = support
+        self.measures = measures
+        self.class_names = class_names
+        self.bounds = bounds
+        self.outlines = outlines
+        self.feature_names = feature_names
+        self.title = title
+        self.rows = rows
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: PrivateWassersteinBarycenter,
+        *,
+        outlines: list | None = None,
+        ax: Axes | None = None,
+    ) -> BarycenterDisplay:
+        """Draw the release of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateWassersteinBarycenter
+            Fitted, on two features.
+        outlines : list of array-like of shape (n_points, 2) or None, default=None
+            Public lines to draw below.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : BarycenterDisplay
+        """
+        return cls(**_read_release(estimator, outlines)).plot(ax=ax)
+
+    @classmethod
+    def from_comparison(
+        cls,
+        estimator: PrivateWassersteinBarycenter,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        outlines: list | None = None,
+        ax: AxesGiven | None = None,
+    ) -> BarycenterDisplay:
+        """Draw rows beside the release, for the owner of the rows: this picture is not private.
+
+        Parameters
+        ----------
+        estimator : PrivateWassersteinBarycenter
+            Fitted, on two features.
+        X : array-like of shape (n_rows, 2)
+            Rows to compare with, such as those the estimator was fitted on.
+        y : array-like of shape (n_rows,), default=None
+            Their labels; may be left out when there is only one group.
+        outlines : list of array-like of shape (n_points, 2) or None, default=None
+            Public lines to draw below.
+        ax : pair of matplotlib Axes or None, default=None
+            Axes for the rows and for the release; None opens a figure.
+
+        Returns
+        -------
+        display : BarycenterDisplay
+        """
+        release = _read_release(estimator, outlines)
+        X = finite_rows(X)
+        if X.shape[1] != 2:
+            raise ValueError(f"X must have 2 features as the estimator has, got {X.shape[1]}.")
+        classes = estimator.classes_
+        if y is None and len(classes) > 1:
+            raise ValueError(f"y must hold labels in {list(classes)!r}, got None.")
+        codes = np.zeros(len(X), dtype=int) if y is None else encode_labels(y, classes, len(X))
+        rows = [X[codes == code] for code in range(len(classes))]
+        return cls(**release, rows=rows).plot(ax=ax)
+
+    def plot(self, ax: AxesGiven | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, pair of them, or None, default=None
+            Axes to draw on, two when there are rows; None opens a figure.
+
+        Returns
+        -------
+        self : BarycenterDisplay
+        """
+        n_axes = 1 if self.rows is None else 2
+        self.axes_ = open_axes(ax, n_axes, map_aspect(self.bounds), _CALLER)
+        self.figure_ = self.axes_[0].figure
+        self.groups_ = self._draw_measures(self.axes_[-1])
+        if self.rows is not None:
+            self._draw_rows(self.axes_[0])
+        self.atoms_ = [self._draw_atoms(axes) for axes in self.axes_]
+        self.axes_[-1].set_title(self.title)
+        if len(self.class_names) > 1:
+            self._add_legend()
+        if self.rows is not None:
+            self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
+        return self
+
+    def _color(self, group):
+        return f"C{group % 10}"
+
+    def _draw_measures(self, axes):
+        groups = []
+        for group, measure in enumerate(self.measures):
+            sizes = np.minimum(_INK * measure.weights / measure.weights.sum(), _LARGEST)
+            groups.append(
+                axes.scatter(
+                    *measure.support.T, s=sizes, color=self._color(group), alpha=0.5, linewidths=0
+                )
+            )
+        return groups
+
+    def _draw_rows(self, axes):
+        # every k-th row of a group, so that the picture of millions stays small
+        for group, rows in enumerate(self.rows):
+            shown = rows[:: 1 + len(rows) // _MOST_ROWS]
+            axes.scatter(*shown.T, s=_ROW_SIZE, color=self._color(group), alpha=0.3, linewidths=0)
+
+    def _draw_atoms(self, axes):
+        """Draw what is common to both pictures: outlines, atoms and the frame."""
+        for line in self.outlines or ():
+            axes.plot(*np.asarray(line).T, color="gray", linewidth=0.6, zorder=0)
+        atoms = axes.scatter(
+            *self.support.T, marker="*", s=90, color="black", edgecolors="white", linewidths=0.6
+        )
+        axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
+        axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
+        axes.set_aspect("equal")
+        names = self.feature_names or ["feature 0", "feature 1"]
+        axes.set_xlabel(names[0])
+        axes.set_ylabel(names[1])
+        return atoms
+
+    def _add_legend(self):
+        lines = matplotlib_module("lines", _CALLER)
+        marks = [
+            lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
+            for group, name in enumerate(self.class_names)
+        ]
+        self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
+
+
+def _read_release(estimator, outlines):
+    """Return what a picture needs of a fitted estimator, from its release alone."""
+    check_is_fitted(estimator)
+    if estimator.n_features_in_ != 2:
+        raise ValueError(
+            f"A picture needs two features, the estimator has {estimator.n_features_in_}."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    privacy = estimator.privacy_
+    delta = f", delta={privacy.delta:g}" if privacy.delta else ""
+    return {
+        "support": estimator.support_,
+        "measures": estimator.private_measures_,
+        "class_names": [str(label) for label in estimator.classes_],
+        "bounds": (estimator.domain_.low, estimator.domain_.high),
+        "outlines": None if outlines is None else [check_array(line) for line in outlines],
+        "feature_names": None if names is None else [str(name) for name in names],
+        "title": f"release, epsilon={privacy.epsilon:g}{delta}",
+    }
+
+
+# ClusterDisplay: private centers, as points of the plane or as pictures.
+
+_CLUSTERS_CALLER = "ClusterDisplay"
+_LARGEST_MARKER = 400.0
+_COLUMNS = 8
+
+
+class ClusterDisplay:
+    """Centers of a private clustering, their sizes, and how sure they are.
+
+    Create it with :meth:`from_estimator`, which needs no rows.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+    weights : ndarray of shape (n_clusters,)
+        Noisy numbers of persons.
+    stderr : ndarray of shape (n_clusters,)
+        Standard deviation of each coordinate of a center.
+    coarse : ndarray of shape (n_points, n_features) or None, default=None
+        Released points to draw behind the centers.
+    image_shape : tuple of int or None, default=None
+        Draw every center as a picture of this shape.
+    feature_names : list of str or None, default=None
+        Names of the axes.
+    title : str, default=""
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One, or one a center for pictures.
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    skdp_bary.PrivateKMeans : The estimator that releases centers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateKMeans
+    >>> from skdp_bary.plotting import ClusterDisplay
+    >>> X = np.random.default_rng(0).random((1000, 2))
+    >>> kmeans = PrivateKMeans(3, bounds=(0, 1), n_hint=1000).fit(X)
+    >>> display = ClusterDisplay.from_estimator(kmeans)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        centers: np.ndarray,
+        weights: np.ndarray,
+        stderr: np.ndarray,
+        *,
+        coarse: np.ndarray | None = None,
+        image_shape: tuple | None = None,
+        feature_names: list | None = None,
+        title: str = "",
+    ) -> None:
+        self.centers = centers
+        self.weights = weights
+        self.stderr = stderr
+        self.coarse = coarse
+        self.image_shape = image_shape
+        self.feature_names = feature_names
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: PrivateKMeans,
+        *,
+        image_shape: tuple | None = None,
+        ax: AxesGiven | None = None,
+    ) -> ClusterDisplay:
+        """Draw the centers of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateKMeans
+            Fitted; on two features, unless centers are drawn as pictures.
+        image_shape : tuple of int or None, default=None
+            Draw every center as a picture of this shape, the largest cluster first.
+        ax : matplotlib Axes, array of them, or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : ClusterDisplay
+        """
+        check_is_fitted(estimator)
+        names = getattr(estimator, "feature_names_in_", None)
+        display = cls(
+            estimator.cluster_centers_,
+            estimator.cluster_weights_,
+            estimator.center_stderr_,
+            coarse=estimator.coarse_.support,
+            image_shape=image_shape,
+            feature_names=None if names is None else [str(name) for name in names],
+            title=f"centers, epsilon={estimator.privacy_.epsilon:g}",
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: AxesGiven | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array of them, or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : ClusterDisplay
+        """
+        if self.image_shape is not None:
+            return self._plot_images(ax)
+        centers = check_array(self.centers)
+        if centers.shape[1] != 2:
+            raise ValueError(
+                f"Centers with {centers.shape[1]} features cannot be drawn as points of the plane: "
+                "give image_shape."
+            )
+        self.axes_ = open_axes(ax, 1, 0.8, _CLUSTERS_CALLER)
+        axes = self.axes_[0]
+        self.figure_ = axes.figure
+        if self.coarse is not None:
+            axes.scatter(*self.coarse.T, s=2.0, color="0.8", label="released points", zorder=1)
+        sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
+        axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
+        reach = 2.0 * self.stderr
+        axes.errorbar(*centers.T, xerr=reach, yerr=reach, fmt="none", color="black", zorder=3)
+        names = self.feature_names or ["feature 0", "feature 1"]
+        axes.set(xlabel=names[0], ylabel=names[1], title=self.title)
+        axes.legend()
+        return self
+
+    def _plot_images(self, ax):
+        pyplot = matplotlib_module("pyplot", _CLUSTERS_CALLER)
+        count = len(self.centers)
+        if ax is None:
+            columns = min(_COLUMNS, count)
+            rows = -(-count // columns)
+            _, grid = pyplot.subplots(
+                rows, columns, figsize=(columns, 1.2 * rows + 0.4), squeeze=False
+            )
+            for unused in grid.ravel()[count:]:
+                unused.remove()
+            ax = grid.ravel()[:count]
+        self.axes_ = open_axes(ax, count, 1.0, _CLUSTERS_CALLER)
+        self.figure_ = self.axes_[0].figure
+        for axes, j in zip(self.axes_, np.argsort(-self.weights, kind="stable"), strict=True):
+            axes.imshow(self.centers[j].reshape(self.image_shape), cmap="gray")
+            axes.set_title(f"{self.weights[j]:.0f}", fontsize="small")
+            axes.set_axis_off()
+        self.figure_.suptitle(self.title)
+        return self

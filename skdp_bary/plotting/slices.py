@@ -1,0 +1,376 @@
+"""SlicesDisplay and ContrastDisplay: released slices and where two of them differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ..exceptions import check_integer
+from .axes import check_kind, map_aspect, matplotlib_module, open_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimators.drift import PrivateDriftSketch
+    from ..estimators.sliced import DPSlicedWasserstein
+
+
+# SlicesDisplay: released quantiles of a few slices, with their noise, beside public rows.
+
+_CALLER = "SlicesDisplay"
+_BAND = 1.96  # standard deviations
+_ASPECT = 0.75
+
+
+class SlicesDisplay:
+    """Quantile functions of slices of a released distribution.
+
+    Create it with :meth:`from_estimator`. The bands are where 95 % of the noise falls.
+
+    Parameters
+    ----------
+    quantiles : ndarray of shape (n_slices, n_quantiles)
+        Released quantiles of the slices that are shown.
+    noise_std : float
+        Standard deviation of the noise on each of them.
+    slices : ndarray of int of shape (n_slices,)
+        Numbers of the directions.
+    public_quantiles : ndarray of shape (n_slices, n_quantiles) or None, default=None
+        Quantiles of public rows on the same slices.
+    title : str, default=""
+        Title of the picture.
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib artists
+        The released quantile functions.
+
+    See Also
+    --------
+    skdp_bary.DPSlicedWasserstein : The estimator that releases slices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import DPSlicedWasserstein
+    >>> from skdp_bary.plotting import SlicesDisplay
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(5000, 2))
+    >>> sliced = DPSlicedWasserstein(epsilon=1.0, bounds=(0, 1)).fit(X)
+    >>> display = SlicesDisplay.from_estimator(sliced)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        quantiles: np.ndarray,
+        noise_std: float,
+        slices: np.ndarray,
+        *,
+        public_quantiles: np.ndarray | None = None,
+        title: str = "",
+    ) -> None:
+        self.quantiles = quantiles
+        self.noise_std = noise_std
+        self.slices = slices
+        self.public_quantiles = public_quantiles
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: DPSlicedWasserstein,
+        Y: ArrayLike | None = None,
+        *,
+        label: object = None,
+        n_slices: int = 4,
+        ax: Axes | None = None,
+    ) -> SlicesDisplay:
+        """Draw slices of the release of a fitted estimator, beside public rows if they are given.
+
+        Parameters
+        ----------
+        estimator : DPSlicedWasserstein
+            Fitted with ``method="sketch"``.
+        Y : array-like of shape (n_rows, n_features) or None, default=None
+            Public rows to compare with. With them, the slices whose means are furthest apart are
+            shown, without them the first ones.
+        label : object, default=None
+            The distribution that is drawn; may be left out when there is only one.
+        n_slices : int, default=4
+            Number of slices.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : SlicesDisplay
+        """
+        check_is_fitted(estimator)
+        n_slices = check_integer(n_slices, "n_slices", low=1)
+        sketch = estimator.sketch(label)
+        slices, public = np.arange(len(sketch.quantiles)), None
+        if Y is not None:
+            public = sketch.public_quantiles(check_array(Y, dtype=np.float64))
+            apart = np.abs((sketch.quantiles - public).mean(axis=1))
+            slices = np.argsort(-apart, kind="stable")
+        slices = slices[:n_slices]
+        return cls(
+            sketch.quantiles[slices],
+            sketch.noise_std,
+            slices,
+            public_quantiles=None if public is None else public[slices],
+            title=f"slices, epsilon={estimator.privacy_.epsilon:g}, "
+            f"delta={estimator.privacy_.delta:g}",
+        ).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : SlicesDisplay
+        """
+        colors = matplotlib_module("pyplot", _CALLER).get_cmap("viridis")
+        self.axes_ = open_axes(ax, 1, _ASPECT, _CALLER)[0]
+        self.figure_ = self.axes_.figure
+        n_quantiles = self.quantiles.shape[1]
+        levels = (np.arange(n_quantiles) + 0.5) / n_quantiles
+        self.lines_ = []
+        for i, (number, values) in enumerate(zip(self.slices, self.quantiles, strict=True)):
+            color = colors(i / max(len(self.slices), 2))
+            self.lines_ += self.axes_.plot(levels, values, color=color, label=f"slice {number}")
+            band = _BAND * self.noise_std
+            self.axes_.fill_between(levels, values - band, values + band, color=color, alpha=0.2)
+            if self.public_quantiles is not None:
+                self.axes_.plot(levels, self.public_quantiles[i], "--", color=color)
+        self.axes_.set_xlabel("share of the distribution below")
+        self.axes_.set_ylabel(
+            "projection" + ("" if self.public_quantiles is None else " (-- public)")
+        )
+        self.axes_.set_title(self.title)
+        self.axes_.legend()
+        return self
+
+
+# ContrastDisplay: where two released sketches, or a sketch and public rows, differ.
+
+_CONTRAST_CALLER = "ContrastDisplay"
+_SURE = 2.0  # standard deviations
+_CONTRAST_ASPECT = 0.6
+_HARDLY = 0.25  # of the highest smoothed density, to which waves reach where nobody is
+_TOLD = 4  # features beside those that are drawn
+_STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns of all features
+
+
+class ContrastDisplay:
+    """Where one sample has more than another, beside what noise and chance would make of none.
+
+    Create it with :meth:`from_sketches`. One feature is drawn as a curve with a band, two as a map
+    with lines around what is more than two standard deviations. Around a difference the waves of a
+    sketch leave others of both signs, also where nobody is: maps are pale where both sketches
+    together hold hardly anybody, and have no lines there.
+
+    Parameters
+    ----------
+    points : list of ndarray of shape (n_points,)
+        Places along each of the one or two features that are drawn.
+    differences, errors : ndarray of shape (n_points,) or (n_points, n_points)
+        Differences of the smoothed densities, and their standard deviations under one law.
+    feature_names : list of str
+    title : str, default=""
+    held : ndarray of bool or None, default=None
+        Of the shape of `differences`: where there are persons enough. None: everywhere.
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    drawn_ : matplotlib artist
+        The curve, or the map.
+
+    See Also
+    --------
+    skdp_bary.PrivateDriftSketch.contrast : What is drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateDriftSketch
+    >>> from skdp_bary.plotting import ContrastDisplay
+    >>> spring, autumn = np.random.default_rng(0).normal(0.0, 0.3, size=(2, 4000, 2))
+    >>> before = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(spring)
+    >>> after = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(autumn + 0.15)
+    >>> display = ContrastDisplay.from_sketches(after, before)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        points: list,
+        differences: np.ndarray,
+        errors: np.ndarray,
+        *,
+        feature_names: list,
+        title: str = "",
+        held: np.ndarray | None = None,
+    ) -> None:
+        self.points = points
+        self.differences = differences
+        self.errors = errors
+        self.feature_names = feature_names
+        self.title = title
+        self.held = held
+
+    @classmethod
+    def from_sketches(
+        cls,
+        sketch: PrivateDriftSketch,
+        other: PrivateDriftSketch | None = None,
+        *,
+        public_rows: ArrayLike | None = None,
+        features: tuple | None = None,
+        at: ArrayLike | None = None,
+        n_points: int = 65,
+        ax: Axes | None = None,
+    ) -> ContrastDisplay:
+        """Draw where a released sketch differs from another one, or from public rows.
+
+        Parameters
+        ----------
+        sketch : PrivateDriftSketch
+        other : PrivateDriftSketch or None, default=None
+        public_rows : array-like of shape (n_rows, n_features) or None, default=None
+        features : tuple of one or two int or str, or None, default=None
+            Places or names of the features that are drawn. None: the first two.
+        at : array-like of shape (n_features,) or None, default=None
+            Public point through which the picture cuts: values of the features that are not drawn.
+            None is where both together hold most persons, as the releases tell.
+        n_points : int, default=65
+            Points along a feature.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : ContrastDisplay
+        """
+        check_kind(sketch, "_contrast", "a PrivateDriftSketch")
+        check_is_fitted(sketch)
+        n_points = check_integer(n_points, "n_points", low=2)
+        domain, names = sketch.domain_, _names(sketch)
+        features = _places(features, names)
+        sides = [np.linspace(domain.low[f], domain.high[f], n_points) for f in features]
+        grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(features))
+        center = _fullest(sketch, other, public_rows) if at is None else _point(at, len(names))
+        rows = np.tile(center, (len(grid), 1))
+        rows[:, features] = grid
+        shape = (n_points,) * len(features)
+        values, errors, density = sketch._contrast(rows, other, public_rows)
+        others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
+        title = f"more and less than the other, epsilon={sketch.privacy_.epsilon:g}"
+        return cls(
+            sides,
+            values.reshape(shape),
+            errors.reshape(shape),
+            feature_names=[names[f] for f in features],
+            title="\n".join([title, ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]),
+            held=(density >= _HARDLY * density.max()).reshape(shape),
+        ).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : ContrastDisplay
+        """
+        corners = np.array([(side[0], side[-1]) for side in self.points]).T
+        aspect = map_aspect(corners) if len(self.points) == 2 else _CONTRAST_ASPECT
+        self.axes_ = open_axes(ax, 1, aspect, _CONTRAST_CALLER)[0]
+        self.figure_ = self.axes_.figure
+        self.drawn_ = self._draw_map() if len(self.points) == 2 else self._draw_curve()
+        self.axes_.set_xlabel(self.feature_names[0])
+        self.axes_.set_title(self.title)
+        return self
+
+    def _draw_curve(self):
+        (places,) = self.points
+        band = _SURE * self.errors
+        self.axes_.fill_between(places, -band, band, color="0.8", label="noise and chance")
+        (line,) = self.axes_.plot(places, self.differences, color="tab:red", label="difference")
+        self.axes_.set_ylabel("difference of smoothed densities")
+        self.axes_.legend(fontsize="small")
+        return line
+
+    def _draw_map(self):
+        values, least = self.differences.T, np.finfo(float).tiny
+        most = max(float(np.abs(values).max()), least)
+        image = self.axes_.pcolormesh(
+            *self.points, values, cmap="RdBu_r", vmin=-most, vmax=most, shading="gouraud"
+        )
+        held = np.ones(values.shape, dtype=bool) if self.held is None else self.held.T
+        if not held.all():
+            self.axes_.contourf(*self.points, held, levels=[-0.5, 0.5], colors="w", alpha=0.8)
+        ratios = np.where(held, values / np.maximum(self.errors.T, least), 0.0)
+        for level in (-_SURE, _SURE):
+            if (ratios > level).any() and (ratios < level).any():
+                self.axes_.contour(*self.points, ratios, levels=[level], colors="gray")
+        self.axes_.set_ylabel(self.feature_names[1])
+        self.figure_.colorbar(image, ax=self.axes_, label="difference of smoothed densities")
+        return image
+
+
+def _names(sketch):
+    names = getattr(sketch, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {f}" for f in range(sketch.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def _places(features, names):
+    """Return the places of the features that are drawn."""
+    if features is None:
+        return tuple(range(min(len(names), 2)))
+    asked = (features,) if isinstance(features, (str, int)) else tuple(features)
+    found = [names.index(f) if isinstance(f, str) and f in names else f for f in asked]
+    known = all(isinstance(f, (int, np.integer)) and 0 <= f < len(names) for f in found)
+    if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
+        raise ValueError(
+            f"features must be one or two different places below {len(names)}, or of the names "
+            f"{names}, got {features!r}. More features take a picture for every pair; `at` says "
+            "where it cuts through the others."
+        )
+    return tuple(found)
+
+
+def _fullest(sketch, other, public_rows):
+    """Return a place that holds many of both, from many places along one feature after another."""
+    domain, width = sketch.domain_, sketch.n_features_in_
+    places = np.random.default_rng(0).uniform(domain.low, domain.high, (_STARTS, width))
+    point = places[np.argmax(sketch._contrast(places, other, public_rows)[2])]
+    for feature in list(range(width)) * _SWEEPS:
+        line = np.tile(point, (_LINE, 1))
+        line[:, feature] = np.linspace(domain.low[feature], domain.high[feature], _LINE)
+        point = line[np.argmax(sketch._contrast(line, other, public_rows)[2])]
+    return point
+
+
+def _point(at, width):
+    """Return the public point through which the picture cuts."""
+    point = np.asarray(at, dtype=float)
+    if point.shape != (width,) or not np.isfinite(point).all():
+        raise ValueError(f"at must be {width} finite numbers, one a feature, got {at!r}.")
+    return point

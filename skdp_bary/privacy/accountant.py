@@ -1,0 +1,487 @@
+"""BudgetAccountant: the ceiling that estimators share, and where its entries live."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from ..exceptions import BudgetError, LedgerError, shown
+from .chain import check_receipt, check_records
+from .entries import RAISE, RESTORE, Entry, html_table, terms_now, text_table, units_of
+from .filters import Cost, make_filter
+from .memory_ledger import MemoryLedger, is_address, refuse_near_address
+from .neighbors import ADD_REMOVE, check_neighbors
+from .policy import BudgetUnderPolicy
+from .spending import BudgetPart, SharedBudget, check_part, check_unit, new_entry
+
+if TYPE_CHECKING:
+    from ..exceptions import Neighbors
+    from .chain import Receipt
+    from .policy import SpendingPolicy
+
+
+# The budget that estimators share: a ceiling, what was spent, and what a fit would cost.
+
+
+class BudgetAccountant(SharedBudget):
+    """A privacy budget shared by every estimator it is given to.
+
+    The accountant is a *privacy filter*. Its ceiling is fixed first; then every fit is charged
+    before it draws any noise, and refused when the charge would exceed the ceiling. All that is
+    ever released under the accountant is then (epsilon, delta) differentially private taken
+    together, also when the later fits, their budgets and the moment to stop were chosen after
+    looking at earlier results. A refused fit charges and releases nothing; a fit that fails after
+    it was charged stays charged.
+
+    Parameters
+    ----------
+    epsilon : float
+        Ceiling of the privacy loss.
+    delta : float, default=0.0
+        Ceiling of the failure probability.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
+        Neighboring relation of the guarantee. Plans under another relation are refused.
+    composition : {"sum", "renyi"}, default="sum"
+        How spends add up. ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses
+        at one order that follows from the ceiling alone, which admits many more releases with
+        Gaussian noise; it needs ``delta > 0``, keeps half of it for releases that have a delta of
+        their own, and the other half to turn the Renyi loss into (epsilon, delta).
+    ledger : str or path-like, default=None
+        Where the entries are kept. A path names a file (SQLite), created when it does not exist;
+        it can be shared by the processes of one host and survives crashes.
+        ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
+        many hosts (extra ``postgres``). With None the entries live in the memory of this process.
+    unit : str or None, default=None
+        What one person is, the privacy unit of the guarantee, such as ``"patient_id"`` or
+        ``"rows"``. A fit that protects anything else is refused. With None it is not declared.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The ceiling, as known since the ledger was last read; :meth:`raise_ceiling` raises it.
+    neighbors, composition, unit : str
+        As given; they cannot be changed.
+    ledger : str or None
+        Absolute path of the file, or address of the server without password.
+    entries : tuple of Entry
+        Every spend so far, with ``time``, ``who``, ``relation``, ``unit``, ``epsilon``, ``delta``,
+        ``part`` and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of
+        "spend" and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored
+        there is an entry of the kind "restore".
+
+    Notes
+    -----
+    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18,
+    reading every number as it is printed. Ceilings are rounded down. What an estimator asks for is
+    rounded down too, and the fit runs at that: 1 / 3 fits three times into 1.0, each time as
+    0.333333. What :meth:`spend` is told of releases made elsewhere is rounded up.
+
+    **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
+    fit was given ``groups``, a single row where it was not. A fit states that as its `unit`: the
+    name of the column of ids, "persons by groups" where it has none, "rows" without groups, or
+    what is passed as ``fit(..., unit="patient_id")``. Declare the unit with the budget. Without a
+    declaration a fit warns when others protected another unit, because people with several rows
+    are then promised less than the total.
+
+    **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
+    the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
+    its ledger file. Without a file, an unpickled or forked copy can be read, but refuses to spend.
+
+    **Files.** Opening an existing file with another ceiling, relation or composition is an error,
+    and so is a file that is damaged, was emptied, disappeared, or is older than its side file
+    ``<ledger>.lock`` says. A file without its side file, or copied with it, can be read and refuses
+    to spend. Putting older copies of both files in their place forgets the charges made since,
+    which a :meth:`receipt` shows; :meth:`backup` makes copies that cannot be mistaken for the
+    ledger.
+
+    **Parts.** See :meth:`part` for data that falls into disjoint groups of persons.
+
+    Examples
+    --------
+    >>> from skdp_bary import BudgetAccountant
+    >>> accountant = BudgetAccountant(epsilon=0.3)
+    >>> for _ in range(3):
+    ...     accountant.spend(0.1, who="survey")
+    >>> accountant.total(), accountant.remaining()
+    ((0.3, 0.0), (0.0, 0.0))
+    >>> accountant.spend(0.1, who="survey")
+    Traceback (most recent call last):
+        ...
+    skdp_bary.exceptions.BudgetError: survey asks for epsilon=0.1, delta=0.0, but only \
+epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing was charged.
+    """
+
+    @classmethod
+    def open(cls, ledger: str | os.PathLike) -> BudgetAccountant:
+        """Return the budget that an existing ledger holds.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            A ledger file, or the address of a budget on a server.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+
+        Raises
+        ------
+        LedgerError
+            If there is no such ledger, or it is damaged.
+        """
+        kept = find_ledger(ledger)
+        found = cls.__new__(cls)
+        found._keep(kept, terms_now(kept.terms, kept.tally("").raised))
+        return found
+
+    @classmethod
+    def create(
+        cls,
+        ledger: str | os.PathLike,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        neighbors: Literal["add_remove", "replace_one", "replace_any"] = ADD_REMOVE,
+        composition: Literal["sum", "renyi"] = "sum",
+        unit: str | None = None,
+    ) -> BudgetAccountant:
+        """Return a new budget in a ledger that does not exist yet.
+
+        Parameters
+        ----------
+        ledger : str or path-like
+            File or budget to create; an existing one is refused.
+        epsilon, delta : float
+            Ceiling.
+        neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
+            Neighboring relation.
+        composition : {"sum", "renyi"}, default="sum"
+            How spends add up.
+        unit : str or None, default=None
+            What one person is.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        refuse_existing(ledger)
+        terms = {"neighbors": neighbors, "composition": composition, "unit": unit}
+        return cls(epsilon, delta, ledger=ledger, **terms)
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        neighbors: Neighbors | None = ADD_REMOVE,
+        composition: Literal["sum", "renyi"] = "sum",
+        ledger: str | os.PathLike | None = None,
+        unit: str | None = None,
+    ) -> None:
+        filter_ = make_filter(composition, epsilon, delta)
+        terms = {
+            "epsilon": filter_.epsilon,
+            "delta": filter_.delta,
+            "neighbors": check_neighbors(neighbors),
+            "composition": filter_.composition,
+            "renyi_order": filter_.order,
+            "unit": None if unit is None else check_unit(unit),
+        }
+        kept = open_ledger(ledger, terms)
+        self._keep(kept, terms | {"renyi_order": kept.terms["renyi_order"]})
+
+    def _keep(self, ledger, terms):
+        ceiling = make_filter(
+            terms["composition"], terms["epsilon"], terms["delta"], terms["renyi_order"]
+        )
+        super().__init__(ceiling, terms["neighbors"], ledger, "")
+
+    @property
+    def composition(self) -> str:
+        """How spends add up."""
+        return self._filter.composition
+
+    @property
+    def ledger(self) -> str | None:
+        """Absolute path of the ledger file, address of the server without password, or None."""
+        return self._ledger.path
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every spend, and every raise of the ceiling, oldest first."""
+        return self._ledger.entries()
+
+    def raise_ceiling(
+        self, epsilon: float, delta: float | None = None, *, who: str = "", note: str = ""
+    ) -> None:
+        """Raise the ceiling, an act of the owner of the data that is logged as an entry.
+
+        From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
+        answer to what was released is a promise of the largest ceiling that might ever be allowed,
+        so decide about that one without looking at releases.
+
+        Parameters
+        ----------
+        epsilon : float
+            New ceiling of the privacy loss, not below the present one.
+        delta : float or None, default=None
+            New ceiling of the failure probability, not below the present one; None keeps it.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Raises
+        ------
+        BudgetError
+            If the new ceiling is not above the present one; nothing is changed.
+        LedgerError
+            If the role on a server is not the owner of the budget.
+        """
+        delta = self.delta if delta is None else delta
+        raised = make_filter(self.composition, epsilon, delta, self._filter.order)
+        entry = self._entry(who, epsilon, delta, note, kind=RAISE)
+        self._ledger.append(entry, Cost(), lambda tally, _: self._admit_raise(tally, raised))
+        self._filter = raised
+
+    def receipt(self) -> Receipt:
+        """Return a receipt of everything charged so far, to be kept apart from the ledger.
+
+        Returns
+        -------
+        receipt : Receipt
+            Its ``to_json`` and ``from_json`` write and read a line of text.
+        """
+        return self._ledger.receipt()
+
+    def verify(self, receipt: Receipt | None = None) -> int:
+        """Raise unless the ledger is whole and holds everything that a receipt speaks of.
+
+        Parameters
+        ----------
+        receipt : Receipt or None, default=None
+            A receipt taken earlier. With it, an older copy of the ledger put in its place is found.
+
+        Returns
+        -------
+        n_entries : int
+
+        Raises
+        ------
+        LedgerError
+            If an entry was altered or removed, if the running sums are not those of the entries,
+            or if the ledger does not hold what the receipt speaks of.
+        """
+        rows, totals = self._ledger.records()
+        first = self._ledger.first_link()
+        check_records(self.ledger, first, rows, totals)
+        if receipt is not None:
+            check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
+        return len(rows)
+
+    def backup(self, path: str | os.PathLike) -> None:
+        """Write a backup of the ledger file, as it is at this moment, to a new file.
+
+        It can be opened and read like a ledger, and refuses to spend. A copy made by other means
+        while a charge is written may be damaged.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to be made; an existing one is refused.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is damaged or is not a file, or the backup cannot be written.
+        """
+        self._ledger.backup(path)
+
+    @classmethod
+    def restore(
+        cls, backup: str | os.PathLike, ledger: str | os.PathLike, *, who: str = "", note: str = ""
+    ) -> BudgetAccountant:
+        """Return the budget of a backup, put in the place of a ledger file that was lost.
+
+        What was charged after the backup was made is forgotten by the ledger, and has been
+        released: charge it again with :meth:`spend`. The ledger gets an entry that says that it
+        was restored, and receipts taken later than the backup do not verify any more.
+
+        Parameters
+        ----------
+        backup : str or path-like
+            What :meth:`backup` wrote, or a whole ledger file that was moved away because it was
+            refused.
+        ledger : str or path-like
+            Ledger file to be made; an existing one is refused.
+        who : str, default=""
+            Who decided, as it will appear in the entries.
+        note : str, default=""
+            Why, as it will appear in the entries.
+
+        Returns
+        -------
+        accountant : BudgetAccountant
+        """
+        if is_address(backup) or is_address(ledger):
+            raise ValueError("backup and ledger must be files; a server has its own backups.")
+        from .sqlite_ledger import SqliteLedger  # budgets in memory do not need sqlite3
+
+        SqliteLedger.restore(
+            backup,
+            ledger,
+            lambda terms: new_entry(who, terms["neighbors"], note=note, kind=RESTORE),
+        )
+        return cls.open(ledger)
+
+    def part(self, name: str, *, disjoint: str | None = None) -> BudgetPart:
+        """Return the budget of one of several disjoint parts of the data.
+
+        Spends on different parts do not add up, because each person is in one part: what counts
+        against the ceiling are the spends on the whole data plus the largest part. The caller
+        promises that the parts are disjoint groups of persons, and that who is in which part
+        does not follow from private data: every person belongs to one part, by a public rule or
+        a public label, and only the rows of its persons are used for a release on a part.
+
+        Under ``"add_remove"`` and ``"replace_one"`` a label of the person may name the part.
+        Under ``"replace_any"`` a person may move to another part, so the two largest parts add
+        up. A spend on a part must then hold for adding or removing one person of that part as
+        well as for replacing one, and only :meth:`spend` is possible: fits take the number of
+        persons as public, which the size of a part is not.
+
+        The guarantee rests on that promise and on nothing that is checked. What is checked is
+        where the rows are: the same memory or the same file is refused under two parts. Rows of
+        which nothing can be told, from a function, a query or a cluster, are refused until
+        `disjoint` says in words why nobody is in two parts. Copies of rows are not seen.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+        disjoint : str or None, default=None
+            Why nobody is in two parts, such as ``"by hospital"``. It is kept with every entry.
+
+        Returns
+        -------
+        BudgetPart
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
+            can be given to an estimator as its ``accountant``.
+        """
+        name, disjoint = check_part(name, disjoint)
+        return BudgetPart(self._filter, self._neighbors, self._ledger, name, disjoint)
+
+    def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
+        """Return this budget as it is spent under a policy, such as "so much a year".
+
+        The policy refuses what it does not allow, beside the ceiling. All entries since its first
+        day count, whoever made them; totals and receipts stay those of the ledger, and no new
+        period gives anything back to the ceiling. Whoever spends from the budget itself is not
+        bound by it; ``policy.audit(budget.entries)`` finds that.
+
+        Parameters
+        ----------
+        policy : SpendingPolicy
+        spender : str, default=""
+            Who spends, one of ``policy.spenders`` where there are any; stands before the name in
+            every entry.
+
+        Returns
+        -------
+        BudgetUnderPolicy
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining`` and
+            ``part``, and can be given to an estimator as its ``accountant``.
+        """
+        shared = (self._filter, self._neighbors, self._ledger, "")
+        return BudgetUnderPolicy(*shared, policy, spender)
+
+    def summary(self) -> str:
+        """Return the entries and what is left as a plain table."""
+        entries = self.entries
+        return text_table(repr(self), entries, self._closing_lines(entries))
+
+    def __str__(self):
+        return self.summary()
+
+    def _repr_html_(self):
+        entries = self.entries
+        return html_table(repr(self), entries, self._closing_lines(entries))
+
+    def __repr__(self):
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        ledger = f", ledger={self.ledger!r}" if self.ledger else ""
+        return (
+            f"BudgetAccountant(epsilon={self.epsilon}, delta={self.delta}, "
+            f"neighbors={self.neighbors!r}, composition={self.composition!r}{unit}{ledger})"
+        )
+
+    def _admit_raise(self, tally, raised):
+        present = self._filter_at(tally)
+        before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
+        if after == before or after[0] < before[0] or after[1] < before[1]:
+            raise BudgetError(
+                f"The ceiling can only be raised, and what was spent stays spent: it is epsilon="
+                f"{before[0]}, delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. "
+                "Nothing was changed."
+            )
+
+    def _closing_lines(self, entries):
+        spent, units = self._exposure(), units_of(entries)
+        return [
+            *([_MIXED.format(", ".join(units))] if len(units) > 1 else []),
+            "spent: " + self._in_words(*self._filter.total(spent), spent),
+            "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
+        ]
+
+
+_MIXED = (
+    "note:  releases protect different units ({}): what was spent is the loss of people with one "
+    "row, and people with several lose more"
+)
+
+
+def check_accountant(value):
+    """Return a budget or a part of one, or raise."""
+    if not isinstance(value, SharedBudget):
+        raise TypeError(
+            f"accountant must be a BudgetAccountant or a part of one, got {shown(value)}."
+        )
+    return value
+
+
+# Where the entries of a budget live: in memory, in a file, or on a server.
+
+
+def open_ledger(path, terms):
+    """Return a ledger in memory, in the file `path`, or on the server at that address."""
+    if path is None:
+        return MemoryLedger(terms)
+    if is_address(path):
+        from .postgres_ledger import PostgresLedger
+
+        return PostgresLedger(path, terms)
+    refuse_near_address(path)
+    from .sqlite_ledger import SqliteLedger  # budgets in memory do not need sqlite3
+
+    return SqliteLedger(path, terms)
+
+
+def find_ledger(path):
+    """Return the ledger in the file `path`, or on the server at that address, which must exist."""
+    if path is None:
+        raise TypeError("ledger must be a path or the address of a budget, got None.")
+    return open_ledger(path, None)
+
+
+def refuse_existing(path):
+    """Raise when a ledger is there already."""
+    if is_address(path):
+        from .postgres_ledger import PostgresLedger
+
+        PostgresLedger.refuse_existing(path)
+        return
+    refuse_near_address(path)
+    if os.path.exists(path) and os.path.getsize(path):
+        raise LedgerError(
+            f"The ledger {os.fspath(path)!r} exists already. "
+            "BudgetAccountant.open opens it. Nothing was changed."
+        )

@@ -1,1 +1,0 @@
-"""What releases cost together: calibrations, curves, plans, subsampling, races, selection."""

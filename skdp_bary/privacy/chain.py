@@ -1,0 +1,256 @@
+"""The chain of hashes that every ledger is, and the running sums of its entries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, astuple, dataclass, fields
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Self
+
+from ..exceptions import LedgerError, check_integer
+from .entries import RAISE
+from .filters import Cost, Tally
+
+# A chain of hashes through the entries of a ledger, so that changed or missing ones are found.
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The state of a ledger after an entry; keep it apart from the ledger.
+
+    Parameters
+    ----------
+    ledger : str
+        Identity of the ledger.
+    number : int
+        Number of entries.
+    link : str
+        Hash that stands for all of them.
+    """
+
+    ledger: str
+    number: int
+    link: str
+
+    def __post_init__(self):
+        for name in ("ledger", "link"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
+        check_integer(self.number, "number of a receipt", low=0)
+
+    def to_json(self) -> str:
+        """Return the receipt as a line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the receipt that a line of JSON holds.
+
+        Parameters
+        ----------
+        text : str
+        """
+        try:
+            held = json.loads(text)
+        except ValueError:
+            held = None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(held, dict) or sorted(held) != sorted(names):
+            raise ValueError(
+                f"A receipt must be a line of JSON with {', '.join(names)} and nothing else, as "
+                "to_json writes it."
+            )
+        return cls(**held)
+
+
+def first_link(ledger, terms):
+    """Return the link before the first entry, given the identity and the terms of a ledger."""
+    return _hash([ledger, terms])
+
+
+class Chained:
+    """What all ledgers say of the start of their chain, from `_id` and `terms`."""
+
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
+
+
+def next_link(previous, entry, cost):
+    """Return the link of an entry, given the one before it."""
+    return _link(previous, astuple(entry), cost.loss, cost.delta)
+
+
+def take_in(name, sums, rows):
+    """Add rows of a ledger to running sums, and raise at the first one whose link is wrong.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ledger.
+    sums : RunningSums
+        Sums of the entries before the rows.
+    rows : iterable of tuple
+        The fields of an entry in their order, its loss and delta in units, and its link.
+    """
+    previous = sums.head[1]
+    for *entry, loss, delta_units, link in rows:
+        _, _, _, _, epsilon, delta, part, _, kind, _ = entry
+        try:
+            right = link == _link(previous, entry, loss, delta_units)
+        except (TypeError, ValueError):  # a field of another type
+            right = False
+        if not right:
+            raise LedgerError(
+                f"{_called(name)} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
+                "one before it was altered or removed. Nothing was released."
+            )
+        sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == RAISE else None)
+        previous = link
+
+
+def check_records(name, first, rows, totals):
+    """Raise unless the links are those of the entries, and the sums by part those of the costs."""
+    sums = RunningSums(first)
+    take_in(name, sums, rows)
+    if sums.totals != totals:
+        raise LedgerError(
+            f"{_called(name)} cannot be trusted: its running totals differ from the sum of its "
+            "entries."
+        )
+
+
+def check_receipt(name, first, now, rows, receipt):
+    """Raise unless a ledger still holds everything up to a receipt."""
+    if not isinstance(receipt, Receipt):
+        raise TypeError(f"receipt must be a Receipt, got {receipt!r}.")
+    if receipt.ledger != now.ledger:
+        raise LedgerError(f"The receipt is of another ledger. {_called(name)} is not compared.")
+    held = [first, *(row[-1] for row in rows)]
+    if receipt.number >= len(held) or held[receipt.number] != receipt.link:
+        raise LedgerError(
+            f"{_called(name)} cannot be trusted: it does not hold the {receipt.number} entries "
+            "of the receipt. An older copy may have been put in its place."
+        )
+
+
+def _called(name):
+    return "The ledger in memory" if name is None else f"The ledger {name!r}"
+
+
+def _link(previous, entry, loss, delta_units):
+    # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
+    time, who, relation, unit, epsilon, delta, part, note, kind, nonce = entry
+    text = (
+        f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
+        f'"nonce": {quoted(nonce)}, "note": {quoted(note)}, "part": {quoted(part)}, '
+        f'"relation": {quoted(relation)}, "time": {quoted(time)}, "unit": {quoted(unit)}, '
+        f'"who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hash(record):
+    text = json.dumps(record, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Sums of the entries of a ledger, by part of the data.
+
+_NOTHING = (0, 0, 0)
+_LOSS, _DELTA = 1, 2
+
+
+class RunningSums:
+    """What the entries of a ledger add up to, taken in one after another.
+
+    Every step of :meth:`add` can be repeated, and the number of entries changes last. So whatever
+    interrupts it, taking in the same entry once more leaves what one undisturbed call would have.
+
+    Parameters
+    ----------
+    link : str
+        The link before the first entry.
+
+    Attributes
+    ----------
+    head : tuple
+        Number and link of the latest entry that was taken in.
+    raised : tuple of float or None
+        The (epsilon, delta) that the ceiling was last raised to.
+    """
+
+    def __init__(self, link):
+        self.head = 0, link
+        self.raised = None
+        self._totals = {}  # by part: number of its latest entry, loss and delta up to it
+        self._leading_losses = []
+        self._leading_deltas = []
+
+    @property
+    def totals(self):
+        """The sums by part."""
+        return {part: Cost(*total[1:]) for part, total in self._totals.items()}
+
+    def add(self, part, loss, delta, link, raised=None):
+        """Take in the entry after the latest.
+
+        Parameters
+        ----------
+        part : str
+            The part of the data it was charged on.
+        loss, delta : int
+            Its cost in units.
+        link : str
+            Its link.
+        raised : tuple of float or None
+            The (epsilon, delta) that it raised the ceiling to.
+        """
+        number = self.head[0] + 1
+        latest, losses, deltas = self._totals.get(part, _NOTHING)
+        if latest < number:
+            self._totals[part] = number, losses + loss, deltas + delta
+        if part:
+            self._leading_losses = self._leading(self._leading_losses, part, _LOSS)
+            self._leading_deltas = self._leading(self._leading_deltas, part, _DELTA)
+        if raised is not None:
+            self.raised = raised
+        self.head = number, link
+
+    def add_entry(self, entry, cost, link):
+        """Take in the entry after the latest, see :meth:`add`."""
+        raised = (entry.epsilon, entry.delta) if entry.kind == RAISE else None
+        self.add(entry.part, cost.loss, cost.delta, link, raised)
+
+    def tally(self, part):
+        """Return the sums that decide about a spend on `part`."""
+        return Tally(
+            part,
+            self._total(""),
+            self._total(part) if part else Cost(),
+            self._others(self._leading_losses, part, _LOSS),
+            self._others(self._leading_deltas, part, _DELTA),
+            self.raised,
+        )
+
+    def _total(self, part):
+        return Cost(*self._totals.get(part, _NOTHING)[1:])
+
+    # Sums only grow, so the two leading parts after a spend are among the two before and the part
+    # that was charged.
+    def _leading(self, leading, part, amount):
+        if part in leading and len(leading) == 1:
+            return leading
+        names = dict.fromkeys([*leading, part])
+        return sorted(names, key=lambda name: self._totals[name][amount])[-2:]
+
+    def _others(self, leading, part, amount):
+        others = (self._totals[name][amount] for name in leading if name != part)
+        return tuple(sorted(others, reverse=True))

@@ -1,0 +1,261 @@
+"""Privacy filters: whether the next spend, chosen after seeing earlier results, is still covered.
+
+A filter fixes a ceiling before the first spend and admits a spend while the running sum of costs
+stays below it. Both filters here stay valid when the mechanisms, their amounts and the moment to
+stop depend on earlier results. The argument is the same for both. Write each entry, under either
+of two neighboring data sets, as a good case of probability ``1 - delta_i`` and a bad case of
+probability ``delta_i``; ``delta_i`` depends on the history alone. The bad cases together have
+probability at most the sum of ``delta_i``, which never exceeds its ceiling. Restricted to good
+cases the likelihood ratio of a history is a product of ratios, and the factors ``1 - delta_i``
+cancel:
+
+``sum``
+    Each ratio is at most ``exp(epsilon_i)``, so the product is at most ``exp(epsilon)``
+    (Rogers, Roth, Ullman and Vadhan, 2016).
+``renyi``
+    At one fixed order ``a``, ``ratio**a * exp(-(a - 1) * sum of losses)`` is a supermartingale
+    under the other data set, so the Renyi divergence of the good cases stays below the ceiling of
+    losses (Feldman and Zrnic, 2021; Whitehouse, Ramdas, Rogers and Wu, 2023, with bad cases).
+    Divergence is turned into (epsilon, delta) by a pointwise bound on ``(p - exp(epsilon) q)+``
+    (Canonne, Kamath and Steinke, 2020, Proposition 12), which needs no total mass of one.
+    The order is fixed together with the ceiling: a filter that picks the most favourable order
+    once the entries are known is not proved.
+
+Parts of the data enter one pair of neighbors at a time. Two neighboring data sets differ in one
+person, so entries on parts without that person have ratio one and the sums above run over the
+entries on the whole data and on that person's part (or two parts). The ceiling holds for every
+person when it holds for the largest sum of each amount separately.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..exceptions import (
+    DELTA_DIGITS,
+    EPSILON_DIGITS,
+    check_delta,
+    check_option,
+    check_real,
+    exact,
+    float_below,
+)
+from .entries import COMPOSITIONS
+from .mechanisms import renyi_budget, renyi_epsilon, renyi_order
+from .neighbors import compose_parts
+from .renyi import pure_renyi
+
+LOSS_UNIT = 10**EPSILON_DIGITS
+DELTA_UNIT = 10**DELTA_DIGITS
+LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of a filter: `loss` in millionths, `delta` in units of 1e-18, both integers."""
+
+    loss: int = 0
+    delta: int = 0
+
+    def __add__(self, other):
+        return Cost(self.loss + other.loss, self.delta + other.delta)
+
+    def fits(self, ceiling):
+        """Return whether neither amount exceeds its ceiling."""
+        return self.loss <= ceiling.loss and self.delta <= ceiling.delta
+
+    def below(self, ceiling):
+        """Return what is left under `ceiling`."""
+        return Cost(max(ceiling.loss - self.loss, 0), max(ceiling.delta - self.delta, 0))
+
+    def shared_by(self, number):
+        """Return what each of so many equal amounts may be."""
+        return Cost(self.loss // number, self.delta // number)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a ledger holds, seen from one part of the data (``part=""``: from the whole).
+
+    Parameters
+    ----------
+    part : str
+        The part that looks.
+    whole, own : Cost
+        Sums of the entries on the whole data, and on `part`.
+    other_losses, other_deltas : tuple of int
+        The largest sums among other parts: two when the whole looks, at least one when a part
+        does. Smaller ones cannot matter to
+        :func:`~skdp_bary.privacy.neighbors.compose_parts`.
+    raised : tuple of float or None
+        The (epsilon, delta) that the ceiling was last raised to; None when it never was.
+    """
+
+    part: str
+    whole: Cost
+    own: Cost
+    other_losses: tuple
+    other_deltas: tuple
+    raised: tuple | None = None
+
+
+def exposure(tally, relation):
+    """Return the most that one person has spent, among the persons a charge on the part touches."""
+    return (
+        tally.whole
+        + tally.own
+        + Cost(
+            _beside(tally.other_losses, tally.part, relation),
+            _beside(tally.other_deltas, tally.part, relation),
+        )
+    )
+
+
+def _beside(others, part, relation):
+    if not part:
+        return int(compose_parts(others, relation))
+    # What the other parts add for a person of `part` once this part costs as much as any other.
+    top = max(others, default=0)
+    return int(compose_parts([top, *others], relation) - top)
+
+
+class SumFilter:
+    """Epsilons add up, deltas add up."""
+
+    composition = "sum"
+    order = None
+
+    def __init__(self, epsilon, delta):
+        self.epsilon, self.delta = epsilon, delta
+        self.ceiling = Cost(
+            math.floor(exact(epsilon) * LOSS_UNIT), math.floor(exact(delta) * DELTA_UNIT)
+        )
+
+    def price_plan(self, plan):
+        """Return the cost of a plan: what it promises."""
+        return self.price(plan.epsilon, plan.delta)
+
+    def price(self, epsilon, delta):
+        """Return the cost of any (epsilon, delta) private release, rounded up to whole units.
+
+        Plans promise whole units, see :func:`~skdp_bary.exceptions.as_charged`.
+        """
+        return Cost(math.ceil(exact(epsilon) * LOSS_UNIT), math.ceil(exact(delta) * DELTA_UNIT))
+
+    def total(self, spent):
+        """Return `spent` as (epsilon, delta), rounded up."""
+        epsilon, delta = Fraction(spent.loss, LOSS_UNIT), Fraction(spent.delta, DELTA_UNIT)
+        return _float_up(epsilon), _float_up(delta)
+
+    def room(self, left):
+        """Return the largest (epsilon, delta) whose price is at most `left`."""
+        return _float_down(left.loss, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
+
+    def describe(self, cost):
+        """Return what (epsilon, delta) do not tell about `cost`, in words: here nothing."""
+        return ""
+
+
+class RenyiFilter:
+    """Renyi losses at one order add up; half of delta is for entries, half for the conversion."""
+
+    composition = "renyi"
+
+    def __init__(self, epsilon, delta, order=None):
+        if not delta > 0.0:
+            raise ValueError(
+                f"delta must be in (0, 1) with composition='renyi', got {delta!r}. A Renyi bound "
+                "is not a pure one: use composition='sum' for a ceiling with delta=0."
+            )
+        self.epsilon, self.delta = epsilon, delta
+        if order is None:
+            self.order, budget = renyi_order(epsilon, delta / 2.0)
+        else:
+            self.order, budget = order, renyi_budget(order, epsilon, delta / 2.0)
+        self.ceiling = Cost(
+            math.floor(Fraction(budget) * LOSS_UNIT), math.floor(exact(delta) / 2 * DELTA_UNIT)
+        )
+
+    def price_plan(self, plan):
+        """Return the cost of a plan: the Renyi loss of its mechanisms, and no delta.
+
+        Where that is infinite, as races are at large orders, the plan costs what it promises.
+        """
+        loss = plan.renyi(self.order)
+        if loss == math.inf:
+            return self.price(plan.epsilon, plan.delta)
+        return Cost(_loss_units(loss), 0)
+
+    def price(self, epsilon, delta):
+        """Return the cost of any (epsilon, delta) private release.
+
+        Outside a bad case of probability `delta` it is a pure `epsilon` release (Kairouz, Oh and
+        Viswanath, 2015).
+        """
+        loss = _loss_units(pure_renyi(epsilon, self.order)) if epsilon else 0
+        return Cost(loss, math.ceil(exact(delta) * DELTA_UNIT))
+
+    def total(self, spent):
+        """Return `spent` as (epsilon, delta), rounded up; at most the ceiling."""
+        plain = Fraction(spent.delta, DELTA_UNIT)
+        if spent.loss == 0:
+            return 0.0, _float_up(plain)
+        loss = _float_up(Fraction(spent.loss, LOSS_UNIT))
+        epsilon = renyi_epsilon(
+            lambda order: loss if order == self.order else math.inf,
+            self.delta / 2.0,
+            orders=(self.order,),
+        )
+        delta = _float_up(exact(self.delta) / 2 + plain)
+        return min(epsilon, self.epsilon), min(delta, self.delta)
+
+    def room(self, left):
+        """Return the largest (epsilon, delta) whose price is at most `left`."""
+        low, high = 0, 1
+        while self._price_units(high) <= left.loss:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._price_units(middle) <= left.loss:
+                low = middle
+            else:
+                high = middle
+        return _float_down(low, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
+
+    def describe(self, cost):
+        """Return what (epsilon, delta) do not tell about `cost`, in words."""
+        return f"a Renyi loss of {cost.loss / LOSS_UNIT:g} at order {self.order:g}"
+
+    def _price_units(self, units):
+        return self.price(_float_down(units, LOSS_UNIT), 0.0).loss
+
+
+def make_filter(composition, epsilon, delta, order=None):
+    """Return the filter named `composition` with a checked ceiling.
+
+    The `order` is that of an earlier ceiling, which a raised one keeps: what was spent is known at
+    that order only. None takes what suits the ceiling.
+    """
+    check_option(composition, "composition", COMPOSITIONS)
+    epsilon = check_real(epsilon, "epsilon", low=1.0 / LOSS_UNIT, high=LARGEST_EPSILON)
+    delta = check_delta(delta)
+    if composition == "sum":
+        return SumFilter(epsilon, delta)
+    return RenyiFilter(epsilon, delta, order)
+
+
+def _loss_units(loss):
+    """Return a Renyi loss in units: at least one, also where its float came out as zero."""
+    return max(1, math.ceil(Fraction(loss) * LOSS_UNIT))
+
+
+def _float_down(units, unit):
+    return float_below(Fraction(units, unit), digits=18)
+
+
+def _float_up(value):
+    """Return the smallest float that reads as at least the fraction `value`."""
+    number = float(value)
+    while exact(number) < value:
+        number = math.nextafter(number, math.inf)
+    return number

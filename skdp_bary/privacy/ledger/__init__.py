@@ -1,1 +1,0 @@
-"""The budget that estimators share, and where its entries live."""

@@ -1,1 +1,0 @@
-"""Exact integer noise: the sampler, and the mechanisms that state what it hides."""

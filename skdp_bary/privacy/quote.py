@@ -1,0 +1,272 @@
+"""What a fit would cost, for one estimator or for all private steps of a pipeline."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from ..exceptions import check_integer, in_digits, refuse_class
+from .plans import Plan, failure_advice
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a fit would cost, computed before it runs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the fit would be charged for; all fits of a pipeline together.
+    fits : bool
+        Whether the budget admits it now.
+    now : tuple of float
+        The (epsilon, delta) that is left before the charge.
+    after : tuple of float or None
+        The (epsilon, delta) that would be left after it; None when it does not fit.
+    plans : tuple of (str, Plan)
+        Every private step by its path, and what it will release. The path of an estimator that is
+        no pipeline is empty.
+    advice : str, default=""
+        What would fit, where this does not, and what the estimators say, from public facts alone,
+        about the noise that this buys.
+    bounds : str, default=""
+        The public bounds of the estimators, feature by feature, to be read once more before paying.
+    unit : str or None, default=None
+        What one person is, where the budget declares it: a fit that protects anything else is
+        refused.
+    """
+
+    epsilon: float
+    delta: float
+    fits: bool
+    now: tuple
+    after: tuple | None
+    plans: tuple
+    advice: str = ""
+    bounds: str = ""
+    unit: str | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The steps of the fit; of the first private step of a pipeline."""
+        return self.plans[0][1]
+
+    @property
+    def remaining(self) -> tuple[float, float]:
+        """What is left after the charge; what is left now when it does not fit."""
+        return self.now if self.after is None else self.after
+
+    def __str__(self):
+        lines = [f"{name}: {text}" for name, text in self._lines()]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in self._lines()
+        )
+        return f"<table><caption>What a fit would cost</caption><tbody>{rows}</tbody></table>"
+
+    def _lines(self):
+        after = "it does not fit" if self.after is None else _in_words(self.after)
+        told = [
+            ("costs", _in_words((self.epsilon, self.delta))),
+            ("left now", _in_words(self.now)),
+            ("left after", after),
+        ]
+        for name, plan in self.plans:
+            steps = ", ".join(step.name for step in plan.steps)
+            told.append((name or "steps", f"{_in_words((plan.epsilon, plan.delta))}: {steps}"))
+        return [
+            *told,
+            *((name, text) for name, text in self._notes() if text),
+        ]
+
+    def _notes(self):
+        return ("unit", self.unit), ("bounds", self.bounds), ("advice", self.advice)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One private step, what it will release, and what it says about it.
+
+    Attributes
+    ----------
+    name : str
+    estimator : object or None
+    plan : Plan
+    n_features : int or None
+    """
+
+    name: str
+    estimator: object
+    plan: Plan
+    n_features: int | None
+
+    def advice(self):
+        """Return what is to be said about delta and what the estimator says of its noise, or ""."""
+        advise = getattr(self.estimator, "privacy_advice", None)
+        known = getattr(self.estimator, "_known_persons", None)
+        told = (
+            failure_advice(self.plan.delta, None if known is None else known()),
+            "" if advise is None else advise(self.n_features),
+        )
+        return self._named(" ".join(filter(None, told)))
+
+    def bounds(self):
+        """Return the bounds of the estimator in words, or ""."""
+        told = getattr(self.estimator, "_bounds_in_words", None)
+        return self._named(told()) if told is not None else ""
+
+    def _named(self, text):
+        return f"{self.name}: {text}" if self.name and text else text
+
+
+def find_plans(asked: object, n_features: int | None) -> list[Asked]:
+    """Return what is asked for: a plan, that of an estimator, or those of a pipeline.
+
+    Parameters
+    ----------
+    asked : Plan, estimator, or a pipeline, union or column transformer of them
+    n_features : int or None
+        Columns of the rows; not used for a plan. None: what public parameters tell.
+    """
+    if isinstance(asked, Plan):
+        return [Asked("", None, asked, None)]
+    refuse_class(asked, "plan_or_estimator")
+    if not (hasattr(asked, "privacy_plan") or parts_of(asked, None) or may_charge(asked)):
+        raise TypeError(
+            "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
+            f"pipeline of some, got {_shown(asked)}."
+        )
+    found = list(_walk("", asked, _width_of(asked, n_features)))
+    if not found:
+        raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
+    return found
+
+
+def _shown(asked):
+    if isinstance(asked, (list, tuple, dict, set)):
+        return f"a {type(asked).__name__}: quote estimators one by one"
+    return repr(asked)
+
+
+def known_width(estimator: object) -> int | None:
+    """Return the number of columns that public parameters tell, of a pipeline by its first step.
+
+    Parameters
+    ----------
+    estimator : object
+    """
+    known = getattr(estimator, "_known_features", None)
+    if known is not None:
+        return known()
+    steps = (step for _, step in getattr(estimator, "steps", ()))
+    first = next((step for step in steps if step is not None and step != "passthrough"), None)
+    return None if first is None else known_width(first)
+
+
+def _width_of(asked, n_features):
+    """Return the number of columns: as given, or as public parameters of an estimator tell it."""
+    if n_features is None:
+        n_features = known_width(asked)
+    if n_features is None:
+        raise TypeError(
+            "n_features must be given, the number of columns that would be fitted: neither bounds "
+            "nor a schema tells it here."
+        )
+    return check_integer(n_features, "n_features", low=1)
+
+
+def unfit_advice(asked: list[Asked], now: tuple) -> str:
+    """Return what would fit where these plans do not."""
+    epsilon = sum(each.plan.epsilon for each in asked)
+    delta = sum(each.plan.delta for each in asked)
+    if now[0] <= 0.0:
+        return f"Nothing is left of the budget. {_RAISE}"
+    if delta > now[1] == 0.0:
+        asked_for = f"delta={in_digits(delta)}"
+        return f"The budget has no delta left, and {asked_for} is asked for: set delta=0."
+    if epsilon > now[0]:
+        largest = f"epsilon={in_digits(now[0])}"
+        if len(asked) > 1:
+            largest = f"every epsilon times {np.floor(1e3 * now[0] / epsilon) / 1e3:g}"
+        return f"What is left pays for {largest}. {_RAISE}"
+    return f"What is left pays for delta={in_digits(now[1])}."
+
+
+_RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
+
+
+def _walk(path, estimator, width):
+    """Yield what every private step of an estimator asks for."""
+    if hasattr(estimator, "privacy_plan"):
+        if width is None:
+            raise ValueError(
+                f"How many features reach {path!r} is not known before a fit. Quote that step "
+                "itself, with its n_features."
+            )
+        yield Asked(path, estimator, estimator.privacy_plan(width), width)
+        return
+    if not parts_of(estimator, width) and may_charge(estimator):
+        raise ValueError(
+            f"What {path!r} charges is not known before a fit. Quote the other steps one by one."
+        )
+    for name, part, columns in parts_of(estimator, width):
+        yield from _walk(f"{path}__{name}" if path else name, part, columns)
+
+
+def parts_of(estimator, width):
+    """Return (name, part, number of its columns) of what is put together of parts."""
+    if hasattr(estimator, "steps"):
+        parts = []
+        for name, step in estimator.steps:
+            parts.append((name, step, width))
+            width = _width_after(step, width)
+        return parts
+    if hasattr(estimator, "transformer_list"):
+        return [(name, step, width) for name, step in estimator.transformer_list]
+    if hasattr(estimator, "transformers"):
+        return [
+            (name, step, len(columns) if isinstance(columns, list) else None)
+            for name, step, columns in estimator.transformers
+        ]
+    if hasattr(getattr(estimator, "step", None), "privacy_plan"):  # around a private step
+        return [("step", estimator.step, width)]
+    return []
+
+
+def may_charge(estimator):
+    """Whether an estimator, or one in it, has an accountant."""
+    if hasattr(estimator, "privacy_plan"):
+        return True
+    names = estimator.get_params() if hasattr(estimator, "get_params") else ()
+    return any(name.split("__")[-1] == "accountant" for name in names)
+
+
+def _width_after(step, width):
+    """Return how many columns a step makes, tried on a row of zeros, or None where it is unknown.
+
+    Private steps are not tried: their fits are charged.
+    """
+    if step is None or isinstance(step, str) or width is None:
+        return width
+    if may_charge(step) or parts_of(step, None):
+        return None
+    try:
+        if hasattr(step, "_features_after"):  # whose bounds may want names, which zeros lack
+            return step._features_after(width)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return copy.deepcopy(step).fit_transform(np.zeros((1, width))).shape[1]
+    except Exception:  # of steps that need names, labels or more rows
+        return None
+
+
+def _in_words(amount):
+    return f"epsilon={in_digits(amount[0])}, delta={in_digits(amount[1])}"

@@ -1,0 +1,415 @@
+"""Questions about images of rows: linear and public maps, features by foreign code, hits."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..desk.query import Query
+from ..geometry.domains import Ball, Box, Domain
+from ..geometry.lattices import CentredLattice
+from ..geometry.linear_maps import MatrixMap
+from ..geometry.rowwise import row_blocks
+from ..privacy.mechanisms import Sensitivity
+
+# Queries about images of the rows.
+
+
+class MappedRows(Query):
+    """Asks a query, the attribute ``query``, about the images of the rows.
+
+    The image of a row depends on that row alone, bit for bit, so neighboring rows have neighboring
+    images, and the sensitivity is that of the query.
+    """
+
+    @property
+    def units(self):
+        """Largest mass of one person."""
+        return self.query.units
+
+    @property
+    def mass_block(self):
+        """That of the query."""
+        return self.query.mass_block
+
+    @property
+    def in_threads(self):
+        """That of the query; not where images come from a function of somebody else."""
+        return self.query.in_threads
+
+    @abstractmethod
+    def image(self, chunk):
+        """Return the chunk with the images of its rows."""
+
+    def zeros(self):
+        """Return the state of the query for no rows."""
+        return self.query.zeros()
+
+    def count(self, state, chunk):
+        """Add the images of the rows of a chunk."""
+        self.query.count(state, self.image(chunk))
+
+    def blocks(self, state):
+        """Return the blocks of the query."""
+        return self.query.blocks(state)
+
+    def sensitivity(self, relation):
+        """Return that of the query."""
+        return self.query.sensitivity(relation)
+
+    def weights(self):
+        """Return those of the query."""
+        return self.query.weights()
+
+    def row_effort(self, n_features):
+        """Return that of the image and of the query."""
+        return n_features + self.query.row_effort(n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(MappedRows):
+    """Asks a query about the images of the rows under a released linear map.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        Public or released.
+    query : Query
+        About rows with `n_components` features.
+    """
+
+    components: np.ndarray
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with the products of its rows."""
+        return replace(chunk, X=MatrixMap(self.components).apply(chunk.X))
+
+
+@dataclass(frozen=True, eq=False)
+class InWidths(MappedRows):
+    """Asks a query about rows whose features are counted in the widths of a box.
+
+    Parameters
+    ----------
+    box : Box
+        Public; it becomes the unit box, and rows outside are clipped.
+    query : Query
+        About rows of the unit box.
+    """
+
+    box: Box
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with scaled rows; every number of them depends on itself alone."""
+        X = self.box.clip(chunk.X)
+        X -= self.box.low
+        X /= self.box.high - self.box.low
+        return replace(chunk, X=X)
+
+
+def in_widths(box, questions):
+    """Hold a conversation about rows in the widths of a box, and return what it returns."""
+    released = None
+    while True:
+        try:
+            name, query = questions.send(released)
+        except StopIteration as done:
+            return done.value
+        released = yield name, InWidths(box, query)
+
+
+# A query about what a public function makes of every row.
+
+
+@dataclass(frozen=True, eq=False)
+class RowMapped(MappedRows):
+    """Asks a query about the images of the rows under a function of one row.
+
+    The function is given one row at a time, so the image of a row cannot depend on the rows around
+    it.
+
+    Parameters
+    ----------
+    row_map : callable
+        Takes an array of shape (1, n_features) and returns one of shape (1, n_outputs), finite, the
+        same whenever it is given the same. Made from public facts and earlier releases.
+    query : Query
+        About rows with `n_outputs` features.
+    """
+
+    row_map: object
+    query: Query
+
+    in_threads = False  # a function of somebody else
+
+    def image(self, chunk):
+        """Return the chunk with the images of its rows."""
+        if not len(chunk.X):
+            return chunk
+        images = [self.row_map(chunk.X[i : i + 1]) for i in range(len(chunk.X))]
+        return replace(chunk, X=np.concatenate(images), memo={})
+
+
+# Features of rows by public maps that are somebody else's code: one row at a time, then integers.
+
+N_DRAWS = 8  # uniform numbers that a view gets for each row
+_BITS = 20
+_PUBLIC_BLOCK = 1 << 10
+_ALIGNMENT = 8  # numbers; 64 bytes, the widest vector of today's processors
+
+
+@dataclass(frozen=True, eq=False)
+class RowFeatures:
+    """A public map from rows to integer vectors of bounded norm.
+
+    A row is clipped to the domain, mapped, altered if a view is asked for, and its features are
+    taken relative to a center, scaled, clipped to a ball and truncated to integers of norm at most
+    ``2**20``. Features that are not finite count as the center, and so do those of private rows for
+    which a map raises: an error, or a warning, would be an answer about one row.
+
+    Parameters
+    ----------
+    domain : Box, Ball, Mask or None
+    row_map : callable or None
+        ``row_map(rows)`` returns as many rows.
+    views : callable or None
+        ``views(rows, draws)`` returns rows altered at random; ``draws`` has 8 uniform numbers in
+        [0, 1) for each row.
+    extract : callable or None
+        ``extract(rows)`` returns features; None: the rows are the features.
+    center, scale : ndarray of shape (n_features,)
+        Public.
+    radius : float
+        Of the ball, in scaled features.
+    block_rows : int
+        Private rows that are handed over at once.
+    """
+
+    domain: object
+    row_map: object
+    views: object
+    extract: object
+    center: np.ndarray
+    scale: np.ndarray
+    radius: float
+    block_rows: int
+
+    @cached_property
+    def lattice(self):
+        """The integers that scaled features become."""
+        return CentredLattice(Ball(np.zeros(len(self.center)), self.radius), _BITS)
+
+    def integers(self, X, view=0):
+        """Return the integer features of private rows; view 0 are the rows as they are."""
+        own = self.row_map is None and self.extract is None and not view
+        if own:
+            return self._integers(X, view, max(len(X), 1), self._features)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._integers(X, view, self.block_rows, self._quiet_features)
+
+    def public(self, X, view=0):
+        """Return the scaled features of public rows, many at a time."""
+        return self.lattice.restore(self._integers(X, view, _PUBLIC_BLOCK, self._features))
+
+    def _features(self, X, view):
+        return raw_features(self, X, view)
+
+    def _quiet_features(self, X, view):
+        """Return the features of private rows: NaN where the maps fail on a row by itself."""
+        shape = (len(X), len(self.center))
+        try:
+            features = raw_features(self, X, view)
+        except Exception:
+            features = None
+        if features is not None and features.shape == shape:
+            return features
+        if len(X) == 1:
+            return np.full(shape, np.nan)
+        return np.concatenate([self._quiet_features(X[i : i + 1], view) for i in range(len(X))])
+
+    def _integers(self, X, view, size, features_of):
+        found = np.empty((len(X), len(self.center)), dtype=np.int64)
+        for start in range(0, len(X), size):
+            rows = slice(start, start + size)
+            features = features_of(X[rows], view)
+            scaled = (features - self.center) / self.scale
+            finite = np.isfinite(scaled).all(axis=1)
+            found[rows] = self.lattice.quantise(np.where(finite[:, None], scaled, 0.0))
+        return found
+
+
+def raw_features(maps, X, view=0):
+    """Return features before centring, of all rows at once.
+
+    Parameters
+    ----------
+    maps : RowFeatures
+    X : ndarray of shape (n_rows, n_inputs)
+    view : int, default=0
+    """
+    rows = X if maps.domain is None else maps.domain.clip(X)
+    if maps.row_map is not None:
+        rows = _called("row_map", maps.row_map, len(X), rows)
+    if view:
+        rows = _called("views", maps.views, len(X), rows, row_draws(rows, view))
+    if maps.extract is not None:
+        rows = _called("estimator", maps.extract, len(X), rows)
+    return rows
+
+
+def row_draws(rows, view):
+    """Return uniform numbers that are a public function of each row and the number of the view."""
+    rows = np.ascontiguousarray(rows)
+    salt = int(view).to_bytes(16, "little")
+    digests = [
+        hashlib.blake2b(row.tobytes(), digest_size=8 * N_DRAWS, salt=salt).digest() for row in rows
+    ]
+    words = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, N_DRAWS)
+    return (words >> np.uint64(11)) * 2.0**-53
+
+
+def _called(name, function, n_rows, *arguments):
+    result = np.asarray(function(*map(_aligned, arguments)), dtype=np.float64)
+    if result.ndim != 2 or len(result) != n_rows:
+        raise ValueError(
+            f"{name} must return one row for every row, an array of shape (n_rows, n_columns), got "
+            f"another number of rows, or {result.ndim} dimensions."
+        )
+    return result
+
+
+def _aligned(rows):
+    """Return a copy at an address that is a multiple of 64 bytes, as every other copy is."""
+    room = np.empty(rows.size + _ALIGNMENT - 1)
+    start = -(room.ctypes.data // room.itemsize) % _ALIGNMENT
+    copy = room[start : start + rows.size].reshape(rows.shape)
+    copy[...] = rows
+    return copy
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturesOf(MappedRows):
+    """Asks a query about the features of the rows, after a linear map.
+
+    Parameters
+    ----------
+    features : RowFeatures
+    components : ndarray of shape (n_components, n_features)
+        Public or released.
+    query : Query
+        About rows with `n_components` features.
+    """
+
+    features: RowFeatures
+    components: np.ndarray
+    query: Query
+
+    @property
+    def in_threads(self):
+        """Not where features come from functions of somebody else."""
+        return self.features.row_map is None and self.features.extract is None
+
+    def image(self, chunk):
+        """Return the chunk of mapped features; they are computed once while the rows are read."""
+        if self.features not in chunk.memo:
+            integers = self.features.integers(chunk.X).astype(np.int32)
+            chunk.memo[self.features] = integers
+        points = self.features.lattice.restore(chunk.memo[self.features])
+        return replace(chunk, X=MatrixMap(self.components).apply(points), memo={})
+
+
+# How many rows a public classifier is right about.
+
+_HITS_BITS = 20  # of a row's norm
+_SCORE_BITS = 51  # of a score: sums of all its terms stay below 2**53, in any order
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """Classes of rows by the largest of several linear scores, in integers.
+
+    Rows are clipped to the domain and rounded to a lattice, and so are the scores: a class is a
+    function of the row alone, bit for bit, and ties go to the first class.
+
+    Parameters
+    ----------
+    domain : Domain
+        Public.
+    slopes : ndarray of shape (n_classes, n_features)
+    offsets : ndarray of shape (n_classes,)
+        Scores are ``slopes @ x + offsets``; public or released, and finite.
+    """
+
+    domain: Domain
+    slopes: np.ndarray
+    offsets: np.ndarray
+
+    def codes(self, X):
+        """Return the place of the class of every row."""
+        slopes, offsets = self._integers
+        codes = np.empty(len(X), dtype=np.int64)
+        for rows in row_blocks(*X.shape):
+            steps = self._lattice.quantise(X[rows]).astype(np.float64)
+            codes[rows] = (steps @ slopes.T + offsets).argmax(axis=1)
+        return codes
+
+    @cached_property
+    def _lattice(self):
+        return CentredLattice(self.domain, _HITS_BITS)
+
+    @cached_property
+    def _integers(self):
+        """Slopes by lattice unit and offsets as whole numbers, so large that products are exact."""
+        size = max(np.abs(self.slopes).max(), np.abs(self.offsets).max()) or 1.0
+        slopes = self.slopes / size  # so that no square is beyond the floats, or below
+        offsets = self.offsets / size + slopes @ self.domain.center
+        offsets, slopes = offsets - offsets.mean(), slopes * self._lattice.step
+        # the terms of a score add up to no more than this, by the inequality of Cauchy
+        largest = (np.linalg.norm(slopes, axis=1) * 2.0**_HITS_BITS + np.abs(offsets)).max()
+        factor = 2.0**_SCORE_BITS / max(largest, np.finfo(np.float64).tiny)
+        return np.trunc(slopes * factor), np.trunc(offsets * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class HitCount(Query):
+    """Mass of the rows whose class a public classifier tells from their values.
+
+    Parameters
+    ----------
+    classifier : LinearClassifier
+        Public or released.
+    units : int
+        Largest mass of one person.
+    """
+
+    classifier: LinearClassifier
+    units: int = 1
+
+    def zeros(self):
+        """Return a zero count."""
+        return (np.zeros(1, dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the masses of the rows that are told right."""
+        hits = self.classifier.codes(chunk.X) == chunk.codes
+        state[0][:] += hits.sum() if chunk.masses is None else chunk.masses[hits].sum()
+
+    def blocks(self, state):
+        """Return the count."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation):
+        """A person adds between nothing and all its mass, and who replaces one moves no more."""
+        return Sensitivity.single(self.units, self.units**2)
+
+    def row_effort(self, n_features):
+        """A row is multiplied by the slopes of every class."""
+        return n_features * (1 + len(self.classifier.offsets))

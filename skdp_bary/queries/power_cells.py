@@ -1,0 +1,485 @@
+"""Masses, sums, spreads and second moments over the power cells of a released support."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..desk.query import Query
+from ..geometry.domains import Ball
+from ..geometry.lattices import CentredLattice
+from ..geometry.linear_maps import MatrixMap
+from ..privacy.mechanisms import Sensitivity
+from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..rows.persons import Chunk
+from .clusters import ClusterQuery
+from .sizes import second_moment, symmetric
+
+# Masses and clipped residual sums over the power cells of a released support.
+
+_DIGITS = {1: (16, 12)}  # bits of rows and of factors for rows that are persons
+_SHARED_DIGITS = (12, 8)  # ... and where the mass of a person has up to 20 bits itself
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(Query):
+    """For every atom, the mass of its cell in each class and the sum of clipped residuals.
+
+    A row of class i belongs to the atom j with the smallest ``|x - y_j|**2 - potentials[i, j]``,
+    the lowest index on ties. Its residual is ``x - origins[j]``, clipped to a ball. Residuals are
+    added over classes before any noise, each times a public or released factor.
+
+    The blocks are the masses, of shape (n_classes, n_atoms), and the sums, of shape
+    (n_atoms, n_features). A cell is a fixed set, whatever the rows: no optimality is claimed for
+    it, so the sensitivity is that of a histogram and of sums over its bins.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (n_atoms, n_components)
+        Public or released atoms that define the cells.
+    potentials : ndarray of shape (n_classes, n_atoms)
+        Public or released.
+    origins : ndarray of shape (n_atoms, n_features)
+        Points that residuals are measured from.
+    radius : float
+        Residuals are clipped to this length.
+    factors : ndarray of shape (n_classes, n_atoms) or None
+        Non-negative; rounded to a lattice fine against their largest. None: all equal.
+    components : ndarray of shape (n_components, n_features) or None
+        Released linear map that takes rows to the space of the atoms.
+    block_weights : tuple of float
+        Relative noise of masses and sums, in units of one person's reach.
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbor can change the mass of a class.
+    """
+
+    atoms: np.ndarray
+    potentials: np.ndarray
+    origins: np.ndarray
+    radius: float
+    factors: np.ndarray | None = None
+    components: np.ndarray | None = None
+    block_weights: tuple = (1.0, 1.0)
+    units: int = 1
+    total_public: bool = False
+
+    mass_block = 0
+
+    @property
+    def row_step(self):
+        """Width of one lattice unit of a residual, before factors."""
+        return self._lattice.step
+
+    def zeros(self):
+        """Return zero masses and sums."""
+        return (
+            np.zeros(self.potentials.shape, dtype=np.int64),
+            np.zeros(self.origins.shape, dtype=np.int64),
+        )
+
+    def count(self, state, chunk):
+        """Add the rows of a chunk."""
+        codes, cell, masses = self._add_masses(state, chunk)
+        rows = self._lattice.quantise(chunk.X - self.origins[cell])
+        rows *= (masses * self.integer_factors()[codes, cell])[:, None]
+        order = np.argsort(cell, kind="stable")
+        starts = np.searchsorted(cell[order], np.arange(len(self.origins)))
+        filled = np.flatnonzero(np.diff(np.r_[starts, len(cell)]))
+        if filled.size:
+            state[1][filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
+
+    def _add_masses(self, state, chunk):
+        """Add the masses of the rows, and return class, cell and mass of each."""
+        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+        cell = self.cells_of(chunk.X, codes)
+        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
+        np.add.at(state[0], (codes, cell), masses)
+        return codes, cell, masses
+
+    def cells_of(self, X, codes):
+        """Return the cell of each row, a function of that row and its class alone."""
+        mapping = MatrixMap(2.0 * self.atoms)
+        if self.components is not None:
+            X = MatrixMap(self.components).apply(X)
+        lengths = (self.atoms**2).sum(axis=1)
+        return (lengths - mapping.apply(X) - self.potentials[codes]).argmin(axis=1)
+
+    def blocks(self, state):
+        """Return masses and sums."""
+        return state[0].copy(), state[1].copy()
+
+    def row_effort(self, n_features):
+        """Return the numbers of features and atoms."""
+        return n_features + len(self.atoms)
+
+    def weights(self):
+        """Return relative scales."""
+        mass, total = self.block_weights
+        return mass, total * float(int(self.integer_factors().max()) << self._digits[0])
+
+    def sensitivity(self, relation):
+        """One person is in one cell; moving within a cell changes its sum by up to the diameter."""
+        top = int(self.integer_factors().max())
+        l1, l2 = top * self._lattice.row_l1, (top << self._digits[0]) ** 2
+        joins = ((1, l1), (1, l2))
+        if relation == ADD_REMOVE:
+            return self._assemble([joins])
+        cases = [((0, 2 * l1), (0, 4 * l2)), ((2, 2 * l1), (2, 2 * l2))]
+        if relation == REPLACE_ANY and len(self.potentials) > 1:
+            cases.append(((2, 2 * l1), (2, 4 * l2)))  # another class, the same atom
+        if not self.total_public:
+            cases.append(joins)
+        return self._assemble(cases)
+
+    def integer_factors(self):
+        """Return the factors as integers."""
+        if self.factors is None:
+            return np.ones(self.potentials.shape, dtype=np.int64)
+        scaled = self.factors / self.factors.max() * (1 << self._digits[1])
+        return np.rint(scaled).astype(np.int64)
+
+    @property
+    def _digits(self):
+        return _DIGITS.get(self.units, _SHARED_DIGITS)
+
+    def _assemble(self, cases):
+        u = self.units
+        return Sensitivity(
+            tuple(tuple(u * n for n in l1) for l1, _ in cases),
+            tuple(tuple(u * u * n for n in square) for _, square in cases),
+        )
+
+    @cached_property
+    def _lattice(self):
+        ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
+        return CentredLattice(ball, self._digits[0])
+
+
+# Masses, clipped residual sums and squared residuals over the power cells of every class.
+
+_QUARTERS = 4  # ranges of length of the shorter of two rows, each a case of its own
+
+
+@dataclass(frozen=True, eq=False)
+class CellSpreads(CellSums):
+    """As CellSums, with an origin for every class and atom, and with squared residuals.
+
+    The blocks are the masses, of shape (n_classes, n_atoms); the sums, of shape
+    (n_classes, n_atoms, n_features), or (1, n_atoms, n_features) when classes are added up before
+    any noise; and the sums of squared lengths of residuals, of shape (n_classes, n_atoms).
+
+    Parameters
+    ----------
+    origins : ndarray of shape (n_classes, n_atoms, n_features)
+    block_weights : tuple of float
+        Relative noise of masses, sums and squares, in units of one person's reach.
+    pooled : bool
+        Whether the sums of all classes are added up, each times its factor. Otherwise factors must
+        be left out.
+    """
+
+    block_weights: tuple = (1.0, 1.0, 1.0)
+    pooled: bool = False
+
+    def __post_init__(self):
+        if self.factors is not None and not self.pooled:
+            raise ValueError("factors are for sums that are pooled over classes.")
+
+    @property
+    def square_step(self):
+        """Width of one unit of a squared residual."""
+        return self.row_step**2 * (1 << self._digits[0])
+
+    def zeros(self):
+        """Return zero masses, sums and squares."""
+        n_classes, n_atoms, n_features = self.origins.shape
+        lines = 1 if self.pooled else n_classes
+        return (
+            np.zeros((n_classes, n_atoms), dtype=np.int64),
+            np.zeros((lines, n_atoms, n_features), dtype=np.int64),
+            np.zeros((n_classes, n_atoms), dtype=np.int64),
+        )
+
+    def count(self, state, chunk):
+        """Add the rows of a chunk."""
+        codes, cell, masses = self._add_masses(state, chunk)
+        rows = self._lattice.quantise(chunk.X - self.origins[codes, cell])
+        lengths = (rows * rows).sum(axis=1) >> self._digits[0]  # integers: exact in any order
+        np.add.at(state[2], (codes, cell), lengths * masses)
+        rows *= (masses * self.integer_factors()[codes, cell])[:, None]
+        _, n_atoms, n_features = state[1].shape
+        line = cell if self.pooled else codes * n_atoms + cell
+        _add_rows(state[1].reshape(-1, n_features), line, rows)
+
+    def blocks(self, state):
+        """Return masses, sums and squares."""
+        return tuple(part.copy() for part in state)
+
+    def weights(self):
+        """Return relative scales."""
+        mass, total, square = self.block_weights
+        reach = float(1 << self._digits[0])
+        return mass, total * reach * float(self.integer_factors().max()), square * reach
+
+    def sensitivity(self, relation):
+        """Return the cases worked out in the user guide, for integer rows q with |q| <= r.
+
+        A row adds (1, q, |q|**2 / r) to one cell.
+        """
+        r = 1 << self._digits[0]
+        joins = self._case(1, self._reach(r), r**2, r, r**2)
+        if relation == ADD_REMOVE:
+            return self._gather([joins])
+        cases = list(self._within_a_cell(r))
+        n_classes, n_atoms = self.potentials.shape
+        changes_class = relation == REPLACE_ANY and n_classes > 1
+        if n_atoms > 1 or changes_class:
+            # two classes pool their sums, so opposite rows of one atom may meet there
+            sum_l2 = 4 * r**2 if changes_class and self.pooled else 2 * r**2
+            cases.append(self._case(2, 2 * self._reach(r), sum_l2, 2 * r, 2 * r**2))
+        if not self.total_public:
+            cases.append(joins)
+        return self._gather(cases)
+
+    def _within_a_cell(self, r):
+        """Cases of a row replaced inside its cell, by the length of the shorter of the two rows.
+
+        When it is in [a, b], the sum moves by at most ``r + b`` and the squares by at most
+        ``r - a**2 / r``, which is an integer for quarters of r: flooring does not add to it.
+        """
+        for quarter in range(_QUARTERS):
+            low, high = quarter * r // _QUARTERS, (quarter + 1) * r // _QUARTERS
+            square = r - low**2 // r
+            reach = self._reach(r) + self._reach(high)
+            yield self._case(0, reach, (r + high) ** 2, square, square**2)
+
+    def _reach(self, length):
+        """Largest L1 norm of an integer row of at most that length."""
+        return math.isqrt(self.origins.shape[-1] * length**2)
+
+    def _case(self, mass, sum_l1, sum_l2, square_l1, square_l2):
+        """L1 and squared L2 of (masses, sums, squares), in units of one person."""
+        top, u = int(self.integer_factors().max()), self.units
+        l1 = (mass, top * sum_l1, square_l1)
+        l2 = (mass, top**2 * sum_l2, square_l2)
+        return tuple(u * n for n in l1), tuple(u * u * n for n in l2)
+
+    def _gather(self, cases):
+        return Sensitivity(tuple(l1 for l1, _ in cases), tuple(l2 for _, l2 in cases))
+
+
+def _add_rows(sums, line, rows):
+    """Add every row to its line of `sums`."""
+    order = np.argsort(line, kind="stable")
+    starts = np.searchsorted(line[order], np.arange(len(sums)))
+    filled = np.flatnonzero(np.diff(np.r_[starts, len(line)]))
+    if filled.size:
+        sums[filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
+
+
+# Mass, sum and second moments of the rows of every cell, as one matrix of longer rows.
+
+# Matrices have many entries, whose noise is drawn fastest at scales up to 2**40 or so.
+_BITS = {1: 13}  # digits of a row that is a person
+_SHARED_BITS = 10  # ... and where rows have masses
+_MASS_BITS = 12  # of which so many digits count
+_ROUND_DOWN = 1.0 - 2.0**-40  # covers the roundings of a float division
+_BLOCK_VALUES = 1 << 22  # of rows that are sorted by their cells at a time
+
+
+@dataclass(frozen=True, eq=False)
+class CellGrams(ClusterQuery):
+    """For every cell, the sum of the outer products ``w w'`` of rows with a constant appended.
+
+    A row belongs to its nearest center. Its residual is clipped to the radius of the cell, divided
+    by it, truncated to an integer vector z of norm at most ``r = 2**bits``, and lengthened by a
+    constant c: ``w = (z, c)``. The corner of a cell's matrix is then its mass times ``c**2``, the
+    border its sum times c, and the rest its scatter about the center.
+
+    The blocks are the diagonals, of shape (n_cells, n_features + 1), and the upper triangles.
+    ``shares`` is ``(1, c**2 / r**2)``. With c = 0 one cell would be a
+    :class:`~skdp_bary.queries.frames.Gram`. Masses are rounded down to multiples of
+    ``2**-12`` of a person, so those of a person still add up to one at most.
+    """
+
+    @property
+    def mass_units(self):
+        """Largest mass of one person after rounding."""
+        return min(self.units, 1 << _MASS_BITS)
+
+    @property
+    def constant(self):
+        """The constant c, an integer."""
+        return math.isqrt(int(self.shares[1] / self.shares[0] * 4**self._bits))
+
+    def zeros(self):
+        """Return zero matrices."""
+        side = self.frame.width + 1
+        return (np.zeros((len(self.centers), side, side), dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the rows of a chunk, cell by cell."""
+        size = max(1, _BLOCK_VALUES // (self.frame.width + 1))
+        for start in range(0, len(chunk.X), size):
+            part = slice(start, start + size)
+            masses = None
+            if chunk.masses is not None:
+                masses = chunk.masses[part] // (self.units // self.mass_units)
+            self._add(state[0], Chunk(chunk.X[part], None, None), masses)
+
+    def _add(self, total, chunk, masses):
+        rows, label = self._lengthened(chunk)
+        for cell in range(len(total)):
+            own = label == cell if len(total) > 1 else slice(None)
+            total[cell] += second_moment(rows[own], None if masses is None else masses[own])
+
+    def _lengthened(self, chunk):
+        """Return the integer rows with the constant, and the cell of each."""
+        lengthened = np.empty((len(chunk.X), self.frame.width + 1))
+        lengthened[:, -1] = self.constant
+        labels = np.empty(len(chunk.X), dtype=np.int64)
+        length, start = 2.0**self._bits * _ROUND_DOWN, 0
+        for rows, squares, _ in self.frame.measured_blocks(chunk, len(chunk.X)):
+            label, square = self.nearest(rows, squares)
+            # squares are exact integers, so a row is scaled by a number that it alone decides
+            norms = np.sqrt(np.maximum(square, self.integer_radii[label] ** 2))
+            centers = self.integer_centers
+            rows -= centers[label] if len(centers) > 1 else centers
+            rows *= (length / norms)[:, None]
+            end = start + len(rows)
+            np.trunc(rows, out=lengthened[start:end, :-1])
+            labels[start:end] = label
+            start = end
+        return lengthened, labels
+
+    def blocks(self, state):
+        """Return diagonals and upper triangles."""
+        matrices = state[0]
+        diagonals = np.diagonal(matrices, axis1=1, axis2=2).copy()
+        return diagonals, matrices[:, *np.triu_indices(matrices.shape[1], k=1)]
+
+    def weights(self):
+        """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
+        return 1.0, 1.0 / math.sqrt(2.0)
+
+    def sensitivity(self, relation):
+        """A row adds ``|w w'|**2 = diagonal + 2 upper <= (r**2 + c**2)**2``; two rows twice that.
+
+        The inner product of ``w w'`` and ``v v'`` is a square, and zero in different cells, so
+        replacing a row costs at most sqrt(2) of adding one, wherever it goes: just that between
+        two cells, or in one cell at residuals with inner product ``-c**2``. Were the change counted
+        in one cell only, who moves from one to another would pay for half of it.
+        """
+        persons = 1 if relation == ADD_REMOVE else 2
+        side, top = self.frame.width + 1, 4**self._bits + self.constant**2
+        u = self.mass_units
+        l1 = (persons * u * top, persons * u * (side - 1) * top // 2)
+        square = persons * u * u * top**2
+        return Sensitivity((l1,), ((square, 0), (0, square // 2)))
+
+    def read(self, released):
+        """Return mass, sums and scatter of every cell, in rows and lengths, see CellMoments."""
+        length = self.used_radii * 2.0**-self._bits
+        constant = self.constant * length
+        unit = length**2 / self.mass_units
+        sd, sd_off = (noise * unit for noise in released.noise_sd)
+        diagonals, uppers = released.values
+        matrices = [
+            symmetric(*each) * scale for *each, scale in zip(diagonals, uppers, unit, strict=True)
+        ]
+        return CellMoments(
+            np.array([m[-1, -1] for m in matrices]) / constant**2,
+            np.stack([m[-1, :-1] for m in matrices]) / constant[:, None],
+            [m[:-1, :-1] for m in matrices],
+            sd / constant**2,
+            sd_off / constant,
+            sd_off,
+        )
+
+    @property
+    def _bits(self):
+        return _BITS.get(self.units, _SHARED_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    """A release of CellGrams in rows and lengths.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (n_cells,)
+    sums : ndarray of shape (n_cells, n_features)
+        Of residuals.
+    scatters : list of ndarray of shape (n_features, n_features)
+        About the centers.
+    mass_sd, sums_sd, scatter_sd : ndarray of shape (n_cells,)
+        Noise of a mass, of a coordinate of a sum, and of an entry of a scatter off its diagonal;
+        on the diagonal it is sqrt(2) times as large.
+    """
+
+    mass: np.ndarray
+    sums: np.ndarray
+    scatters: list
+    mass_sd: np.ndarray
+    sums_sd: np.ndarray
+    scatter_sd: np.ndarray
+
+
+# How well released points represent the rows: a clipped loss, added up.
+
+_LOSSES_BITS = 10  # of a clipped distance
+
+
+@dataclass(frozen=True, eq=False)
+class NearestLoss(Query):
+    """Sum of the squared distances of rows to the nearest of some points, each clipped.
+
+    A distance counts up to `radius`; a squared one is an integer of at most ``4**10`` units. The
+    nearest point and the loss are functions of the row alone.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Public or released.
+    radius : float
+        Public.
+    units : int
+        Largest mass of one person.
+    """
+
+    points: np.ndarray
+    radius: float
+    units: int = 1
+
+    @property
+    def unit(self):
+        """What one unit of the sum stands for, as a squared distance of one person."""
+        return self._lattice.step**2 / self.units
+
+    def zeros(self):
+        """Return a zero sum."""
+        return (np.zeros(1, dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the losses of the rows, each times its mass."""
+        lengths = (self.points**2).sum(axis=1)
+        nearest = (lengths - MatrixMap(2.0 * self.points).apply(chunk.X)).argmin(axis=1)
+        steps = self._lattice.quantise(chunk.X - self.points[nearest])
+        losses = (steps * steps).sum(axis=1)
+        state[0][:] += (losses if chunk.masses is None else losses * chunk.masses).sum()
+
+    def blocks(self, state):
+        """Return the sum."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation):
+        """One person adds between nothing and the largest loss, and moves by at most that."""
+        largest = self.units << (2 * _LOSSES_BITS)
+        return Sensitivity.single(largest, largest**2)
+
+    @cached_property
+    def _lattice(self):
+        return CentredLattice(Ball(np.zeros(self.points.shape[1]), self.radius), _LOSSES_BITS)

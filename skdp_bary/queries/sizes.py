@@ -1,0 +1,417 @@
+"""How many, where, and which mean: counts, distances, clipped sums, masses, second moments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..desk.counting import collect
+from ..desk.query import Query
+from ..geometry.domains import Ball
+from ..geometry.lattices import CentredLattice
+from ..geometry.linear_maps import MatrixMap
+from ..geometry.rowwise import folded, row_blocks
+from ..privacy.mechanisms import Sensitivity
+from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+
+if TYPE_CHECKING:
+    from ..desk.query import Release
+    from ..rows.persons import Chunk
+
+
+# Questions that buy public facts: how many persons there are, and where the rows lie.
+
+_BITS = 20  # of the length of a clipped row
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """Number of persons, in units of mass.
+
+    Parameters
+    ----------
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbor can change the mass of all rows.
+    """
+
+    units: int = 1
+    total_public: bool = False
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return one zero."""
+        return (np.zeros(1, dtype=np.int64),)
+
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
+        """Add the mass of the rows."""
+        state[0][:] += len(chunk.X) if chunk.masses is None else chunk.masses.sum()
+
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return the count."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """One person adds at most its mass; replacing one changes it by at most that."""
+        is_public = self.total_public and relation != ADD_REMOVE
+        change = 0 if is_public else self.units
+        return Sensitivity.single(change, change**2)
+
+
+@dataclass(frozen=True)
+class DistanceHistogram(Query):
+    """Mass of the rows by their distance from a public centre.
+
+    Parameters
+    ----------
+    center : tuple of float
+    edges : tuple of float
+        Increasing outer radii of the bins; the last bin also takes everything beyond its edge.
+    units : int
+        Largest mass of one person.
+    """
+
+    center: tuple
+    edges: tuple
+    units: int = 1
+
+    def zeros(self):
+        """Return the empty histogram."""
+        return (np.zeros(len(self.edges), dtype=np.int64),)
+
+    def count(self, state, chunk):
+        """Add the rows' masses to their bins."""
+        place = np.searchsorted(self.edges[:-1], row_distances(chunk.X, self.center))
+        sums = np.bincount(place, weights=chunk.masses, minlength=len(self.edges))
+        state[0][:] += sums.astype(np.int64)
+
+    def blocks(self, state):
+        """Return the histogram."""
+        return (state[0].copy(),)
+
+    def sensitivity(self, relation):
+        """A person has one bin to add to, or two to change."""
+        touched = 1 if relation == ADD_REMOVE else 2
+        return Sensitivity.single(touched * self.units, touched * self.units**2)
+
+
+@dataclass(frozen=True)
+class ClippedSum(Query):
+    """Sum of the rows clipped to a ball around the origin, on a lattice, and their mass.
+
+    Rows become integers of length at most ``2**20``, in units of ``radius * 2**-20``. A row that
+    has part of its person's mass counts by that part, truncated toward zero, so the rows of one
+    person together are no longer than one row.
+
+    Parameters
+    ----------
+    radius : float
+        Rows are clipped to this length.
+    n_features : int
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbor can change the mass of all rows.
+    """
+
+    radius: float
+    n_features: int
+    units: int = 1
+    total_public: bool = False
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return the zero vector and the zero mass."""
+        return np.zeros(self.n_features, dtype=np.int64), np.zeros(1, dtype=np.int64)
+
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
+        """Add the rows, each times its mass."""
+        rows = self._lattice.quantise(chunk.X)
+        if chunk.masses is None:
+            state[1][:] += len(rows)
+        else:
+            # both factors are below 2**20, and so is the part of the row that is kept
+            rows = np.sign(rows) * (np.abs(rows) * chunk.masses[:, None] // self.units)
+            state[1][:] += chunk.masses.sum()
+        state[0][:] += rows.sum(axis=0)
+
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return the sum and the mass."""
+        return state[0].copy(), state[1].copy()
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """Bounds for a vector in a ball: its length, and sqrt(d) times that in L1."""
+        u, square = self.units, 4**_BITS
+        l1 = math.isqrt(self.n_features * square)
+        joins = ((l1, u), (square, u * u))
+        if relation == ADD_REMOVE:
+            cases = [joins]
+        else:
+            # opposite rows of one mass; or, where masses can change, one row appearing
+            moves = ((2 * l1, 0), (4 * square, 0))
+            cases = [moves] if self.total_public else [moves, joins]
+        return Sensitivity(tuple(c[0] for c in cases), tuple(c[1] for c in cases))
+
+    def weights(self) -> tuple[float, ...] | None:
+        """Noise in proportion to the size of the blocks, with the mass three times as precise."""
+        return float(1 << _BITS) * math.sqrt(self.n_features), 0.33 * self.units
+
+    def center(self, released: Release) -> np.ndarray:
+        """Return the noisy mean, or the origin where noise is most of it.
+
+        The mean of clipped rows is no longer than they are, and what is left of it is shrunk by
+        the positive part of James and Stein's factor.
+        """
+        total, mass = released.values
+        if mass[0] <= 4 * released.noise_sd[1]:
+            return np.zeros(self.n_features)
+        unit = self.radius * 2.0**-_BITS / (float(mass[0]) / self.units)
+        mean = total * unit
+        length = float(np.linalg.norm(mean))
+        if length == 0.0:
+            return mean
+        surplus = max(self.n_features - 2, 0) * (released.noise_sd[0] * unit) ** 2
+        factor = max(1.0 - surplus / length**2, 0.0)
+        return mean * min(factor, self.radius / length)
+
+    @cached_property
+    def _lattice(self):
+        return CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS)
+
+
+def row_distances(X, center):
+    """Return Euclidean distances, each a function of its row alone whatever the memory layout.
+
+    numpy's sums along an axis group terms by layout and block, so halves of columns are added.
+    """
+    center, distances = np.asarray(center, dtype=float)[:, None], np.empty(len(X))
+    for rows in row_blocks(*X.shape):
+        away = np.subtract(X[rows].T, center, order="C")
+        np.abs(away, out=away)
+        largest = away.max(axis=0)
+        away /= np.maximum(largest, 1e-300)  # so that squares neither overflow nor vanish
+        np.square(away, out=away)
+        with np.errstate(over="ignore"):  # too far for a float is in the last bin all the same
+            distances[rows] = largest * np.sqrt(folded(away))
+    return distances
+
+
+def top_bin(released):
+    """Return the highest bin that noise alone would reach with probability below 1e-3.
+
+    None when no bin stands out.
+    """
+    counts = released.values[0]
+    sd = released.noise_sd[0]
+    standing_out = np.flatnonzero(counts > sd * math.log(counts.size / 1e-3) / math.sqrt(2.0))
+    return int(standing_out[-1]) if standing_out.size else None
+
+
+def tail_bin(released):
+    """Return the last bin whose tail stands out from noise; None when there is none."""
+    counts = released.values[0]
+    tail = np.cumsum(counts[::-1])[::-1]
+    limit = 3.0 * released.noise_sd[0] * np.sqrt(np.arange(counts.size, 0, -1))
+    standing_out = np.flatnonzero(tail > limit)
+    return int(standing_out[-1]) if standing_out.size else None
+
+
+# Masses, sums and second moments of the rows of every class, on a public integer lattice.
+
+_MOMENTS_BITS = {1: 16}  # digits of a row that is a person
+_BLOCK_VALUES = 1 << 22  # of rows that are rounded at a time
+_SHARED_BITS = 10  # ... and where the mass of a person has up to 20 bits itself
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Query):
+    """Mass and sum of the centred rows of every class, and their second moments.
+
+    A row minus the centre of its class is mapped by a released linear map, if there is one, clipped
+    to a ball and truncated toward zero to integers of bounded norm, by operations whose
+    result depends on the row alone.
+
+    The blocks are the masses, one a class; the sums, one line a class; and, where wanted, the
+    diagonals and the upper triangles of the second moments, one line a class or one in all.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_classes, n_features)
+        Public or released.
+    radius : float
+        Rows are clipped to this distance from the centre, after the map.
+    components : ndarray of shape (n_components, n_features) or None
+        Released linear map.
+    second : {"none", "pooled", "classes"}
+        Which second moments are asked for.
+    block_weights : tuple of float
+        Relative noise of masses, sums and second moments, in units of one person's reach.
+    units : int
+        Largest mass of one person.
+    total_public : bool
+        True when no neighbor can change the mass of a class.
+    """
+
+    centers: np.ndarray
+    radius: float
+    components: np.ndarray | None = None
+    second: str = "none"
+    block_weights: tuple = (1.0, 1.0, 1.0)
+    units: int = 1
+    total_public: bool = False
+
+    mass_block = 0
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.centers)
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates after the map."""
+        return self.centers.shape[1] if self.components is None else len(self.components)
+
+    @property
+    def step(self) -> float:
+        """Width of one lattice unit."""
+        return self._lattice.step
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return masses, sums and the full second moments."""
+        lines = {"none": 0, "pooled": 1, "classes": self.n_classes}[self.second]
+        return (
+            np.zeros(self.n_classes, dtype=np.int64),
+            np.zeros((self.n_classes, self.width), dtype=np.int64),
+            np.zeros((lines, self.width, self.width), dtype=np.int64),
+        )
+
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
+        """Add the rows of a chunk, class by class, so many at a time that copies stay small."""
+        size = max(1, _BLOCK_VALUES // chunk.X.shape[1])
+        for code in range(1 if chunk.codes is None else self.n_classes):
+            own = None if chunk.codes is None else np.flatnonzero(chunk.codes == code)
+            n_rows = len(chunk.X) if own is None else len(own)
+            for start in range(0, n_rows, size):
+                part = slice(start, start + size)
+                self._add(state, chunk, code, part if own is None else own[part])
+
+    def _add(self, state, chunk, code, some):
+        mapping = None if self.components is None else MatrixMap(self.components)
+        rows = chunk.X[some] - self.centers[code]
+        rows = rows if mapping is None else mapping.apply(rows)
+        rows = self._lattice.quantise_into(rows, rows)  # whole numbers: sums below 2**53 are exact
+        masses = None if chunk.masses is None else chunk.masses[some]
+        state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
+        sums = rows.sum(axis=0) if masses is None else masses @ rows
+        state[1][code] += sums.astype(np.int64)
+        if self.second != "none":
+            line = code if self.second == "classes" else 0
+            state[2][line] += second_moment(rows, masses)
+
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return masses, sums, and diagonals and upper triangles of the second moments."""
+        masses, sums, squares = state
+        if self.second == "none":
+            return masses.copy(), sums.copy()
+        diagonals = np.diagonal(squares, axis1=1, axis2=2).copy()
+        upper = squares[:, *np.triu_indices(self.width, k=1)]
+        return masses.copy(), sums.copy(), diagonals, upper
+
+    def weights(self) -> tuple[float, ...] | None:
+        """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
+        mass, total, square = self.block_weights
+        reach = float(1 << self._bits)
+        scales = (mass, total * reach)
+        if self.second == "none":
+            return scales
+        return (*scales, square * reach**2, square * reach**2 / np.sqrt(2.0))
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """Return the cases worked out in the user guide, for integer rows in a ball."""
+        joins = self._joins(1)
+        if relation == ADD_REMOVE:
+            return self._assemble(joins)
+        cases = self._moves() + ([] if self.total_public else joins)
+        if relation == REPLACE_ANY and self.n_classes > 1:
+            cases = cases + self._joins(2)
+        return self._assemble(cases)
+
+    def _joins(self, persons):
+        """Cases of persons entering classes: L1 and squared L2 of (mass, sum, diagonal, upper)."""
+        d, r = self.width, 1 << self._bits
+        l1 = (1, self._lattice.row_l1, r**2, (d - 1) * r**2 // 2)
+        # |q q'|_F**2 = diagonal + 2 upper <= r**4, so a row is between these two extremes
+        extremes = [(r**4, 0), (0, r**4 // 2)]
+        return [
+            (tuple(persons * n for n in l1), tuple(persons * n for n in (1, r**2, *square)))
+            for square in extremes
+        ]
+
+    def _moves(self):
+        """Cases of one row turning into another, by the cosine t between the two.
+
+        The sum moves by at most ``2 (1 - t) r**2`` and the second moment by at most
+        ``2 (1 - t**2) r**4``, squared: below t = -1/2 by (4, 3/2), above it by (3, 2).
+        """
+        d, r = self.width, 1 << self._bits
+        l1 = (0, 2 * self._lattice.row_l1, 2 * r**2, (d - 1) * r**2)
+        cases = []
+        for total, square in ((4 * r**2, 3 * r**4 // 2), (3 * r**2, 2 * r**4)):
+            cases += [(l1, (0, total, square, 0)), (l1, (0, total, 0, square // 2))]
+        return cases if self.second != "none" else [(l1, (0, 4 * r**2, 0, 0))]
+
+    def _assemble(self, cases):
+        blocks = 2 if self.second == "none" else 4
+        u = self.units
+        return Sensitivity(
+            tuple(tuple(u * n for n in l1[:blocks]) for l1, _ in cases),
+            tuple(tuple(u * u * n for n in square[:blocks]) for _, square in cases),
+        )
+
+    @cached_property
+    def _lattice(self):
+        # its step is found in exact fractions, which takes as long as a block of rows
+        return CentredLattice(Ball(np.zeros(self.width), self.radius), self._bits)
+
+    @property
+    def _bits(self):
+        return _MOMENTS_BITS.get(self.units, _SHARED_BITS)
+
+
+def symmetric(diagonal: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix with the given diagonal and upper triangle."""
+    matrix = np.zeros((len(diagonal), len(diagonal)))
+    matrix[np.triu_indices(len(diagonal), k=1)] = upper
+    return matrix + matrix.T + np.diag(diagonal.astype(float))
+
+
+def second_moment(rows, masses):
+    """Sum of the outer products, each times its mass, in exact integers.
+
+    Entries of outer products are below 2**32. Unweighted blocks of 2**19 rows, and blocks of 2**10
+    rows weighted by half a mass of 20 bits, keep every partial sum below 2**53.
+    """
+    rows = rows.astype(np.float64, copy=False)
+    total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
+    size = 1 << (19 if masses is None else 10)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        if masses is None:
+            total += (block.T @ block).astype(np.int64)
+            continue
+        high, low = np.divmod(masses[start : start + size], 1 << 10)
+        for part, unit in ((high, 1 << 10), (low, 1)):
+            total += (block.T @ (block * part[:, None])).astype(np.int64) * unit
+    return total
+
+
+# Counting rows: one sketch, however the rows come, identical integers.
+
+
+def require_readable(rows):
+    """Raise where rows cannot be read, before anything is charged; nothing else comes of it."""
+    collect(Count(rows.person_units), rows)

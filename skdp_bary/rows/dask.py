@@ -1,0 +1,366 @@
+"""Rows on a cluster: Dask collections, delayed chunks and Parquet files."""
+
+import os
+from dataclasses import dataclass, replace
+from glob import glob
+
+import numpy as np
+
+from ..exceptions import import_optional
+from ..values import array_of, column_names, columns_like
+from .columns import Quiet, computed, names_no_column, recoded_collection
+from .grouping import name_of
+from .partitions import BESIDE, Limits, ParquetRows, PartReader
+from .persons import (
+    are_texts,
+    check_floats,
+    column,
+    divided,
+    numbered,
+    person_keys,
+    plain_ids,
+    same_kind,
+    split_chunk,
+)
+from .sources import refuse_beside_chunks
+
+# Rows on a cluster: Dask collections, delayed chunks and Parquet files, read on the workers.
+
+_FAN_IN = 8  # results merged at once by one task
+
+
+def is_dask(X):
+    """Whether `X` is a Dask collection or a list of delayed chunks, without importing Dask."""
+    if isinstance(X, (list, tuple)) and X:
+        X = X[0]
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr", "distributed")
+
+
+def _is_frame(X):
+    """Whether `X` is a Dask dataframe; a delayed object claims to have all public attributes."""
+    return is_dask(X) and hasattr(X, "_meta") and hasattr(X, "columns") and X.ndim == 2
+
+
+def merge_on_workers(results, merge):
+    """Combine delayed results, a few at a time, on the workers; only the last one comes back."""
+    while len(results) > 1:
+        results = [merge(results[i : i + _FAN_IN]) for i in range(0, len(results), _FAN_IN)]
+    return computed(results[0])
+
+
+class DaskSource:
+    """Rows of a Dask collection or of delayed chunks; every partition is read where it is.
+
+    With person ids all rows of a person are brought together by a shuffle of Dask, once for every
+    reading. Ids that are the index of a dataframe with known divisions stay where they are.
+    """
+
+    rereadable = True
+
+    @staticmethod
+    def takes(X):
+        """Whether `X` is a Dask collection, a list of delayed chunks, or names Parquet files."""
+        return is_dask(X) or isinstance(X, (str, os.PathLike, ParquetRows))
+
+    @staticmethod
+    def columns(X, **beside):
+        """Open Parquet files, and take the columns that `beside` names out of the rows.
+
+        Returns
+        -------
+        X : Dask collection, ParquetRows or list of delayed chunks
+        beside : dict
+        """
+        beside |= {"groups": name_of(beside["groups"])}
+        named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        if not isinstance(X, (str, os.PathLike)):
+            return _taken_out(X, named, beside)
+        path = os.fspath(X)
+        X, columns = _taken_out(_read_parquet(path), named, beside)
+        given = {part for part, values in beside.items() if values is not None}
+        if given <= named.keys() - {"groups"}:
+            X = ParquetRows.of(path, X, named) or X
+        return X, columns
+
+    @staticmethod
+    def distinct_labels(y):
+        """Return the different labels in order, found on the workers."""
+        delayed = import_optional("dask", "dask", "labels on a cluster").delayed
+        find = delayed(Quiet(_distinct), pure=False)
+        return merge_on_workers([find([part]) for part in _blocks(y)], find)
+
+    @staticmethod
+    def recoded(X, recode):
+        """Return rows that are recoded on the workers."""
+        return X.recoded(recode) if isinstance(X, ParquetRows) else recoded_collection(X, recode)
+
+    def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
+        if isinstance(X, (list, tuple)):
+            refuse_beside_chunks(y=y, sample_weight=sample_weight)
+        self.grouped = groups is not None
+        unread = isinstance(X, ParquetRows)
+        self.named = X._meta if unread or _is_frame(X) else None
+        given = {"y": y, "sample_weight": sample_weight, "groups": groups}
+        joined, beside = _beside(X, dict.fromkeys(given) if unread else given)
+        blocks = _blocks(joined)
+        together = _are_together(X, groups, len(blocks))
+        if isinstance(X, (list, tuple)):
+            self.n_features, self.weighted, names = _first_look(blocks[0])
+        else:
+            if len(X.shape) != 2:
+                raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
+            self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
+            names = None if self.named is None else column_names(self.named)
+            names = X.names if unread else names
+        limits = _limits(groups.divisions) if together else [None] * len(blocks)
+        self.reader = PartReader(
+            self.n_features,
+            classes,
+            self.weighted,
+            self.grouped,
+            mass_bounds,
+            names,
+            _ids_are_text(groups) if self.grouped else None,
+        )
+        columns = (_blocks_like(values, name, blocks) for name, values in beside.items())
+        self.parts = list(zip(blocks, *columns, limits, strict=True))
+        if self.grouped and not together:
+            self.reader, self.parts = gathered(self.reader, self.parts)
+        self.n_parts = len(self.parts)
+
+    def count_persons(self):
+        """Number of persons, counted on the workers."""
+        return self._ask("n_persons", sum)
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        return self._ask("one_class", all)
+
+    def on_every_part(self, function, *public):
+        """Return delayed results of ``function(*public, reader, *part)`` for every part."""
+        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
+        call = delayed(Quiet(function), pure=False)
+        # once in the graph, not once in every task
+        public = [delayed(value, pure=False, traverse=False) for value in (*public, self.reader)]
+        return [call(*public, *part) for part in self.parts]
+
+    def _ask(self, question, merge):
+        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
+        answers = self.on_every_part(_answer, question)
+        return merge_on_workers(answers, delayed(merge, pure=False))
+
+
+def _taken_out(X, named, beside):
+    """Return rows without the columns that are named, and these columns beside them."""
+    if not named:
+        return X, beside
+    if not _is_frame(X):
+        raise ValueError(names_no_column(*next(iter(named.items()))))
+    columns = {part: _column(X, part, name) for part, name in named.items()}
+    features = [name for name in X.columns if name not in named.values()]
+    return X[features], beside | columns
+
+
+def _column(X, part, name):
+    """Return a column of a dataframe, or its index, by name."""
+    if name in X.columns:
+        return X[name]
+    if name == X.index.name:
+        return X.index
+    raise ValueError(f"{part}={name!r} is no column of X; it has {list(X.columns)}.")
+
+
+def _answer(question, reader, *part):
+    return getattr(reader, question)(*part)
+
+
+def _distinct(parts):
+    return np.unique(np.concatenate([array_of(part, "y") for part in parts]))
+
+
+def _read_parquet(path):
+    if not (path.endswith((".parquet", "/")) or "*" in path or os.path.isdir(path)):
+        raise ValueError(
+            "As text, X must name Parquet files: a path ending in .parquet, a folder, or a pattern "
+            f"with *; got {path!r}."
+        )
+    if "://" not in path and not os.path.exists(path) and not glob(path):
+        raise FileNotFoundError(f"X names no Parquet file that exists, got {path!r}.")
+    return import_optional("dask.dataframe", "dask", "fit on a Parquet path").read_parquet(path)
+
+
+def _first_look(block):
+    """Return the number of features, whether there are weights, and the names of columns."""
+    delayed = import_optional("dask", "dask", "rows on a cluster").delayed
+    return computed(delayed(Quiet(_look), pure=False)(block))
+
+
+def _look(chunk):
+    X, _, weights = split_chunk(chunk)
+    return check_floats(X).shape[1], weights is not None, column_names(X)
+
+
+def _blocks(X):
+    """Return the partitions of a collection as delayed objects."""
+    if isinstance(X, (list, tuple)):
+        return list(X)
+    if not hasattr(X, "_meta"):
+        raise ValueError("Give delayed chunks as a list of them, also when there is one.")
+    if hasattr(X, "chunks"):
+        if X.ndim == 2 and len(X.chunks[1]) > 1:
+            X = X.rechunk({1: -1})
+        return list(np.ravel(X.to_delayed()))
+    return list(X.to_delayed())
+
+
+def _blocks_like(values, name, blocks):
+    """Return the partitions of `values`, as many as those of X; a list of None for None."""
+    if values is None:
+        return [None] * len(blocks)
+    if not is_dask(values):
+        raise ValueError(
+            f"With X on a cluster, {name} must be a Dask collection too, or a list of delayed "
+            "values, one for every chunk."
+        )
+    parts = _blocks(values)
+    _check_cut(name, len(parts), len(blocks))
+    return parts
+
+
+def _ids_are_text(groups):
+    """Return whether all ids are text, by their type, or else by a look at the ids alone."""
+    kind = str(getattr(groups, "dtype", None)).lower()
+    if kind.startswith(("int", "uint", "bool")):
+        return False
+    if kind.startswith(("str", "<u")):
+        return True
+    delayed = import_optional("dask", "dask", "groups on a cluster").delayed
+    look, merge = (delayed(Quiet(each), pure=False) for each in (_kind_of_ids, same_kind))
+    return merge_on_workers([look(part) for part in _blocks(groups)], merge)
+
+
+def _kind_of_ids(part):
+    return are_texts(plain_ids(part, len(part)))
+
+
+def _check_cut(name, n_parts, expected):
+    if n_parts != expected:
+        word = "more" if n_parts > expected else "fewer"  # numbers would tell about how many rows
+        raise ValueError(f"{name} must have as many partitions as X, got {word}.")
+
+
+def _are_together(X, groups, n_blocks):
+    """Whether ids are the index of X, in order: its divisions then say where every person is.
+
+    Not when files were cut into other partitions than those that the divisions speak of.
+    """
+    return bool(
+        _is_frame(X)
+        and type(groups).__name__ == "Index"
+        and groups.known_divisions
+        and groups.divisions == X.divisions
+        and len(groups.divisions) == n_blocks + 1
+    )
+
+
+def _beside(X, given):
+    """Join columns to a dataframe, and return it with what is still beside it.
+
+    Two columns of one dataframe, computed apart, may be cut into different partitions: a reader of
+    files decides that by the columns it is asked for.
+    """
+    series = {
+        name: values
+        for name, values in given.items()
+        if _is_frame(X) and hasattr(values, "divisions")
+    }
+    if not series:
+        return X, given
+    for name, values in series.items():
+        _check_cut(name, values.npartitions, X.npartitions)
+    names = tuple(series)
+    columns = [v.to_series() if type(v).__name__ == "Index" else v for v in series.values()]
+    names = {"names": names, "features": column_names(X._meta)}
+    meta = _join(X._meta, *(column._meta for column in columns), **names)
+    joined = X.map_partitions(Quiet(_join), *columns, **names, meta=meta, align_dataframes=False)
+    return joined, {name: None if name in series else values for name, values in given.items()}
+
+
+def _join(frame, *columns, names, features):
+    """Return a partition with columns joined to it, row by row, whatever its index."""
+    frame = columns_like(frame, features, "A partition")
+    arrays = [column(values, name, len(frame)) for name, values in zip(names, columns, strict=True)]
+    return frame.assign(**{BESIDE + n: a for n, a in zip(names, arrays, strict=True)})
+
+
+def _limits(divisions):
+    last = len(divisions) - 2
+    return [Limits(*divisions[i : i + 2], last=i == last) for i in range(last + 1)]
+
+
+# All rows of a person in one partition: a shuffle by Dask.
+
+_LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredReader(PartReader):
+    """Reads partitions of a shuffle: frames of checked rows with the keys of their persons."""
+
+    def read(self, frame):
+        """Return rows, codes, weights and persons of one partition."""
+        X = frame[_feature_names(self.n_features)].to_numpy(dtype=np.float64)
+        codes = None if self.classes is None else frame[_CODE].to_numpy()
+        weights = frame[_WEIGHT].to_numpy() if self.weighted else None
+        return X, codes, weights, numbered(frame[_LOW].to_numpy(), frame[_HIGH].to_numpy())
+
+    def of_whole_persons(self, n_rows, frame):
+        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole."""
+        if len(frame) <= n_rows:
+            yield (frame,)
+            return
+        for rows in divided(frame[_LOW].to_numpy(), len(frame), -(-len(frame) // n_rows)):
+            yield (frame.iloc[rows],)
+
+
+def gathered(reader, parts):
+    """Return the reader and the parts of the same rows after a shuffle by person.
+
+    Which partition a person goes to follows from the id alone.
+    """
+    dask = import_optional("dask", "dask", "groups on a cluster")
+    frames = import_optional("dask.dataframe", "dask", "groups on a cluster")
+    shuffled = GatheredReader(**vars(reader))
+    frame_of = dask.delayed(Quiet(_frame), pure=False)
+    of_all = dask.delayed(reader, pure=False, traverse=False)
+    frame = frames.from_delayed(
+        [frame_of(of_all, *part) for part in parts], meta=_meta(reader), verify_meta=False
+    )
+    frame = frame.shuffle(on=[_LOW, _HIGH], npartitions=len(parts))
+    return shuffled, [(part,) for part in frame.to_delayed()]
+
+
+def _frame(reader, X, y, weights, ids, limits):
+    """Return a partition as a frame of checked rows (runs on a worker)."""
+    pandas = import_optional("pandas", "dask", "groups on a cluster")
+    X, codes, weights, ids = reader.values(X, y, weights, ids)
+    low, high = person_keys(ids, len(X))
+    rows = pandas.DataFrame(X, columns=_feature_names(X.shape[1]), copy=False)
+    columns = {_LOW: low, _HIGH: high, _CODE: codes, _WEIGHT: weights}
+    for name, values in columns.items():
+        if values is not None:
+            rows[name] = values
+    return rows
+
+
+def _feature_names(n_features):
+    return [f"x{i}" for i in range(n_features)]
+
+
+def _meta(reader):
+    reader = replace(reader, names=None)
+    empty = np.zeros((0, reader.n_features))
+    labels = None if reader.classes is None else np.asarray(reader.classes)[:0]
+    weights = np.zeros(0) if reader.weighted else None
+    return _frame(reader, empty, labels, weights, np.zeros(0, dtype=np.int64), None)

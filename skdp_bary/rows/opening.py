@@ -1,0 +1,346 @@
+"""The one door for rows: which source takes them, whose they are, random batches, progress."""
+
+import math
+import sys
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
+
+import numpy as np
+
+from ..exceptions import PrivacyWarning, exact
+from ..geometry.bounds import in_order
+from ..privacy.entries import ROWS, UNNAMED
+from ..values import column_names, with_width
+from .dask import DaskSource
+from .grouping import declared
+from .origins import origin_of
+from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
+from .sources import ArraySource, ArrowSource, ChunkSource
+from .spark import SparkSource
+
+# The one door for rows: which source takes them, whose they are, and how often they are read.
+
+SOURCES = (
+    SparkSource,
+    DaskSource,
+    ArrowSource,
+    ChunkSource,
+    ArraySource,
+)  # asked in turn; the last one takes the rest
+
+
+def _name_of(groups):
+    """Return the name of the column that person ids are in, or None where it has none."""
+    name = declared(groups).ids if declared(groups) else getattr(groups, "name", None)
+    is_column = declared(groups) or hasattr(groups, "to_frame")  # other names are of computations
+    return name if is_column and isinstance(name, str) and name != ROWS else None
+
+
+def source_for(X):
+    """Return the class of the source that takes `X`."""
+    return next(source for source in SOURCES if source.takes(X))
+
+
+def distinct_labels(y):
+    """Return the different labels in order, wherever they are."""
+    return source_for(y).distinct_labels(y)
+
+
+def open_source(X, y=None, *, groups=None, sample_weight=None, classes=None, mass_bounds=None):
+    """Return the source of rows whose classes are known, see ``open_rows``."""
+    return source_for(X)(X, y, groups, sample_weight, classes, mass_bounds)
+
+
+def open_rows(
+    X,
+    y=None,
+    *,
+    groups=None,
+    sample_weight=None,
+    find_classes=None,
+    mass_bounds=None,
+    recode=None,
+    width=None,
+):
+    """Return the rows of one fit.
+
+    Parameters
+    ----------
+    X : array-like, dataframe, Arrow stream, Dask array or dataframe, Spark frame, Parquet path, \
+or chunks
+        Streams come from all that has ``__arrow_c_stream__``, from lazy frames and from datasets.
+        Chunks come from an iterator, or from a list or a function that can be read again. A chunk
+        is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
+    y, groups, sample_weight : array-like of shape (n_rows,), optional
+        Labels, person ids and weights; chunks carry their own labels and weights. Delayed chunks
+        have ids beside them, as a list of delayed values. Where rows have columns with names, all
+        three may be names of columns, which are then no features.
+    find_classes : callable or None
+        Returns the public labels, or None: labels do not matter; it is given `y`.
+    mass_bounds : (low, high), mapping, Box, Ball, Mask or None
+        Public domain among whose rows a person's mass is shared; None: among all rows. A query
+        that is asked with such bounds leaves out the rows outside.
+    recode : callable or None
+        Public: takes a table of any values and returns its rows as numbers, each row by itself. Its
+        ``names`` are those of the columns it returns, None: those of the table. None: rows are
+        numbers.
+    width : int or None
+        Public number of columns, of lists and functions that give no chunk and no row.
+    """
+    X = with_width(X, width)
+    kind = source_for(X)
+    X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
+    X = X if recode is None else kind.recoded(X, recode)
+    classes = None if find_classes is None else find_classes(beside["y"])
+    y = None if classes is None else beside["y"]
+    if not issubclass(kind, ChunkSource):  # whose names are known when it is opened
+        mass_bounds = in_order(mass_bounds, column_names(X))
+    else:
+        kind = partial(kind, width=width)
+    source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
+    return Rows(source, classes, _name_of(groups))
+
+
+class Rows:
+    """The rows of one fit, read as often as there are steps.
+
+    Parameters
+    ----------
+    source : ArraySource, ChunkSource, ArrowSource, DaskSource or SparkSource
+    classes : ndarray or None
+        Public labels; None when labels do not matter.
+    name_of_groups : str or None
+        Name of the column of person ids, where it has one.
+    """
+
+    def __init__(self, source, classes=None, name_of_groups=None):
+        self.source = source
+        self._name_of_groups = name_of_groups
+        self.classes = classes
+        self.n_features = source.n_features
+        self.rereadable = source.rereadable
+        # by another fit, too: what was read once may be kept for this one
+        self.reopenable = getattr(source, "reopenable", source.rereadable)
+        self.progress = SILENT  # told how much of them has been read
+        self.names = None if source.named is None else column_names(source.named)
+
+    def close(self):
+        """Give back what reading has taken beside memory; to be called when the fit ends."""
+        if hasattr(self.source, "close"):
+            self.source.close()
+
+    @property
+    def person_units(self):
+        """Largest mass of one person, in units."""
+        if self.source.grouped:
+            return PERSON_UNITS
+        return WEIGHT_UNITS if self.source.weighted else 1
+
+    def units_for(self, size, least=math.inf):
+        """Return the largest mass of one person for a size, None where it is not known.
+
+        `least` is the smallest epsilon or mu of a step.
+        """
+        return coarser_units(self.person_units, 1 if size is None else size, least)
+
+    def terms(self, given, unit):
+        """Return what a budget is told of the rows: what one person is, and where they are.
+
+        Parameters
+        ----------
+        given : object
+            What was given to ``fit`` as the rows.
+        unit : str or None
+            What one person is; None: what `groups` say.
+        """
+        if unit is None:
+            unit = (self._name_of_groups or UNNAMED) if self.source.grouped else ROWS
+        return {"unit": unit, "origin": cache(partial(origin_of, given))}
+
+    @property
+    def weights_move_classes(self):
+        """Whether other weights would move a person from one class to another; to be asked only
+        where the relation makes labels public."""
+        source = self.source
+        return source.weighted and source.grouped and not source.persons_have_one_class
+
+    def public_size(self):
+        """Number of persons, to be asked only where the relation makes it public."""
+        return self.source.count_persons()
+
+    def sample_persons(self, rate, sampling, noise):
+        """Keep a random batch of persons, the same one for every step of the fit.
+
+        Parameters
+        ----------
+        rate, sampling
+            See :func:`~skdp_bary.rows.opening.draw_batch`.
+        noise : NoiseSource
+        """
+        if not hasattr(self.source, "keep_persons"):
+            raise ValueError(
+                "subsample draws one batch of persons for all steps of a fit and needs X as one "
+                "array or dataframe, not as chunks or rows on a cluster."
+            )
+        if sampling == "without_replacement" and not self.source.persons_have_one_class:
+            raise ValueError(
+                "subsample under neighbors='replace_one' needs persons with rows of one class "
+                "each: labels are public, and a person can only stand in for one with the same."
+            )
+        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
+
+
+# Random batches of persons, drawn from the source of the noise.
+
+
+def draw_batch(strata, rate, sampling, noise):
+    """Return which persons are in the batch.
+
+    Parameters
+    ----------
+    strata : ndarray of int of shape (n_persons,)
+        Class of every person: 0, 1 and so on. Where it matters it is public.
+    rate : float
+        In (0, 1].
+    sampling : {"poisson", "without_replacement"}
+    noise : NoiseSource
+    """
+    if rate == 1.0:
+        return np.ones(len(strata), dtype=bool)
+    return {"poisson": _poisson, "without_replacement": _without_replacement}[sampling](
+        strata, rate, noise
+    )
+
+
+def _poisson(strata, rate, noise):
+    """Keep each person independently, with probability `rate` rounded down to a multiple of
+    2**-64."""
+    limit = int(exact(rate) * 2**64)
+    return noise.words(len(strata)) < np.uint64(limit)
+
+
+def _without_replacement(strata, rate, noise):
+    """Keep the same share, rounded down, of the persons of every class.
+
+    A person outside the batch can take the place of one inside only when nothing public tells the
+    two apart. Labels are public under this relation, so the choice is made class by class.
+    """
+    kept = np.zeros(len(strata), dtype=bool)
+    for stratum in range(int(strata.max(initial=0)) + 1):
+        members = np.flatnonzero(strata == stratum)
+        size = int(exact(rate) * len(members))
+        kept[members[random_order(len(members), noise)[:size]]] = True
+    return kept
+
+
+def random_order(count, noise):
+    """Return the numbers below `count` in a uniformly random order.
+
+    Random words in order of size are a uniform permutation given that no two are equal.
+    """
+    while True:
+        words = noise.words(count)
+        order = np.argsort(words, kind="stable")
+        words = words[order]
+        if not (words[1:] == words[:-1]).any():
+            return order
+
+
+# How far a fit is, for whoever waits for it.
+
+_HEARD = ContextVar("skdp_bary_heard", default=True)
+_WIDTH = 24  # of the bar
+_LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
+
+
+def warn(text: str, stacklevel: int = 1) -> None:
+    """Issue a PrivacyWarning about a release.
+
+    A rehearsal of a fit releases noise that describes no rows, so nothing is heard of it.
+
+    Parameters
+    ----------
+    text : str
+    stacklevel : int, default=1
+        As of :func:`warnings.warn`.
+    """
+    if _HEARD.get():
+        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def unheard():
+    """Rehearse; the filters of warnings, which all threads share, stay as they are."""
+    token = _HEARD.set(False)
+    try:
+        yield
+    finally:
+        _HEARD.reset(token)
+
+
+class Progress:
+    """What a fit calls at its stations, and what these calls print to the standard error.
+
+    Parameters
+    ----------
+    who : str
+        What is fitted.
+    verbose : {0, 1, 2}
+        0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line for every station.
+    """
+
+    def __init__(self, who="", verbose=0):
+        self._who = who
+        self._verbose = verbose
+        self._drawn = ""  # what stands in the line of the bar
+        self._told = 0  # lines about the rows of this step
+
+    def step(self, number, total, step):
+        """Say which step of a plan comes next; numbers begin at 0."""
+        self._told = 0
+        if self._verbose == 1:
+            self._draw(number / total, f"{number + 1}/{total} {step.name}")
+        elif self._verbose:
+            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
+
+    def read(self, share):
+        """Say which quarters of the rows have been read for the present step; each is said once."""
+        while self._verbose == 2 and self._told < int(_LINES * share):
+            self._told += 1
+            self._line(f"read {self._told / _LINES:.0%} of the rows")
+
+    def finish(self):
+        """Say that all is released, and what is left is to compute on it."""
+        if self._verbose == 1:
+            self._draw(1.0, "post-processing")
+        elif self._verbose:
+            self._line("post-processing")
+
+    def end(self):
+        """Leave the line of the bar."""
+        if self._drawn:
+            _write("\n")
+            self._drawn = ""
+
+    def _draw(self, share, text):
+        full = round(_WIDTH * share)
+        bar = f"{self._who} [{'#' * full}{'.' * (_WIDTH - full)}] {text}"
+        _write(f"\r{bar:<{len(self._drawn)}}")
+        self._drawn = bar
+
+    def _line(self, text):
+        _write(f"{self._who}: {text}\n")
+
+
+def _write(text):
+    """Write what may be lost: a fit does not fail where nobody can read."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+        pass
+
+
+SILENT = Progress()

@@ -1,0 +1,355 @@
+"""What one worker reads: a partition, or a piece of a Parquet file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..exceptions import import_optional
+from ..values import columns_like
+from .columns import RecodedFrame, Taken, recoded_chunk
+from .persons import (
+    PERSON_UNITS,
+    WEIGHT_UNITS,
+    Chunk,
+    are_texts,
+    check_floats,
+    divided,
+    encode_labels,
+    encode_persons,
+    encode_weights,
+    plain_ids,
+    same_kind,
+    shared_masses,
+    split_chunk,
+)
+
+# What a worker reads: the rows of one partition, checked.
+
+BESIDE = "skdp_bary "  # what columns that are joined to the rows are called
+_SLICE_VALUES = 1 << 18  # counted at once: what is computed of them is a multiple of 2 MB
+_PIECE_VALUES = 1 << 17  # of whole persons at once, whose rows are sorted besides
+
+
+@dataclass(frozen=True, eq=False)
+class PartReader:
+    """What workers are told about the rows: public facts, no budget, no randomness.
+
+    Parameters
+    ----------
+    n_features : int
+    classes : ndarray or None
+        Public labels.
+    weighted, grouped : bool
+        Whether there are weights and person ids.
+    mass_bounds : (low, high), Box, Ball, Mask or None
+        Public domain outside of which rows carry no mass of a person.
+    names : list or None
+        Of the columns, in order; None where rows have no names.
+    ids_are_text : bool or None
+        Whether person ids are text in all partitions; None: that is known of them otherwise.
+    """
+
+    n_features: int
+    classes: np.ndarray | None
+    weighted: bool
+    grouped: bool
+    mass_bounds: object
+    names: list | None
+    ids_are_text: bool | None = None
+
+    def chunks(self, least_rows, *part):
+        """Yield the rows of one partition, checked, slice by slice.
+
+        Parameters
+        ----------
+        least_rows : int
+            Slices are not shorter, except the last one.
+        *part
+            The partition and what is beside it.
+        """
+        if not self.grouped:
+            n_rows = max(least_rows, _SLICE_VALUES // max(self.n_features, 1), 1)
+            for piece in _slices(n_rows, *part):
+                X, codes, masses, _ = self.read(*piece)
+                yield Chunk(X, codes, masses, units=WEIGHT_UNITS)
+            return
+        n_rows = max(least_rows, self._piece_rows())
+        for piece in self.of_whole_persons(n_rows, *part):
+            X, codes, masses, persons = self.read(*piece)
+            if len(X):
+                starts, masses = shared_masses(X, codes, persons, masses, self.mass_bounds)
+                del persons
+                yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts(n_rows)
+
+    def n_persons(self, *part):
+        """Return the number of persons of one partition."""
+        if not self.grouped:
+            return sum(len(chunk.X) for chunk in self.chunks(1, *part))
+        return sum(_n_different(self.read(*piece)[-1]) for piece in self._pieces(*part))
+
+    def one_class(self, *part):
+        """Return whether no person of one partition has rows in two classes."""
+        if self.classes is None or not self.grouped:
+            return True
+        return all(_have_one_class(*self.read(*piece)[1::2]) for piece in self._pieces(*part))
+
+    def _pieces(self, *part):
+        return self.of_whole_persons(self._piece_rows(), *part)
+
+    def _piece_rows(self):
+        return max(_PIECE_VALUES // max(self.n_features, 1), 1)
+
+    def of_whole_persons(self, n_rows, X, y, weights, ids, limits):
+        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole.
+
+        Like `_slices`, in one piece where its rows are in no array or dataframe.
+        """
+        if isinstance(X, tuple):
+            X, y, weights = split_chunk(X)
+        joined = hasattr(X, "iloc") and BESIDE + "groups" in X.columns
+        values = (X, y, weights, None if joined else ids)
+        names = X[BESIDE + "groups"] if joined else ids
+        length = _common_length(*values)
+        if length <= n_rows:
+            yield X, y, weights, ids, limits
+            return
+        for rows in divided(names, length, -(-length // n_rows)):
+            yield *(_cut(value, rows) for value in values), limits
+
+    def read(self, X, y, weights, ids, limits):
+        """Return rows, codes, weights and persons of one partition."""
+        X, codes, weights, ids = self.values(X, y, weights, ids)
+        if limits is not None:
+            ids = limits.checked(ids)
+        persons = encode_persons(ids, len(X)) if self.grouped else None
+        return X, codes, weights, persons
+
+    def values(self, X, y, weights, ids):
+        """Return rows, codes, integer weights and ids of one partition."""
+        if hasattr(X, "iloc"):
+            X, y, weights, ids = _apart(X, y, weights, ids)
+        elif isinstance(X, tuple):
+            X, y, weights = split_chunk(X)
+        X = check_floats(columns_like(X, self.names, "A partition"))
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"A partition has {X.shape[1]} features, but X has {self.n_features}.")
+        if (weights is not None) != self.weighted:
+            raise ValueError("Either every chunk carries sample_weight or none does.")
+        codes = None if self.classes is None else encode_labels(y, self.classes, len(X))
+        if self.grouped:
+            ids = plain_ids(ids, len(X))
+            same_kind([self.ids_are_text, are_texts(ids)])
+        return X, codes, encode_weights(weights, len(X)), ids
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The person ids that may be in one partition: from `low` on, up to `high`."""
+
+    low: object
+    high: object
+    last: bool
+
+    def checked(self, ids):
+        """Return ids that are all within: those of different partitions are different then."""
+        values = np.asarray(ids)
+        below = values <= self.high if self.last else values < self.high
+        if not bool(np.all((values >= self.low) & below)):
+            raise ValueError(
+                "groups has ids outside the divisions of their partition, so the rows of a person "
+                "may not lie together. Set the index anew, or pass groups as a column."
+            )
+        return ids
+
+
+def _slices(n_rows, X, y, weights, ids, limits):
+    """Yield a partition slice by slice; in one where its rows are in no array or dataframe."""
+    if isinstance(X, ParquetPiece):
+        yield from ((*rows, ids, limits) for rows in X.slices(n_rows))
+        return
+    if isinstance(X, tuple):
+        X, y, weights = split_chunk(X)
+    values = (X, y, weights)
+    length = _common_length(*values)
+    for start in range(0, max(length, 1), n_rows):
+        rows = slice(start, start + n_rows) if length else None
+        yield *(_cut(v, rows) for v in values), ids, limits
+
+
+def _common_length(X, *beside):
+    """Return the number of rows of values that can be cut, which is 0 where one of them cannot."""
+    length = len(X) if _can_be_cut(X) else 0
+    same = all(v is None or (_can_be_cut(v) and len(v) == length) for v in beside)
+    return length if same else 0
+
+
+def _n_different(persons):
+    return int(persons.max(initial=-1)) + 1
+
+
+def _have_one_class(codes, persons):
+    return len(np.unique(np.stack([persons, codes]), axis=1).T) == len(np.unique(persons))
+
+
+def _can_be_cut(values):
+    return hasattr(values, "iloc") or isinstance(values, np.ndarray)
+
+
+def _cut(values, rows):
+    if values is None or rows is None:
+        return values
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
+
+
+def _apart(frame, *beside):
+    """Return rows, labels, weights and ids of a partition; some may have been joined to it."""
+    names = ("y", "sample_weight", "groups")
+    values = zip(names, beside, strict=True)
+    beside = [frame[BESIDE + n] if BESIDE + n in frame.columns else v for n, v in values]
+    return frame.drop(columns=[BESIDE + n for n in names], errors="ignore"), *beside
+
+
+# Parquet files that workers read themselves, some rows at a time: none holds a partition.
+
+_PIECE_BYTES = 1 << 26  # of rows: less is not worth a task
+_BUFFER_BYTES = 1 << 25  # that are read ahead, of all columns together
+_FEW_FILES = 100  # are cut at their row groups; of many each is one task, and stays unopened
+_ENDINGS = (".parquet", ".parq", ".pq")
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetPiece:
+    """Row groups of one file.
+
+    Parameters
+    ----------
+    files : fsspec filesystem
+    path : str
+    groups : range or None
+        The row groups; None: all.
+    columns : list of str
+        Those that are read.
+    named : dict
+        Names of the columns that are no features, see :func:`~.named.taken_out`.
+    recode : callable or None
+        See :func:`~.opening.open_rows`.
+    """
+
+    files: object
+    path: str
+    groups: range | None
+    columns: list
+    named: dict
+    recode: object = None
+
+    def slices(self, n_rows):
+        """Yield tuples ``(X, y, sample_weight)`` of at most `n_rows` rows."""
+        arrow = import_optional("pyarrow", "dask", "fit on a Parquet path")
+        take = Taken(self.named)
+        for batch in self._batches(n_rows):
+            item = take(arrow.Table.from_batches([batch]))[:3]
+            yield item if self.recode is None else recoded_chunk(item, self.recode)
+
+    def _batches(self, n_rows):
+        parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+        buffer = max(_BUFFER_BYTES // max(len(self.columns), 1), 1 << 16)
+        with parquet.ParquetFile(self.path, filesystem=self.files, buffer_size=buffer) as file:
+            groups = range(file.num_row_groups) if self.groups is None else self.groups
+            for group in groups:
+                yield from file.iter_batches(n_rows, [group], self.columns, use_threads=False)
+
+
+class ParquetRows:
+    """The rows of Parquet files, unread.
+
+    Parameters
+    ----------
+    pieces : list of ParquetPiece
+    meta : dataframe
+        Of no rows, with the columns that are features.
+    names : list or None
+        Of the columns of slices; None where they have none any more.
+
+    Attributes
+    ----------
+    shape : tuple
+        Of which only the number of features is known.
+    """
+
+    def __init__(self, pieces, meta, names):
+        self.pieces, self._meta, self.names = pieces, meta, names
+        self.shape = None, meta.shape[1]
+
+    @classmethod
+    def of(cls, path, frame, named):
+        """Return the rows of a path, or None where the files alone do not say what Dask reads.
+
+        Parameters
+        ----------
+        path : str
+        frame : Dask dataframe
+            What Dask makes of the path, features alone. Names of folders may be columns of it.
+        named : dict
+            Names of the columns that are no features, see :func:`~.named.taken_out`.
+        """
+        files, paths = _listed(path)
+        if not paths or any("=" in each for each in paths):
+            return None
+        parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+        names = list(frame.columns)
+        columns = [*names, *named.values()]
+        if not set(columns) <= set(parquet.read_schema(paths[0], filesystem=files).names):
+            return None
+        cut = _parquet_rows_cut if len(paths) <= _FEW_FILES else _whole
+        pieces = [
+            ParquetPiece(files, each, groups, columns, named)
+            for each in paths
+            for groups in cut(files, each)
+        ]
+        return cls(pieces, frame._meta, names)
+
+    def recoded(self, recode):
+        """Return the rows as numbers, see :func:`~.opening.open_rows`."""
+        pieces = [replace(piece, recode=recode) for piece in self.pieces]
+        return ParquetRows(pieces, RecodedFrame(recode)(self._meta), None)
+
+    def to_delayed(self):
+        """Return the pieces as delayed objects."""
+        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
+        return [delayed(piece, pure=False, traverse=False) for piece in self.pieces]
+
+
+def _listed(path):
+    """Return the filesystem of a path, and the files that it names."""
+    filesystems = import_optional("fsspec.core", "dask", "fit on a Parquet path")
+    files, root = filesystems.url_to_fs(path)
+    if "*" in root:
+        return files, sorted(files.glob(root))
+    if not files.isdir(root):
+        return files, [root]
+    inside = {each: each[len(root) :].split("/") for each in sorted(files.find(root))}
+    return files, [
+        each
+        for each, parts in inside.items()
+        if each.endswith(_ENDINGS) and not any(part.startswith((".", "_")) for part in parts)
+    ]
+
+
+def _whole(files, path):
+    return [None]
+
+
+def _parquet_rows_cut(files, path):
+    """Return row groups of a file, as many together as are worth a task."""
+    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+    with parquet.ParquetFile(path, filesystem=files) as file:
+        sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
+    pieces, start, size = [], 0, 0
+    for end, more in enumerate(sizes, 1):
+        size += more
+        if size >= _PIECE_BYTES or end == len(sizes):
+            pieces.append(range(start, end))
+            start, size = end, 0
+    return pieces or [None]

@@ -1,0 +1,598 @@
+"""Rows in memory, in chunks and in Arrow streams."""
+
+import re
+import warnings
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from ..exceptions import PrivacyWarning, import_optional
+from ..geometry.bounds import in_order
+from ..values import (
+    array_of,
+    as_numbers,
+    becomes_a_new_array,
+    column_names,
+    columns_like,
+    refuse_other_shapes,
+    refuse_sparse,
+    unquoted,
+)
+from .columns import Taken, mapped, quiet_items, recoded_chunk, taken_out
+from .grouping import SpilledPersons, declared, name_of
+from .persons import (
+    CHUNK_ROWS,
+    PERSON_UNITS,
+    WEIGHT_UNITS,
+    Chunk,
+    are_texts,
+    check_floats,
+    encode_labels,
+    encode_persons,
+    encode_weights,
+    plain_ids,
+    same_kind,
+    shared_masses,
+    split_chunk,
+)
+
+# Rows that come in chunks, and what chunks and arrays do alike.
+
+_CHUNK_MESSAGES = {
+    "y": "With chunked X, y must be None: give labels inside the chunks, as tuples (X, y).",
+    "sample_weight": "With chunked X, sample_weight must be None: give it inside the chunks, as "
+    "tuples (X, y, sample_weight).",
+    "groups": "With chunked X, groups must be the name of a column, SortedPersons(...) or "
+    "SpilledPersons(...): give ids inside the chunks, as tuples (X, y, sample_weight, groups).",
+}
+
+
+_NO_IDS = (
+    "groups={}(...) needs person ids: name their column, or give them inside the chunks, as tuples "
+    "(X, y, sample_weight, groups)."
+)
+
+
+def refuse_beside_chunks(**given):
+    """Raise where labels, ids or weights stand beside chunks, which carry their own."""
+    for name, values in given.items():
+        if values is not None:
+            raise ValueError(_CHUNK_MESSAGES[name])
+
+
+def distinct_values(y):
+    """Return the different labels in order."""
+    return np.unique(array_of(y, "y"))
+
+
+class LabelsInChunks:
+    """Labels that stand inside of chunks ``(X, y, ...)``.
+
+    Parameters
+    ----------
+    chunks : iterator, iterable or function
+    """
+
+    def __init__(self, chunks):
+        self._chunks = chunks
+
+    def distinct(self):
+        """Return the different labels in order."""
+        if hasattr(self._chunks, "__next__"):
+            raise ValueError("X can be read once only, so classes must name the labels of y.")
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        return np.unique(np.concatenate([distinct_values(split_chunk(c, 4)[1]) for c in chunks]))
+
+
+class ChunkSource:
+    """Rows that come in chunks, from an iterator or from something that can be read again."""
+
+    n_parts = 1
+
+    @staticmethod
+    def takes(X):
+        """Whether `X` is an iterator, a function returning one, or a list of 2-d chunks."""
+        if isinstance(X, LabelsInChunks):
+            return True
+        if hasattr(X, "__next__") or (callable(X) and not hasattr(X, "__array__")):
+            return True
+        if not isinstance(X, (list, tuple)) or not X:
+            return False
+        first = X[0][0] if isinstance(X[0], tuple) and X[0] else X[0]
+        if isinstance(first, (list, tuple)):
+            return bool(first) and isinstance(first[0], (list, tuple, np.ndarray))
+        return column_names(first) is not None or getattr(first, "ndim", 0) == 2
+
+    @staticmethod
+    def columns(X, **beside):
+        """Take the columns that `beside` names out of every chunk."""
+        rule = declared(beside["groups"])
+        names = beside | {"groups": None if rule is None else rule.ids}
+        named = {part: name for part, name in names.items() if isinstance(name, str)}
+        if not named:
+            return X, beside
+        X = mapped(X, Taken(named))
+        inside = {"y": LabelsInChunks(X), "groups": rule, "sample_weight": None}
+        return X, beside | {part: inside[part] for part in named}
+
+    @staticmethod
+    def distinct_labels(y):
+        """Return the different labels in order, of an array or inside of chunks."""
+        return y.distinct() if isinstance(y, LabelsInChunks) else distinct_values(y)
+
+    @staticmethod
+    def recoded(X, recode):
+        """Return chunks of numbers, which can be read as often as those given."""
+        return mapped(X, partial(recoded_chunk, recode=recode))
+
+    def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None, width=None):
+        y = None if isinstance(y, LabelsInChunks) else y
+        rule = declared(groups)
+        refuse_beside_chunks(
+            y=y, groups=groups if rule is None else None, sample_weight=sample_weight
+        )
+        self._classes = classes
+        self._is_spent = False  # read, where that can be done once
+        self.reopenable = not hasattr(chunks, "__next__")
+        self._chunks = chunks
+        self._n_rows = None  # of a whole reading
+        self._ids_are_text = None
+        first = getattr(chunks, "before_rows", None)
+        if first is None:
+            first = self._first()
+        if first is None:
+            first = _no_rows(width if self.reopenable else None, rule)
+        X, _, weights, ids = split_chunk(first, 4)
+        self._names = column_names(X)
+        self.named = None if self._names is None else X[:0]
+        self.n_features = check_floats(X).shape[1]
+        self.weighted = weights is not None
+        self.grouped = ids is not None
+        if rule is not None and not self.grouped:
+            raise ValueError(_NO_IDS.format(type(rule).__name__))
+        rule = (rule or SpilledPersons()) if self.grouped else None
+        self._gathering = None if rule is None else rule.gathering()
+        self._mass_bounds = in_order(mass_bounds, self._names) if self.grouped else None
+        self.rereadable = self.reopenable or isinstance(rule, SpilledPersons)
+
+    def _first(self):
+        """Return the first chunk, which is put back where there is one reading only."""
+        iterator = self._iterate()
+        if callable(self._chunks) and self._iterate() is iterator:
+            raise ValueError("X must return a new iterator every time it is called.")
+        first = next(quiet_items(iterator), None)
+        if first is not None and not self.reopenable:
+            self._chunks = chain([first], iterator)
+        if self.reopenable and hasattr(iterator, "close"):
+            iterator.close()  # some engines give one result at a time
+        return first
+
+    def count_persons(self):
+        """Number of persons, which are rows where chunks carry no ids."""
+        if not self.rereadable:
+            raise ValueError(
+                "An iterator of chunks can be read once; give n_hint, the public number of rows."
+            )
+        if self.grouped:
+            return sum(int(piece[2].max()) + 1 for piece in self._gathering.pieces(self._checked))
+        return sum(len(split_chunk(item, 4)[0]) for item in self._iterate())
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        if self._classes is None or not self.grouped:
+            return True
+        if not self.rereadable:
+            raise ValueError("X can be read once only, and labels would have to be read before.")
+        pieces = self._gathering.pieces(self._checked)
+        return all(_have_one_class(persons, codes) for _, codes, persons, _ in pieces)
+
+    def read(self, part):
+        """Yield every chunk, checked."""
+        if self.grouped:
+            yield from self._gathering.chunks(self._checked, self._mass_bounds)
+            return
+        for X, codes, weights, _ in self._checked():
+            yield Chunk(X, codes, weights, units=WEIGHT_UNITS)
+
+    def close(self):
+        """Give back what the fit has put on disk."""
+        if self.grouped:
+            self._gathering.close()
+
+    def _checked(self):
+        """Yield rows, codes, integer weights and ids of every chunk."""
+        if self._is_spent and not self.reopenable:
+            raise ValueError(
+                "This fit reads the rows more than once, and an iterator of chunks is spent after "
+                "one reading; pass a list of chunks or a function that returns a new iterator."
+            )
+        self._is_spent = True
+        n_rows = 0
+        items = self._iterate()
+        with closing(items) if hasattr(items, "close") else nullcontext():
+            for item in quiet_items(items):
+                checked = self._check(item)
+                n_rows += len(checked[0])
+                yield checked
+        if self._n_rows not in (None, n_rows):
+            raise ValueError(
+                "X gave another number of rows when it was read again: a fit needs the same rows "
+                "at every reading. Sort out what changes them, or write them to a file first."
+            )
+        self._n_rows = n_rows
+
+    def _iterate(self):
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if not isinstance(chunks, Iterable):
+            raise TypeError(
+                "X is a function, which must return an iterator of chunks of rows, but returned "
+                f"{type(chunks).__name__}."
+            )
+        return iter(chunks)
+
+    def _check(self, item):
+        X, y, weights, ids = split_chunk(item, 4)
+        X = columns_like(X, self._names, "A chunk")
+        X = check_floats(X) if becomes_a_new_array(X) else _owned(check_floats(X))
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."
+            )
+        for name, values, has in (
+            ("sample_weight", weights, self.weighted),
+            ("groups", ids, self.grouped),
+        ):
+            if (values is not None) != has:
+                raise ValueError(f"Either every chunk carries {name} or none does.")
+        codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
+        if ids is not None:
+            ids = _owned(plain_ids(ids, len(X)))
+            self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
+        return X, codes, encode_weights(weights, len(X)), ids
+
+
+def _no_rows(width, rule):
+    """Return a chunk in place of none."""
+    if width is None:
+        raise ValueError(
+            "X has no chunks, so nothing says how many columns it has: give one without rows, "
+            "np.empty((0, n_features)), or bounds with a low and a high end for every feature. An "
+            "iterator that was read before is spent: pass a list of chunks, or a function that "
+            "returns a new iterator."
+        )
+    return np.empty((0, width)), None, None, None if rule is None else np.empty(0, dtype=np.int64)
+
+
+def _owned(values):
+    """Return values that stay, where a source writes its next chunk into the same memory."""
+    return np.array(values)
+
+
+def _have_one_class(persons, codes):
+    classes = np.empty(int(persons.max()) + 1, dtype=np.int64)
+    classes[persons] = codes
+    return bool((classes[persons] == codes).all())
+
+
+# Rows in memory: arrays, sparse arrays, dataframes and lists.
+
+
+class ArraySource:
+    """Rows held in memory as one array or dataframe, read slice by slice."""
+
+    rereadable = True
+
+    @staticmethod
+    def takes(X):
+        """Whether `X` is rows in memory: what no other source takes is read as such."""
+        return True
+
+    @staticmethod
+    def columns(X, **beside):
+        """Take the columns that `beside` names out of the rows, which are a dataframe or table."""
+        beside |= {"groups": name_of(beside["groups"])}
+        named = {part: name for part, name in beside.items() if isinstance(name, str)}
+        if not named:
+            return X, beside
+        X, columns = taken_out(X, named)
+        return X, beside | columns
+
+    distinct_labels = staticmethod(distinct_values)
+
+    @staticmethod
+    def recoded(X, recode):
+        """Return the rows as numbers."""
+        return recode(X)
+
+    def __init__(self, X, y, groups, sample_weight, classes, mass_bounds=None):
+        self.named = X[:0] if hasattr(X, "columns") else None
+        if hasattr(X, "iloc"):
+            refuse_other_shapes(X)
+            _warn_of_other_order(X, y=y, groups=groups, sample_weight=sample_weight)
+        else:
+            refuse_sparse(X)
+            X = as_numbers(X)
+            refuse_other_shapes(X)
+        self._X = X
+        self._views, self._memos = {}, {}
+        self._n_rows, self.n_features = X.shape
+        self.weighted = sample_weight is not None
+        self.grouped = groups is not None
+        self._n_persons = self._n_kept = self._n_rows
+        self._persons = self._kept = self._starts = None
+        self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
+        self._masses = encode_weights(sample_weight, self._n_rows)
+        if self.grouped:
+            persons = encode_persons(groups, self._n_rows)
+            self._n_persons = self._n_kept = int(persons.max(initial=-1)) + 1
+            self._persons = persons
+            self._starts, self._masses = shared_masses(
+                check_floats(X), self._codes, persons, self._masses, mass_bounds
+            )
+
+    def count_persons(self):
+        """Number of persons that are read."""
+        return self._n_kept
+
+    def keep_persons(self, draw):
+        """From now on read the rows of some persons only.
+
+        Parameters
+        ----------
+        draw : callable
+            Returns which persons to keep, from the class of each (zeros without classes).
+        """
+        kept = draw(self._classes_of_persons())
+        self._n_kept = int(kept.sum())
+        self._kept = kept if self._persons is None else kept[self._persons]
+        self._views, self._memos = {}, {}
+
+    def __getstate__(self):
+        return vars(self) | {"_views": {}, "_memos": {}}  # workers fill their own
+
+    def _classes_of_persons(self):
+        if self._codes is None:
+            return np.zeros(self._n_persons, dtype=np.int64)
+        if self._persons is None:
+            return self._codes
+        classes = np.empty(self._n_persons, dtype=np.int64)
+        classes[self._persons] = self._codes
+        return classes
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        if self._codes is None or self._persons is None:
+            return True
+        return bool((self._classes_of_persons()[self._persons] == self._codes).all())
+
+    @property
+    def n_parts(self):
+        """Number of parts that can be read independently."""
+        return max(-(-self._n_rows // CHUNK_ROWS), 1)
+
+    def read(self, part):
+        """Yield the chunks of one part; one that is a view of the rows is checked once and kept."""
+        if part in self._views:
+            yield self._views[part]
+            return
+        rows = slice(part * CHUNK_ROWS, (part + 1) * CHUNK_ROWS)
+        X = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
+        codes = None if self._codes is None else self._codes[rows]
+        masses = None if self._masses is None else self._masses[rows]
+        starts = None if self._starts is None else self._starts[rows]
+        units = PERSON_UNITS if self.grouped else WEIGHT_UNITS
+        view, X = X, check_floats(X)
+        memo = self._memos.setdefault(part, {})
+        if self._kept is None:
+            chunk = Chunk(X, codes, masses, memo, starts, units)
+            if isinstance(view, np.ndarray) and np.may_share_memory(X, view):
+                self._views[part] = chunk
+            yield chunk
+        else:
+            kept = self._kept[rows]
+            columns = (codes, masses, starts)
+            codes, masses, starts = (a if a is None else a[kept] for a in columns)
+            yield Chunk(X[kept], codes, masses, memo, starts, units)
+
+
+def _warn_of_other_order(X, **beside):
+    """Warn where values have the index of the rows in another order: they stand beside others."""
+    for name, values in beside.items():
+        index = values.index if hasattr(values, "iloc") else X.index
+        if len(index) != len(X.index) or index.equals(X.index) or not index.isin(X.index).all():
+            continue
+        warnings.warn(
+            f"The index of {name} is that of X in another order. Values are matched by position, "
+            f"as everywhere in scikit-learn. If the index is right, pass {name}.loc[X.index].",
+            PrivacyWarning,
+            stacklevel=5,
+        )
+
+
+# Rows from anything with the Arrow C stream interface, or that makes such streams, in batches.
+
+_BATCH_VALUES = 1 << 20  # of all columns: small ones cost calls, large ones memory
+_BATCH_ROWS = 1 << 17
+_LEAST_ROWS = 1 << 10
+# In the text of a query alone: plans depend on what tables hold, so refusals by them would tell.
+_QUOTED = re.compile(
+    r"\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
+    r"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/",
+    re.DOTALL | re.IGNORECASE,
+)
+_CHANGING = re.compile(
+    r"\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval)\s*\(|\b(using\s+sample|tablesample)\b",
+    re.IGNORECASE,
+)
+_OF_DATASETS = {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": False}
+
+
+class ArrowSource(ChunkSource):
+    """Rows that come as batches of Arrow: from an engine, a dataset, or a reader.
+
+    What can make a new stream is read anew for every step of a fit.
+    """
+
+    @staticmethod
+    def takes(X):
+        """Whether `X` makes Arrow streams; frames and tables in memory are left to arrays."""
+        kind = type(X)  # an engine may find columns among the attributes of what it returns
+        home = kind.__module__.split(".")[0]
+        if home == "pyspark" or hasattr(kind, "iloc"):  # Spark's would bring all to the driver
+            return False
+        if _is_lazy(X) or _is_dataset(X) or _is_connection(X):
+            return True
+        if home in ("polars", "pyarrow") and not hasattr(kind, "__next__"):
+            return False
+        if hasattr(kind, "__array__") and hasattr(kind, "ndim") and not hasattr(kind, "columns"):
+            return False  # of xarray, whose streams have a row for every entry of an array
+        return hasattr(kind, "__arrow_c_stream__")
+
+    @staticmethod
+    def columns(X, **beside):
+        """Return the batches of rows, with the columns that `beside` names taken out."""
+        for part, values in beside.items():
+            if values is not None and getattr(declared(values), "ids", None) is None:
+                raise ValueError(
+                    f"{part} must be the name of a column of X, which is read as a stream, got "
+                    f"{type(values).__name__}. Values of one's own stand beside rows in memory "
+                    "only, such as pyarrow.table(X)."
+                )
+        return ChunkSource.columns(batches_of(X), **beside)
+
+    def __init__(self, X, *arguments, **named):
+        super().__init__(batches_of(X) if ArrowSource.takes(X) else X, *arguments, **named)
+
+
+def _is_lazy(X):
+    return type(X).__name__ == "LazyFrame" and hasattr(type(X), "collect_schema")
+
+
+def _is_dataset(X):
+    kind = type(X)
+    home = kind.__module__.split(".")[0]
+    return home == "pyarrow" and (hasattr(kind, "scanner") or hasattr(kind, "projected_schema"))
+
+
+def _is_relation(X):
+    return type(X).__module__.split(".")[0] in ("duckdb", "_duckdb")
+
+
+def _is_connection(X):
+    return type(X).__name__ == "DuckDBPyConnection"
+
+
+def _refuse_changing(query):
+    """Raise where a query of DuckDB says by itself that it finds others whenever it is read."""
+    found = _CHANGING.search(_QUOTED.sub(" ", getattr(query, "sql_query", str)()))
+    if found:
+        raise ValueError(
+            f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows are others "
+            "whenever it is read, and a fit needs the same at every reading. Write them to a table "
+            "first, as in database.sql('create table picked as ...')."
+        )
+
+
+def batches_of(X):
+    """Return an iterable of Arrow tables: an iterator where `X` can be read once only."""
+    kind = type(X)
+    if _is_connection(X):
+        raise TypeError(
+            "X is a connection of DuckDB, which is what execute returns. Pass a query of it, such "
+            "as database.sql('select lon, lat from visits'), or a table, database.table('visits')."
+        )
+    if _is_lazy(X):
+        return batches_of(X.to_native()) if hasattr(kind, "to_native") else _of_lazy_frame(X)
+    if _is_dataset(X):
+        if hasattr(kind, "scanner"):
+            return Batches(X.schema, lambda rows: _dataset_reader(X, rows))
+        return Batches(X.projected_schema, lambda rows: X.to_reader())
+    if hasattr(kind, "__next__") or hasattr(kind, "get_next"):
+        reader = _stream(X)
+        return iter(Batches(reader.schema, lambda rows: reader))
+    if _is_relation(X):  # of which older versions give one result each
+        _refuse_changing(X)
+        return Batches(_schema_of(X.limit(0)), lambda rows: _stream(X.project("*")))
+    return Batches(_schema_of(X), lambda rows: _stream(X))
+
+
+def _of_lazy_frame(X):
+    if not hasattr(X, "collect_batches"):
+        raise ValueError(
+            "A LazyFrame is read in batches by polars 1.34 or later. Give rows in memory instead, "
+            "X.collect(), or a function that returns an iterator of frames."
+        )
+    schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
+    return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
+
+
+def _dataset_reader(X, rows):
+    return X.scanner(batch_size=rows, **_OF_DATASETS).to_reader()
+
+
+def _stream(X):
+    arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
+    return unquoted(arrow.RecordBatchReader.from_stream, X)
+
+
+def _schema_of(X):
+    """Return the schema of streams of `X`, of which no row is read."""
+    if hasattr(type(X), "__arrow_c_schema__"):
+        return import_optional("pyarrow", "arrow", "rows as an Arrow stream").schema(X)
+    with closing(_stream(X)) as reader:
+        return reader.schema
+
+
+class Batches:
+    """Tables of Arrow, from a new stream whenever they are iterated.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    read : callable
+        Given a number of rows that suits, returns an iterator of batches.
+
+    Attributes
+    ----------
+    before_rows : pyarrow.Table
+        Of no rows.
+    """
+
+    def __init__(self, schema, read):
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"X has several columns of one name: {twice}.")
+        self.before_rows = schema.empty_table()
+        self._read = read
+        values = _BATCH_VALUES // max(len(schema), 1)
+        self._n_rows = min(max(values, _LEAST_ROWS), _BATCH_ROWS)
+
+    def __iter__(self):
+        arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
+        stream = unquoted(self._read, self._n_rows)
+        with closing(stream) if hasattr(stream, "close") else nullcontext():
+            held, n_held = [], 0
+            while (batch := unquoted(next, stream, None)) is not None:
+                held.append(_as_table(arrow, batch))
+                n_held += len(held[-1])
+                if n_held >= self._n_rows:
+                    yield from self._cut(arrow.concat_tables(held))
+                    held, n_held = [], 0
+            if n_held:
+                yield from self._cut(arrow.concat_tables(held))
+
+    def _cut(self, table):
+        for start in range(0, len(table), self._n_rows):
+            yield table.slice(start, self._n_rows)
+
+
+def _as_table(arrow, batch):
+    """Return a batch of an engine as a table of Arrow."""
+    if isinstance(batch, arrow.RecordBatch):
+        return arrow.Table.from_batches([batch])
+    return batch.to_arrow()  # polars has frames of its own

@@ -1,0 +1,489 @@
+"""Kinds of columns: what each declares."""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, dataclass, fields
+from typing import ClassVar
+
+import numpy as np
+
+from ..exceptions import is_integer, is_number, is_text, plain
+from .values import UNREADABLE, each, flag_of, integer_of, moment_of, number_of, text_of
+
+_EXACT = 2**53
+_UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+_READERS = {str: text_of, int: integer_of, float: number_of, bool: flag_of}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(ABC):
+    """What a column holds.
+
+    Parameters
+    ----------
+    missing : bool, default=False
+        Whether values may be missing; where not, a missing value is refused.
+    """
+
+    missing: bool = False
+    word: ClassVar[str]
+    numeric: ClassVar[bool] = True  # read as float64; the others are objects
+
+    def __post_init__(self):
+        if not isinstance(self.missing, bool):
+            raise TypeError(f"missing must be True or False, got {self.missing!r}.")
+
+    @abstractmethod
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return a column in its declared form, or raise naming the column.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows,)
+            Of any type.
+        what : str
+            What the column is, for errors.
+        """
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what is declared, as plain values."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        defaults = {f.name: f.default for f in fields(self)}
+        told = {name: value for name, value in given.items() if value != defaults[name]}
+        return {"kind": self.word} | {
+            n: list(v) if type(v) is tuple else v for n, v in told.items()
+        }
+
+    def _read_each(self, values, reader, what):
+        """Return values read one by one; refuse what is missing and must not be."""
+        found = each(values, reader)
+        if not self.missing and None in found:
+            raise ValueError(f"{what} has missing values, and its schema allows none.")
+        return found
+
+
+class _Range(Kind):
+    """Numbers of a range."""
+
+    special: ClassVar[tuple] = ()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest number of the form the column is read into."""
+        values = *self.line, *map(float, self.special)
+        return min(values), max(values)
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Lowest and highest number that is no special value."""
+        return float(self.low), float(self.high)
+
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as float64 in the range, NaN where missing."""
+        return self.in_range(self.numbers_of(values, what), what)
+
+    def numbers_of(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as float64, in the range or not, NaN where missing."""
+        if values.dtype.kind in "biuf":
+            with np.errstate(over="ignore"):
+                return values.astype(np.float64)
+        if values.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+        found = self._read_each(values, number_of, what)
+        _refuse_unreadable(found, what, "are no numbers")
+        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
+        """Return float64 numbers clipped to the range, or raise where that is declared."""
+        if not self.missing and np.isnan(numbers).any():
+            raise ValueError(f"{what} has missing values, and its schema allows none.")
+        low, high = self.line
+        held = self.holds(numbers) | np.isnan(numbers)
+        if self.outside == "refuse" and not held.all():
+            special = f" and none of {list(self.special)}" if self.special else ""
+            raise ValueError(f"{what} has values outside [{low:g}, {high:g}]{special}.")
+        return np.where(held, numbers, np.clip(numbers, low, high)) + 0.0  # no -0.0
+
+    def holds(self, numbers: np.ndarray) -> np.ndarray:
+        """Return whether numbers are in the range or special."""
+        low, high = self.line
+        return ((numbers >= low) & (numbers <= high)) | np.isin(numbers, self.special)
+
+    def _check_range(self, limit=None):
+        for name in ("low", "high"):
+            value = plain(getattr(self, name))
+            object.__setattr__(self, name, value)
+            if not is_number(value):
+                raise TypeError(f"{name} must be a number, got {value!r}.")
+            if not np.isfinite(value) or (limit is not None and abs(value) > limit):
+                raise ValueError(f"{name} must be a number of moderate size, got {value!r}.")
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
+        _check_outside(self.outside, ("clip", "refuse"))
+        self._check_special(limit)
+
+    def _check_special(self, limit):
+        """Bring special values into order, or raise."""
+        special = self.special
+        if isinstance(special, str) or not hasattr(special, "__iter__"):
+            raise TypeError(f"special must be a list of numbers, got {special!r}.")
+        special = plain(tuple(special))
+        is_one, what = (is_number, "numbers") if limit is None else (is_integer, "integers")
+        for value in special:
+            if not is_one(value):
+                raise TypeError(f"special must hold {what} only, got {value!r}.")
+            if not np.isfinite(value) or (limit is not None and abs(value) > limit):
+                raise ValueError(f"special must hold numbers of moderate size, got {value!r}.")
+        if len(set(special)) < len(special):
+            raise ValueError(f"special must hold different numbers, got {special!r}.")
+        object.__setattr__(self, "special", tuple(sorted(special)))
+
+
+@dataclass(frozen=True)
+class Number(_Range):
+    """Real numbers, read as float64.
+
+    A special value or end of the range that is no whole number is read from its form in 32 bits
+    too, whatever the type of the column: one row can change that type.
+
+    Parameters
+    ----------
+    low, high : float
+        Public range.
+    resolution : float or None, default=None
+        Width of the steps that matter, for tables; reading rounds nothing.
+    log : bool, default=False
+        Whether steps grow with the numbers, for tables; needs ``low > 0``. Amounts of money, sizes
+        and times of waiting want it: in even steps most values share a few, and noise makes tails
+        that nobody has.
+    outside : {"clip", "refuse"}, default="clip"
+        What becomes of numbers outside of the range.
+    special : sequence of float, default=()
+        Public values that many rows may hold, in the range or not: zeros, detection limits, codes
+        such as 999. Tables count and draw each of them exactly, as they do both ends of the range.
+    missing : bool, default=False
+        Whether values may be missing; they are read as NaN.
+    """
+
+    low: float
+    high: float
+    resolution: float | None = None
+    log: bool = False
+    outside: str = "clip"
+    special: tuple = ()
+    word: ClassVar[str] = "number"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_range()
+        object.__setattr__(self, "resolution", plain(self.resolution))
+        if self.resolution is not None and not (is_number(self.resolution) and self.resolution > 0):
+            raise ValueError(f"resolution must be above 0, got {self.resolution!r}.")
+        if self.log and not self.low > 0:
+            raise ValueError(f"log=True needs low above 0, got {self.low!r}.")
+        if self.resolution is not None:
+            for value in self.special:
+                places = (value - self.low) / self.resolution
+                if self.low <= value <= self.high and abs(places - np.rint(places)) > 1e-6:
+                    raise ValueError(
+                        "special must hold whole steps of resolution from low, or numbers outside "
+                        f"the range, got {value!r}."
+                    )
+
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
+        """Return numbers of the range, with special values and ends that 32 bits rounded."""
+        declared = (*self.line, *self.special)
+        with np.errstate(over="ignore"):
+            rounded = [float(np.float32(value)) for value in declared]
+        for value, short in zip(declared, rounded, strict=True):
+            if short % 1 > 0 and short not in declared:  # whole ones are numbers in their own right
+                numbers = np.where(numbers == short, value, numbers)
+        return super().in_range(numbers, what)
+
+
+@dataclass(frozen=True)
+class Integer(_Range):
+    """Whole numbers, read as float64; fractions are rounded.
+
+    Parameters
+    ----------
+    low, high : int
+        Public range, within 2**53.
+    log : bool, default=False
+        Whether steps grow with the distance from `low`, for tables.
+    outside : {"clip", "refuse"}, default="clip"
+        What becomes of numbers outside of the range.
+    special : sequence of int, default=()
+        As of :class:`Number`.
+    missing : bool, default=False
+        Whether values may be missing; they are read as NaN.
+    """
+
+    low: int
+    high: int
+    outside: str = "clip"
+    log: bool = False
+    special: tuple = ()
+    word: ClassVar[str] = "integer"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_range(_EXACT)
+        if not (is_integer(self.low) and is_integer(self.high)):
+            raise TypeError(f"low and high must be integers, got {self.low!r} and {self.high!r}.")
+
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
+        """Return whole numbers of the range."""
+        return super().in_range(np.rint(numbers), what)
+
+
+@dataclass(frozen=True)
+class Boolean(Kind):
+    """Yes or no, read as 1.0 and 0.0, also from 0 and 1 and from words such as "true" and "no".
+
+    Parameters
+    ----------
+    missing : bool, default=False
+        Whether values may be missing; they are read as NaN.
+    """
+
+    word: ClassVar[str] = "boolean"
+    range: ClassVar[tuple] = (0.0, 1.0)
+
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as float64, NaN where missing."""
+        found = self._read_each(values, flag_of, what)
+        _refuse_unreadable(found, what, "are neither yes nor no")
+        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+
+    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
+        """Return numbers as they are where they are 0 or 1, or raise."""
+        return self.read(numbers, what)
+
+
+@dataclass(frozen=True)
+class Category(Kind):
+    """One of a list of values, read as that very value.
+
+    A value is read as the type of the list, by itself: 3, 3.0 and "3" are one value, whatever the
+    other rows made of their column.
+
+    Parameters
+    ----------
+    values : sequence of str, int, float or bool
+        Public; all of one type.
+    outside : {"other", "refuse"}, default="other"
+        What becomes of other values: the text "other" (None among numbers and flags), or an error.
+    missing : bool, default=False
+        Whether values may be missing; they are read as None.
+    """
+
+    values: tuple
+    outside: str = "other"
+    word: ClassVar[str] = "category"
+    numeric: ClassVar[bool] = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        values = self.values
+        if isinstance(values, str) or not hasattr(values, "__iter__"):
+            raise TypeError(f"values must be a list, got {values!r}.")
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+        object.__setattr__(self, "values", values)
+        if len({type(v) for v in values}) != 1 or type(values[0]) not in _READERS:
+            raise TypeError(
+                "values must be one or more, all of one type, str, int, float or bool, got "
+                f"{values!r}."
+            )
+        if len(set(values)) < len(values) or any(v != v for v in values):
+            raise ValueError(f"values must be different and not missing, got {values!r}.")
+        if not all(is_text(v) for v in values if isinstance(v, str)):
+            raise ValueError(f"values must be text that UTF-8 can write, got {values!r}.")
+        _check_outside(self.outside, ("other", "refuse"))
+        if self.outside == "other" and "other" in values:
+            raise ValueError(
+                'values must not hold "other", which stands for all others. Declare '
+                'outside="refuse" where no others can occur, or rename the value.'
+            )
+
+    @property
+    def levels(self) -> list[str | int | float | bool | None]:
+        """All that a column can hold after reading, for an encoder."""
+        named = self.outside == "other" and isinstance(self.values[0], str)
+        has_none = self.missing or (self.outside == "other" and not named)
+        return [*self.values, *(["other"] if named else []), *([None] if has_none else [])]
+
+    def codes(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the place of each value in the list, the number of values for others, -1 where
+        missing."""
+        reader = _READERS[type(self.values[0])]
+        places = {value: place for place, value in enumerate(self.values)} | {None: -1}
+        found = self._read_each(values, reader, what)
+        codes = np.array([places.get(value, len(self.values)) for value in found], dtype=np.int64)
+        if self.outside == "refuse" and (codes == len(self.values)).any():
+            raise ValueError(f"{what} has values that are not in its schema.")
+        return codes
+
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as objects: declared values, "other", None where missing.
+
+        Among numbers and flags other values are None too: encoders take no text beside them.
+        """
+        other = "other" if isinstance(self.values[0], str) else None
+        return _objects([*self.values, other, None])[self.codes(values, what)]
+
+
+@dataclass(frozen=True)
+class Ordinal(Category):
+    """One of a list of values that are in order, read as :class:`Category` is.
+
+    Parameters
+    ----------
+    values : sequence of str, int, float or bool
+        Public, from the lowest to the highest; all of one type.
+    outside : {"other", "refuse"}, default="other"
+        What becomes of other values: the text "other", or an error.
+    missing : bool, default=False
+        Whether values may be missing; they are read as None.
+    """
+
+    word: ClassVar[str] = "ordinal"
+
+
+@dataclass(frozen=True)
+class Date(_Range):
+    """Dates and times, read as float64: whole units of the resolution since `low`.
+
+    Parameters
+    ----------
+    low, high : str or date
+        Public range, as ISO text or dates. Times with a zone are read in UTC, here and in columns,
+        and what is drawn has no zone: a day that begins in Paris is the day before.
+    resolution : {"day", "hour", "minute", "second"}, default="day"
+        Times are cut off to it.
+    outside : {"clip", "refuse"}, default="clip"
+        What becomes of dates outside of the range.
+    missing : bool, default=False
+        Whether values may be missing; they are read as NaN.
+    """
+
+    low: str
+    high: str
+    resolution: str = "day"
+    outside: str = "clip"
+    word: ClassVar[str] = "date"
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            value = value.isoformat() if isinstance(value, datetime.date) else value
+            if not isinstance(value, str) or not isinstance(moment_of(value), int):
+                raise ValueError(f"{name} must be a date such as '2020-01-31', got {value!r}.")
+            object.__setattr__(self, name, value)
+        if self.resolution not in _UNITS:
+            raise ValueError(f"resolution must be one of {list(_UNITS)}, got {self.resolution!r}.")
+        if not self.range[1] > 0:
+            raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
+        _check_outside(self.outside, ("clip", "refuse"))
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Lowest and highest number of units."""
+        return 0.0, float((moment_of(self.high) - moment_of(self.low)) // _UNITS[self.resolution])
+
+    def in_words(self, number: float) -> str:
+        """Return a number of units since `low` as ISO text."""
+        moment = moment_of(self.low) + int(number) * _UNITS[self.resolution]
+        unit = {"day": "D", "hour": "m"}.get(self.resolution, self.resolution[0])
+        return str(np.datetime64(moment, "us").astype(f"datetime64[{unit}]"))
+
+    def numbers_of(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as whole units since `low`, NaN where missing."""
+        if values.dtype.kind == "M":
+            values = values.astype("datetime64[us]").astype(object)
+        found = self._read_each(values, moment_of, what)
+        _refuse_unreadable(found, what, "are no dates")
+        start, unit = moment_of(self.low), _UNITS[self.resolution]
+        units = [np.nan if v is None else (v - start) // unit for v in found]
+        return np.array(units, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """Free text, for steps that hash words; never counted value by value.
+
+    Parameters
+    ----------
+    missing : bool, default=False
+        Whether values may be missing; they are read as empty text.
+    """
+
+    word: ClassVar[str] = "text"
+    numeric: ClassVar[bool] = False
+
+    def read(self, values: np.ndarray, what: str) -> np.ndarray:
+        """Return the column as text."""
+        found = self._read_each(values, text_of, what)
+        _refuse_unreadable(found, what, "are no text")
+        return _objects("" if value is None else value for value in found)
+
+
+KINDS = {kind.word: kind for kind in (Boolean, Category, Date, Integer, Number, Ordinal, Text)}
+_OTHER_WORDS = {
+    "categorical": "category", "enum": "category", "string": "category or text",
+    "str": "category or text", "float": "number", "numeric": "number", "int": "integer",
+    "bool": "boolean", "flag": "boolean", "datetime": "date", "timestamp": "date",
+    "ordered": "ordinal",
+}  # fmt: skip
+
+
+def kind_from_dict(given, what):
+    """Return the kind that a dictionary declares, or raise naming the column."""
+    if not isinstance(given, dict) or str(given.get("kind")) not in KINDS:
+        raise ValueError(f"{what} {_kind_fault(given)}")
+    kind = KINDS[given["kind"]]
+    given = {name: value for name, value in given.items() if name != "kind" and value is not None}
+    unknown = sorted(given.keys() - {field.name for field in fields(kind)})
+    if unknown:
+        raise ValueError(f"{what}: a column of kind {kind.word} has no {unknown}.")
+    lacking = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if lacking:
+        raise ValueError(f"{what}: a column of kind {kind.word} needs {' and '.join(lacking)}.")
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
+def _kind_fault(given):
+    """Return in words what is wrong with the kind of a column."""
+    allowed = f"one of {sorted(KINDS)}"
+    word = given.get("kind") if isinstance(given, dict) else None
+    if word is None:
+        return (
+            f"needs a kind, {allowed}. Columns that are not needed, such as ids, are to be taken "
+            "out of the schema."
+        )
+    known = _OTHER_WORDS.get(str(word).lower())
+    hint = f" It is called {known} here." if known else ""
+    return f"must have a kind that is {allowed}, got {word!r}.{hint}"
+
+
+def _check_outside(outside, allowed):
+    if outside not in allowed:
+        raise ValueError(f"outside must be one of {allowed}, got {outside!r}.")
+
+
+def _refuse_unreadable(found, what, problem):
+    if any(value is UNREADABLE for value in found):
+        raise ValueError(f"{what} has values that {problem}.")
+
+
+def _objects(values):
+    values = list(values)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects

@@ -1,1 +1,0 @@
-"""The only place where rows are read and meet noise."""

@@ -1,1 +1,0 @@
-"""Questions, exact answers, noise, and the desk where they meet."""

@@ -1,1 +1,0 @@
-"""Masses, sums and spreads of the cells of released points."""

@@ -1,1 +1,0 @@
-"""Sizes, ranges, means and second moments."""

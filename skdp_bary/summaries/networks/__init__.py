@@ -1,1 +1,0 @@
-"""Rows that pass through a public function or a small network."""

@@ -1,1 +1,0 @@
-"""Rows projected on public directions."""

@@ -1,1 +1,0 @@
-"""Questions about tables whose columns are divided into public cells."""

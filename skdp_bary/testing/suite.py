@@ -1,0 +1,216 @@
+"""The list of checks, run by pytest or by hand, and the slow audit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import clone
+
+from ..inspection.lower_bound import epsilon_lower_bound
+from ..inspection.replay import replay
+from .fit_checks import (
+    check_bad_parameters_are_refused_before_the_charge,
+    check_bad_rows_are_refused_before_the_charge,
+    check_copies_share_the_budget,
+    check_drawn_noise_adds_up_to_the_charge,
+    check_failed_fit_stays_charged,
+    check_fresh_noise,
+    check_grid_search_shares_the_budget,
+    check_no_rows_are_kept,
+    check_pickled_copies_refuse,
+    check_refused_fit,
+    check_release_costs_no_more_than_its_charge,
+    check_seeded_noise_is_marked,
+)
+from .hostile import hostile_pairs, require, settings
+from .one_fit import (
+    check_neighbors_field,
+    check_not_covered_field,
+    check_one_fit,
+    check_privacy_section,
+)
+from .replay_checks import (
+    check_same_integers_for_every_container,
+    check_sensitivity_of_persons,
+    check_sensitivity_of_rows,
+    check_sensitivity_of_weights,
+    check_state_is_post_processing,
+)
+
+if TYPE_CHECKING:
+    from ..exceptions import Estimator
+
+
+# The list of checks, run by pytest or by hand.
+
+CHECKS = (
+    check_privacy_section,
+    check_neighbors_field,
+    check_not_covered_field,
+    check_sensitivity_of_rows,
+    check_sensitivity_of_persons,
+    check_sensitivity_of_weights,
+    check_state_is_post_processing,
+    check_same_integers_for_every_container,
+    check_one_fit,
+    check_drawn_noise_adds_up_to_the_charge,
+    check_release_costs_no_more_than_its_charge,
+    check_refused_fit,
+    check_failed_fit_stays_charged,
+    check_copies_share_the_budget,
+    check_grid_search_shares_the_budget,
+    check_pickled_copies_refuse,
+    check_bad_rows_are_refused_before_the_charge,
+    check_bad_parameters_are_refused_before_the_charge,
+    check_no_rows_are_kept,
+    check_fresh_noise,
+    check_seeded_noise_is_marked,
+)
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
+
+
+def check_private_estimator(estimator: Estimator) -> None:
+    """Run every check of the contract suite on one estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An unfitted private estimator. Small settings keep the checks fast: each of them fits
+        clones of it many times. It is checked under every neighboring relation and both kinds of
+        noise that it accepts, with its other parameters as they are.
+
+    Raises
+    ------
+    AssertionError
+        Listing every check that failed, with what it found.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateMeasure
+    >>> from skdp_bary.testing import check_private_estimator
+    >>> check_private_estimator(PrivateMeasure(bounds=(0, 1), depth=3, n_hint=60))
+    """
+    failures = []
+    for check in CHECKS:
+        try:
+            check(estimator)
+        except AssertionError as failure:
+            failures.append(f"{check.__name__}: {failure}")
+    if failures:
+        listed = "\n\n".join(failures)
+        raise AssertionError(f"{len(failures)} checks failed on {estimator}.\n\n{listed}")
+
+
+def parametrize_with_privacy_checks(
+    estimators: list, *, expected_failed_checks: Callable[..., dict[str, str]] | None = None
+) -> Any:
+    """Return a pytest decorator that runs every check on every estimator as a test of its own.
+
+    Parameters
+    ----------
+    estimators : list of estimators
+        Unfitted private estimators, see :func:`check_private_estimator`.
+    expected_failed_checks : callable or None, default=None
+        Takes an estimator and returns a dict of the names of checks that are known to fail and the
+        reason for each, in words. These tests are marked as expected failures, strictly.
+
+    Returns
+    -------
+    decorator : pytest.mark.parametrize
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateMeasure
+    >>> from skdp_bary.testing import parametrize_with_privacy_checks
+    >>> @parametrize_with_privacy_checks([PrivateMeasure(bounds=(0, 1), depth=3)])
+    ... def test_privacy(estimator, check):
+    ...     check(estimator)
+    """
+    import pytest
+
+    cases = []
+    for estimator in estimators:
+        expected = {} if expected_failed_checks is None else expected_failed_checks(estimator)
+        unknown = set(expected) - {check.__name__ for check in CHECKS}
+        if unknown:
+            raise ValueError(
+                f"expected_failed_checks names {sorted(unknown)}, which are no checks."
+            )
+        settings = _ADDRESS.sub("", " ".join(repr(estimator).split()))
+        for check in CHECKS:
+            reason = expected.get(check.__name__)
+            marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
+            label = f"{settings}-{check.__name__}"
+            cases.append(pytest.param(estimator, check, marks=marks, id=label))
+    return pytest.mark.parametrize("estimator, check", cases)
+
+
+# The slow check: many runs on two neighbors never show more than epsilon.
+
+
+def check_empirical_loss(
+    estimator: Estimator,
+    n_runs: int = 1000,
+    *,
+    callback: Callable[[int, int], object] | None = None,
+) -> list:
+    """Run the estimator many times on its worst neighbors and bound the loss from below.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Give it a small tree, few centers and the like: every run fits it twice.
+    n_runs : int, default=1000
+        Number of runs on each of the two data sets, for every relation and kind of noise.
+    callback : callable or None, default=None
+        Called as ``callback(done, n_runs)`` after each pair of runs.
+
+    Returns
+    -------
+    reports : list of LowerBoundReport
+        One per relation and kind of noise. An AssertionError is raised when one of them is above
+        epsilon, which happens to a correct estimator once in a thousand times.
+
+    Examples
+    --------
+    >>> from skdp_bary import PrivateMeasure
+    >>> from skdp_bary.testing import check_empirical_loss
+    >>> reports = check_empirical_loss(
+    ...     PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60), n_runs=20
+    ... )
+    >>> max(report.epsilon for report in reports) <= 1.0
+    True
+    """
+    candidates = settings(estimator)
+    return [
+        _audit(candidate, n_runs, 1.0 - 1e-3 / len(candidates), callback)
+        for candidate in candidates
+    ]
+
+
+def _audit(estimator, n_runs, confidence, callback):
+    pair = max(hostile_pairs(estimator, "rows"), key=lambda pair: _realised(estimator, pair))
+    report = epsilon_lower_bound(
+        estimator,
+        pair.data,
+        pair.neighbor,
+        n_runs=n_runs,
+        delta=estimator.delta,
+        confidence=confidence,
+        random_state=0,
+        callback=callback,
+    )
+    require(
+        report.epsilon <= estimator.epsilon,
+        f"{n_runs} runs show a loss of at least {report.epsilon:.3f}, more than epsilon="
+        f"{estimator.epsilon} ({estimator.neighbors!r}, delta={estimator.delta}, when {pair.name}, "
+        f"event: {report.event}).",
+    )
+    return report
+
+
+def _realised(estimator, pair):
+    seeded = clone(estimator).set_params(random_state=0)
+    return sum(step.realised for step in replay(seeded, pair.data, pair.neighbor).steps)

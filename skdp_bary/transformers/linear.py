@@ -1,0 +1,460 @@
+"""DomainScaler and JLTransformer: public scalings and projections of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn import VersionedPickle, captioned_block
+from ..geometry.bounds import check_domain, width_of
+from ..geometry.domains import Ball, Box
+from ..geometry.linear_maps import (
+    HadamardMap,
+    IdentityMap,
+    MatrixMap,
+    barycenter_dimension,
+    distance_dimension,
+    kmeans_dimension,
+)
+from ..geometry.rowwise import row_blocks, saturated
+from ..parameters import (
+    MOST_FEATURES,
+    MOST_PERSONS,
+    Flag,
+    Integer,
+    Number,
+    Option,
+    PlainParameters,
+    PublicDomain,
+    Seed,
+    check_parameters,
+)
+from ..values import names_seen, read_rows, rows_of_width, warn_of_ids
+
+if TYPE_CHECKING:
+    from scipy.sparse import sparray
+
+    from ..exceptions import RandomState, Rows
+    from ..geometry.bounds import Bounds
+
+
+# Scaling by public bounds instead of by the data.
+
+
+class DomainScaler(
+    PlainParameters, VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
+    """Map a public domain to the unit box or the unit ball.
+
+    The usual scalers take minima, maxima or variances of the rows, and each of those is a release
+    that has to be paid for. This one takes them from public bounds: fitting reads nothing but the
+    number of features, costs no privacy budget, and gives the same transformer on neighboring data
+    sets. The rows of the result are as private as those that came in.
+
+    A feature counts by the width of its bounds in what follows, where behind ``StandardScaler`` it
+    counts by the spread of its rows. So clusters differ: with bounds much wider than the rows a
+    feature hardly counts. Choose bounds whose widths are in about the ratio of the spreads that
+    are known in public.
+
+    Parameters
+    ----------
+    bounds : (low, high) pair, Box, Ball or Mask, default=(-1.0, 1.0)
+        Public domain of the rows: what the features can be, not what they are in this data set.
+        The default suits features that are already scaled to [-1, 1].
+    target : {"box", "ball"}, default="box"
+        "box" maps the bounding box to ``[0, 1]`` in every feature, each feature with its own
+        scale. "ball" moves the center to zero and divides all features by the radius of the domain,
+        so ratios of distances stay as they are.
+    clip : bool, default=True
+        Whether to move rows outside the domain to its nearest point first. Without it no bounds
+        can be handed on.
+
+    Attributes
+    ----------
+    output_bounds_ : Box, Ball or None
+        Public domain of the output: give it as ``bounds`` to what follows. None without
+        clipping.
+    offset_ : ndarray of shape (n_features_in_,)
+        Point that becomes zero.
+    scale_ : ndarray of shape (n_features_in_,)
+        Numbers that features are divided by.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit, where `X` has names that are all strings.
+
+    Examples
+    --------
+    >>> from skdp_bary.transformers import DomainScaler
+    >>> scaler = DomainScaler(bounds=([18, 0], [100, 200_000]))
+    >>> scaler.fit_transform([[59, 50_000], [30, 900_000]])
+    array([[0.5       , 0.25      ],
+           [0.14634146, 1.        ]])
+    >>> scaler.output_bounds_
+    Box(low=[0. 0.], high=[1. 1.])
+    """
+
+    _parameter_rules = {
+        "bounds": PublicDomain(),
+        "target": Option(("box", "ball")),
+        "clip": Flag(),
+    }
+
+    def __init__(
+        self,
+        bounds: Bounds | None = (-1.0, 1.0),
+        *,
+        target: Literal["box", "ball"] = "box",
+        clip: bool = True,
+    ) -> None:
+        self.bounds = bounds
+        self.target = target
+        self.clip = clip
+
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
+        """Take offset and scale from the bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, of which only the number and the names of the features are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        check_parameters(self)
+        read_rows(self, X, reset=True)
+        warn_of_ids(names_seen(self), self.bounds)
+        d = self.n_features_in_
+        self._domain = check_domain(self.bounds, d, names_seen(self))
+        if self.target == "box":
+            self.offset_ = self._domain.low.copy()
+            self.scale_ = self._domain.high - self._domain.low
+            unit = Box(np.zeros(d), np.ones(d))
+        else:
+            self.offset_ = self._domain.center.copy()
+            self.scale_ = np.full(d, self._domain.radius)
+            unit = Ball(np.zeros(d), 1.0)
+        self.output_bounds_ = unit if self.clip else None
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Scale rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features)
+            Scaled rows, within `output_bounds_` unless ``clip=False``.
+        """
+        check_is_fitted(self)
+        X = read_rows(self, X, reset=False)
+        if self.output_bounds_ is None:
+            with np.errstate(over="ignore"):
+                return saturated((X - self.offset_) / self.scale_)
+        return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Undo the scaling.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Scaled rows, released centers or anything else in the scaled space.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            Rows in the original space.
+        """
+        check_is_fitted(self)
+        X = rows_of_width(X, self.n_features_in_)
+        return X * self.scale_ + self.offset_
+
+    def _known_features(self):
+        return width_of(self.bounds, None)
+
+    def _features_after(self, n_features):
+        return n_features
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: fitting reads no row")
+
+
+# Random projection to fewer features by a public matrix.
+
+_METHODS = ("gaussian", "sparse", "hadamard")
+# What the dimension depends on under each rule: a parameter of the transformer, and the formula.
+_RULES = {
+    "distance": ("n_hint", distance_dimension),
+    "kmeans": ("n_clusters", kmeans_dimension),
+    "barycenter": ("n_atoms", barycenter_dimension),
+}
+
+
+class JLTransformer(
+    PlainParameters,
+    VersionedPickle,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Project rows to fewer features by a random matrix drawn without looking at them.
+
+    The number of components, the matrix and the bounds handed on are functions of the parameters
+    and of the number of features alone, so fitting costs no privacy budget, and neighboring data
+    sets give the same fitted transformer. The rows of the result are as private as those that came
+    in.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Number of output features, at most the number of input features. "auto" takes what `rule`
+        says for `distortion`; where that reaches the number of input features, nothing would be
+        gained and rows keep their coordinates.
+    distortion : float, default=0.5
+        Allowed relative error of squared distances (or of costs), in (0, 1). Only used by "auto".
+    n_hint : int, default=None
+        Public bound on the number of rows. Needed by "auto" under ``rule="distance"``: the number
+        of rows of `X` is never used, it may be private.
+    method : {"gaussian", "sparse", "hadamard"}, default="gaussian"
+        A dense Gaussian matrix; a sparse one with density ``1 / sqrt(n_features)`` (Li, Hastie and
+        Church 2006); or signs followed by a subsampled Walsh-Hadamard transform, the fastest in
+        high dimension.
+    rule : {"distance", "kmeans", "barycenter"}, default="distance"
+        What "auto" preserves: all distances of `n_hint` rows; the k-means cost of every partition
+        into `n_clusters`; the Wasserstein cost of every barycenter of `n_atoms` atoms. The first
+        has proven constants for a Gaussian matrix, the other two fix the constants that their
+        theorems leave open by convention. The theory asks for more components, by further
+        logarithms, when the matrix is not Gaussian.
+    n_clusters : int, default=None
+        Public number of clusters, for ``rule="kmeans"``.
+    n_atoms : int, default=None
+        Public number of atoms, for ``rule="barycenter"``.
+    bounds : (low, high) pair, Box or Ball, default=None
+        Public domain of the input rows. Rows are clipped to it and centered; after the projection,
+        which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
+        Without it nothing is clipped, no bound is handed on, and the next step has to bring its
+        own.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the public matrix; None draws it from the operating system. The matrix is public
+        either way. What matters is that it was not chosen after looking at results on the data.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of output features.
+    components_ : ndarray or sparse array of shape (n_components_, n_features_in_)
+        The matrix. Its entries are rounded to multiples of a power of two.
+    output_bounds_ : Ball or None
+        Public domain of the output: give it as ``bounds`` to what follows. Two rows of the output
+        are at most ``2 * output_bounds_.radius`` apart.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen during fit, where `X` has names that are all strings.
+
+    Notes
+    -----
+    A projected row does not depend, in a single bit, on the rows beside it: matrix products are
+    made of integers short enough for float64 to be exact. With a plain floating point product a
+    neighbor could change the rounding of a row that nobody touched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary.transformers import JLTransformer
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(100, 1000))
+    >>> jl = JLTransformer(distortion=0.5, n_hint=100, bounds=(-1, 1), random_state=0).fit(X)
+    >>> jl.transform(X).shape
+    (100, 222)
+    >>> float(round(jl.output_bounds_.radius, 3))
+    31.623
+    """
+
+    _parameter_rules = {
+        "n_components": Integer(1, MOST_FEATURES) | Option(("auto",)),
+        "distortion": Number(0.0, 1.0, open_low=True, open_high=True),
+        "n_hint": Integer(2, MOST_PERSONS) | None,
+        "method": Option(_METHODS),
+        "rule": Option(tuple(_RULES)),
+        "n_clusters": Integer(1, MOST_FEATURES) | None,
+        "n_atoms": Integer(1, MOST_FEATURES) | None,
+        "bounds": PublicDomain() | None,
+        "random_state": Seed(2**32 - 1) | None,
+    }
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = "auto",
+        *,
+        distortion: float = 0.5,
+        n_hint: int | None = None,
+        method: Literal["gaussian", "sparse", "hadamard"] = "gaussian",
+        rule: Literal["distance", "kmeans", "barycenter"] = "distance",
+        n_clusters: int | None = None,
+        n_atoms: int | None = None,
+        bounds: Bounds | None = None,
+        random_state: RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.distortion = distortion
+        self.n_hint = n_hint
+        self.method = method
+        self.rule = rule
+        self.n_clusters = n_clusters
+        self.n_atoms = n_atoms
+        self.bounds = bounds
+        self.random_state = random_state
+
+    def fit(self, X: Rows, y: Rows | None = None) -> Self:
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows, of which only the number and the names of the features are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        check_parameters(self)
+        read_rows(self, X, reset=True, accept_sparse="csr")
+        warn_of_ids(names_seen(self), self.bounds)
+        d = self.n_features_in_
+        self._domain = None
+        if self.bounds is not None:
+            self._domain = check_domain(self.bounds, d, names_seen(self))
+        self.n_components_ = self._target_dimension(d)
+        self._map = self._draw_map(d, self.n_components_)
+        self.output_bounds_ = None
+        if self._domain is not None:
+            self.output_bounds_ = Ball(np.zeros(self.n_components_), self._domain.radius)
+        return self
+
+    def transform(self, X: Rows) -> np.ndarray:
+        """Project rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components_)
+            Projected rows, within `output_bounds_` where `bounds` was given.
+        """
+        check_is_fitted(self)
+        X = read_rows(self, X, reset=False, accept_sparse="csr")
+        projected = np.empty((X.shape[0], self.n_components_))
+        for rows in row_blocks(*X.shape):
+            block = X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+            projected[rows] = self._project(block)
+        return projected
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Map projected rows back to rows that project to them, or nearly so.
+
+        The pseudo-inverse of the matrix is used; for ``method="hadamard"`` its scaled transpose,
+        which is the same when the number of features is a power of two.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Projected rows.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            Rows in the original space.
+        """
+        check_is_fitted(self)
+        X = rows_of_width(X, self.n_components_)
+        rows = self._map.invert(X)
+        return rows if self._domain is None else rows + self._domain.center
+
+    @property
+    def components_(self) -> np.ndarray | sparray:
+        """The matrix, of shape (n_components_, n_features_in_)."""
+        check_is_fitted(self)
+        return self._map.matrix()
+
+    def _project(self, block):
+        if self._domain is None:
+            return self._map.apply(block)
+        inside = self._domain.clip(block) - self._domain.center
+        return self.output_bounds_.clip(self._map.apply(inside))
+
+    def _target_dimension(self, d):
+        if not isinstance(self.n_components, str):
+            k = self.n_components
+            if k > d:
+                raise ValueError(f"n_components must be at most n_features={d}, got {k}.")
+            return int(k)
+        name, dimension = _RULES[self.rule]
+        size = getattr(self, name)
+        if size is None:
+            raise ValueError(
+                f'n_components="auto" with rule={self.rule!r} needs the public number {name}: '
+                "nothing is derived from the rows, not even how many there are."
+            )
+        return min(d, dimension(size, self.distortion))
+
+    def _draw_map(self, d, k):
+        if self.n_components == "auto" and k == d:
+            return IdentityMap(d)
+        rng = _public_generator(self.random_state)
+        if self.method == "hadamard":
+            return HadamardMap(d, k, rng)
+        family = GaussianRandomProjection if self.method == "gaussian" else SparseRandomProjection
+        # Fitted on a row of zeros: scikit-learn takes nothing from it but the number of features.
+        return MatrixMap(family(n_components=k, random_state=rng).fit(np.zeros((1, d))).components_)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def _known_features(self):
+        return width_of(self.bounds, None)
+
+    def _features_after(self, n_features):
+        return self._target_dimension(n_features)
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: fitting reads no row")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _public_generator(random_state):
+    """Return a RandomState; None takes fresh entropy, not numpy's global state."""
+    if random_state is None:
+        return np.random.RandomState(np.random.MT19937())
+    return check_random_state(random_state)

@@ -1,0 +1,404 @@
+"""The steps of a pipeline, and which of them make of a row what no other row changes."""
+
+from dataclasses import dataclass, replace
+from inspect import signature
+
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from ..schema.kinds import Category, Text
+from ..schema.schema import Schema
+from .linear import DomainScaler, JLTransformer
+from .step_rules import (
+    LARGEST,
+    RULES,
+    Fault,
+    alone_fault,
+    is_private,
+    largest_behind,
+    may_overflow,
+    projected,
+    replaced_method,
+    scaled,
+    sklearn_name,
+)
+from .tables import RowByRow, SchemaTransformer
+
+# The steps of a pipeline, and which of them make of a row what does not depend on other rows.
+
+
+@dataclass(frozen=True)
+class Form:
+    """What rows are known to be in front of a step.
+
+    Parameters
+    ----------
+    kind : {"raw", "table", "numbers", "csr", "mixed", "rounded"}
+    non_negative : bool
+        Whether no number is below zero.
+    words : bool
+        Whether there may be values that are no numbers.
+    texts : bool
+        Whether all values are texts.
+    missing : bool
+        Whether numbers may be missing.
+    unlisted : bool
+        Whether categories may be None, which imputers of NaN leave.
+    largest : float
+        Largest size of a number; that of all floats where nothing is declared.
+    schema : Schema or None
+        The columns, directly behind it.
+    """
+
+    kind: str
+    non_negative: bool = False
+    words: bool = False
+    texts: bool = False
+    missing: bool = False
+    unlisted: bool = False
+    largest: float = LARGEST
+    schema: Schema | None = None
+
+    @property
+    def gaps(self):
+        """Whether what reads numbers may find NaN."""
+        return self.missing or self.unlisted
+
+
+RAW = Form("raw")
+_UNDECLARED = Fault(
+    "it reads all rows by one common type, which a single row can change",
+    "put SchemaTransformer with a public Schema in front of it",
+)
+_WORDS = Fault(
+    "its errors name values of columns that hold no numbers, before anything is charged",
+    "hand it numeric columns alone, in a ColumnTransformer, or encode the others before",
+)
+_NO_TEXTS = Fault(
+    "it raises on values that are no text, which is an answer about rows that nobody paid for",
+    "hand it columns of Text, or of categories of text without missing values",
+)
+MISSING = Fault(
+    "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+    'put SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True) in front of '
+    "it, or declare the columns without missing=True; of categories, also those that are not "
+    "listed are missing: encode them before",
+)
+_PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
+REPLACED = Fault(
+    "one of its methods was replaced by something that this package does not know",
+    "make it anew, and leave its methods as they are",
+)
+_OVERFLOW = Fault(
+    "what it makes of numbers of their declared or unknown size may be too large for floats, which "
+    "raises",
+    "declare a smaller range in the Schema in front of it, or put DomainScaler with public bounds "
+    "there",
+)
+_KEPT = Fault(
+    "memory= writes the rows of its steps to disk, and a private step is charged or not by whether "
+    "the rows are those of an earlier fit",
+    "leave memory=None",
+    learns=True,
+)
+_ONLY_TABLES = Fault(
+    "the types of what it is given were chosen by looking at all rows",
+    "put it directly behind SchemaTransformer, alone or in a ColumnTransformer",
+)
+
+
+def walk_steps(name, estimator, form=RAW):
+    """Yield (path, step, form before it) of an estimator and of all parts of what is put together.
+
+    A path is spelled as ``set_params`` would. Steps that do nothing, None and words such as
+    "passthrough", are left out.
+    """
+    if type(estimator) is Pipeline:
+        if public_fault(estimator, form) is not None:
+            yield name, estimator, form
+        for part, step in estimator.steps:
+            yield from walk_steps(join_names(name, part), step, form)
+            form = form_after(step, form)
+        return
+    parts = _branches(estimator, form)
+    if parts is None:
+        if estimator is not None and not isinstance(estimator, str):
+            yield name, estimator, form
+        return
+    if public_fault(estimator, form) is not None:
+        yield name, estimator, form
+    for part, step, before in parts:
+        yield from walk_steps(join_names(name, part), step, before)
+
+
+def join_names(name, part):
+    """Return the path of a part of a step."""
+    return f"{name}__{part}" if name else part
+
+
+def form_after(step, form):
+    """Return the form of what a step makes of rows of a form, "raw" where nothing is known."""
+    if step is None or isinstance(step, str) or form.kind == "rounded":
+        return form
+    if is_private(step):
+        return Form("rounded")
+    if type(step) is Pipeline:
+        for _, part in step.steps:
+            form = form_after(part, form)
+        return form
+    branches = _branches(step, form)
+    if branches is not None:
+        return _joined(_branch_forms(branches), step)
+    if type(step) is SchemaTransformer:
+        return _declared(step.schema)
+    if type(step) is DomainScaler:
+        largest = largest_behind(step, scaled, form.largest)
+        return Form("numbers", step.clip and step.target == "box", largest=largest)
+    if type(step) is JLTransformer:
+        largest = largest_behind(step, projected, form.largest)
+        return Form("numbers", largest=largest)
+    if type(step) is RowByRow:
+        return Form("numbers")
+    rule = RULES.get(sklearn_name(step))
+    if rule is None:
+        return RAW
+    largest = rule.largest(step, form.largest)
+    form = replace(form, **rule.gives(step, form.kind), largest=largest, schema=None)
+    if form.kind in ("raw", "mixed"):
+        return form
+    return replace(form, words=False, texts=False, unlisted=False)
+
+
+def public_fault(step, form):
+    """Return None where a step is public behind rows of a form, else what is wrong with it.
+
+    Nothing is known of a step that is not on the list: ``Fault("", "")``.
+    """
+    if replaced_method(step):
+        return REPLACED
+    if type(step) is RowByRow and is_private(step.step):
+        return _PRIVATE
+    if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.gaps:
+        return MISSING
+    if type(step) is RowByRow:
+        return alone_fault(step.step)
+    if type(step) in (DomainScaler, JLTransformer, SchemaTransformer):
+        return None
+    rule = RULES.get(sklearn_name(step))
+    composed = type(step) in (ColumnTransformer, FeatureUnion, Pipeline)
+    if rule is None and not composed:
+        return Fault("", "")
+    unknown = unknown_parameters(step)
+    if unknown:
+        return Fault(
+            "this package does not know some of its parameters",
+            f"leave at their defaults: {', '.join(unknown)}",
+        )
+    if composed:
+        if type(step) is Pipeline:
+            return _KEPT if step.memory is not None else None
+        fault = _column_fault(step, form) if type(step) is ColumnTransformer else None
+        return fault or _weights_fault(step, form)
+    fault = rule.fault(step) or _form_fault(rule, form)
+    if fault is None and rule.numeric:
+        behind = rule.largest(step, form.largest)
+        fault = _OVERFLOW if may_overflow(form.largest, behind) else None
+    if fault is None and form.missing:
+        return MISSING if rule.numeric else rule.missing_fault(step)
+    return fault
+
+
+def _form_fault(rule, form):
+    """What is wrong with rows of a form in front of a step."""
+    if form.kind in rule.takes or (form.kind == "rounded" and "mixed" in rule.takes):
+        if rule.numeric and form.words:
+            return _WORDS
+        if rule.texts and not form.texts:
+            return _NO_TEXTS
+        non_negative = form.non_negative or not rule.non_negative
+        return None if non_negative else rule.negative_fault
+    return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
+
+
+def _column_fault(step, form):
+    """What is wrong with a ColumnTransformer itself.
+
+    scikit-learn's own selector by names is public. By types it is not: one row with a fraction, or
+    a missing value, makes another type of a column of integers. And where the number of zeros
+    decides whether rows are returned sparse, their refusal is a free answer about rows.
+    """
+    if any(callable(columns) and not _by_name(columns) for _, _, columns in step.transformers):
+        return Fault("it calls a function of yours", "name the columns")
+    kinds = {part.kind for part in _branch_forms(_branches(step, form))}
+    if "csr" in kinds and step.sparse_threshold != 0:
+        return Fault(
+            "whether it returns sparse rows, which are refused, depends on all rows",
+            "set sparse_threshold=0",
+        )
+    return _UNDECLARED if form.kind == "raw" else None
+
+
+def _weights_fault(step, form):
+    """What is wrong with the weights of a union: they may make numbers too large."""
+    sizes_before = [part.largest for part in _branch_forms(_branches(step, form))]
+    before = max(sizes_before, default=0.0)
+    return _OVERFLOW if before <= LARGEST < before * _weight(step) else None
+
+
+def _weight(step):
+    """The largest weight of a union."""
+    return max(map(abs, (step.transformer_weights or {}).values()), default=1.0)
+
+
+def _by_name(columns):
+    return (
+        type(columns) is make_column_selector
+        and columns.dtype_include is None
+        and columns.dtype_exclude is None
+    )
+
+
+def _branches(step, form):
+    """Return (name, step, form of its rows) of what one step hands rows to, or None."""
+    if type(step) is FeatureUnion:
+        return [(part, branch, form) for part, branch in step.transformer_list]
+    if type(step) is not ColumnTransformer:
+        return None
+    places = [_places(form.schema, columns) for _, _, columns in step.transformers]
+    rest = None
+    if places and None not in places:
+        rest = sorted(set(range(form.schema.n_columns)).difference(*places))
+    branches = [*step.transformers, ("remainder", step.remainder, None)]
+    return [
+        (part, branch, _chosen(form, chosen))
+        for (part, branch, _), chosen in zip(branches, [*places, rest], strict=True)
+    ]
+
+
+def _branch_forms(branches):
+    """Forms that branches return; what one passes through is put beside others anew."""
+    forms = [form_after(step, before) for _, step, before in branches if step != "drop"]
+    return [replace(f, kind="mixed", schema=None) if f.kind == "table" else f for f in forms]
+
+
+def _places(schema, columns):
+    """Return the positions of named columns of a table, or None where they cannot be seen."""
+    if schema is None or schema.n_columns is None:
+        return None
+    names = schema.names or ()
+    places = []
+    for column in columns if type(columns) is list else [columns]:
+        if isinstance(column, str) and column in names:
+            places.append(names.index(column))
+        elif type(column) is int and abs(column) < schema.n_columns:
+            places.append(column % schema.n_columns)
+        else:
+            return None
+    return places
+
+
+def _chosen(form, places):
+    """Form of some columns of a table; of all where it cannot be seen which they are."""
+    if places is None:
+        return form
+    kinds = form.schema.kinds(form.schema.n_columns)
+    return replace(form, schema=None, **_values_of([kinds[place] for place in places]))
+
+
+def _values_of(kinds):
+    return {
+        "words": not all(kind.numeric for kind in kinds),
+        "texts": all(map(_is_text, kinds)),
+        "missing": any(kind.numeric and kind.missing for kind in kinds),
+        "unlisted": any(isinstance(kind, Category) and None in kind.levels for kind in kinds),
+        "largest": max((abs(b) for kind in kinds if kind.numeric for b in kind.range), default=0.0),
+    }
+
+
+def _is_text(kind):
+    if isinstance(kind, Category):
+        return all(isinstance(level, str) for level in kind.levels)
+    return isinstance(kind, Text)
+
+
+def _joined(forms, step):
+    kinds = {form.kind for form in forms}
+    non_negative = all(form.non_negative for form in forms)
+    if "rounded" in kinds:
+        return Form("rounded")
+    if "raw" in kinds or not kinds:
+        return RAW
+    weights = [1.0, *(step.transformer_weights or {}).values()]
+    non_negative = non_negative and min(weights) >= 0.0
+    largest = max(form.largest for form in forms) * max(1.0, _weight(step))
+    words, missing = any(f.words for f in forms), any(f.missing for f in forms)
+    if "csr" in kinds and type(step) is FeatureUnion:
+        return Form("csr", non_negative, missing=missing, largest=largest)
+    kind = "mixed" if "mixed" in kinds else "numbers"
+    unlisted = any(form.unlisted for form in forms)
+    return Form(kind, non_negative, words, False, missing, unlisted, largest)
+
+
+def _declared(schema):
+    try:
+        schema = schema if isinstance(schema, Schema) else Schema(schema)
+    except (TypeError, ValueError):
+        return RAW  # its fit will say what is wrong
+    ranges = schema.ranges(1)
+    kind = "csr" if schema.sparse else "numbers" if schema.numeric else "table"
+    non_negative = ranges is not None and bool((ranges[0] >= 0).all())
+    found = _values_of(schema.kinds(1))
+    return Form(kind, non_negative, schema=schema if kind == "table" else None, **found)
+
+
+# Parameters of the listed steps of scikit-learn that were looked at.
+
+_PROJECTION = "n_components eps compute_inverse_components random_state"
+_TOGETHER = "n_jobs transformer_weights verbose verbose_feature_names_out"
+_NAMES = {
+    "AdditiveChi2Sampler": "sample_steps sample_interval",
+    "Binarizer": "threshold copy",
+    "ColumnTransformer": "transformers remainder sparse_threshold force_int_remainder_cols "
+    + _TOGETHER,
+    "FeatureHasher": "n_features input_type dtype alternate_sign",
+    "FeatureUnion": f"transformer_list {_TOGETHER}",
+    "FunctionTransformer": "func inverse_func validate accept_sparse check_inverse "
+    "feature_names_out kw_args inv_kw_args",
+    "GaussianRandomProjection": _PROJECTION,
+    "HashingVectorizer": "input encoding decode_error strip_accents lowercase preprocessor "
+    "tokenizer stop_words token_pattern ngram_range analyzer n_features binary norm "
+    "alternate_sign dtype",
+    "Normalizer": "norm copy",
+    "OneHotEncoder": "categories drop sparse_output dtype handle_unknown min_frequency "
+    "max_categories feature_name_combiner",
+    "OrdinalEncoder": "categories dtype handle_unknown unknown_value encoded_missing_value "
+    "min_frequency max_categories",
+    "Pipeline": "steps transform_input memory verbose",
+    "PolynomialCountSketch": "gamma degree coef0 n_components random_state",
+    "PolynomialFeatures": "degree interaction_only include_bias order",
+    "RBFSampler": "gamma n_components random_state",
+    "SimpleImputer": "missing_values strategy fill_value copy add_indicator keep_empty_features",
+    "SkewedChi2Sampler": "skewedness n_components random_state",
+    "SparseRandomProjection": f"density dense_output {_PROJECTION}",
+    "SplineTransformer": "n_knots degree knots extrapolation include_bias order handle_missing "
+    "sparse_output",
+}
+KNOWN = {name: frozenset(names.split()) for name, names in _NAMES.items()}
+
+
+def unknown_parameters(step):
+    """Return the names of parameters, not at their defaults, that nobody has looked at."""
+    known = KNOWN[type(step).__name__]
+    return [
+        name
+        for name, given in signature(type(step)).parameters.items()
+        if name not in known and not _same(getattr(step, name), given.default)
+    ]
+
+
+def _same(value, default):
+    if value is default:
+        return True
+    return (
+        type(value) in (bool, int, float, str) and type(value) is type(default) and value == default
+    )

@@ -1,0 +1,555 @@
+"""Steps of scikit-learn that treat every row by itself, and how numbers grow in them."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from itertools import chain
+from numbers import Real
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import special
+
+from ..geometry.bounds import check_domain, width_of
+
+# How numbers grow in a step: how large those can be that it makes of numbers of a known size.
+
+LARGEST = float(np.finfo(np.float64).max)
+LIMIT = 1e308  # what stays below it is a float, however it was rounded on the way
+_WIDEST = 1e9  # columns: no table has more
+_LONGEST = 2.0**63  # words of a text, and categories
+
+
+def largest_behind(step, grows, largest):
+    """Return what a function of this file says, infinity where it cannot be computed."""
+    try:
+        with np.errstate(all="ignore"):
+            found = float(grows(step, np.float64(largest)))
+    except (TypeError, ValueError, AttributeError):  # a fit will say what is wrong
+        return np.inf
+    return found if found == found else np.inf
+
+
+def may_overflow(before, behind):
+    """Whether a step may make a number too large for floats of one that is not."""
+    return not behind < LIMIT and not behind == before <= LARGEST
+
+
+def powers(step, largest):
+    """Products of up to `degree` numbers."""
+    degree = step.degree if np.ndim(step.degree) == 0 else max(step.degree)
+    return max(1.0, largest) ** degree
+
+
+def sketched(step, largest):
+    """Products of `degree` sums of all columns, transformed."""
+    rows = largest * np.sqrt(step.gamma) * _WIDEST + np.sqrt(step.coef0)
+    return step.n_components * max(rows, 1.0) ** step.degree
+
+
+def roots(step, largest):
+    """Roots of numbers, times public weights."""
+    return 2.0 * largest * max(1.0, step.sample_interval or 1.0)
+
+
+def sums(step, largest):
+    """Sums of all columns over the root of the density."""
+    density = 1.0 / _WIDEST if step.density == "auto" else step.density
+    return largest * _WIDEST / np.sqrt(density)
+
+
+def with_fill(step, largest):
+    """The numbers themselves, or what is put where one is missing."""
+    return max(largest, abs(np.float64(step.fill_value)))
+
+
+def codes(step, largest):
+    """Numbers of categories, or what stands for those that are not listed or missing."""
+    marks = [step.unknown_value, step.encoded_missing_value]
+    return max(_LONGEST, *(abs(float(m)) for m in marks if m is not None and m == m))
+
+
+def counts(step, largest):
+    """How often words occur in a text."""
+    return _LONGEST
+
+
+def ones(step, largest):
+    """Zeros and ones."""
+    return 1.0
+
+
+def splines(step, largest):
+    """B-splines: within their knots at most 1; beyond them polynomials, by de Boor's recursion.
+
+    Each of its `degree` steps multiplies by at most twice the distance from a knot, those added
+    outside of the given ones included, over the smallest gap between two knots.
+    """
+    if step.extrapolation in ("constant", "periodic"):
+        return 1.0
+    knots = np.asarray(step.knots, dtype=np.float64)
+    gaps = np.diff(knots, axis=0)
+    reach = largest + np.abs(knots).max() + step.degree * gaps.max()
+    return (step.degree + 1) * max(1.0, 2.0 * reach / gaps.min()) ** max(1, step.degree)
+
+
+def scaled(step, largest):
+    """Numbers moved and divided by public bounds; those that are clipped fill a unit domain.
+
+    What is not clipped is cut off at the largest float.
+    """
+    if step.clip:
+        return 1.0
+    domain = check_domain(step.bounds, width_of(step.bounds, 1))
+    if step.target == "box":
+        offset, scale = np.abs(domain.low).max(), (domain.high - domain.low).min()
+    else:
+        offset, scale = np.abs(domain.center).max(), domain.radius
+    return min((largest + offset) / scale, LARGEST)
+
+
+def projected(step, largest):
+    """Products with a public matrix, cut off at the largest float or at the radius of `bounds`.
+
+    Its entries are at most 10 standard deviations of a Gaussian, or a root of the number of
+    features.
+    """
+    if step.bounds is not None:
+        largest = check_domain(step.bounds, width_of(step.bounds, 1)).radius
+    return min(largest * _WIDEST * np.sqrt(_WIDEST), LARGEST)
+
+
+# Whose code a step runs: names of classes and methods can be given to anything.
+
+_HEAP_TYPE = 1 << 9  # of types that Python code made; others cannot be made to claim a name
+
+
+def library_of(cls):
+    """Return the library that a class is found in by its own name, or None.
+
+    Parameters
+    ----------
+    cls : type
+    """
+    module = cls.__module__
+    found = sys.modules.get(module)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is cls or not cls.__flags__ & _HEAP_TYPE:
+        return module.split(".")[0]
+    return None
+
+
+def replaced_method(step):
+    """Return the name of a method of the class that the step itself holds another one for, or None.
+
+    Parameters
+    ----------
+    step : object
+    """
+    held = getattr(step, "__dict__", {})
+    return next((name for name in held if callable(getattr(type(step), name, None))), None)
+
+
+def is_private(step):
+    """Whether a step adds noise to what it learns, of this package or of diffprivlib.
+
+    Parameters
+    ----------
+    step : object
+    """
+    return hasattr(step, "privacy_plan") or library_of(type(step)) == "diffprivlib"
+
+
+# Steps of scikit-learn that treat every row by itself: under which parameters, behind which rows.
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a step is not public.
+
+    Parameters
+    ----------
+    reason, advice : str
+        What is wrong, and what to do about it.
+    learns : bool
+        Whether it learns from the rows.
+    """
+
+    reason: str
+    advice: str
+    learns: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is known of a class of scikit-learn.
+
+    Parameters
+    ----------
+    fault : callable
+        Takes a step; returns None where its parameters are fine, else a Fault.
+    takes : frozenset of str
+        Forms of rows that it treats one by one.
+    gives : callable
+        Takes a step and the kind of form before it; returns what it changes of the form.
+    non_negative : bool
+        Whether it raises on numbers below zero.
+    missing_fault : callable
+        Takes a step; returns what is wrong with it where numbers may be missing, or None.
+    grows : callable
+        Takes a step and the largest size of a number before it; returns the largest behind it, and
+        on the way.
+    """
+
+    fault: Callable
+    takes: frozenset
+    gives: Callable
+    non_negative: bool = False
+    missing_fault: Callable = lambda step: None
+    grows: Callable = lambda step, largest: largest
+
+    @property
+    def numeric(self):
+        """Whether it raises on values that are no numbers."""
+        return "mixed" in self.takes and "raw" not in self.takes
+
+    @property
+    def texts(self):
+        """Whether it raises on values that are no texts."""
+        return self.takes == _TABLE
+
+    def largest(self, step, before):
+        """Return the largest size of a number behind a step, infinity beyond floats."""
+        return largest_behind(step, self.grows, before)
+
+    @property
+    def negative_fault(self):
+        """What is wrong where numbers may be below zero."""
+        return Fault(
+            "it raises on negative numbers, which is an answer about rows that nobody paid for",
+            "declare ranges from 0 on in the Schema in front of it",
+        )
+
+
+def sklearn_name(step):
+    """Name of a scikit-learn class itself, or None; a subclass may do anything."""
+    return type(step).__name__ if library_of(type(step)) == "sklearn" else None
+
+
+def _learns(advice):
+    return Fault("it learns from the rows without noise", advice, learns=True)
+
+
+def _names_values(advice):
+    return Fault("its errors or warnings name values of rows, before anything is charged", advice)
+
+
+def _calls(name):
+    return Fault("it calls a function of yours", f"leave {name} at its default")
+
+
+def _rounds_together(advice):
+    return Fault(
+        "it learns nothing, but the last bits of a row depend on the rows beside it", advice
+    )
+
+
+def alone_fault(step):
+    """What is wrong with the step in a RowByRow: code of others may keep rows elsewhere.
+
+    A copy of the step forgets with it what it kept in itself, not what a function kept in a
+    closure, nor what a class keeps in itself or in its module. And a function of numpy may hand on
+    memory that it did not write, where a row before was.
+    """
+    known = library_of(type(step)) in ("sklearn", "skdp_bary") and not replaced_method(step)
+    if not (known and hasattr(step, "get_params")):
+        return _KEEPS_IN_CLASS
+    held = step.get_params(deep=False)
+    calls = sklearn_name(step) == "FunctionTransformer"
+    if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
+        return _KEEPS_IN_FUNCTION
+    own = signature(type(step)).parameters
+    changed = [v for name, v in held.items() if name not in own or v is not own[name].default]
+    return next(filter(None, map(_parameter_fault, changed)), None)
+
+
+_NUMBER_TO_NUMBER = [
+    function
+    for module in (np, special)
+    for function in vars(module).values()
+    if isinstance(function, np.ufunc)
+    and (function.nin, function.nout, function.signature) == (1, 1, None)
+    and any(types.startswith("d") for types in function.types)  # np.frompyfunc has objects only
+]
+_ARGUMENTS = [
+    (np.clip, {"a_min", "a_max", "min", "max"}),
+    (np.cumsum, {"axis"}),
+    (np.max, {"axis", "keepdims"}),
+    (np.mean, {"axis", "keepdims"}),
+    (np.min, {"axis", "keepdims"}),
+    (np.nan_to_num, {"nan", "posinf", "neginf"}),
+    (np.round, {"decimals"}),
+    (np.sort, {"axis"}),
+    (np.sum, {"axis", "keepdims"}),
+    (special.softmax, {"axis"}),
+]
+FUNCTIONS = [(function, set()) for function in (None, *_NUMBER_TO_NUMBER)] + _ARGUMENTS
+
+_KEEPS_IN_CLASS = Fault(
+    "its class, or that of something in it, is none of scikit-learn, and may keep something of the "
+    "rows before in itself or in its module, which nothing can see",
+    "use steps of scikit-learn whose parameters are numbers, text, or arrays of them, or make sure "
+    "that it keeps nothing outside of the step",
+)
+_KEEPS_IN_FUNCTION = Fault(
+    "it calls a function that may keep something of the rows before, or hand on memory where they "
+    "were",
+    "give FunctionTransformer a function of one number of numpy or scipy.special, such as np.log1p,"
+    " without kw_args, or "
+    + ", ".join(function.__name__ for function, _ in _ARGUMENTS)
+    + " with numbers, or make sure that yours keeps nothing outside of the step",
+)
+
+
+def _is_known_call(function, arguments):
+    """Whether a function is known to write anew all that it returns, of its one row alone."""
+    if arguments is not None and type(arguments) is not dict:
+        return False
+    arguments = arguments or {}
+    names = next((names for known, names in FUNCTIONS if known is function), None)
+    return (
+        names is not None and arguments.keys() <= names and all(map(_is_plain, arguments.values()))
+    )
+
+
+def _is_plain(value):
+    """Whether a value is None, a number, text or an array of those, but not of objects."""
+    if type(value) is np.ndarray or isinstance(value, np.generic):
+        return library_of(type(value)) == "numpy" and value.dtype.kind in "biufcSUmM"
+    return type(value) in (type(None), bool, int, float, complex, str, bytes)
+
+
+def _parameter_fault(value):
+    """What is wrong with a parameter, not at its default, of a step in a RowByRow."""
+    if _is_plain(value) or _is_number_type(value) or type(value) in (range, RandomState):
+        return None
+    if hasattr(value, "get_params"):
+        return alone_fault(value)
+    parts = None
+    if type(value) is dict:
+        parts = value.values()
+    elif type(value) in (list, tuple, set, frozenset):
+        parts = value
+    elif type(value) is slice:
+        parts = (value.start, value.stop, value.step)
+    elif type(value) is np.ndarray and value.dtype == object:
+        parts = value.ravel()
+    if parts is not None:
+        return next(filter(None, map(_parameter_fault, parts)), None)
+    if callable(value):
+        return _KEEPS_IN_FUNCTION
+    ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
+    return None if ours or _is_pandas_na(value) else _KEEPS_IN_CLASS
+
+
+def _is_number_type(value):
+    """Whether a value is a type of numbers or texts, as ``dtype`` parameters take."""
+    if isinstance(value, type):
+        known = (np.generic, bool, int, float, complex, str)
+        return issubclass(value, known) and library_of(value) in ("builtins", "numpy")
+    return isinstance(value, np.dtype) and library_of(type(value)) == "numpy"
+
+
+_ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
+
+
+def _none(step):
+    return None
+
+
+def _together(step):
+    if sklearn_name(step) == "RBFSampler" and step.gamma == "scale":
+        return _learns("give gamma as a number: 'scale' takes the variance of the rows")
+    if getattr(step, "n_components", None) == "auto":
+        return _learns("give n_components as a number, or use JLTransformer")
+    return _rounds_together(_ALONE)
+
+
+def _categories(step):
+    if isinstance(step.categories, str):
+        return _learns("name the public categories in its parameter categories")
+    if step.min_frequency is not None or step.max_categories is not None:
+        return _learns("leave min_frequency and max_categories at None: they count rows")
+    if getattr(step, "drop", None) is not None:
+        return _names_values("leave drop=None: it warns of categories that are not listed")
+    silent = "ignore" if sklearn_name(step) == "OneHotEncoder" else "use_encoded_value"
+    if step.handle_unknown != silent:
+        return _names_values(f'set handle_unknown="{silent}"')
+    return None
+
+
+def _hasher(step):
+    if step.input_type != "string":
+        return Fault(
+            "it adds up numbers at one place in an order that depends on other rows",
+            'set input_type="string", which adds up ones',
+        )
+    return _float64(step)
+
+
+def _float64(step):
+    is_plain = isinstance(step.dtype, (type, str, np.dtype)) and np.dtype(step.dtype) == np.float64
+    return None if is_plain else Fault("short numbers overflow", "leave dtype=np.float64")
+
+
+def _vectorizer(step):
+    for name in ("preprocessor", "tokenizer", "strip_accents", "analyzer"):
+        if callable(getattr(step, name)):
+            return _calls(name)
+    if step.input != "content":
+        return Fault("it reads files that rows name", 'set input="content"')
+    return _float64(step)
+
+
+def _identity(step):
+    if step.func is None and not step.validate:
+        return None
+    if step.func is None:
+        return Fault("it reads all rows by one common type", "leave validate=False")
+    return Fault(
+        "it calls a function of yours",
+        "make sure that the function treats every row by itself, and keeps nothing of it; one of "
+        "numpy, such as np.log1p, can be put into RowByRow",
+    )
+
+
+def _imputer(step):
+    if step.strategy != "constant" or step.fill_value is None:
+        return _learns('fill with a public value: strategy="constant" and fill_value')
+    if not step.keep_empty_features:
+        return _learns("set keep_empty_features=True: it drops columns without any value")
+    if step.add_indicator:
+        return _learns("leave add_indicator=False: it marks columns in which something is missing")
+    return None
+
+
+def _other_marks(step):
+    """What is wrong with an imputer to which NaN is no missing value: it raises on it."""
+    if _marks_nan(step):
+        return None
+    return Fault(
+        "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+        "leave missing_values=np.nan",
+    )
+
+
+def _marks_nan(step):
+    mark = step.missing_values
+    return _is_nan(mark) or _is_pandas_na(mark)  # which means NaN to it
+
+
+def _is_pandas_na(value):
+    return type(value).__name__ == "NAType" and library_of(type(value)) == "pandas"
+
+
+def _is_nan(value):
+    return isinstance(value, Real) and bool(value != value)
+
+
+def _sparse_projection(step):
+    if isinstance(step.n_components, str):
+        return _learns("give n_components as a number, or use JLTransformer")
+    # "auto" is 1 / sqrt(n_features): dense for one feature only, where nothing is added up
+    thin = isinstance(step.density, Real) and 0 < step.density < 1
+    if step.density != "auto" and not thin:
+        return _rounds_together("give a density below 1, or use JLTransformer")
+    return None
+
+
+def _knots(step):
+    if isinstance(step.knots, str):
+        return _learns("give the knots as an array of public numbers")
+    if step.extrapolation == "error":
+        return _names_values('set extrapolation="constant"')
+    return None
+
+
+def _same(step, kind):
+    return {"non_negative": False}
+
+
+def _identical(step, kind):
+    return {"kind": "mixed"} if kind == "table" else {}
+
+
+def _filled(step, kind):
+    found = {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
+    return found | ({"missing": False} if _marks_nan(step) else {})
+
+
+def _polynomial(step, kind):
+    return {"kind": "csr" if kind == "csr" else "numbers"}
+
+
+def _binary(step, kind):
+    return {"kind": "csr" if kind == "csr" else "numbers", "non_negative": True}
+
+
+def _waves(step, kind):
+    return _binary(step, kind) | {"non_negative": False}  # cosines and sines
+
+
+def _dense(step, kind):
+    return {"kind": "numbers", "non_negative": False}
+
+
+def _codes(step, kind):
+    listed = isinstance(step.categories, str) or any(map(_is_nan, chain(*step.categories)))
+    missing = (listed and _is_nan(step.encoded_missing_value)) or _is_nan(step.unknown_value)
+    return {"kind": "numbers", "non_negative": False, "missing": missing}
+
+
+def _csr(step, kind):
+    return {"kind": "csr", "non_negative": False}
+
+
+def _as_told(step, kind):
+    kind = "csr" if step.sparse_output else "numbers"
+    return {"kind": kind, "non_negative": True, "missing": False}
+
+
+def _splines(step, kind):
+    return _as_told(step, kind) | {"non_negative": False}
+
+
+def _projected(step, kind):
+    dense = kind != "csr" or step.dense_output
+    return {"kind": "numbers" if dense else "csr", "non_negative": False}
+
+
+_ANY = frozenset({"raw", "table", "numbers", "csr", "mixed"})
+_DENSE = frozenset({"table", "numbers", "mixed"})
+_NUMERIC = _DENSE | {"csr"}
+_LISTED = frozenset({"table", "numbers"})
+_TABLE = frozenset({"table"})
+
+RULES = {
+    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _waves, non_negative=True, grows=roots),
+    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=ones),
+    "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=counts),
+    "FunctionTransformer": Rule(_identity, _ANY, _identical),
+    "GaussianRandomProjection": Rule(_together, _ANY, _dense),
+    "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=counts),
+    "Normalizer": Rule(_together, _ANY, _same),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=ones),
+    "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=codes),
+    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=sketched),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=powers),
+    "RBFSampler": Rule(_together, _ANY, _dense),
+    "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks, grows=with_fill),
+    "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
+    "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=sums),
+    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=splines),
+}

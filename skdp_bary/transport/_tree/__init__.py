@@ -1,1 +1,0 @@
-"""Transport and inference on trees of nested cells."""

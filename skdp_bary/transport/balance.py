@@ -1,0 +1,408 @@
+"""The search for balance: growing samples, Newton steps, windows, and the plan it ends with."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .compiled_boxes import LoosePoints, prepare
+from .compiled_search import (
+    DONE,
+    MORE_ITEMS,
+    MORE_WINDOWS,
+    PLACES,
+    Boxes,
+    Edges,
+    Heap,
+    Items,
+    Paths,
+    Problem,
+    Windows,
+    balance,
+)
+from .costs import UNITS, certify, chosen_cost, network_simplex, sum_by_label, to_units
+
+# What the search for balance keeps in arrays: items, edges between atoms, windows.
+
+TOLERANCE = 2**11  # units: rounding of a mass, 1e-15 of the total
+_WINDOWS = 16  # an atom, at first
+_ROUNDING = 8.0 * np.finfo(float).eps
+_PATIENCE = 50  # searches an item
+
+
+class Balancing:
+    """Items of mass with their atoms, moved until every atom has its share.
+
+    Parameters
+    ----------
+    cells : Cells
+    units : ndarray of int64 of shape (n_points,)
+    excess : ndarray of int64 of shape (n_atoms,)
+        Held less target.
+    potentials : ndarray of shape (n_atoms,)
+        Those under which every point is in a cheapest cell.
+    """
+
+    def __init__(self, cells, units, excess, potentials):
+        n_points, n_atoms = len(units), len(excess)
+        self.n_points = n_points
+        self.excess = excess
+        self.used = np.array([0, n_points, 0, _PATIENCE * (n_points + n_atoms)])
+        self.boxes = _boxes(cells)
+        self.items = _items(cells, units, n_atoms)
+        self.windows = _windows(cells.gap)
+        self.edges = _edges(potentials - potentials.max())
+        self.heap, self.paths = _heap(n_atoms), _paths(n_atoms)
+
+    @property
+    def n_items(self):
+        """Number of items, those without mass included."""
+        return self.used[1]
+
+    def run(self, points, atoms, p, tolerance=TOLERANCE):
+        """Send mass until no atom lacks more than some units; tell whether that is so."""
+        problem = Problem(points, atoms, float(p))
+        gap, potentials = self.windows.gap, self.edges.potentials
+        scale = np.abs(gap[np.isfinite(gap)]).max(initial=0.0) + np.ptp(potentials)
+        limits = tolerance, _ROUNDING * scale
+        while True:
+            state = self.boxes, self.items, self.windows, self.edges, self.heap, self.paths
+            done = balance(problem, *state, self.excess, *limits, self.used)
+            if done == MORE_WINDOWS:
+                self._make_windows()
+            elif done == MORE_ITEMS:
+                self._make_items()
+            else:
+                return done == DONE
+
+    def _make_windows(self):
+        kept = self.windows
+        more = min(2 * len(kept.keys), len(self.excess) ** 2)
+        self.windows = kept._replace(
+            keys=grown(kept.keys, more),
+            members=grown(kept.members, more),
+            sizes=grown(kept.sizes, more),
+        )
+
+    def _make_items(self):
+        kept = self.items
+        more = self.n_points + 2 * (len(kept.units) - self.n_points)
+        ring = np.arange(more, dtype=np.int32)
+        ring[: len(kept.ring)] = kept.ring
+        self.items = Items(
+            rows=grown(kept.rows, more),
+            owners=grown(kept.owners, more),
+            units=grown(kept.units, more),
+            ring=ring,
+            latest=kept.latest,
+            earlier=grown(kept.earlier, more),
+        )
+
+
+def grown(array, size):
+    """Return a longer array that starts with the given one."""
+    larger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _boxes(cells):
+    room = np.empty(np.diff(cells.firsts).max())
+    return Boxes(cells.firsts, cells.starts, cells.centers, cells.widths, cells.table, room)
+
+
+def _items(cells, units, n_atoms):
+    n_points = len(units)
+    room = n_points + max(8 * n_atoms, n_points // 64) + 64
+    return Items(
+        rows=grown(cells.rows, room),
+        owners=grown(cells.owners, room),
+        units=grown(units[cells.rows], room),
+        ring=np.arange(room, dtype=np.int32),
+        latest=np.full(n_atoms, -1, dtype=np.int32),
+        earlier=np.empty(room - n_points, dtype=np.int32),
+    )
+
+
+def _windows(gap):
+    n_windows = min(gap.size, _WINDOWS * len(gap))
+    return Windows(
+        gap=gap,
+        front=gap.copy(),
+        slots=np.full(gap.shape, -1, dtype=np.int32),
+        keys=np.empty((n_windows, PLACES)),
+        members=np.empty((n_windows, PLACES), dtype=np.int32),
+        sizes=np.zeros(n_windows, dtype=np.int32),
+    )
+
+
+def _edges(potentials):
+    n_atoms = len(potentials)
+    return Edges(
+        listed=np.zeros((n_atoms, n_atoms), dtype=np.int8),
+        lists=np.empty((n_atoms, n_atoms), dtype=np.int32),
+        degrees=np.zeros(n_atoms, dtype=np.int64),
+        beyond=np.full(n_atoms, -np.inf),  # no edge is listed yet
+        potentials=potentials,
+        lengths=np.empty(n_atoms),
+    )
+
+
+def _heap(n_atoms):
+    room = 3 * n_atoms * (n_atoms + 2)
+    tails, heads = np.empty((2, room), dtype=np.int32)
+    return Heap(np.empty(room), tails, heads, best=np.empty(n_atoms))
+
+
+def _paths(n_atoms):
+    hops, parent, via, order = np.empty((4, n_atoms), dtype=np.int64)
+    settled, fresh = np.empty((2, n_atoms), dtype=bool)
+    return Paths(np.empty(n_atoms), hops, parent, via, settled, fresh, order)
+
+
+# Samples of growing size: the potentials of one are the start of the next.
+
+_FACTOR = 4  # how much larger the next sample is
+_LEAST = 6  # points an atom from which a smaller sample is solved first
+_MANY = 128  # atoms from which POT solves the smallest sample, which moves most, sooner
+_ENOUGH = 50  # points an atom from which a step of Newton's method helps, in many dimensions
+_FAR_LESS = 0.7  # of the mass to move; steps that gain less mislead
+_NOISE = 0.3  # of the square root of the points of an atom, in many dimensions
+_CLOSE = 0.05  # mass to move up to which given potentials are better than samples
+
+
+def solve_levels(problem, potentials):
+    """Return the Assignment of all points; `potentials` of a similar problem or None."""
+    if potentials is not None:
+        level = Level(problem, potentials)
+        if level.standing.mass_to_move <= _CLOSE:
+            return certify(problem, *level.plan())
+    potentials = None
+    for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
+        potentials = _next(replace(problem, cloud=problem.cloud.coarse(size)), potentials)
+    if potentials is None:
+        potentials = np.zeros(len(problem.target))
+    # What the level holds is let go before the certificate is made.
+    return certify(problem, *Level(problem, potentials).plan())
+
+
+def _next(sample, potentials):
+    """Return the potentials of a sample, from those of a smaller one."""
+    if potentials is None:
+        if len(sample.target) >= _MANY:
+            return network_simplex(sample).potentials
+        potentials = np.zeros(len(sample.target))
+    level = Level(sample, potentials)
+    return level.balanced(level.noise if level.loose else TOLERANCE).edges.potentials
+
+
+def sample_sizes(n_points, n_atoms):
+    """Return the sizes of the samples that come before all points, the smallest first."""
+    sizes = []
+    while n_points > _LEAST * n_atoms:
+        n_points //= _FACTOR
+        sizes.append(n_points)
+    return sizes[::-1]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where points go under some potentials.
+
+    Attributes
+    ----------
+    potentials : ndarray of shape (n_atoms,)
+    labels : ndarray of shape (n_points,)
+    excess : ndarray of int64 of shape (n_atoms,)
+        Units held less target.
+    """
+
+    potentials: np.ndarray
+    labels: np.ndarray
+    excess: np.ndarray
+
+    @classmethod
+    def of(cls, problem, potentials, labels):
+        """Return where the points of a problem are, with what every atom has too much."""
+        held = sum_by_label(labels, to_units(problem.cloud.weights), len(problem.target))
+        return cls(potentials, labels, held - to_units(problem.target))
+
+    @property
+    def mass_to_move(self):
+        """Mass that has to move when every point goes to its label whole."""
+        return float(np.abs(self.excess).sum() / (2.0 * UNITS))
+
+
+class Level:
+    """One sample, or all points, with the labels that some potentials, or close ones, give."""
+
+    def __init__(self, problem, potentials):
+        self.problem = problem
+        self.points = prepare(problem.cloud.points)
+        self.standing = self._stepped(potentials) if self.loose else self._standing(potentials)
+
+    @property
+    def loose(self):
+        """Whether there are too many dimensions for boxes."""
+        return isinstance(self.points, LoosePoints)
+
+    @property
+    def noise(self):
+        """Units that an atom of a sample may lack without saying anything of all points."""
+        return int(_NOISE * UNITS / np.sqrt(len(self.points.points) * len(self.problem.target)))
+
+    def _standing(self, potentials):
+        problem = self.problem
+        labels = self.points.labels(problem.atoms, potentials, problem.p)
+        return Standing.of(problem, potentials, labels)
+
+    def _stepped(self, potentials):
+        """Return the Standing after a step of Newton's method, if that leaves far less to move."""
+        problem, n_atoms = self.problem, len(self.problem.target)
+        ranked = self.points.rank(problem.atoms, potentials, problem.p)
+        here = Standing.of(problem, potentials, ranked[0])
+        if n_atoms == 1 or problem.cloud.effective_size < _ENOUGH * n_atoms:
+            return here
+        step = newton_step(*ranked, problem.cloud.weights, here.excess)
+        there = self._standing(potentials + step)
+        return there if there.mass_to_move < _FAR_LESS * here.mass_to_move else here
+
+    def balanced(self, tolerance=TOLERANCE):
+        """Return a Balancing in which no atom lacks more than some units."""
+        problem, standing = self.problem, self.standing
+        cells = self.points.cells(standing.labels, problem.atoms, problem.p)
+        units = to_units(problem.cloud.weights)
+        found = Balancing(cells, units, standing.excess, standing.potentials)
+        found.run(self.points.points, problem.atoms, problem.p, tolerance)
+        return found
+
+    def plan(self):
+        """Return potentials, labels of all points, the split points, and the shares of these."""
+        found = self.balanced()
+        return found.edges.potentials, *read_plan(self.problem, found)
+
+
+# The plan that a Balancing ends with, as whole points and a forest of split ones.
+
+
+def read_plan(problem, balanced):
+    """Return labels of all points, the split points, and the shares of these."""
+    found, n_items = balanced.items, balanced.n_items
+    n_points, n_atoms = len(problem.cloud.points), len(problem.target)
+    labels = np.empty(n_points, dtype=np.int32)
+    labels[found.rows[:n_points]] = found.owners[:n_points]
+    # Only points with a second item can have moved.
+    moved = np.flatnonzero(found.ring[:n_points] != np.arange(n_points, dtype=np.int32))
+    items = np.append(moved, np.arange(n_points, n_items))
+    items = items[found.units[items] > 0]
+    rows, owners, units = found.rows[items], found.owners[items].copy(), found.units[items]
+    labels[rows] = owners
+    shared = np.bincount(rows, minlength=n_points)[rows] > 1
+    rows, owners, units = rows[shared], owners[shared], units[shared]
+    costs = chosen_cost(problem.cloud.points, rows, problem.atoms, owners, problem.p)
+    break_cycles(rows, owners, units, costs)
+    kept = units > 0
+    rows, owners, units = rows[kept], owners[kept], units[kept]
+    labels[rows] = owners
+    split, place, pieces = np.unique(rows, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(pieces > 1)
+    column = np.full(len(split), -1)
+    column[several] = np.arange(len(several))
+    mine = column[place] >= 0
+    shares = np.zeros((n_atoms, len(several)))
+    shares[owners[mine], column[place[mine]]] = units[mine]
+    return labels, split[several], shares / shares.sum(axis=0)
+
+
+def break_cycles(points, atoms, units, costs):
+    """Make the support of an optimal flow a forest, at no cost; works in place on `units`.
+
+    Points shared by several atoms and those atoms form a bipartite graph. In an optimal flow every
+    cycle of it costs nothing either way round, so mass can go round until an entry vanishes.
+
+    Parameters
+    ----------
+    points, atoms : ndarrays of int of shape (n_entries,)
+    units : ndarray of int64 of shape (n_entries,)
+    costs : ndarray of shape (n_entries,)
+    """
+    forest = {}
+    for entry, (point, atom) in enumerate(zip(points.tolist(), atoms.tolist(), strict=True)):
+        ends = (point, 0), (atom, 1)
+        path = _path(forest, *ends)
+        if path is not None:
+            _turn([entry, *path], units, costs)
+            for used in path:
+                if units[used] == 0:
+                    _cut(forest, (int(points[used]), 0), (int(atoms[used]), 1))
+        if units[entry] > 0:
+            forest.setdefault(ends[0], {})[ends[1]] = entry
+            forest.setdefault(ends[1], {})[ends[0]] = entry
+
+
+def _turn(cycle, units, costs):
+    """Send as much mass round a cycle of entries as goes, in the cheaper direction."""
+    # Entries alternate between losing and gaining; rounding decides for the cheaper direction.
+    losing, gaining = cycle[0::2], cycle[1::2]
+    if costs[gaining].sum() > costs[losing].sum():
+        losing, gaining = gaining, losing
+    amount = units[losing].min()
+    units[losing] -= amount
+    units[gaining] += amount
+
+
+def _path(forest, start, end):
+    """Return the entries on the way between two nodes of a forest, or None."""
+    came = {start: None}
+    waiting = [start]
+    while waiting and end not in came:
+        node = waiting.pop()
+        for other in forest.get(node, ()):
+            if other not in came:
+                came[other] = node
+                waiting.append(other)
+    if end not in came:
+        return None
+    entries = []
+    while came[end] is not None:
+        entries.append(forest[end][came[end]])
+        end = came[end]
+    return entries[::-1]
+
+
+def _cut(forest, one, other):
+    del forest[one][other], forest[other][one]
+
+
+# A step of Newton's method on the dual, in many dimensions, before mass is moved.
+
+_NEAR = 0.2  # of the points, those nearest to a border, say how fast mass crosses it
+_RIDGE = 1e-6
+_FARTHEST = 4.0  # times as far as these points tell
+
+
+def newton_step(labels, others, margins, weights, excess):
+    """Return the change of potentials after which all masses would be right, to first order.
+
+    Parameters
+    ----------
+    labels, others : ndarrays of shape (n_points,)
+        The cheapest atom of every point, and the next one.
+    margins : ndarray of shape (n_points,)
+        How much dearer that is.
+    weights : ndarray of shape (n_points,)
+    excess : ndarray of int64 of shape (n_atoms,)
+        Units held less target.
+    """
+    n_atoms = len(excess)
+    place = int(_NEAR * len(margins))
+    reach = np.partition(margins, place)[place]
+    near = np.flatnonzero(margins <= reach)
+    pairs = labels[near].astype(np.int64) * n_atoms + others[near]
+    crossing = np.bincount(pairs, weights[near], n_atoms**2).reshape(n_atoms, n_atoms)
+    crossing += crossing.T
+    hessian = np.diag(crossing.sum(axis=0)) - crossing
+    hessian[np.diag_indices(n_atoms)] += _RIDGE * hessian.trace() / n_atoms
+    step = np.linalg.solve(hessian, excess * (-2.0 * reach / UNITS))
+    step -= step.mean()
+    farthest = np.abs(step).max()
+    return step * (_FARTHEST * reach / farthest) if farthest > _FARTHEST * reach else step

@@ -1,0 +1,416 @@
+"""Free-support barycenters with certified plans, their starts, and lifts from few dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from .barycenter_search import BarycenterEvent, ExactPull, Iterate, Level, Search, SmoothPull
+from .costs import pairwise_cost
+from .measures import (
+    BarycenterResult,
+    DiscreteMeasure,
+    check_count,
+    check_mean_power,
+    check_measures,
+    check_points,
+    check_positive,
+    check_shares,
+)
+from .semidiscrete import Prepared, UnitFrame, solve_problem
+from .semidual import approach, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..exceptions import RandomState
+
+
+# Free-support Wasserstein barycenters with exact, certified transport plans.
+
+_WARMTHS = (0.03, 0.4)
+_MANY = 500  # atoms, which starts at random places differ little for
+_GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
+_FEW = 20_000  # points times atoms that an exact plan takes a few milliseconds for
+_POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
+_POLISH_STEPS = 60
+_POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
+
+
+def free_support_barycenter(
+    measures: Sequence[DiscreteMeasure],
+    n_atoms: int,
+    *,
+    measure_weights: ArrayLike | None = None,
+    atom_weights: ArrayLike | None = None,
+    p: float = 2,
+    init: ArrayLike | None = None,
+    n_init: int | None = None,
+    n_keep: int | None = None,
+    max_iter: int = 5,
+    tol: float = 5e-4,
+    n_jobs: int | None = None,
+    random_state: RandomState | None = None,
+    callback: Callable[[BarycenterEvent], object] | None = None,
+) -> BarycenterResult:
+    """Find a few weighted atoms whose mean transport cost to the measures is small.
+
+    Minimises ``sum_i measure_weights[i] * W_p(measures[i], atoms)**p`` over the positions of the
+    atoms: they are pulled by the points they receive, over-relaxed, on a coarse sample of the
+    measures, on a finer one, and on all points. The problem is not convex: the result is a local
+    minimum, the best over the starts. The plans at the end are exact.
+
+    Parameters
+    ----------
+    measures : sequence of DiscreteMeasure
+        In one space; masses are normalised to one.
+    n_atoms : int
+        Number of atoms.
+    measure_weights : array-like of shape (n_measures,), default=None
+        Importance of the measures; ``None`` weighs them equally.
+    atom_weights : array-like of shape (n_atoms,), default=None
+        Masses of the atoms; ``None`` makes them equal.
+    p : {1, 2}, default=2
+        Power of the distance: 2 gives means, 1 geometric medians.
+    init : array-like of shape (n_atoms, n_features), default=None
+        Atoms to start from, instead of random balanced splits.
+    n_init : int, default=None
+        Number of random starts on the coarse sample; ``None`` makes two for a single measure and
+        up to 500 atoms, and otherwise one: the cost then hardly depends on the start. Few points
+        (up to 1500 points times atoms, p = 2) take three times as many, by exact plans.
+    n_keep : int, default=None
+        How many of them continue on the finer sample; ``None`` keeps one in up to three
+        dimensions and two beyond, where the coarse costs hardly tell the starts apart.
+    max_iter : int, default=5
+        Most steps of the atoms on all points.
+    tol : float, default=5e-4
+        Stop when the p-th power of the distance from the atoms to where they are pulled is below
+        this fraction of that of the points to the center of their cell, on average.
+    n_jobs : int, default=None
+        Threads over the measures.
+    random_state : None, int or numpy.random.Generator, default=None
+        Draws the starts.
+    callback : callable, default=None
+        Called with a BarycenterEvent after every step.
+
+    Returns
+    -------
+    BarycenterResult
+
+    Examples
+    --------
+    >>> from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
+    >>> left = DiscreteMeasure([[0.0], [1.0]])
+    >>> right = DiscreteMeasure([[2.0], [3.0]])
+    >>> result = free_support_barycenter([left, right], 2, random_state=0)
+    >>> sorted(result.support.ravel().round(6).tolist())
+    [1.0, 2.0]
+    """
+    arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, atom_weights, p, init)
+    if n_init is None:
+        n_init = 2 if len(arguments.measures) == 1 and len(arguments.target) <= _MANY else 1
+    n_init = check_count(n_init, "n_init")
+    if n_keep is None:
+        n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
+    n_keep = check_count(n_keep, "n_keep")
+    levels = _levels(check_count(max_iter, "max_iter"), check_positive(tol, "tol"))
+    with threads(n_jobs, len(arguments.measures)) as run:
+        prepared = arguments.prepare(run)
+        clouds = [each.cloud for each in prepared]
+        if is_small(arguments):
+            starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
+            best = best_descent(arguments, clouds, starts, callback)
+        else:
+            search = Search(arguments, clouds, run, _respond, callback)
+            best = search.refine(arguments.starts(prepared, n_init, random_state), levels, n_keep)
+        return _polish(arguments, prepared, best, tol, run)
+
+
+def _polish(arguments, prepared, iterate, tol, run):
+    """Move the atoms to the means of what exact plans send them, while that lowers the cost.
+
+    The search works on smoothed plans, which matter where a cell holds few points; exact plans are
+    cheap just there. Returns the result with the exact transports.
+    """
+    steps = 0
+    if arguments.p == 2:
+        n_points = sum(len(each.cloud.points) for each in prepared)
+        steps = int(np.clip(_POLISHED_POINTS // n_points, 0, _POLISH_STEPS))
+    best = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
+    for _ in range(steps):
+        means = sum(
+            share * transport.projections
+            for share, transport in zip(arguments.shares, best.transports, strict=True)
+        )
+        potentials = tuple(
+            transport.potentials / arguments.frame.scale**2 for transport in best.transports
+        )
+        iterate = replace(iterate, atoms=arguments.frame.inward(means), potentials=potentials)
+        moved = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
+        if not moved.cost < best.cost:
+            return best
+        gain, best = best.cost - moved.cost, moved
+        if gain <= _POLISH_GAIN * best.cost:
+            return best
+    return best
+
+
+def _exact_transports(arguments, prepared, iterate, run):
+    atoms = arguments.atoms(iterate)
+    tasks = zip(prepared, iterate.potentials, strict=True)
+    return run(_certified, [(atoms, arguments.p, *task) for task in tasks])
+
+
+def _levels(max_iter, tol):
+    # Most of what a start can gain is cheap to get on the middle level, and stays on all points.
+    # Plans are as warm as the density of the points asks for.
+    return (
+        Level(40, warmth=0.0, max_iter=40, imbalance=0.01, tol=10.0 * tol),
+        Level(200, warmth=0.0, max_iter=25, imbalance=0.01, tol=0.4 * tol),
+        Level(np.inf, warmth=0.0, max_iter=max_iter, imbalance=0.004, tol=tol),
+    )
+
+
+def _respond(level, problem, potentials, last):
+    """Return what the atoms receive of one measure, from potentials of zero if there are none.
+
+    Where parts of the atoms are loosely connected, smoothed plans that are in balance take far
+    longer than exact ones of few points; the level stays with those.
+    """
+    few = problem.p == 2 and len(problem.cloud.points) * len(problem.target) <= _FEW
+    if few and last is not None and last.exact:
+        return ExactPull(problem)
+    if potentials is None:
+        potentials = np.zeros(len(problem.target))
+    find, labels = approach if few else settle, None if last is None else last.labels
+    warmth = max(level.warmth, _warmth(problem))
+    state = find(problem, potentials, warmth, level.imbalance, labels)
+    if few and not state.settled(level.imbalance):
+        return ExactPull(problem)
+    return SmoothPull(problem, state)
+
+
+def _warmth(problem):
+    """Return the least warmth of plans: where points are few or heavy, masses jump otherwise."""
+    density = problem.cloud.effective_size / len(problem.target)
+    return float(np.clip(_GRAIN * density**_GRAIN_POWER, *_WARMTHS))
+
+
+def _certified(atoms, p, prepared, potentials):
+    """Solve one measure's transport to the final atoms exactly."""
+    problem, columns = prepared.problem(atoms, p)
+    return prepared.result(atoms, columns, p, solve_problem(problem, potentials))
+
+
+# What the searches for a barycenter share: checked arguments, starts, and the result.
+
+_POINTS_PER_ATOM = 40  # of the sample that a start is split from
+
+
+@dataclass(frozen=True)
+class BarycenterArguments:
+    """Measures and the atoms looked for, checked.
+
+    Attributes
+    ----------
+    measures : list of DiscreteMeasure
+    shares : ndarray of shape (n_measures,)
+    target : ndarray of shape (n_atoms,)
+    p : float
+    frame : UnitFrame
+        Of all measures together.
+    init : ndarray of shape (n_atoms, n_features) or None
+        In the frame.
+    """
+
+    measures: list
+    shares: np.ndarray
+    target: np.ndarray
+    p: float
+    frame: UnitFrame
+    init: np.ndarray
+
+    @classmethod
+    def of(cls, measures, n_atoms, measure_weights, atom_weights, p, init):
+        """Check the arguments of a barycenter."""
+        measures, p = check_measures(measures), check_mean_power(p)
+        target = check_shares(atom_weights, check_count(n_atoms, "n_atoms"), "atom_weights")
+        shares = check_shares(measure_weights, len(measures), "measure_weights")
+        frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
+        if init is not None:
+            init = check_points(init, (n_atoms, measures[0].n_features), "init")
+            init = frame.inward(init)
+        return cls(measures, shares, target, p, frame, init)
+
+    @property
+    def unit(self):
+        """Cost of one unit of the frame in the original space."""
+        return self.frame.scale**self.p
+
+    def prepare(self, run):
+        """Return every measure Prepared in the frame."""
+        return run(Prepared.of, [(measure, self.frame) for measure in self.measures])
+
+    def starts(self, prepared, n_init, random_state):
+        """Return iterates at `init`, or at balanced splits of one measure after the other."""
+        empty = (None,) * len(prepared)
+        if self.init is not None:
+            return [Iterate(0, self.init, empty)]
+        rng = np.random.default_rng(random_state)
+        samples = [e.cloud.coarse(_POINTS_PER_ATOM * len(self.target)) for e in prepared]
+        iterates = []
+        for index in range(n_init):
+            sample = samples[index % len(samples)]
+            atoms = balanced_split(sample.points, sample.weights, self.target, rng)
+            iterates.append(Iterate(index, atoms, empty))
+        return iterates
+
+    def atoms(self, iterate):
+        """Return the atoms as a measure in the original space."""
+        return DiscreteMeasure(self.frame.outward(iterate.atoms), self.target)
+
+    def result(self, iterate, transports, tol):
+        """Return the barycenter with the transports to it."""
+        atoms = self.atoms(iterate)
+        return BarycenterResult(
+            support=atoms.support,
+            weights=atoms.weights,
+            cost=float(self.shares @ [each.cost for each in transports]),
+            dual=float(self.shares @ [each.dual for each in transports]),
+            transports=tuple(transports),
+            history=iterate.history,
+            converged=iterate.movement <= tol,
+        )
+
+
+# Where a barycenter starts: the means of balanced pieces of a measure.
+
+
+def balanced_split(points, weights, target, rng):
+    """Cut points by hyperplanes into pieces with the target masses; return the pieces' means.
+
+    Each cut takes a random direction, drawn with the covariance of the piece, so that long sides
+    are cut more often; the masses on both sides are those of the atoms that go there.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    weights : ndarray of shape (n_points,)
+    target : ndarray of shape (n_atoms,)
+        Masses of the pieces.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_atoms, n_features)
+    """
+    means = np.empty((len(target), points.shape[1]))
+    pieces = [(np.arange(len(points)), weights, np.arange(len(target)))]
+    while pieces:
+        rows, masses, atoms = pieces.pop()
+        if len(atoms) == 1:
+            means[atoms[0]] = masses @ points[rows] / masses.sum()
+            continue
+        left, right = atoms[: len(atoms) // 2], atoms[len(atoms) // 2 :]
+        order = np.argsort(_random_projection(points[rows], rng), kind="stable")
+        rows, masses = rows[order], masses[order]
+        goal = masses.sum() * target[left].sum() / target[atoms].sum()
+        ends = np.cumsum(masses)
+        cut = min(int(np.searchsorted(ends, goal)), len(rows) - 1)
+        # The point on the border goes to both sides, with the mass that belongs there.
+        inner = goal - (ends[cut] - masses[cut])
+        pieces.append((rows[: cut + 1], np.append(masses[:cut], inner), left))
+        pieces.append((rows[cut:], np.append(masses[cut] - inner, masses[cut + 1 :]), right))
+    return means
+
+
+def _random_projection(points, rng):
+    centered = points - points.mean(axis=0)
+    return centered @ (centered.T @ rng.standard_normal(len(points)))
+
+
+# The search for the atoms of a barycenter of few points: exact plans and means, in turns.
+
+MORE_STARTS = 3  # than on smoothed plans: as good in the mean, over 120 problems of 4 to 200 points
+_LARGEST = 1500  # points times atoms, all measures together
+_ROUNDS = 60
+_GAIN = 1e-7  # relative; a round that gains less is the last
+
+
+def is_small(arguments):
+    """Whether exact plans are the faster way to a barycenter without given atoms."""
+    n_points = sum(len(measure.support) for measure in arguments.measures)
+    few = n_points * len(arguments.target) <= _LARGEST
+    return few and arguments.p == 2 and arguments.init is None
+
+
+def best_descent(arguments, clouds, iterates, callback):
+    """Return the Iterate of least cost over all starts.
+
+    Parameters
+    ----------
+    arguments : BarycenterArguments
+    clouds : list of OrderedPoints
+        The measures, in the frame of the arguments.
+    iterates : list of Iterate
+    callback : callable or None
+    """
+    descents = [_descend(arguments, clouds, iterate, callback) for iterate in iterates]
+    return min(descents, key=lambda iterate: iterate.cost)
+
+
+def _descend(arguments, clouds, iterate, callback):
+    for iteration in range(1, _ROUNDS + 1):
+        cost, means = _received_means(arguments, clouds, iterate.atoms)
+        if not cost < (1.0 - _GAIN) * iterate.cost:
+            break
+        away = float(arguments.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
+        iterate = replace(
+            iterate,
+            atoms=means,
+            cost=cost,
+            movement=away / max(cost - away, np.finfo(float).tiny),
+            history=(*iterate.history, cost * arguments.unit),
+        )
+        if callback is not None:
+            event = BarycenterEvent(
+                0, iterate.start, iteration, iterate.history[-1], iterate.movement
+            )
+            callback(event)
+    return iterate
+
+
+def _received_means(arguments, clouds, atoms):
+    """Return the mean cost of exact plans to the atoms, and the means of what they receive."""
+    from ot import emd
+
+    cost, sums = 0.0, np.zeros_like(atoms)
+    for share, cloud in zip(arguments.shares, clouds, strict=True):
+        costs = pairwise_cost(atoms, cloud.points, 2).T
+        plan = emd(cloud.weights, arguments.target, costs)
+        cost += share * float((plan * costs).sum())
+        sums += share * (plan.T @ cloud.points)
+    return cost, sums / arguments.target[:, None]
+
+
+# Running one function over several measures, in threads or not.
+
+
+@contextmanager
+def threads(n_jobs, n_tasks):
+    """Yield ``run(function, arguments)``, which returns the results in order.
+
+    Several threads share the cores, so each uses one thread in the linear algebra libraries.
+    """
+    if n_tasks == 1 or effective_n_jobs(n_jobs) == 1:
+        yield lambda function, arguments: [function(*each) for each in arguments]
+        return
+    with threadpool_limits(1, "blas"), Parallel(n_jobs, backend="threading") as parallel:
+        yield lambda function, arguments: parallel(delayed(function)(*each) for each in arguments)

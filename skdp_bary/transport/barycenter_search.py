@@ -1,0 +1,348 @@
+"""The search for the atoms of a barycenter, from coarse samples to all points."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import sparse
+
+from .costs import attraction, paired_cost, pairwise_cost
+from .semidiscrete import solve_problem
+from .semidual import SemidualProblem
+
+# The search for the atoms of a barycenter, from coarse samples of the measures to all points.
+
+# Pulling atoms to means is gradient descent with unit step on a function whose curvature is at most
+# one, so steps up to 2 * (1 + momentum) are stable, and neighbors that wander together converge
+# several times faster.
+_RELAXATION = 1.5
+_MOMENTUM = 0.5
+_NEARBY = 0.1  # movement below which momentum helps
+_PATIENCE = 8  # steps without gain after which a level has nothing more to give
+_LEAST_INNER = 1e-3  # of the cost; keeps a measure of distances above rounding
+_WARMEST = 2.0  # plans are nearly quadratic there, from any potentials
+_LOOSEST = 0.05  # mass out of place in the plans of atoms on a long way
+_LEAST_SAMPLE = 20  # points an atom of every measure
+_FRONT = 2  # starts ranked exactly beyond those that are kept
+
+
+@dataclass(frozen=True)
+class Level:
+    """One refinement of a search.
+
+    Attributes
+    ----------
+    points_per_atom : float
+        Size of the samples of all measures together.
+    warmth : float
+        How soft the plans are at least.
+    max_iter : int
+        Most steps of the atoms.
+    imbalance : float
+        Mass that may be out of place in a plan; it shifts a center by as much of its cell.
+    tol : float
+        Movement at which to stop.
+    """
+
+    points_per_atom: float
+    warmth: float
+    max_iter: int
+    imbalance: float
+    tol: float
+
+    def eased(self, movement):
+        """Return what is good enough for the next step of atoms that still move that much.
+
+        Plans for atoms on a long way are soon out of date, and warm ones are cheap.
+        """
+        warmth = np.clip(movement, self.warmth, _WARMEST)
+        imbalance = np.clip(_LOOSEST * movement, self.imbalance, _LOOSEST)
+        return replace(self, warmth=float(warmth), imbalance=float(imbalance))
+
+
+@dataclass(frozen=True)
+class BarycenterEvent:
+    """Progress, as handed to a callback after every step of the atoms.
+
+    Attributes
+    ----------
+    level : int
+        0 is the coarsest sample of the measures.
+    start : int
+        Which of the starts is being improved.
+    iteration : int
+        Steps taken on this level, this one included.
+    cost : float
+        Mean transport cost on this level before the step: a lower bound, tight once in balance.
+    movement : float
+        Mean p-th power of the distance from the atoms to where they are pulled, over the mean
+        p-th power of the distance of the points from the center of their cell.
+    """
+
+    level: int
+    start: int
+    iteration: int
+    cost: float
+    movement: float
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Atoms on their way, the step that led there, and a guess of each measure's potentials."""
+
+    start: int
+    atoms: np.ndarray
+    potentials: tuple
+    step: np.ndarray | float = 0.0
+    cost: float = np.inf
+    movement: float = np.inf
+    history: tuple = field(default=())
+
+
+class Search:
+    """Improves atoms level by level.
+
+    Parameters
+    ----------
+    arguments : BarycenterArguments
+    clouds : list of OrderedPoints
+        The measures, in the frame of the arguments.
+    run : callable
+        Maps a function over argument tuples.
+    respond : callable
+        Called with (level, problem, potentials or None, its last answer on this level or None);
+        returns a SmoothPull or an ExactPull.
+    callback : callable or None
+    """
+
+    def __init__(self, arguments, clouds, run, respond, callback):
+        self.clouds = clouds
+        self.shares = arguments.shares
+        self.target = arguments.target
+        self.p = arguments.p
+        self.unit = arguments.unit
+        self.run = run
+        self.respond = respond
+        self.callback = callback
+
+    def refine(self, iterates, levels, n_keep):
+        """Take all starts through level 0, the best few through level 1, one to the end."""
+        for index, level in enumerate(levels):
+            # An atom averages over the measures, so together they need no more points than one.
+            share = max(level.points_per_atom / len(self.clouds), _LEAST_SAMPLE)
+            size = np.ceil(share * len(self.target))
+            clouds = [cloud.coarse(size) for cloud in self.clouds]
+            iterates = [self._descend(each, clouds, index, level) for each in iterates]
+            iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
+            same = all(few is whole for few, whole in zip(clouds, self.clouds, strict=True))
+            if index and same and iterates[0].movement <= levels[-1].tol:
+                break  # another level would look at the same points, and hardly move
+        return iterates[0]
+
+    def _best(self, iterates, clouds, n_keep):
+        """Return the iterates of least exact cost; a bound from warm plans favors some atoms."""
+        if len(iterates) <= n_keep:
+            return iterates
+        # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
+        iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
+        tasks = [
+            (SemidualProblem(cloud, each.atoms, self.target, self.p), potentials)
+            for each in iterates
+            for cloud, potentials in zip(clouds, each.potentials, strict=True)
+        ]
+        costs = np.reshape(
+            [found.cost for found in self.run(solve_problem, tasks)], (-1, len(clouds))
+        )
+        return [iterates[place] for place in np.argsort(costs @ self.shares)[:n_keep]]
+
+    def _descend(self, iterate, clouds, index, level):
+        constants = [_mean_square(cloud) if self.p == 2 else 0.0 for cloud in clouds]
+        found, movements = [None] * len(clouds), []
+        for iteration in range(1, level.max_iter + 1):
+            problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
+            eased = level.eased(iterate.movement)
+            tasks = zip(problems, iterate.potentials, found, strict=True)
+            found = self.run(self.respond, [(eased, *task) for task in tasks])
+            costs = [pull.dual + c for pull, c in zip(found, constants, strict=True)]
+            iterate = self._step(iterate, found, float(self.shares @ costs))
+            self._report(index, iteration, iterate)
+            movements.append(iterate.movement)
+            if iterate.movement <= level.tol or _stalled(movements):
+                break
+        return iterate
+
+    def _step(self, iterate, found, cost):
+        counts = sum(s * pull.counts for s, pull in zip(self.shares, found, strict=True))
+        sums = sum(s * pull.sums for s, pull in zip(self.shares, found, strict=True))
+        pulled = _centers(counts, sums, iterate.atoms)
+        centers = [_centers(pull.counts, pull.sums, iterate.atoms) for pull in found]
+        # The rest of the cost is how far the centers of one atom's cells are from the atom.
+        away_from = [self._mean_power(center - iterate.atoms) for center in centers]
+        inner = max(cost - float(self.shares @ away_from), _LEAST_INNER * cost)
+        movement = self._mean_power(pulled - iterate.atoms) / max(inner, np.finfo(float).tiny)
+        step = pulled - iterate.atoms
+        if movement < iterate.movement:  # otherwise long steps have gone too far
+            step *= _RELAXATION
+            if iterate.movement < _NEARBY:
+                step += _MOMENTUM * iterate.step
+        potentials = tuple(
+            pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
+        )
+        return replace(
+            iterate,
+            atoms=iterate.atoms + step,
+            step=step,
+            potentials=potentials,
+            cost=cost,
+            movement=movement,
+            history=(*iterate.history, cost * self.unit),
+        )
+
+    def _mean_power(self, vectors):
+        square = np.einsum("ij,ij->i", vectors, vectors)
+        return float(self.target @ square ** (self.p / 2.0))
+
+    def _report(self, index, iteration, iterate):
+        if self.callback is not None:
+            self.callback(
+                BarycenterEvent(
+                    level=index,
+                    start=iterate.start,
+                    iteration=iteration,
+                    cost=iterate.cost * self.unit,
+                    movement=iterate.movement,
+                )
+            )
+
+
+def _stalled(movements):
+    """Tell whether the last few movements of a level are all above an earlier one of it."""
+    late, early = movements[-_PATIENCE:], movements[:-_PATIENCE]
+    return bool(early) and min(late) > min(early)
+
+
+def _centers(counts, sums, atoms):
+    """Return sums over counts; an atom that receives nothing stays where it is."""
+    used = counts > 0
+    return np.where(used[:, None], sums / np.where(used, counts, 1.0)[:, None], atoms)
+
+
+def _mean_square(cloud):
+    return float(cloud.weights @ np.einsum("ij,ij->i", cloud.points, cloud.points))
+
+
+# What atoms receive of the points sent to them: the step of a free-support barycenter.
+
+_CHUNK = 4096  # soft points at a time
+_LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
+
+
+class SmoothPull:
+    """What atoms receive of one measure at a Smoothed state.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_points,)
+    dual : float
+        Bound of the cost; for p = 2 without the mean squared norm of the points.
+    counts : ndarray of shape (n_atoms,)
+    sums : ndarray of shape (n_atoms, n_features)
+    """
+
+    exact = False
+
+    def __init__(self, problem, state):
+        self.problem = problem
+        self.state = state
+        self.labels, self.dual = state.labels, state.dual
+        self.counts, self.sums = received_sums(problem, state)
+
+    def potentials_after(self, centers, step):
+        """Predict the best potentials after the atoms move by `step`."""
+        return moved_potentials(self.problem, self.state, centers, step)
+
+
+class ExactPull:
+    """The same of an exact plan, for p = 2; `dual` is what the plan costs."""
+
+    exact = True
+    labels = None  # those of a plan are no start for smoothed plans
+
+    def __init__(self, problem):
+        from ot import emd
+
+        cloud, atoms = problem.cloud, problem.atoms
+        costs = pairwise_cost(atoms, cloud.points, 2).T
+        plan, log = emd(cloud.weights, problem.target, costs, log=True)
+        self.problem = problem
+        self.potentials = log["v"]
+        self.dual = log["cost"] - float(cloud.weights @ (cloud.points**2).sum(axis=1))
+        self.counts, self.sums = problem.target, plan.T @ cloud.points
+
+    def potentials_after(self, centers, step):
+        """Return potentials that keep the cells where they are."""
+        return self.potentials + _shift(self.problem, centers, step)
+
+
+def received_sums(problem, state):
+    """Return the counts and sums of the points every atom receives at a Smoothed state.
+
+    For p = 2 their ratio is the mean of the points received. Otherwise it is one step of
+    Weiszfeld's iteration, in which a point counts by ``distance ** (p - 2)``.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_atoms,)
+    sums : ndarray of shape (n_atoms, n_features)
+    """
+    cloud, n_atoms = problem.cloud, len(problem.target)
+    hard = cloud.weights.copy()
+    if problem.p != 2:
+        hard *= attraction(problem.own_costs(state.labels), problem.p)
+    hard[state.soft] = 0.0
+    holders = sparse.csc_array(
+        (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
+    )
+    counts = np.bincount(state.labels, hard, n_atoms) + state.soft_counts
+    return counts, holders @ cloud.points + state.soft_sums
+
+
+def moved_potentials(problem, state, centers, step):
+    """Predict the best potentials after the atoms move by `step`.
+
+    First every potential changes by what its atom's move costs at the center of its cell, so that
+    cells stay where they are, however far from their atoms. To first order the masses then change
+    by what the soft points are shared otherwise, and Newton's step answers the gradient that
+    leaves. So one evaluation of the smoothed dual often serves for a step of the atoms.
+    """
+    shift = _shift(problem, centers, step)
+    change = _mass_change(problem, state, step, shift)
+    return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
+
+
+def _shift(problem, centers, step):
+    """Return what every atom's move costs at the center of its cell."""
+    atoms, p = problem.atoms, problem.p
+    return paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
+
+
+def _mass_change(problem, state, step, shift):
+    """Return how the masses received from soft points change, to first order."""
+    if problem.boxed:
+        from .compiled_shares import mass_change  # loads compiled code
+
+        return mass_change(problem, state, step, shift)
+    parts = np.array_split(state.soft, 1 + len(state.soft) // _CHUNK)
+    return sum(_change_of(problem, state, part, step, shift) for part in parts)
+
+
+def _change_of(problem, state, soft, step, shift):
+    points, weights = problem.cloud.points[soft], problem.cloud.weights[soft]
+    entries, temperatures = problem.entries(points, state.potentials), state.temperatures[soft]
+    rises = np.einsum("ij,ij->i", problem.atoms, step)[:, None] - step @ points.T
+    rises *= problem.p
+    if problem.p == 2:
+        rises += np.einsum("ij,ij->i", step, step)[:, None]
+    else:
+        rises *= attraction(entries + state.potentials[:, None], problem.p)
+    rises -= shift[:, None]
+    return problem.kernel.drift(entries, rises, weights, temperatures)

@@ -1,0 +1,396 @@
+"""Arrow streams: read in batches, they are the rows that they are in memory, bit for bit."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary.schema import Category, Number, Schema
+from tests.cases import every
+from tests.rows.containers import STREAMS, Capsule, arrow, duckdb, lazy, reader
+from tests.world import (
+    ArraySource,
+    ArrowSource,
+    Batches,
+    TableCells,
+    as_numbers,
+    home,
+    open_rows,
+    read,
+)
+
+source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
+
+COLUMNS = {
+    "a": np.array([0.1, -2.5, 3e300, 4.0, 5.5, 6.0]),
+    "b": np.array([1, 2**62 + 1, -3, 4, 5, 6]),
+    "label": np.array(list("xyxxyz")),
+    "weight": np.array([0.5, 1.0, 0.25, 1.0, 0.75, 0.1]),
+}
+TABLE = arrow.table(COLUMNS)
+X = np.column_stack([COLUMNS["a"], COLUMNS["b"].astype(np.float64)])
+
+
+def read_all(source):
+    chunks = read(source)
+    parts = (("X", np.float64), ("codes", np.int64), ("masses", np.int64))
+    return [np.concatenate([getattr(c, p) for c in chunks]).astype(t) for p, t in parts]
+
+
+def opened(X, **beside):
+    classes = np.array(["x", "y", "z"])
+    return open_rows(X, **beside, find_classes=lambda y: classes).source
+
+
+@every("name", STREAMS)
+def test_labels_are_found_where_they_are_public(name):
+    given = STREAMS[name](TABLE)
+    assert source_for(given) is ArrowSource
+    if name in ("reader", "collected"):
+        with pytest.raises(ValueError, match="read once only, so classes must name"):
+            distinct_labels(open_labels(given))
+    else:
+        assert distinct_labels(open_labels(given)).tolist() == ["x", "y", "z"]
+
+
+def open_labels(X):
+    found = []
+    open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
+    return found[0]
+
+
+def test_what_is_in_memory_is_no_stream():
+    tables = TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))
+    columns = TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)
+    assert {source_for(given) for given in (*tables, *columns)} == {ArraySource}
+
+
+@every("cut", [1, 2, 4])
+@every("n_rows", [1, 3, 6])
+def test_batches_are_cut_anew(cut, n_rows):
+    batches = Batches(TABLE.schema, lambda rows: iter(TABLE.to_batches(max_chunksize=cut)))
+    batches._n_rows = n_rows
+    tables = list(batches)
+    assert max(len(table) for table in tables) <= n_rows
+    assert min(len(table) for table in tables[:-1] or tables) > 0
+    assert arrow.concat_tables(tables).equals(TABLE)
+
+
+def table_of(values, kind):
+    return arrow.table({"a": arrow.array(values, kind)})
+
+
+@every(
+    "values, kind",
+    [
+        ([1, -2, 3], "int8"),
+        ([2**64 - 1, 2**53 + 1, 0], "uint64"),
+        ([True, False, True], "bool"),
+        (np.array([0.1, 2.5, 6e4], dtype=np.float16), "halffloat"),
+        ([0.1, 1e30, -2.0], "float"),
+        ([Decimal("0.1"), Decimal("12345678901234567890.123"), Decimal("-7")], None),
+        (["0.1", "0.1", "0.7"], "decimal"),
+        ([3, 1, 3], "dictionary"),
+    ],
+)
+def test_wide_types_are_read_as_in_memory(values, kind):
+    if kind == "dictionary":
+        table = arrow.table({"a": arrow.array(values).dictionary_encode()})
+    elif kind == "decimal":
+        values = [Decimal(value) for value in values]
+        table = table_of(values, arrow.decimal256(40, 20))
+    else:
+        table = table_of(values, kind)
+    expected = table.column(0).combine_chunks().to_pylist()
+    for given in (table, Capsule(table, 2)):
+        chunks = list(open_rows(given).source.read(0))
+        assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
+
+
+@every("precision", [1, 9, 15, 16, 38])
+def test_decimals_are_the_nearest_floats(precision):
+    rng = np.random.default_rng(precision)
+    scale = int(rng.integers(precision + 1))
+    digits = ["".join(map(str, rng.integers(10, size=precision))) for _ in range(60)]
+    values = [
+        Decimal(f"{sign}{d}").scaleb(-scale) for d, sign in zip(digits, "+-" * 30, strict=True)
+    ]
+    table = table_of([*values, None, Decimal(0)], arrow.decimal128(precision, scale))
+    assert as_numbers(table.schema.empty_table()).shape == (0, 1)
+    for given in (table.slice(3), arrow.concat_tables([table.slice(3, 20), table.slice(23)])):
+        numbers = as_numbers(given)[:, 0]
+        assert np.isnan(numbers[-2])
+        assert np.delete(numbers, -2).tolist() == [float(v) for v in [*values[3:], Decimal(0)]]
+
+
+def random_table(rng, n):
+    coded = arrow.array(rng.integers(3, size=n)).dictionary_encode()
+    cents = [Decimal(int(c)).scaleb(-2) for c in rng.integers(-(10**6), 10**6, size=n)]
+    columns = {
+        "half": rng.normal(size=n).astype(np.float16),
+        "single": rng.normal(size=n).astype(np.float32),
+        "double": rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, size=n),
+        "large": rng.integers(2**63, 2**64, size=n, dtype=np.uint64),
+        "small": rng.integers(-128, 128, size=n).astype(np.int8),
+        "flag": rng.random(n) < 0.5,
+        "coded": coded,
+        "cents": arrow.array(cents, arrow.decimal128(12, 2)),
+        "money": arrow.array(cents, arrow.decimal128(38, 6)),
+        "label": arrow.array(rng.choice(["x", "y", "z"], size=n)).dictionary_encode(),
+        "weight": rng.random(n),
+    }
+    return arrow.table(columns)
+
+
+@every("seed", range(4))
+def test_no_row_moves_another(seed):
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, 9)
+    rows = [table.slice(i, 1) for i in range(9)]
+    names = {"y": "label", "sample_weight": "weight"}
+    apart = [read_all(opened(Capsule(row), **names)) for row in rows]
+    expected = [np.concatenate(parts).tobytes() for parts in zip(*apart, strict=True)]
+    for given in (
+        Capsule(table),
+        Capsule(table, 2),
+        reader(table),
+        table,
+        rows,
+        lambda: iter(rows),
+    ):
+        assert [part.tobytes() for part in read_all(opened(given, **names))] == expected
+    other = random_table(rng, 9)  # a stream of the same types, in which other rows come first
+    found = read_all(opened(Capsule(arrow.concat_tables([other, table]), 4), **names))
+    assert [part[9:].tobytes() for part in found] == expected
+
+
+def test_an_older_polars_is_told_apart(monkeypatch):
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)
+    with pytest.raises(ValueError, match="polars 1.34 or later. Give rows in memory"):
+        open_rows(pl.LazyFrame({"a": [1.0]}))
+
+
+def test_names_that_stand_twice_are_refused():
+    with pytest.raises(ValueError, match="several columns of one name: .'a'."):
+        open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))
+
+
+REFUSED = {
+    "string": ["1", "2"],
+    "date32": [date(2020, 1, 1)],
+    "timestamp[us]": [datetime(2020, 1, 1)],
+    "duration[s]": [1],
+    "binary": [b"1"],
+    "null": [None],
+    "list": [[1.0]],
+    "struct": [{"inner": 1.0}],
+    "dictionary": ["1", "2"],
+}
+
+
+@every("kind", REFUSED)
+@every("n_rows", [0, 1])
+def test_types_are_judged_before_a_row_is_read(kind, n_rows):
+    made = {"list": None, "struct": None, "dictionary": None}
+    table = table_of(REFUSED[kind], made.get(kind, kind))
+    if kind == "dictionary":
+        table = arrow.table({"a": table["a"].dictionary_encode()})
+    batches = [] if n_rows == 0 else table.to_batches()
+    read = []
+
+    class Told(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            def rows():
+                for batch in batches:
+                    read.append(1)
+                    yield batch
+
+            stream = arrow.RecordBatchReader.from_batches(table.schema, rows())
+            return stream.__arrow_c_stream__(requested_schema)
+
+    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
+        open_rows(Told(table))
+    assert not read
+    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
+        open_rows(table).source.read(0)
+
+
+@every(
+    "part, values, message",
+    [
+        ("y", [date(2020, 1, 1)], "y='b' must hold numbers or text, got the Arrow type date32"),
+        ("y", [[1]], "y='b' must hold numbers or text"),
+        ("groups", [0.5], "groups='b' must hold integers or text, got the Arrow type double"),
+        ("groups", [Decimal(1)], "groups='b' must hold integers or text"),
+        ("sample_weight", ["a"], "sample_weight='b' must hold numbers, got the Arrow type string"),
+        ("y", None, "y='b' is no column of X; it has .'a'."),
+    ],
+)
+def test_types_of_what_stands_beside(part, values, message):
+    table = arrow.table({"a": [0.5]} | ({} if values is None else {"b": values}))
+    for given in (Capsule(table), table, [table]):
+        with pytest.raises(ValueError, match=message):
+            open_rows(given, **{part: "b"})
+
+
+def test_values_beside_a_stream_are_refused():
+    for part in ("y", "groups", "sample_weight"):
+        with pytest.raises(ValueError, match=f"{part} must be the name of a column of X"):
+            open_rows(Capsule(TABLE), **{part: np.ones(6)})
+
+
+@every("bad", [None, np.nan, np.inf])
+def test_missing_values_are_refused_as_nan_is(bad):
+    table = arrow.table({"a": arrow.array([1.0, bad], from_pandas=False)})
+    for given in (Capsule(table), table, reader(table)):
+        with pytest.raises(ValueError, match="Input X contains"):
+            list(open_rows(given).source.read(0))
+    whole = arrow.table({"a": [True, None]})
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        list(open_rows(Capsule(whole)).source.read(0))
+
+
+def test_a_reader_is_refused_before_a_charge():
+    with pytest.raises(ValueError, match="an iterator of chunks is spent after one reading"):
+        PrivateMeasure(bounds=(0, 1)).fit(reader(TABLE.select(["a", "b"])))
+
+
+def test_a_stream_that_changes_is_refused():
+    class Growing(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.table = arrow.concat_tables([self.table, TABLE])
+            return super().__arrow_c_stream__(requested_schema)
+
+    source = open_rows(Growing(TABLE), "label", sample_weight="weight").source
+    list(source.read(0))
+    with pytest.raises(ValueError, match="another number of rows when it was read again"):
+        list(source.read(0))
+
+
+def test_errors_of_engines_are_not_quoted():
+    class Broken(Capsule):
+        def __arrow_c_stream__(self, requested_schema=None):
+            def rows():
+                yield TABLE.to_batches()[0]
+                raise RuntimeError("secret value 12345")
+
+            stream = arrow.RecordBatchReader.from_batches(TABLE.schema, rows())
+            return stream.__arrow_c_stream__(requested_schema)
+
+    source = open_rows(Broken(TABLE), "label", sample_weight="weight").source
+    with pytest.raises(ValueError, match="its source raised") as caught:
+        list(source.read(0))
+    assert "12345" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@every("make", [Capsule, duckdb, lazy, reader])
+def test_schemas_recode_streams(make):
+    cells = TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
+    table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
+    parts = []
+    for given in (make(table), table.to_pandas()):
+        source = open_rows(given, recode=cells)
+        parts.append(np.concatenate([chunk.X for chunk in source.source.read(0)]))
+    assert parts[0].tobytes() == parts[1].tobytes()
+
+
+def test_tuples_have_no_columns_to_name():
+    with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
+        open_rows([(X, None)], "label")
+
+
+def test_bounds_may_name_the_columns_of_a_stream():
+    bounds = {"b": (0, 7), "a": (0, 1)}
+    plain = {"epsilon": 1.0, "n_hint": 6, "random_state": 0}
+    table = arrow.table({"a": [0.1, 0.2, 0.3], "b": [1, 2, 3]})
+    with pytest.warns(match="seeded"):
+        one = PrivateMeasure(bounds=bounds, **plain).fit(Capsule(table))
+        other = PrivateMeasure(bounds=bounds, **plain).fit(table.to_pandas())
+    assert one.feature_names_in_.tolist() == ["a", "b"]
+    assert (one.weights_ == other.weights_).all()
+
+
+@every("part", ["y", "groups"])
+def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
+    words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
+    words = arrow.Array.from_buffers(arrow.string(), 2, words.buffers())
+    table = arrow.table({"x": [0.1, 0.2], "who": words})
+    with pytest.raises(ValueError, match="text may quote rows and is not shown") as caught:
+        PrivateMeasure(bounds=(0, 1), n_hint=5).fit(table, **{part: "who"})
+    assert caught.value.__context__ is None
+
+
+def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
+    """They are put into a new array, which is kept as it is."""
+    made = []
+
+    def watched(X):
+        made.append(check_floats(X))
+        return made[-1]
+
+    check_floats = home("ChunkSource").check_floats
+    monkeypatch.setattr(home("ChunkSource"), "check_floats", watched)
+    reader = arrow.table({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_reader()
+    (read,) = open_rows(reader).source.read(0)
+    assert read.X is made[-1]
+
+
+@every("kind", ["pandas", "with __array__"])
+def test_other_chunks_may_be_written_over(kind):
+    class Shared:
+        shape, ndim = (2, 2), 2
+
+        def __init__(self, rows):
+            self._rows = rows
+
+        def __len__(self):
+            return 2
+
+        def __array__(self, dtype=None, copy=None):
+            return self._rows
+
+    def one_buffer():
+        rows = np.empty((2, 2))
+        for value in (0.1, 0.2):
+            rows[:] = value
+            yield pd.DataFrame(rows, columns=["a", "b"], copy=False) if by_name else Shared(rows)
+
+    by_name = kind == "pandas"
+    read = list(open_rows(one_buffer).source.read(0))
+    assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select a, Random () as b from t",
+        "select a, a as b from t where random() < 0.5",
+        "from t using sample 50%",
+        "select a, 'it''s' as b, uuid() as c from t",
+    ],
+)
+def test_queries_that_change_are_refused_before_the_charge(query):
+    """One was refused after the charge where the number of rows changed, and read where not."""
+    database = pytest.importorskip("duckdb").connect()
+    database.execute("create table t as select range / 9.0 as a from range(9)")
+    budget = BudgetAccountant(1.0)
+    measure = PrivateMeasure(bounds=(0, 1), n_hint=9, accountant=budget)
+    with pytest.raises(ValueError, match="its rows are others whenever it is read"):
+        measure.fit(database.sql(query))
+    assert budget.entries == ()
+    calm = "select a, a as \"random()\" from t where 'random()' <> 'uuid()' -- using sample"
+    quoted = r"select a, a as b from t where 'a' <> $$random()$$ and 'a' <> e'it\'s random()'"
+    for query in (calm, quoted):
+        model = PrivateMeasure(bounds=(0, 1), n_hint=9)
+        assert model.fit(database.sql(query)).n_features_in_ == 2
+
+
+def test_a_connection_in_place_of_a_query_is_told_what_to_pass():
+    database = pytest.importorskip("duckdb").connect()
+    with pytest.raises(TypeError, match=r"such as database\.sql\('select"):
+        PrivateMeasure(bounds=(0, 1)).fit(database)

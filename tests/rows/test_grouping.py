@@ -1,0 +1,263 @@
+"""Persons in chunks: they have the shares that they have in memory, however they are found."""
+
+import os
+import stat
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp_bary import (
+    BudgetAccountant,
+    PrivateEMDHeatmap,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+    SortedPersons,
+    SpilledPersons,
+)
+from skdp_bary.model_selection import PrivateSearchCV
+from tests.rows.containers import arrow, duckdb
+from tests.world import (
+    check_sensitivity_of_persons,
+    home,
+    open_source,
+    person_keys,
+    replay,
+)
+
+grouping, spill = home("declared"), home("Spill")
+
+KINDS = {"sorted": SortedPersons(), "spilled": SpilledPersons(n_parts=3)}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(spill, "_LEAST_ROWS", 7)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[1, 2, 1], [5, 5, 4], ["a", "b", "a"], ["b", "B", "B"], [0, 1, -1]],
+)
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
+    X = np.full((3, 1), 0.5)
+    chunks = [(X[:cut], None, None, ids[:cut]), (X[cut:], None, None, ids[cut:])]
+    for given in (chunks, iter(chunks)):
+        budget = BudgetAccountant(1.0)
+        measure = PrivateMeasure(bounds=(0, 1), method="haar", n_hint=3, accountant=budget)
+        with pytest.raises(ValueError, match="ascending order of their person ids"):
+            measure.fit(given, groups=SortedPersons())
+        assert not budget.entries
+    source = open_source(chunks, groups=SpilledPersons())
+    assert source.count_persons() == 2 + (len(set(ids)) == 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1, 2], ["a", "b"], "integers in all rows and chunks, or text in all"),
+        ([1, 2], [3, None], "some are missing"),
+        ([1, 2], [3.0, 4.0], "integers or strings, and nothing else"),
+        (["a", 1], [1, 2], "got both"),
+        ([1, 2], None, "Either every chunk carries groups or none does"),
+        (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),
+        ([1], [1, 2], "one value a row"),
+    ],
+)
+def test_ids_that_are_refused(first, second, message):
+    X = np.zeros((2, 1))
+    chunks = [(X, None, None, first), (X, None, None, second)]
+    with pytest.raises(ValueError, match=message):
+        list(open_source(chunks, groups=SortedPersons()).read(0))
+
+
+def test_what_declares_no_ids_is_refused():
+    X = np.zeros((2, 1))
+    with pytest.raises(ValueError, match="is for chunks that carry ids"):
+        PrivateMeasure(bounds=(0, 1)).fit(X, groups=SortedPersons())
+    with pytest.raises(ValueError, match="groups must be the name of a column, SortedPersons"):
+        PrivateMeasure(bounds=(0, 1)).fit([X, X], groups=np.arange(4))
+    with pytest.raises(ValueError, match="n_parts must be from 1"):
+        SpilledPersons(n_parts=0)
+    with pytest.raises(ValueError, match="folder must be a folder that exists"):
+        SpilledPersons(folder="/nowhere/at/all")
+
+
+def once(table):
+    table = arrow.table(table)
+    return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4))
+
+
+def sorted_query(table):
+    return duckdb(arrow.table(table)).order("who")
+
+
+FITS = {
+    "measure": PrivateMeasure(n_hint=4, bounds=(0, 1), method="haar"),
+    "heatmap": PrivateEMDHeatmap(resolution=4, n_hint=4, bounds={"v": (0, 0.8), "u": (0.1, 0.9)}),
+    "barycenter": PrivateWassersteinBarycenter(
+        2, n_init=1, neighbors="replace_one", method="coreset", bounds=(0, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("make", [sorted_query, once], ids=lambda make: make.__name__)
+def test_fits_ask_for_the_same_integers_as_in_memory(name, make):
+    rng = np.random.default_rng(0)
+    who = np.sort(rng.integers(4, size=12))
+    table = {"u": rng.random(12), "who": who, "v": rng.random(12)}
+    beside = {}
+    if name == "barycenter":
+        table |= {"label": np.array(["p", "q"])[who % 2]}
+        beside = {"y": "label"}
+    estimator = clone(FITS[name]).set_params(random_state=0)
+    memory = {"X": arrow.table(table).to_pandas(), "groups": "who"} | beside
+    for groups in ("who", SortedPersons("who"), SpilledPersons("who", n_parts=2)):
+        report = replay(estimator, memory, {"X": make(table), "groups": groups} | beside)
+        if make is once and (beside or isinstance(groups, SortedPersons) and name == "heatmap"):
+            assert "read once only" in str(report) or "iterator of chunks is spent" in str(report)
+        else:
+            assert report.holds, str(report)
+            assert not any(any(step.l1) for step in report.steps)
+
+
+class Streamed(PrivateMeasure):
+    """Rows go through chunks whose persons are brought together."""
+
+    def fit(self, X, y=None, *, groups=None, sample_weight=None):
+        """Fit chunks of five rows."""
+        groups = np.arange(len(X)) if groups is None else np.asarray(groups)
+        order = np.argsort(groups, kind="stable")
+        columns = [X[order], None, sample_weight, groups[order]]
+        columns[2] = None if sample_weight is None else np.asarray(sample_weight)[order]
+        chunks = [
+            tuple(v if v is None else v[i : i + 5] for v in columns) for i in range(0, len(X), 5)
+        ]
+        return super().fit(chunks, groups=self.groups_are)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_person_moves_an_answer_further_than_promised(kind, monkeypatch):
+    monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
+    check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """Files that were opened, whose folder must stay empty: they have no names."""
+    files = []
+    make = tempfile.TemporaryFile
+
+    def noted(**settings):
+        files.append(make(**settings))
+        assert settings["dir"] == tmp_path
+        assert not os.listdir(tmp_path)
+        assert stat.S_IMODE(os.fstat(files[-1].fileno()).st_mode) == 0o600
+        return files[-1]
+
+    monkeypatch.setattr(spill.tempfile, "TemporaryFile", noted)
+    return files
+
+
+def day(i=0, bad=None):
+    X = np.full((4, 1), 0.5)
+    X[0, 0] = np.nan if bad else 0.25
+    return X, None, None, [i, i, 7, 8]
+
+
+@pytest.mark.parametrize("stop", [None, KeyboardInterrupt, "bad row", "broken source"])
+def test_files_are_closed_when_a_fit_ends(opened, tmp_path, stop):
+    def chunks():
+        yield from (day(i) for i in range(4))
+        if stop is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        if stop == "broken source":
+            raise RuntimeError("the disk of the source is gone")
+        yield day(5, bad=stop == "bad row")
+
+    groups = SpilledPersons(folder=tmp_path, n_parts=2)
+    budget = BudgetAccountant(1.0)
+    measure = PrivateMeasure(bounds=(0, 1), accountant=budget)
+    if stop is None:
+        measure.fit(chunks, groups=groups)
+    else:
+        kind = stop if stop is KeyboardInterrupt else Exception
+        with pytest.raises(kind):
+            measure.fit(chunks, groups=groups)
+        assert not budget.entries
+    assert len(opened) == (2 if stop is None else 1)
+    assert all(file.closed for file in opened)
+    assert not os.listdir(tmp_path)
+
+
+def test_files_are_closed_when_a_search_ends(opened, tmp_path):
+    X = np.random.default_rng(0).random((8, 2))
+    chunks = [(X, None, None, [1, 1, 2, 2, 3, 3, 4, 4])]
+    search = PrivateSearchCV(
+        PrivateMeasure(bounds=(0, 1), n_hint=4), {"depth": [1, 2]}, epsilon=2.0
+    )
+    search.fit(chunks, groups=SpilledPersons(folder=tmp_path, n_parts=2))
+    assert len(opened) >= 4
+    assert all(file.closed for file in opened)
+    with pytest.raises(ValueError, match="reads the rows in every trial"):
+        clone(search).fit(iter(chunks), groups=SpilledPersons(folder=tmp_path, n_parts=2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
+    monkeypatch.setattr(spill, "_LEAST_ROWS", 1 << 12)
+
+    def peak(n_chunks):
+        def chunks():
+            for i in range(n_chunks):
+                yield np.full((4096, 8), 0.5), None, None, 2048 * i + np.arange(4096) // 2
+
+        source = open_source(chunks, groups=KINDS[kind] if kind == "sorted" else many)
+        tracemalloc.start()
+        n_rows = sum(len(chunk.X) for chunk in source.read(0))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        source.close()
+        assert n_rows == 4096 * n_chunks
+        return most
+
+    many = SpilledPersons(n_parts=16)
+    assert peak(16) < 1.5 * peak(4) if kind == "sorted" else peak(16) < 4096 * 16 * 8 * 8 / 2
+
+
+def test_texts_and_integers_have_keys_of_their_own():
+    texts = [f"p{i}" for i in (3, 1, 3, 2, 1)]
+    for values in (texts, np.array(texts), np.array(texts, dtype=object), [1, 2**70, 1, 3, -1]):
+        low, high = person_keys(values, 5)
+        pairs = list(zip(low.tolist(), high.tolist(), strict=True))
+        listed = list(values)
+        same = [[a == b for a in listed] for b in listed]
+        assert [[a == b for a in pairs] for b in pairs] == same
+
+
+@pytest.mark.parametrize("rule", KINDS.values(), ids=KINDS)
+def test_a_source_may_write_its_next_chunk_into_the_same_memory(rule):
+    def one_buffer():
+        rows, ids = np.empty((2, 1)), np.empty(2, dtype=np.int64)
+        for numbers, values in (([0, 1], [0.1, 0.2]), ([2, 3], [0.3, 0.4])):
+            ids[:], rows[:, 0] = numbers, values
+            yield rows, None, None, ids
+
+    source = open_source(one_buffer, groups=rule)
+    read = [chunk.X.copy() for chunk in source.read(0)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(read).ravel()), [0.1, 0.2, 0.3, 0.4])
+
+
+def test_chunks_without_persons_outlive_the_next_one():
+    def one_buffer():
+        rows = np.empty((1, 1))
+        for value in (0.1, 0.2):
+            rows[:] = value
+            yield rows
+
+    read = list(open_source(one_buffer).read(0))
+    assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]

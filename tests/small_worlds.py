@@ -1,0 +1,781 @@
+"""All neighbors there are in a world of a few rows, against what a question states."""
+
+import importlib
+import math
+import pkgutil
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from inspect import isabstract
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+
+from skdp_bary.desk.query import Query
+from skdp_bary.geometry.cells import CellTree, NestedCells
+from skdp_bary.geometry.domains import Box
+from skdp_bary.geometry.lattices import SliceLattice, unit_planes, unit_slices
+from skdp_bary.inspection.replay import _changes, compare_picks
+from skdp_bary.papers.sliced_rows import ProjectedRows
+from skdp_bary.privacy.neighbors import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
+from skdp_bary.queries.cells import (
+    CellCounts,
+    DisjointCounts,
+    GridDivision,
+    HaarDifferences,
+    LevelCounts,
+    NestedDivision,
+    Partition,
+    QuadGrid,
+    RunDivision,
+)
+from skdp_bary.queries.classes import (
+    Apart,
+    ByClass,
+    ColumnHistograms,
+    PairDistances,
+    PairTables,
+    TableMisfit,
+)
+from skdp_bary.queries.clusters import ClippedMeans, ClusterMoments, TotalSpread, digits_of
+from skdp_bary.queries.frames import Frame, FrameDistances, Gram, Histogram
+from skdp_bary.queries.maps import (
+    FeaturesOf,
+    HitCount,
+    InWidths,
+    LinearClassifier,
+    Mapped,
+    RowFeatures,
+    RowMapped,
+)
+from skdp_bary.queries.max_cover import ClusterCounts, CoverQuery
+from skdp_bary.queries.meetings import CohortGap, PairLaw, PairSpreads
+from skdp_bary.queries.networks import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
+from skdp_bary.queries.power_cells import CellGrams, CellSpreads, CellSums, NearestLoss
+from skdp_bary.queries.sizes import ClippedSum, Count, DistanceHistogram, Moments
+from skdp_bary.queries.slices import ClassSizes, ProjectedCost, ProjectedQuantiles, WavesOf
+from skdp_bary.rows.opening import open_source
+from skdp_bary.rows.persons import PERSON_UNITS, WEIGHT_UNITS
+
+# All neighbors there are in a world of a few rows, against what a question states.
+
+KINDS = ("rows", "weights", "persons")
+_UNITS = {"rows": 1, "weights": WEIGHT_UNITS, "persons": PERSON_UNITS}
+_WEIGHTS = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Slack:
+    """Why a bound is not reached, and how much of it is.
+
+    Attributes
+    ----------
+    reason : str
+        A sentence of the documentation.
+    reached : float
+        At least this share of the bound, for blocks weighed as their noise does.
+    apart : float
+        ... for blocks alone and for all alike, which decide about no noise.
+    """
+
+    reason: str
+    reached: float
+    apart: float
+
+
+@dataclass(frozen=True)
+class World:
+    """A question and the rows it is asked about.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        ``make(units, relation, weighted)`` returns the question.
+    places : ndarray of shape (n_places, n_features)
+    n_classes : int
+    kinds, relations : tuple of str
+        What persons are, and the relations under which the question is asked.
+    slacks : dict
+        Slack by norm.
+    linear : bool
+        Whether what a person adds does not depend on the others.
+    """
+
+    name: str
+    make: object
+    places: np.ndarray
+    n_classes: int = 1
+    kinds: tuple = KINDS
+    relations: tuple = RELATIONS
+    slacks: dict = field(default_factory=dict)
+    linear: bool = True
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one world showed of one bound.
+
+    Attributes
+    ----------
+    query, world, kind, relation : str
+        Class of the question, the world, what persons are, the neighboring relation.
+    norm : {"L1", "L2"}
+        L2 is squared.
+    noise : str
+        How blocks are weighed against each other: "own", as the question asks, "all" alike, or the
+        number of the only block.
+    n_pairs : int
+        Neighbors that were compared.
+    realised, stated : Fraction
+        Largest change, and what the sensitivity says.
+    slack : Slack or None
+    """
+
+    query: str
+    world: str
+    kind: str
+    relation: str
+    norm: str
+    noise: str
+    n_pairs: int
+    realised: Fraction
+    stated: Fraction
+    slack: Slack | None = None
+
+    @property
+    def ratio(self):
+        """Realised over stated; 1 where neither is anything."""
+        if not self.stated:
+            return 1.0 if not self.realised else float("inf")
+        return float(self.realised / self.stated)
+
+    @property
+    def violation(self):
+        """What is wrong, in words; None when nothing is."""
+        where = (
+            f"{self.query}, {self.world}, {self.kind}, {self.relation}, {self.norm} {self.noise}"
+        )
+        if self.realised > self.stated:
+            return f"{where}: {self.realised} moved, {self.stated} stated"
+        if self.slack is None and self.realised != self.stated:
+            return f"{where}: {self.stated} stated, only {self.ratio:.6f} of it reached"
+        explained = self._explained()
+        if self.ratio < explained:
+            return f"{where}: {self.ratio:.6f} reached, explained down to {explained}"
+        return None
+
+    def _explained(self):
+        if self.slack is None:
+            return 1.0
+        return self.slack.reached if self.noise == "own" else self.slack.apart
+
+
+def query_classes():
+    from skdp_bary import queries as summaries
+
+    """Return every question of this package that can be asked."""
+    for module in pkgutil.iter_modules(summaries.__path__, summaries.__name__ + "."):
+        importlib.import_module(module.name)
+    found, todo = set(), [Query]
+    while todo:
+        todo += (below := todo.pop().__subclasses__())
+        found.update(below)
+    own = [c for c in found if c.__module__.startswith(summaries.__name__) and not isabstract(c)]
+    return sorted(own, key=lambda c: c.__name__)
+
+
+def explore(world, *, n_rows=2, n_others=1):
+    """Return what a world shows, for every kind of person and relation.
+
+    Parameters
+    ----------
+    world : World
+    n_rows : int, default=2
+        Rows of a person with an id, at most.
+    n_others : int, default=1
+        Persons beside the one in whom neighbors differ, at most; for questions whose answers are
+        not linear in the rows.
+
+    Returns
+    -------
+    findings : list of Finding
+    """
+    found = []
+    for kind, relation in product(world.kinds, world.relations):
+        query = world.make(_UNITS[kind], relation, kind == "weights")
+        people = _people(world, kind, n_rows)
+        if hasattr(query, "race"):
+            found += _raced(world, query, people, kind, relation, n_others)
+        else:
+            found += _compared(world, query, people, kind, relation, n_others)
+    return found
+
+
+def _people(world, kind, n_rows):
+    """Return every person of a world: sorted tuples of rows (place, label, weight)."""
+    spots = list(product(range(len(world.places)), range(world.n_classes)))
+    if kind == "rows":
+        return [((*spot, 1.0),) for spot in spots]
+    if kind == "weights":
+        return [((*spot, weight),) for spot in spots for weight in _WEIGHTS]
+    rows = [(*spot, 1.0) for spot in spots]
+    return [p for n in range(1, n_rows + 1) for p in combinations_with_replacement(rows, n)]
+
+
+def _pairs(people, relation):
+    """Yield two persons of whom one may stand for the other; None for nobody."""
+    if relation == ADD_REMOVE:
+        yield from ((None, person) for person in people)
+        return
+    for i, one in enumerate(people):
+        for other in people[:i]:
+            same = [sorted(row[1] for row in person) for person in (one, other)]
+            if relation == REPLACE_ANY or same[0] == same[1]:
+                yield one, other
+
+
+class _Answers:
+    """Exact answers about crowds of persons, each computed once."""
+
+    def __init__(self, world, query, kind):
+        self._world, self._query, self._kind = world, query, kind
+        self._known = {}
+
+    def __call__(self, *crowd):
+        """Return the blocks, for persons of whom some may be None."""
+        crowd = tuple(sorted(person for person in crowd if person is not None))
+        if crowd not in self._known:
+            self._known[crowd] = self._query.blocks(self.state(*crowd))
+        return self._known[crowd]
+
+    def state(self, *crowd):
+        """Return what a fit on these persons would count."""
+        rows = [row for person in crowd if person is not None for row in person]
+        state = self._query.zeros()
+        if not rows:
+            return state
+        places, labels, weights = (list(column) for column in zip(*rows, strict=True))
+        groups = [i for i, p in enumerate(p for p in crowd if p is not None) for _ in p]
+        source = open_source(
+            self._world.places[places],
+            np.array(labels),
+            groups=groups if self._kind == "persons" else None,
+            sample_weight=weights if self._kind == "weights" else None,
+            classes=np.arange(self._world.n_classes),
+        )
+        (chunk,) = source.read(0)
+        with np.errstate(all="ignore"):
+            self._query.count(state, chunk.in_units(self._query.units))
+        return state
+
+
+def _compared(world, query, people, kind, relation, n_others):
+    answers = _Answers(world, query, kind)
+    others = [()] if world.linear else list(_crowds(people, n_others))
+    moved = Counter()
+    for one, other in _pairs(people, relation):
+        for crowd in others:
+            before, after = answers(*crowd, one), answers(*crowd, other)
+            changes = [_changes(a, b) for a, b in zip(before, after, strict=True)]
+            l1 = tuple(sum(map(abs, block)) for block in changes)
+            moved[l1, tuple(sum(c * c for c in block) for block in changes)] += 1
+    if world.linear:
+        _check_linear(answers, people)
+    return [
+        Finding(
+            *(type(query).__name__, world.name, kind, relation, norm, noise, moved.total()),
+            realised=max((_weighed(both[power - 1], scale) for both in moved), default=Fraction(0)),
+            stated=max(_weighed(case, scale) for case in cases),
+            slack=world.slacks.get(norm),
+        )
+        for norm, power, noise, scale, cases in _bounds(query, relation)
+    ]
+
+
+def _crowds(people, most):
+    for n in range(most + 1):
+        yield from combinations_with_replacement(people, n)
+
+
+def _check_linear(answers, people):
+    """Raise unless a person adds the same to nobody and to a crowd of all."""
+    nobody, crowd = answers(), answers(*people)
+    for person in people[:: max(1, len(people) // 8)]:
+        for a, b, c, d in zip(
+            nobody, answers(person), crowd, answers(*people, person), strict=True
+        ):
+            if not np.array_equal(b - a, d - c):
+                raise AssertionError("What a person adds depends on the others.")
+
+
+def _bounds(query, relation):
+    """Yield norm, power, noise, one factor a block and the cases, for all that is compared."""
+    stated = query.sensitivity(relation)
+    own = query.weights() or (1.0,) * stated.n_blocks
+    for norm, power, cases in (("L1", 1, stated.l1), ("L2", 2, stated.l2_squared)):
+        yield norm, power, "own", [1 / Fraction(w) ** power for w in own], cases
+        if stated.n_blocks > 1:
+            yield norm, power, "all", [1] * stated.n_blocks, cases
+            for block in range(stated.n_blocks):
+                single = [int(block == other) for other in range(stated.n_blocks)]
+                yield norm, power, str(block), single, cases
+
+
+def _weighed(numbers, scales):
+    return sum((Fraction(n) * s for n, s in zip(numbers, scales, strict=True)), Fraction(0))
+
+
+def _raced(world, query, people, kind, relation, n_others):
+    """Compare what picks chose from, along every sequence of picks there is."""
+    answers = _Answers(world, query, kind)
+    places = [range(grid.n_places) for grid in query.grids for _ in range(query.n_picks)]
+    shape = len(query.grids), query.n_picks
+    most, n_pairs = 0, 0
+    offered = {}
+
+    def offers(crowd, picks):
+        crowd = tuple(sorted(person for person in crowd if person is not None))
+        if (crowd, picks) not in offered:
+            seen = []
+            recorded = np.array(picks, dtype=np.int64).reshape(shape)
+            state = answers.state(*crowd)
+            query.race(state, 1.0, None, recorded, lambda coverage: seen.append(coverage.offer()))
+            offered[crowd, picks] = seen
+        return offered[crowd, picks]
+
+    for one, other in _pairs(people, relation):
+        for crowd, picks in product(list(_crowds(people, n_others)), list(product(*places))):
+            pair = (offers((*crowd, person), picks) for person in (one, other))
+            moved, violations = compare_picks(*pair, picks, query.units, relation == ADD_REMOVE)
+            if violations:
+                raise AssertionError(f"{type(query).__name__}: {violations}")
+            most, n_pairs = max(most, moved), n_pairs + 1
+    (l1,) = query.sensitivity(relation).l1
+    return [
+        Finding(
+            *(type(query).__name__, world.name, kind, relation, "L1", "own", n_pairs),
+            realised=Fraction(most),
+            stated=Fraction(l1[0]),
+        )
+    ]
+
+
+# A small world for every question, and the reasons why some bounds are not reached in it.
+
+_LINE = Box([-1.0], [1.0])
+_SQUARE = Box([0.0, 0.0], [1.0, 1.0])
+_FAR = 1e9
+_LATTICE = (
+    "The longest integer row is a unit short of the radius, as a float division is rounded down."
+)
+_ONE_CASE = "The one L1 case takes each block at its worst; Gaussian noise does not depend on it."
+_EXTREMES = (
+    "One row cannot have all its square on the diagonal and all of it off; the cases of a "
+    "replacement are two points of a curve."
+)
+_PARTIAL = (
+    "Only a row infinitely far from its center has no factor at all, and a replacement within a "
+    "cluster pays for one."
+)
+_CHORD = "Rounding of two squares is given a unit, and all other rows lie below the chords."
+_QUARTERS = "For blocks weighed alike the quarters of the shorter row leave room."
+_LEVELS = (
+    "Rounding is given a level a direction and a unit a number; who joins n others has an n-th "
+    "less than who replaces one of them."
+)
+_ROUNDED = "Rounding of two rows is given a level a direction."
+_MEETINGS = (
+    "Of few persons one is in a large part of all pairs, which is stated as if all could meet "
+    "anew; a root of two is rounded up."
+)
+_LAW = "How far one person moves a covariance is stated as if all of it made the norm larger."
+_WAVES = (
+    "Waves of few frequencies turn only so far; amplitudes are kept a millionth of a millionth "
+    "below one."
+)
+_NETWORK = (
+    "Gradients are kept a unit below the clipping norm, a row that rounding made too long shrinks "
+    "by a 512th, and a network has no two rows with opposite gradients."
+)
+SLACKS = {
+    CellGrams: {"L1": Slack(_ONE_CASE, 0.63, 0.58), "L2": Slack(_LATTICE, 0.995, 0.44)},
+    Gram: {"L1": Slack(_ONE_CASE, 0.58, 0.66), "L2": Slack(_LATTICE, 0.999, 0.49)},
+    Moments: {"L1": Slack(_ONE_CASE, 0.68, 0.62), "L2": Slack(_EXTREMES, 0.80, 0.38)},
+    ClippedMeans: {"L1": Slack(_PARTIAL, 0.98, 0.87), "L2": Slack(_PARTIAL, 0.99, 0.76)},
+    ClusterMoments: {"L1": Slack(_CHORD, 1 - 1e-6, 0.94), "L2": Slack(_CHORD, 1 - 1e-6, 0.99)},
+    CellSpreads: {"L2": Slack(_QUARTERS, 1.0, 0.95)},
+    ProjectedQuantiles: {"L1": Slack(_LEVELS, 0.49, 0.998), "L2": Slack(_LEVELS, 0.24, 0.998)},
+    ProjectedCost: {"L1": Slack(_LEVELS, 0.49, 0.998), "L2": Slack(_LEVELS, 0.24, 0.998)},
+    ProjectedRows: {"L1": Slack(_ROUNDED, 0.999, 0.999), "L2": Slack(_ROUNDED, 0.999, 0.999)},
+    PairSpreads: {"L1": Slack(_MEETINGS, 0.12, 0.12), "L2": Slack(_MEETINGS, 0.015, 0.015)},
+    PairLaw: {"L1": Slack(_LAW, 0.07, 0.04), "L2": Slack(_LAW, 0.005, 0.0015)},
+    CohortGap: {"L1": Slack(_MEETINGS, 0.49, 0.49), "L2": Slack(_MEETINGS, 0.24, 0.24)},
+    WavesOf: {"L1": Slack(_WAVES, 0.64, 0.59), "L2": Slack(_WAVES, 0.80, 0.35)},
+    ClippedGradients: {"L1": Slack(_NETWORK, 0.68, 0.68), "L2": Slack(_NETWORK, 0.68, 0.68)},
+}
+_PERSONS = 2  # that classes are padded to
+
+
+def _public(n_classes):
+    """Return whether no neighbor changes the mass of a class, as a fit decides it."""
+
+    def decide(relation, weighted):
+        one_class = relation == REPLACE_ANY and n_classes == 1
+        return (relation == REPLACE_ONE or one_class) and not weighted
+
+    return decide
+
+
+def _one_public(relation, weighted):
+    return relation != ADD_REMOVE and not weighted
+
+
+def _column(*values):
+    return np.array(values, dtype=float)[:, None]
+
+
+def _bounds_worlds():
+    ends = _column(-_FAR, -1.0, 0.0, 0.5, 1.0, 3.0)
+    yield World("line", lambda u, r, w: Count(u, _one_public(r, w)), ends[:3])
+    yield World("line", lambda u, r, w: DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u), ends)
+    yield World("line", lambda u, r, w: ClippedSum(1.0, 1, u, _one_public(r, w)), ends)
+    yield World("line", lambda u, r, w: NearestLoss(_column(0.0, 4.0), 1.0, u), ends)
+
+
+def _tree_worlds():
+    places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9], [0.3, 0.1]])
+    for n_classes in (1, 2):
+        public = _public(n_classes)
+
+        def tree(cls, n_classes=n_classes, public=public, **more):
+            return lambda u, r, w: cls(CellTree(_SQUARE, 3), n_classes, u, public(r, w), **more)
+
+        name = f"square, {n_classes} classes"
+        yield World(name, tree(CellCounts), places, n_classes)
+        yield World(name, tree(HaarDifferences), places, n_classes)
+        for levels in ((0, 2, 3), (1, 3)):
+            make = tree(LevelCounts, levels=levels)
+            yield World(f"{name}, levels {levels}", make, places, n_classes)
+
+
+def _frame(units):
+    return Frame(_LINE, np.zeros(1), digits_of(units).rows)
+
+
+def _cluster(cls, centers, radii, shares, pure=False, least=math.inf):
+    def make(u, r, w):
+        kind = shares, pure, u, _one_public(r, w), least
+        return cls(_frame(u), _column(*centers), np.array(radii), *kind)
+
+    return make
+
+
+def _cluster_worlds():
+    one, two = ((0.0,), (0.125,)), ((-0.5, 0.5), (0.125, 0.125))
+    line = _column(-1.0, -0.625, -0.5, -0.375, -0.125, 0.0, 0.125, 0.375, 1.0)
+    for name, clusters in (("one cluster", one), ("two clusters", two)):
+        for cls, shares in (
+            (ClippedMeans, (0.3, 1.0)),
+            (ClusterMoments, (0.3, 1.0, 0.4)),
+            (TotalSpread, (1.0,)),
+            (ClusterCounts, (1.0,)),
+        ):
+            if cls is ClusterCounts and name == "one cluster":
+                continue  # nobody asks how many rows one cluster has
+            yield World(name, _cluster(cls, *clusters, shares), line)
+            if cls in (ClippedMeans, ClusterMoments):
+                yield World(f"{name}, pure", _cluster(cls, *clusters, shares, pure=True), line)
+                small = _cluster(cls, *clusters, shares, least=1e-9)
+                yield World(f"{name}, few digits", small, line)
+
+
+def _gram_worlds():
+    """Two rows at the cosine at which one replaces another in its cell at the full price."""
+    square = Box([-1.0, -1.0], [1.0, 1.0])
+    share = 0.3
+    around = 0.125 * np.array([[1.0, 0.0], [-share, (1.0 - share**2) ** 0.5], [0.0, 0.0]])
+    for name, cells in (("one", [[0.0, 0.0]]), ("two", [[-0.5, 0.0], [0.5, 0.0]])):
+        cells = np.array(cells)
+
+        def make(u, r, w, cells=cells):
+            frame = Frame(square, np.zeros(2), digits_of(u).rows)
+            radii = np.full(len(cells), 0.125)
+            return CellGrams(frame, cells, radii, (1.0, share), False, u)
+
+        places = np.concatenate([cell + around for cell in cells])
+        yield World(f"plane, cells: {name}", make, places)
+
+
+def _frame_worlds():
+    line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
+    yield World("line", lambda u, r, w: Histogram(_frame(u), np.ones(1), (2,), u), line)
+
+    def apart(u, r, w):
+        return FrameDistances(_frame(u), np.full(1, 0.25), (0.25, 0.5, 1.0), u)
+
+    yield World("line", apart, line)
+    flat = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
+    square = Box([-1.0, -1.0], [1.0, 1.0])
+    frame = {u: Frame(square, np.zeros(2), digits_of(u).rows) for u in (1, 1 << 16, 1 << 20)}
+    yield World("plane", lambda u, r, w: Gram(frame[u], 1.0, u), flat)
+
+
+def _moment_worlds():
+    line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
+    plane = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-0.125, 63**0.5 / 8], [1.0, 1.0]])
+    for n_classes in (1, 2):
+        public = _public(n_classes)
+        for second in ("none", "pooled", "classes")[: n_classes + 1]:
+            places = line if second == "none" else plane
+
+            def make(u, r, w, places=places, n_classes=n_classes, second=second, public=public):
+                centers = np.zeros((n_classes, places.shape[1]))
+                return Moments(centers, 1.0, second=second, units=u, total_public=public(r, w))
+
+            yield World(f"{second}, {n_classes} classes", make, places, n_classes)
+    # what stands beside the plane cancels out exactly, and in sums of floats but nearly
+    roots = np.arange(2.0, 18.0) ** 0.5
+    wide = np.column_stack([np.eye(2), np.repeat(roots.reshape(2, 8), 2, axis=1)])
+    beside = np.outer(roots[: len(plane)], np.repeat(roots[:8], 2) * np.tile([1.0, -1.0], 8))
+
+    def mapped(u, r, w):
+        public = _public(1)(r, w)
+        return Moments(np.zeros((1, 18)), 1.0, wide, "pooled", units=u, total_public=public)
+
+    yield World("mapped", mapped, np.column_stack([plane, beside]))
+
+
+def _cell_worlds():
+    line = _column(-1.0, -0.75, -0.5, 0.0, 1.0)
+    atoms = _column(-0.5, 0.5)
+    for n_classes, factors in ((1, None), (2, np.array([[1.0, 1.0], [1.0, 0.25]]))):
+        public = _public(n_classes)
+        potentials = np.zeros((n_classes, 2))
+        origins = np.broadcast_to(atoms, (n_classes, 2, 1)).copy()
+        name = f"line, {n_classes} classes"
+
+        def sums(u, r, w, potentials=potentials, factors=factors, public=public):
+            return CellSums(
+                *(atoms, potentials, atoms, 0.5, factors), units=u, total_public=public(r, w)
+            )
+
+        def spreads(pooled, potentials=potentials, origins=origins, factors=factors, public=public):
+            return lambda u, r, w: CellSpreads(
+                *(atoms, potentials, origins, 0.5, factors if pooled else None),
+                units=u,
+                total_public=public(r, w),
+                pooled=pooled,
+            )
+
+        yield World(name, sums, line, n_classes)
+        yield World(f"{name}, apart", spreads(False), line, n_classes)
+        yield World(f"{name}, pooled", spreads(True), line, n_classes)
+
+
+def _sliced_worlds():
+    line = _column(-1.0, 1.0)
+    lattice = SliceLattice(_LINE, np.ones((1, 1)))
+    reference = np.zeros((1, lattice.n_levels), dtype=np.int64)
+    reference[0, 0] = 1
+    for n_classes in (1, 2):
+        public = _public(n_classes)
+
+        def padded(r, w, n_classes=n_classes, public=public):
+            return None if public(r, w) else (_PERSONS,) * n_classes
+
+        def quantiles(u, r, w, padded=padded, n_classes=n_classes):
+            return ProjectedQuantiles(lattice, padded(r, w), n_classes, u, 2)
+
+        name = f"line, {n_classes} classes"
+
+        def sizes(u, r, w, n_classes=n_classes):
+            return ClassSizes(n_classes, u)
+
+        relations = (ADD_REMOVE, REPLACE_ANY)[:n_classes]  # those under which sizes are private
+        yield World(name, sizes, line, n_classes, relations=relations)
+        yield World(name, quantiles, line, n_classes, linear=False)
+        for p in (1, 2):
+
+            def cost(u, r, w, padded=padded, n_classes=n_classes, p=p):
+                return ProjectedCost(lattice, padded(r, w), n_classes, u, reference, p)
+
+            yield World(f"{name}, p={p}", cost, line, n_classes, linear=False)
+
+        def rows(u, r, w, n_classes=n_classes):
+            return ProjectedRows(lattice, n_classes)
+
+        alone = {"kinds": ("rows",), "relations": (REPLACE_ONE,), "linear": False}
+        yield World(name, rows, line, n_classes, **alone)
+
+
+def _meeting_worlds():
+    """Rows at two ends that never meet; one class is compared with the second end."""
+    line = _column(-1.0, 1.0)
+    slices = unit_slices(_LINE, np.ones((1, 1)))
+    planes = unit_planes(slices, 0.25)
+    reference = np.zeros((1, planes.n_levels), dtype=np.int64)
+    reference[0, np.concatenate([block[0] for *_, block in planes.levels(line[1:])])] = 1
+    widths = {"widths": (slices.center_level // 4, slices.center_level // 2)}
+    for n_classes in (1, 2):
+        public = _public(n_classes)
+
+        def question(cls, lattice=planes, n_classes=n_classes, public=public, **more):
+            return lambda u, r, w: cls(
+                *(lattice, None if public(r, w) else (_PERSONS,) * n_classes, n_classes, u), **more
+            )
+
+        name = f"line, {n_classes} classes"
+        spreads = question(PairSpreads, slices, **widths)
+        yield World(name, spreads, line, n_classes, linear=False)
+        yield World(name, question(PairLaw), line, n_classes, linear=False)
+        against = {"reference": reference} if n_classes == 1 else {}
+        yield World(name, question(CohortGap, **against), line, n_classes, linear=False)
+
+
+def _wave_worlds():
+    line = _column(-1.0, -0.5, 0.25, 1.0)
+    slices = unit_slices(_LINE, np.ones((1, 1)))
+
+    def make(u, r, w):
+        moments = Moments(
+            np.zeros((1, 2)), 1.0, second="pooled", units=u, total_public=_public(1)(r, w)
+        )
+        return WavesOf(slices, (2.0,), moments)
+
+    yield World("line", make, line)
+
+
+def _plane_worlds():
+    grid = QuadGrid(_SQUARE, 2)
+    cells = tuple(Partition.complete(2, level) for level in (1, 2))
+    places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.3, 0.1], [5.0, 0.0]])
+    counted = GridDivision(grid, cells)
+    yield World("square", lambda u, r, w: DisjointCounts(counted, u), places)
+    nested = NestedDivision(NestedCells.grid(_SQUARE, 2, 1))
+    inside = places[:-1]
+    yield World("nested cells", lambda u, r, w: DisjointCounts(nested, u), inside)
+    for n_classes in (1, 2):
+        ways = tuple((np.array(edges),) * n_classes for edges in ([0, 8], [0, 2, 4, 8]))
+        runs, public = RunDivision(CellTree(_SQUARE, 3), ways), _public(n_classes)
+
+        def make(u, r, w, runs=runs, public=public):
+            return DisjointCounts(runs, u, public(r, w))
+
+        yield World(f"runs, {n_classes} classes", make, inside, n_classes)
+
+
+def _cover_worlds():
+    frame = Frame(_LINE, np.zeros(1), 16)
+
+    def make(u, r, w):
+        return CoverQuery(frame, np.ones(1), (0.5, 1.0), 1, u)
+
+    line = _column(-1.0, 0.0, 1.0)
+    yield World("line", make, line, kinds=("rows",))
+    yield World("line, weights", make, line, kinds=("weights",), relations=(ADD_REMOVE,))
+
+
+def _apart(pure, u, r, w):
+    """Two classes that are asked about otherwise, and with other sensitivities."""
+    distances = DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u)
+    return Apart((distances, NearestLoss(_column(0.2, 4.2), 1.0, u)), pure)
+
+
+def _mapped_worlds():
+    line = _column(-3.0, 0.2, 1.5)
+    apart = DistanceHistogram((0.0,), (1.0, 2.0, 4.0))
+
+    def of(u):
+        return DistanceHistogram(apart.center, apart.edges, u)
+
+    maps = RowFeatures(None, None, None, None, np.zeros(1), np.ones(1), 4.0, 1)
+    yield World("line", lambda u, r, w: Mapped(_column(1.5), of(u)), line)
+
+    def in_widths(u, r, w):
+        near = DistanceHistogram(apart.center, (0.25, 0.5, 1.0), u)
+        return InWidths(Box(-np.ones(1), 3.0 * np.ones(1)), near)
+
+    yield World("line", in_widths, line)
+    yield World("line", lambda u, r, w: RowMapped(np.sinh, of(u)), line)
+    yield World("line", lambda u, r, w: FeaturesOf(maps, _column(1.0), of(u)), line)
+
+    def by_class(u, r, w):
+        return ByClass((of(u), of(u)))
+
+    yield World("line, 2 classes", by_class, line, 2)
+    for pure in (True, False):
+        name = f"line, 2 classes{', pure' if pure else ''}"
+        yield World(name, partial(_apart, pure), line, 2)
+
+
+def _head_worlds():
+    rng = np.random.default_rng(1)
+    maps = RowFeatures(None, None, _same, None, np.zeros(2), np.ones(2), 4.0, 1)
+    frame = HeadFrame(
+        *(maps, 1, rng.normal(size=(3, 2)), rng.normal(size=3), np.eye(2), np.eye(3)),
+        hidden_center=np.zeros(3),
+        hidden_reach=20.0,
+    )
+    point = HeadPoint(0.1 * rng.normal(size=(3, 3)), rng.normal(size=(2, 4)))
+    places = 4.0 * rng.normal(size=(6, 2))
+    yield World("plane", lambda u, r, w: PredictedClasses(frame, point, u), places)
+    line = LinearClassifier(_SQUARE, np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 0.0]))
+    yield World("plane", lambda u, r, w: HitCount(line, u), places, n_classes=2)
+    clip = 1e-3
+    yield World(
+        "plane", lambda u, r, w: ClippedGradients(frame, point, np.zeros(2), clip, u), places
+    )
+
+
+def _table_worlds():
+    places = np.array([[0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], dtype=float)
+    sizes, bins = (2, 2, 3), (np.arange(2), np.arange(2), np.array([0, 0, 1]))
+    pairs = ((0, 1), (0, 2), (1, 2))
+
+    def columns(label):
+        return lambda u, r, w: ColumnHistograms(sizes, label, u, _one_public(r, w))
+
+    yield World("cells", columns(None), places)
+    yield World("cells by class", columns(0), places)
+    yield World("cells", lambda u, r, w: PairTables(bins, pairs, None, 1, u), places)
+    of_class = (None, *bins[1:]), ((1, 2),), 0, 2
+    yield World("cells by class", lambda u, r, w: PairTables(*of_class, u), places)
+    expected = np.array([1, 0, 2, 0, 1, 0, 0, 1])
+
+    def far(u, r, w):
+        return PairDistances(*of_class, u, expected * u // 2)
+
+    yield World("cells by class", far, places, linear=False)
+
+    def misfit(u, r, w):
+        return TableMisfit(bins, pairs, None, 1, u, np.tile([0, 0, 0, 4 * u], 3))
+
+    yield World("cells", misfit, np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]]), linear=False)
+
+
+def _same(rows, draws):
+    return rows
+
+
+def world_size(world, large=False):
+    """Return how many rows and others persons of a world have, for `explore`."""
+    alone = world.n_classes == 1
+    return {"n_rows": (3 if alone else 2) if large else 2 if alone else 1, "n_others": 1 + large}
+
+
+def small_worlds():
+    """Return all worlds, each with what explains why bounds are not reached in it."""
+    makers = (
+        *(_bounds_worlds, _tree_worlds, _cluster_worlds, _gram_worlds, _frame_worlds),
+        *(_moment_worlds, _cell_worlds, _sliced_worlds, _meeting_worlds, _plane_worlds),
+        *(_wave_worlds, _cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
+    )
+    worlds = [world for maker in makers for world in maker()]
+    return [replace(world, slacks=SLACKS.get(asked_in(world), {})) for world in worlds]
+
+
+def asked_in(world):
+    """Return the class of the question of a world."""
+    return type(world.make(1, world.relations[0], False))

@@ -4,6 +4,7 @@ import importlib
 import math
 import pkgutil
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -12,6 +13,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
+from skdp_bary import papers, queries
 from skdp_bary.desk.query import Query
 from skdp_bary.geometry.cells import CellTree, NestedCells
 from skdp_bary.geometry.domains import Box
@@ -173,16 +175,16 @@ class Finding:
 
 
 def query_classes():
-    from skdp_bary import queries as summaries
-
-    """Return every question of this package that can be asked."""
-    for module in pkgutil.iter_modules(summaries.__path__, summaries.__name__ + "."):
-        importlib.import_module(module.name)
+    """Return every question of this package that can be asked without torch."""
+    for room in (queries, papers):
+        for module in pkgutil.iter_modules(room.__path__, room.__name__ + "."):
+            with suppress(ImportError):
+                importlib.import_module(module.name)
     found, todo = set(), [Query]
     while todo:
         todo += (below := todo.pop().__subclasses__())
         found.update(below)
-    own = [c for c in found if c.__module__.startswith(summaries.__name__) and not isabstract(c)]
+    own = [c for c in found if c.__module__.startswith("skdp_bary.") and not isabstract(c)]
     return sorted(own, key=lambda c: c.__name__)
 
 

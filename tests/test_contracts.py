@@ -29,7 +29,7 @@ def group_of(check):
     """Return the name of the group that a check runs in."""
     if "sensitivity" in check.__name__:
         return check.__name__.removeprefix("check_")
-    alone = check.__module__.endswith(("_fit_checks", "_replay_checks"))
+    alone = check.__module__.endswith((".fit_checks", ".replay_checks"))
     return "rows_and_noise" if alone else "words_and_budget"
 
 

@@ -114,12 +114,12 @@ EXTREME = {
                Number(0, 1, missing=True), Number(-1e308, 1e308), Number(0, 1, 1e-300),
                Schema([Number(0, 1), Category([0], missing=True)])],
     "label": [None, 0, 1, 3],
-    "method": "options", "reconstruction": "options", "p": [1, 2, 2.0],
+    "method": "options", "p": [1, 2, 2.0],
     "trials": "options", "rule": "options", "target": "options",
 }  # fmt: skip
 _METHODS = {
-    "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot", "paper", "dense", "laplace",
-                                                "topk"),
+    "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot"),
+    "LevelwiseEMDHeatmap": ("paper", "dense", "laplace", "topk"),
     "PrivateMeasure": ("pyramid", "haar", "counts", "pmm"),
     "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace", "pmm",
                                      "perturbation", "projected"),
@@ -128,7 +128,6 @@ _METHODS = {
     "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip
 _OPTIONS = {
-    "reconstruction": ("posterior", "l1"),
     "trials": ("logarithmic", "geometric", "poisson"), "target": ("box", "ball"),
     "rule": ("distance", "kmeans", "barycenter"),
 }  # fmt: skip

@@ -30,17 +30,17 @@ from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.metrics import earth_mover_distance, kl_divergence, pearson_correlation, similarity
+from skdp_bary.papers import LevelwiseEMDHeatmap
 
 RESULTS = Results("heatmap_quality")
 SIDE = 256
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
-ESTIMATORS = {
-    "paper": {"method": "paper"},
-    "paper+posterior": {"method": "paper", "reconstruction": "posterior"},
-    "adaptive": {"method": "adaptive"},
-    "one_shot": {"method": "one_shot"},
-    "laplace": {"method": "laplace"},
-    "topk": {"method": "topk"},
+METHODS = {
+    "paper": LevelwiseEMDHeatmap,
+    "adaptive": PrivateEMDHeatmap,
+    "one_shot": PrivateEMDHeatmap,
+    "laplace": LevelwiseEMDHeatmap,
+    "topk": LevelwiseEMDHeatmap,
 }
 METRICS = ("similarity", "correlation", "kl", "emd")
 US = Box([-125.0, 24.0], [-66.0, 50.0])
@@ -177,15 +177,15 @@ def errors(estimate, truth):
 def estimator_errors(X, people, bounds, truth, epsilon, bandwidth, n_hint, seed):
     """Return the errors of every method of this package, against a blurred truth."""
     found = {}
-    for name, parameters in ESTIMATORS.items():
-        model = PrivateEMDHeatmap(
+    for name, estimator in METHODS.items():
+        model = estimator(
             epsilon,
             bounds=bounds,
             resolution=len(truth),
             bandwidth=bandwidth,
             n_hint=n_hint,
             random_state=seed,
-            **parameters,
+            method=name,
         ).fit(X, groups=people)
         found[name] = errors(model.heatmap_, truth)
     return found

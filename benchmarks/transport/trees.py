@@ -17,9 +17,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye_array, hstack, vstack
 
 from benchmarks.recording import Results
-from skdp_bary.transport.tree_fits import minimize_l1
+from skdp_bary.papers.heatmap_levels import minimize_l1, top_cells
 from skdp_bary.transport.tree_posterior import infer_masses
-from skdp_bary.transport.trees import Tree, cell_codes, child_codes, top_cells
+from skdp_bary.transport.trees import Tree, cell_codes, child_codes
 
 RESULTS = Results("tree_speed")
 

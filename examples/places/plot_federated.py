@@ -21,6 +21,7 @@ from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.metrics import similarity
 from skdp_bary.papers import (
+    LevelwiseEMDHeatmap,
     ShuffleAnalyzer,
     ShuffleClient,
     ShufflePlan,
@@ -71,7 +72,7 @@ print(f"two rounds: {sent / 1000:.1f} kB a person")
 # A curator who is trusted with the rows can do without delta and without messages.
 
 curator = PrivateEMDHeatmap(2.0, bounds=CITY_BOUNDS, n_hint=N_PEOPLE).fit(X, groups=people)
-noiseless = PrivateEMDHeatmap(1e5, bounds=CITY_BOUNDS, method="laplace")
+noiseless = LevelwiseEMDHeatmap(1e5, bounds=CITY_BOUNDS, method="laplace")
 truth = noiseless.fit(X, groups=people).render(256)
 titles = ("one round", "two rounds", "a curator")
 _, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")

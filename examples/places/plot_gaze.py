@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import GAZE_BOUNDS, make_gaze
 from skdp_bary.metrics import pearson_correlation
+from skdp_bary.papers import LevelwiseEMDHeatmap
 
 N_PEOPLE = 100
 image, X, people = make_gaze(N_PEOPLE, random_state=0)
@@ -38,7 +39,7 @@ def overlay(ax, heatmap, title):
 # The picture on the left is what the owner of the rows sees. With ``groups`` all looks of a person
 # are protected together, and everybody counts the same.
 
-noiseless = PrivateEMDHeatmap(1e5, bounds=GAZE_BOUNDS, method="laplace")
+noiseless = LevelwiseEMDHeatmap(1e5, bounds=GAZE_BOUNDS, method="laplace")
 truth = noiseless.fit(X, groups=people).heatmap_
 _, axes = plt.subplots(1, 4, figsize=(17, 3.6), layout="constrained")
 overlay(axes[0], truth, "without noise (not private)")
@@ -55,8 +56,12 @@ plt.show()
 # Both are there to compare with. Plain noise on every pixel drowns the looks of a hundred people.
 
 _, axes = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
-for ax, method in zip(axes, ("adaptive", "paper", "laplace"), strict=True):
-    model = PrivateEMDHeatmap(2.0, bounds=GAZE_BOUNDS, n_hint=N_PEOPLE, method=method)
+models = {
+    "adaptive": PrivateEMDHeatmap(2.0, bounds=GAZE_BOUNDS, n_hint=N_PEOPLE),
+    "paper": LevelwiseEMDHeatmap(2.0, bounds=GAZE_BOUNDS),
+    "laplace": LevelwiseEMDHeatmap(2.0, bounds=GAZE_BOUNDS, method="laplace"),
+}
+for ax, (name, model) in zip(axes, models.items(), strict=True):
     heatmap = model.fit(X, groups=people).heatmap_
-    overlay(ax, heatmap, f"{method}, correlation {pearson_correlation(heatmap, truth):.2f}")
+    overlay(ax, heatmap, f"{name}, correlation {pearson_correlation(heatmap, truth):.2f}")
 plt.show()

@@ -19,6 +19,7 @@ import numpy as np
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.metrics import earth_mover_distance, similarity
+from skdp_bary.papers import LevelwiseEMDHeatmap
 from skdp_bary.plotting import HeatmapDisplay
 
 X, people = make_city_checkins(n_people=400, random_state=0)
@@ -26,7 +27,7 @@ X, people = make_city_checkins(n_people=400, random_state=0)
 
 def heatmap_without_noise(X, people):
     """What the owner of the rows sees; not private."""
-    noiseless = PrivateEMDHeatmap(1e5, bounds=CITY_BOUNDS, method="laplace")
+    noiseless = LevelwiseEMDHeatmap(1e5, bounds=CITY_BOUNDS, method="laplace")
     return noiseless.fit(X, groups=people).heatmap_
 
 

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..parameters import PRIVACY_RULES, Integer, Number, OneOf, Option, PowerOfTwo, PublicDomain
+from ..parameters import PRIVACY_RULES, Number, OneOf, Option, PowerOfTwo, PublicDomain
 from ..privacy.neighbors import ADD_REMOVE
-from ..queries.cells import MAX_GRID_DEPTH, Partition, QuadGrid
-from ..transport.tree_fits import minimize_l1
-from ..transport.trees import Tree, child_codes, top_cells
+from ..queries.cells import MAX_GRID_DEPTH, QuadGrid
 from .base import BasePrivateEstimator
 from .facts import setting_of
-from .heatmap_methods import (
-    AdaptiveMethod,
-    HeatmapCells,
-    HeatmapFit,
-    HeatmapMethod,
-    HeatmapSetting,
-    OneShotMethod,
-    measure,
-)
+from .heatmap_methods import AdaptiveMethod, HeatmapCells, HeatmapSetting, OneShotMethod
 from .heatmap_views import HeatmapViews
 from .noisy_trees import noisy_total
 from .notices import warn_of_few_cells, warn_of_missing
@@ -33,133 +22,6 @@ if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
     from ..geometry.bounds import Bounds
     from ..privacy.spending import SharedBudget
-
-
-# Comparators: the pipeline of the paper, and noise on every cell of a grid.
-
-_MAX_DENSE_DEPTH = 12  # methods that measure every cell of a grid stop here: 2**24 cells
-
-
-@dataclass(frozen=True)
-class PaperMethod(HeatmapMethod):
-    """Algorithms 1 and 2 of Ghazi et al. (2023).
-
-    Level by level, the children of the cells kept above are measured and the largest are kept.
-    The paper draws noise for every cell of every level; noise on a cell that is never looked at
-    changes nothing, so only the cells that are looked at are measured, each level in a step of its
-    own, and the law of the result is the same.
-
-    Parameters
-    ----------
-    decay : float
-        Budget of a level over that of the level above; ``1 / sqrt(2)`` is best in the bound.
-    """
-
-    decay: float = 2.0**-0.5
-
-    reconstruction = "l1"
-
-    def shares(self, setting):
-        """Return a geometric schedule from the finest level that may be kept whole."""
-        first = self.first_level(setting)
-        return {
-            f"level_{level}": self.decay ** (level - first)
-            for level in range(first, setting.depth + 1)
-        }
-
-    def first_level(self, setting):
-        """Return the lowest level that has at most as many cells as are kept."""
-        return min(int(math.log2(setting.n_kept) / 2.0 + 1e-12), setting.depth)
-
-    def questions(self, setting, facts):
-        """Ask for the children of the cells kept on the level above."""
-        first = self.first_level(setting)
-        cells, measurements = Partition.complete(setting.depth, first), []
-        for level in range(first, setting.depth + 1):
-            (here,) = yield from measure(setting, facts, f"level_{level}", cells)
-            measurements.append(here)
-            if level < setting.depth:
-                codes = child_codes(here.code[top_cells(here.mass, setting.n_kept)])
-                cells = Partition(setting.depth, np.full(len(codes), level + 1), codes)
-        return measurements
-
-    def rebuild(self, reconstruction, setting, measurements):
-        """Return the fit; "l1" takes the kept cells alone, as the paper does."""
-        if reconstruction == "l1":
-            tree, values = self._selected(setting, measurements)
-            return HeatmapFit(*tree.leaves(minimize_l1(tree, values)))
-        # cells below the finest level that can be seen have more noise than signal
-        visible = [m for m in measurements if m.level[0] <= setting.finest]
-        return super().rebuild(reconstruction, setting, visible or measurements[:1])
-
-    def _selected(self, setting, measurements):
-        """Return the tree of the cells measured, the kept ones chosen, and the noisy masses."""
-        masses = tuple(m.mass for m in measurements)
-        chosen = tuple(top_cells(m, setting.n_kept) for m in masses)
-        return Tree(chosen, (4,) * (len(chosen) - 1), self.first_level(setting)), masses
-
-
-@dataclass(frozen=True)
-class DenseMethod(HeatmapMethod):
-    """Appendix D of Ghazi et al. (2023): one full level, then the nearest measure.
-
-    The level has cells of side about ``1 / sqrt(epsilon * n)``; the nearest measure is the one of
-    least absolute deviation on all levels above it.
-    """
-
-    needs_size = True
-    reconstruction = "l1"
-
-    def shares(self, setting):
-        """Return the one step."""
-        return {"cells": 1.0}
-
-    def questions(self, setting, facts):
-        """Ask for one full level."""
-        level = math.log2(max(setting.size * setting.epsilon / setting.reach, 1.0)) / 2.0
-        level = min(round(level), setting.depth, _MAX_DENSE_DEPTH)
-        whole = Partition.complete(setting.depth, level)
-        return (yield from measure(setting, facts, "cells", whole))
-
-
-@dataclass(frozen=True)
-class LaplaceMethod(HeatmapMethod):
-    """The baseline: noise on every cell of the grid, negative masses set to zero."""
-
-    max_depth = _MAX_DENSE_DEPTH
-    reconstruction = "clip"
-
-    def shares(self, setting):
-        """Return the one step."""
-        return {"cells": 1.0}
-
-    def questions(self, setting, facts):
-        """Ask for all cells of the grid."""
-        whole = Partition.complete(setting.depth, setting.depth)
-        return (yield from measure(setting, facts, "cells", whole))
-
-
-@dataclass(frozen=True)
-class TopMethod(LaplaceMethod):
-    """The baseline with a threshold: only the cells with the largest noisy masses are kept."""
-
-    def _clip(self, setting, measurements):
-        """Return the cells with the largest noisy masses."""
-        (last,) = measurements
-        kept = top_cells(last.mass, max(1, math.ceil(setting.top_share * len(last.mass))))
-        return HeatmapFit(last.level[kept], last.code[kept], np.maximum(last.mass[kept], 0.0))
-
-
-# PrivateEMDHeatmap: where many people are, as a map.
-
-HEATMAP_METHODS = {
-    "adaptive": AdaptiveMethod(),
-    "one_shot": OneShotMethod(),
-    "paper": PaperMethod(),
-    "dense": DenseMethod(),
-    "laplace": LaplaceMethod(),
-    "topk": TopMethod(),
-}
 
 
 class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
@@ -188,29 +50,17 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     bandwidth : float, default=1/32
         Standard deviation of the blur of the heatmap, in units of the side of the map.
 
-    method : str, default="adaptive"
+    method : {"adaptive", "one_shot"}, default="adaptive"
         - "adaptive": a coarse look with a third of the budget, then cells as fine as the masses
-          that it showed, and the posterior of all masses given both;
-        - "one_shot": two levels at once, and the posterior;
-        - "paper": Algorithms 1 and 2 of Ghazi et al. (2023), solved exactly;
-        - "dense": Appendix D of the same paper;
-        - "laplace", "topk": its baselines, noise on every cell of the grid.
+          that it showed;
+        - "one_shot": two levels at once.
 
-    reconstruction : {"auto", "posterior", "l1"}, default="auto"
-        What is made of the noisy masses: their posterior mean under a public prior that expects
-        people in few places, or the masses of least weighted absolute deviation. "auto" takes what
-        belongs to the method.
-
-    n_kept : int, default=20
-        Cells kept on each level, for "paper".
-
-    top_share : float, default=0.01
-        Share of the cells that is kept, for "topk".
+        Both make a map of the posterior means of all masses, under a public prior that expects
+        people in few places.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; it sets levels only. None: "one_shot" and "dense"
-        buy a noisy count with a twentieth of the budget under "add_remove", the other methods do
-        without.
+        Public guess of the number of persons; it sets levels only. None: "one_shot" buys a noisy
+        count with a twentieth of the budget under "add_remove", "adaptive" does without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
@@ -237,8 +87,8 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     coreset_ : DiscreteMeasure
         Their middles, weighted by mass: what `k_median` works on.
     total_ : float
-        Mass of the cells, in persons. Masses are drawn to fewer persons where noise is large, and
-        the two baselines keep too many; `count_persons` estimates the number of persons.
+        Mass of the cells, in persons. Masses are drawn to fewer persons where noise is large;
+        `count_persons` estimates the number of persons.
     measurements_ : list of Measurement
         The noisy masses.
     grid_ : QuadGrid
@@ -292,15 +142,14 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     """
 
     _fewest_steps = 'method="one_shot"'
+    _setting = HeatmapSetting
+    _methods = {"adaptive": AdaptiveMethod(), "one_shot": OneShotMethod()}
     _parameter_rules = PRIVACY_RULES | {
         "delta": OneOf((0,), note="The guarantee is pure."),
         "bounds": PublicDomain(),
         "resolution": PowerOfTwo(2, 2**MAX_GRID_DEPTH),
         "bandwidth": Number(2.0**-MAX_GRID_DEPTH, 1.0),
-        "method": Option(tuple(HEATMAP_METHODS)),
-        "reconstruction": Option(("auto", "posterior", "l1")),
-        "n_kept": Integer(1, 2**MAX_GRID_DEPTH),
-        "top_share": Number(0.0, 1.0, open_low=True),
+        "method": Option(tuple(_methods)),
     }
 
     def __init__(
@@ -311,10 +160,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         resolution: int = 256,
         bandwidth: float = 1 / 32,
         *,
-        method: str = "adaptive",
-        reconstruction: Literal["auto", "posterior", "l1"] = "auto",
-        n_kept: int = 20,
-        top_share: float = 0.01,
+        method: Literal["adaptive", "one_shot"] = "adaptive",
         n_hint: int | None = None,
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
@@ -327,9 +173,6 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         self.resolution = resolution
         self.bandwidth = bandwidth
         self.method = method
-        self.reconstruction = reconstruction
-        self.n_kept = n_kept
-        self.top_share = top_share
         self.n_hint = n_hint
         self.neighbors = neighbors
         self.accountant = accountant
@@ -368,22 +211,15 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _shares(self, n_features):
         self._check_width(n_features)
-        setting = self._method_setting(None, 1)
-        limit = HEATMAP_METHODS[self.method].max_depth
-        if limit is not None and setting.depth > limit:
-            raise ValueError(
-                f"resolution must be at most {2**limit} for method={self.method!r}, which measures "
-                f"every cell, got {self.resolution}."
-            )
-        return HEATMAP_METHODS[self.method].shares(setting)
+        return self._methods[self.method].shares(self._method_setting(None, 1))
 
     def _bought_shares(self):
-        return super()._bought_shares() if HEATMAP_METHODS[self.method].needs_size else {}
+        return super()._bought_shares() if self._methods[self.method].needs_size else {}
 
     def _method_setting(self, size, units):
         depth = int(self.resolution).bit_length() - 1
         return setting_of(
-            HeatmapSetting,
+            self._setting,
             self,
             depth=depth,
             finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),
@@ -394,10 +230,9 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _questions(self, facts):
         setting = self._method_setting(facts.size, facts.units)
-        method = HEATMAP_METHODS[self.method]
+        method = self._methods[self.method]
         measurements = yield from method.questions(setting, facts)
-        how = self.reconstruction if self.reconstruction != "auto" else method.reconstruction
-        return measurements, method.rebuild(how, setting, measurements)
+        return measurements, method.rebuild(setting, measurements)
 
     def _finish(self, facts, result):
         self.measurements_, fit = result

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..queries.cells import DisjointCounts, GridDivision, Partition, QuadGrid
-from ..transport.tree_fits import minimize_l1
 from ..transport.tree_posterior import glance, infer_masses
-from ..transport.trees import Tree, child_codes, origins_below, refine
+from ..transport.trees import Tree, child_codes, refine
 from .noisy_means import PYRAMID
 from .noisy_trees import Measurement
 from .pyramid import learned_priors
@@ -31,8 +30,6 @@ class HeatmapSetting:
         Budget of all steps of the method together.
     size : int or None
         Public or estimated number of persons.
-    n_kept : int
-    top_share : float
     whole : bool
         Whether masses are whole persons.
     reach : int
@@ -43,8 +40,6 @@ class HeatmapSetting:
     finest: int
     epsilon: float
     size: int | None
-    n_kept: int
-    top_share: float
     whole: bool
     reach: int
 
@@ -53,8 +48,6 @@ class HeatmapMethod(ABC):
     """One way to measure a heatmap and to rebuild it."""
 
     needs_size = False
-    max_depth = None
-    reconstruction = "posterior"
 
     @abstractmethod
     def shares(self, setting):
@@ -64,21 +57,9 @@ class HeatmapMethod(ABC):
     def questions(self, setting, facts):
         """Ask for masses of cells, and return the list of Measurement."""
 
-    def rebuild(self, reconstruction, setting, measurements):
-        """Return the :class:`HeatmapFit` of the measurements.
-
-        `reconstruction` is "posterior", "l1" or, for methods with one of their own, "clip".
-        """
-        if reconstruction == "posterior":
-            return fit_posterior(measurements, whole=setting.whole)
-        if reconstruction == "l1":
-            return fit_l1(measurements)
-        return self._clip(setting, measurements)
-
-    def _clip(self, setting, measurements):
-        """Return positive noisy masses as they are: the finest cells measured."""
-        last = measurements[-1]
-        return HeatmapFit(last.level, last.code, np.maximum(last.mass, 0.0))
+    def rebuild(self, setting, measurements):
+        """Return the :class:`HeatmapFit` of the measurements."""
+        return fit_posterior(measurements, whole=setting.whole)
 
 
 def measure(setting, facts, name, *partitions):
@@ -156,7 +137,7 @@ class OneShotMethod(HeatmapMethod):
         return int(min(max(round(level), 2), setting.finest, TUNED.finest_level))
 
 
-# From noisy masses of quadtree cells to a heatmap: posterior and least absolute deviations.
+# From noisy masses of quadtree cells to a heatmap: the posterior of the masses.
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,40 +220,6 @@ def _learned_posterior(tree, rounds, step):
         return infer_masses(tree, rounds, prior=prior, step=step, width=width, start=first)
     except FloatingPointError:  # noise beyond the odds of narrow windows
         return infer_masses(tree, rounds, step=step)
-
-
-def fit_l1(measurements):
-    """Return the masses of least weighted absolute deviation from all measured cells.
-
-    A cell measured more than once counts with the mean of its values, weighted by their precision;
-    a cell that was not measured, with the sum of its parts. Finer than it was measured, nothing is
-    known: mass is spread evenly.
-    """
-    tree = covering_tree(measurements)
-    values = _summed_values(tree, [m.on_tree(tree) for m in measurements])
-    origin, grown = [np.arange(tree.sizes[0])], []
-    for k in range(tree.depth):
-        grown.append(origin[k] >= 0)
-        origin.append(origins_below(tree, k, origin[k], grown[k], 4))
-    grown.append(origin[-1] >= 0)
-    padded = [np.where(o >= 0, v[o], 0.0) for o, v in zip(origin, values, strict=True)]
-    masses = minimize_l1(Tree(tuple(grown), tree.branching), padded)
-    kept = [m[o >= 0] for m, o in zip(masses, origin, strict=True)]
-    return HeatmapFit(*tree.leaves(kept))
-
-
-def _summed_values(tree, rounds):
-    """One value a cell: the mean of its measurements, or the sum of its parts."""
-    values = [None] * (tree.depth + 1)
-    for k in reversed(range(tree.depth + 1)):
-        precision = sum(rates[k] ** 2 for _, rates in rounds)
-        weighted = sum(rates[k] ** 2 * v[k] for v, rates in rounds)
-        values[k] = weighted / np.where(precision > 0, precision, 1.0)
-        if k < tree.depth:
-            mask = tree.chosen[k]
-            sums = values[k + 1].reshape(-1, tree.branching[k]).sum(axis=1)
-            values[k][mask] = np.where(precision[mask] > 0, values[k][mask], sums)
-    return values
 
 
 # The tuned numbers of heatmaps, and what each of them trades.

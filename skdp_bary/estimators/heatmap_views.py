@@ -85,7 +85,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def interval(self, level: float = 0.9) -> np.ndarray:
         """Return where the mass of each cell lies with posterior probability `level`.
 
-        The intervals are those of the model behind the posterior reconstruction: its public prior
+        The intervals are those of the model behind the posterior means: its public prior
         and the known law of the noise. They are the shortest ones; for cells that are more likely
         empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are for
         single cells, not for all of them at once.
@@ -102,8 +102,8 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         if self._posterior is None:
             raise ValueError(
-                "interval needs the posterior, but this fit used another reconstruction; "
-                'set reconstruction="posterior".'
+                "interval needs a posterior, and this release has none; that of PrivateEMDHeatmap "
+                "has one."
             )
         level = check_real(level, "level", low=0.0, high=1.0, open_low=True, open_high=True)
         low, high = self._posterior.interval(level)
@@ -200,9 +200,8 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -----
         For any set of centers the cost of the release and that of the people inside the bounds
         differ by at most the earth mover's distance of the two in the L1 distance, mass without
-        partner paying the diameter of the map: the distance to a set is 1-Lipschitz. For
-        ``method="paper"`` Corollary A.1 of the paper bounds that distance. The search starts
-        within a factor of order log(n_clusters) of the best centers of the release, in
+        partner paying the diameter of the map: the distance to a set is 1-Lipschitz. The search
+        starts within a factor of order log(n_clusters) of the best centers of the release, in
         expectation, and only improves from there.
         """
         check_is_fitted(self)

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .heatmap_levels import LevelwiseEMDHeatmap
     from .shuffling import (
         ShuffleAnalyzer,
         ShuffleClient,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .sliced_rows import NoisyRowsSlicedWasserstein
 
 _HOMES = {
+    "LevelwiseEMDHeatmap": "heatmap_levels",
     "NoisyRowsSlicedWasserstein": "sliced_rows",
     "ProgressLine": "sliced_training",
     "ShuffleAnalyzer": "shuffling",
@@ -40,6 +42,7 @@ _HOMES = {
 _WITH_TORCH = ("sliced_adaptation", "sliced_adapter", "sliced_generator", "sliced_training")
 
 __all__ = [
+    "LevelwiseEMDHeatmap",
     "NoisyRowsSlicedWasserstein",
     "ProgressLine",
     "ShuffleAnalyzer",

@@ -33,7 +33,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,6 @@ from ..estimators.heatmap_methods import (
     AdaptiveMethod,
     HeatmapCells,
     HeatmapSetting,
-    fit_l1,
     fit_posterior,
 )
 from ..estimators.heatmap_views import HeatmapViews
@@ -61,7 +60,6 @@ from ..parameters import (
     Integer,
     Integers,
     Number,
-    Option,
     PlainParameters,
     PublicDomain,
     check_parameters,
@@ -501,7 +499,6 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     plan : ShufflePlan
     bandwidth : float, default=1/32
         Blur of the heatmap, in units of the side of the map.
-    reconstruction : {"posterior", "l1"}, default="posterior"
     earlier : ShuffleAnalyzer or None, default=None
         Fitted to an earlier round with the same participants, whose masses count as well.
 
@@ -521,7 +518,6 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     _parameter_rules = {
         "plan": Having("a ShufflePlan", ("n_messages",)),
         "bandwidth": Number(2.0**-24, 1.0),
-        "reconstruction": Option(("posterior", "l1")),
         "earlier": Having("a fitted ShuffleAnalyzer", ("measurements_",)) | None,
     }
 
@@ -529,12 +525,10 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         self,
         plan: ShufflePlan,
         bandwidth: float = 1 / 32,
-        reconstruction: Literal["posterior", "l1"] = "posterior",
         earlier: ShuffleAnalyzer | None = None,
     ) -> None:
         self.plan = plan
         self.bandwidth = bandwidth
-        self.reconstruction = reconstruction
         self.earlier = earlier
 
     def fit(self, messages: np.ndarray, y: Rows | None = None) -> Self:
@@ -565,10 +559,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
             Measurement(p.levels, p.codes, part, rate)
             for p, part in zip(plan.partitions, np.split(masses, sizes), strict=True)
         ]
-        if self.reconstruction == "posterior":
-            fit = fit_posterior(self.measurements_, whole=False)
-        else:
-            fit = fit_l1(self.measurements_)
+        fit = fit_posterior(self.measurements_, whole=False)
         self._posterior = fit.posterior
         mass = fit.mass if fit.mass.sum() > 0 else np.exp2(-2.0 * fit.level)
         self.grid_, self.domain_, self.n_features_in_ = plan.grid, plan.grid.domain, 2
@@ -739,8 +730,6 @@ class ShuffleRounds:
             finest=finest,
             epsilon=self.epsilon,
             size=self.n_guaranteed,
-            n_kept=1,
-            top_share=1.0,
             whole=False,
             reach=1,
         )

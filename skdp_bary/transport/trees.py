@@ -126,18 +126,6 @@ def child_codes(codes, branching=4):
     return (codes[:, None] * branching + np.arange(branching)).ravel()
 
 
-def top_cells(values, w):
-    """Return the mask of the `w` largest values; of equal ones, those that come first."""
-    if w < 1:
-        raise ValueError(f"`w` must be at least 1, got {w}.")
-    if np.isnan(values).any():
-        raise ValueError("`values` must not contain NaN.")
-    chosen = np.ones(len(values), dtype=bool)
-    if w < len(values):
-        chosen[np.argsort(-values, kind="stable")[w:]] = False
-    return chosen
-
-
 def cell_codes(rows, columns):
     """Return the quadtree codes of cells given by integer row and column, up to 2**31."""
     return (_spread_bits(rows) << 1) | _spread_bits(columns)

@@ -26,7 +26,7 @@ from skdp_bary import (
     SchemaTransformer,
 )
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.papers import NoisyRowsSlicedWasserstein
+from skdp_bary.papers import LevelwiseEMDHeatmap, NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
 from tests.discovery import private_estimators, public_estimators
@@ -36,6 +36,12 @@ _SQUARE = ([0.0, 0.0], [1.0, 1.0])
 
 # Under the contract of the package: small settings of what is slow by default.
 _PRIVATE = {
+    "LevelwiseEMDHeatmap": [
+        LevelwiseEMDHeatmap(bounds=(-2, 3), resolution=8, n_hint=60),
+        LevelwiseEMDHeatmap(bounds=(0, 1), resolution=8, method="dense"),
+        LevelwiseEMDHeatmap(bounds=(0, 1), resolution=8, method="laplace", n_hint=60),
+        LevelwiseEMDHeatmap(bounds=_SQUARE, method="topk", resolution=8, top_share=0.25),
+    ],
     "DPSlicedWasserstein": [
         DPSlicedWasserstein(bounds=(0, 1), n_min=60),
         DPSlicedWasserstein(5, epsilon=4e3, bounds=Box([-1.0, 0.0], [1.0, 4.0]), n_quantiles=3),
@@ -74,15 +80,8 @@ _PRIVATE = {
     "PrivateEMDHeatmap": [
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
         PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method="one_shot"),
-        PrivateEMDHeatmap(bounds=(-2, 3), resolution=8, method="paper", n_hint=60),
-        PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="dense"),
-        PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="laplace", n_hint=60),
         PrivateEMDHeatmap(bounds=([-1.0, 0.0], [3.0, 2.0]), resolution=16, n_hint=3000),
         PrivateEMDHeatmap(bounds=_SQUARE, method="one_shot", resolution=16, n_hint=60),
-        PrivateEMDHeatmap(bounds=_SQUARE, method="paper", resolution=8),
-        PrivateEMDHeatmap(bounds=_SQUARE, method="paper", resolution=8, reconstruction="posterior"),
-        PrivateEMDHeatmap(bounds=_SQUARE, method="laplace", resolution=8),
-        PrivateEMDHeatmap(bounds=_SQUARE, method="topk", resolution=8, top_share=0.25),
     ],
     # small radii and little noise leave room for rows that hurt around the released means
     "PrivateGenerator": [
@@ -205,7 +204,8 @@ _AUDITED = {
     "PrivateDomainAdapter": [
         AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60),
     ],
-    "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
+    "LevelwiseEMDHeatmap": [LevelwiseEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
+    "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2)],
     "PrivateKMeans": [PrivateKMeans(1, n_init=1, bounds=(0, 1), n_hint=60)],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),
@@ -225,12 +225,20 @@ _AUDITED = {
 }
 
 
-class AnyWidth(PrivateEMDHeatmap):
+class AnyWidth:
     """A heatmap of the first two features: scikit-learn's checks bring any number of them."""
 
     def _check_width(self, n_features):
         if n_features < 2:
             super()._check_width(n_features)
+
+
+class AnyWidthHeatmap(AnyWidth, PrivateEMDHeatmap):
+    pass
+
+
+class AnyWidthLevels(AnyWidth, LevelwiseEMDHeatmap):
+    pass
 
 
 # Under the contract of scikit-learn.
@@ -255,8 +263,10 @@ _SCIKIT_LEARN = {
         JLTransformer(rule="kmeans", n_clusters=8, bounds=(-1, 1)),
     ],
     "PrivateEMDHeatmap": [
-        AnyWidth(bounds=(-10.0, 10.0), resolution=16),
-        AnyWidth(bounds=(-10.0, 10.0), resolution=16, method="paper", n_hint=50),
+        AnyWidthHeatmap(bounds=(-10.0, 10.0), resolution=16),
+    ],
+    "LevelwiseEMDHeatmap": [
+        AnyWidthLevels(bounds=(-10.0, 10.0), resolution=16, n_hint=50),
     ],
     # the checks bring labels without naming their set, which only this relation allows
     "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],

@@ -69,7 +69,7 @@ FITS = {
         X,
         {"groups": PEOPLE},
     ),
-    "heatmap, size bought": (PrivateEMDHeatmap(resolution=32, method="dense", **SEEDED), X, {}),
+    "heatmap, size bought": (PrivateEMDHeatmap(resolution=32, method="one_shot", **SEEDED), X, {}),
     "kmeans": (PrivateKMeans(3, n_init=1, **SEEDED), X, {}),
     "kmeans, wide": (PrivateKMeans(2, n_init=1, delta=1e-6, **SEEDED), WIDE, {"groups": PEOPLE}),
     "kmeans, cover": (

@@ -171,11 +171,10 @@ def test_the_number_of_messages_is_the_fewest_that_delta_allows():
     assert PLAN.bytes_per_person == math.ceil(bits / 8) * PLAN.n_messages * PLAN.n_cells
 
 
-@every("reconstruction", ["posterior", "l1"])
-def test_a_heatmap_from_messages(reconstruction):
+def test_a_heatmap_from_messages():
     plan = ShufflePlan((0, 1), 8.0, 1e-5, n_guaranteed=40, n_max=60, levels=(1, 3), units=64)
     batches = send(list(places(60)), plan)
-    analyzer = ShuffleAnalyzer(plan, reconstruction=reconstruction).fit(np.concatenate(batches))
+    analyzer = ShuffleAnalyzer(plan).fit(np.concatenate(batches))
     assert analyzer.heatmap_.sum() == pytest.approx(1.0)
     row, column = np.unravel_index(analyzer.heatmap_.argmax(), analyzer.heatmap_.shape)
     assert abs((row + 0.5) / 8 - 0.3) < 0.2 and abs((column + 0.5) / 8 - 0.3) < 0.2

@@ -91,7 +91,7 @@ def main(master, folder):
     frame = frame.repartition(4)
     measure = PrivateMeasure(bounds=(0, 1), n_hint=N, depth=5, random_state=1)
     check(frame.select("u", "v"), measure, kill_executor, f"{folder}/killed")
-    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="dense", random_state=1)
+    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=8, method="one_shot", random_state=1)
     heatmap.set_params(n_hint=N)
     taken = check(frame, heatmap, be_slow, f"{folder}/slow", groups=WHO)
     assert taken < SLOW_SECONDS, "no copy was started"

@@ -3,9 +3,10 @@
 import pytest
 
 from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
+from skdp_bary.papers import LevelwiseEMDHeatmap
 from skdp_bary.testing import check_empirical_loss
 from tests.estimators import AUDITED
-from tests.world import HEATMAP_METHODS, DiscreteLaplace, RoundedGaussian, home
+from tests.world import DiscreteLaplace, RoundedGaussian, home
 
 _base = home("Facts")
 
@@ -33,10 +34,11 @@ def test_runs_never_show_more_than_epsilon(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", HEATMAP_METHODS)
-def test_no_method_of_the_heatmap_shows_more_than_epsilon(method):
-    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=4, n_hint=60, method=method)
-    check_empirical_loss(heatmap, n_runs=400)
+@pytest.mark.parametrize("cls", [PrivateEMDHeatmap, LevelwiseEMDHeatmap])
+def test_no_method_of_a_heatmap_shows_more_than_epsilon(cls):
+    for method in cls._methods:
+        heatmap = cls(bounds=(0, 1), resolution=4, n_hint=60, method=method)
+        check_empirical_loss(heatmap, n_runs=400)
 
 
 @pytest.mark.slow

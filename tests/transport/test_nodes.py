@@ -1,11 +1,11 @@
-"""Trees of cells as flat arrays, codes, and the selection of the largest children."""
+"""Trees of cells as flat arrays, and codes."""
 
 import numpy as np
 import pytest
 
-from benchmarks.transport.trees import grow, select_top
+from benchmarks.transport.trees import grow
 from tests.cases import every
-from tests.world import Tree, cell_codes, cell_positions, child_codes, top_cells
+from tests.world import Tree, cell_codes, cell_positions
 
 
 def small_tree():
@@ -101,34 +101,3 @@ def test_cell_codes_interleave_bits():
         codes = cell_codes(rows, columns)
         assert codes.tolist() == expected
         assert np.array_equal(cell_positions(codes), (rows, columns))
-
-
-def test_of_equal_values_the_first_are_kept():
-    assert top_cells(np.array([1.0, 3.0, 3.0, 3.0, 2.0]), 2).tolist() == [0, 1, 1, 0, 0]
-    assert top_cells(np.array([1.0, 2.0]), 5).all()
-    assert top_cells(np.full(1000, -0.0), 10).nonzero()[0].tolist() == list(range(10))
-
-
-@every("values, w, name", [([1.0], 0, "w"), ([np.nan, 1.0], 1, "values")])
-def test_selection_refuses_nonsense(values, w, name):
-    with pytest.raises(ValueError, match=name):
-        top_cells(np.array(values), w)
-
-
-@every("seed", range(20))
-def test_selection_is_algorithm_2_of_the_heatmap_paper(seed):
-    rng = np.random.default_rng(seed)
-    w, top, depth = int(rng.integers(4, 9)), int(rng.integers(0, 2)), 4
-    sizes = [4 ** (top + k) for k in range(depth)]
-    draw = rng.normal if seed % 2 else lambda size: rng.integers(0, 3, size=size).astype(float)
-    pyramid = [draw(size=n) for n in sizes]
-    tree, values = select_top(pyramid, w, top=top)
-
-    kept = [sorted(range(sizes[0]), key=lambda c: (-pyramid[0][c], c))[:w]]
-    for noisy in pyramid[1:]:
-        children = [4 * c + j for c in kept[-1] for j in range(4)]
-        kept.append(sorted(children, key=lambda c, noisy=noisy: (-noisy[c], c))[:w])
-    for k in range(depth):
-        assert set(tree.codes[k][tree.chosen[k]]) == set(kept[k])
-        assert np.array_equal(values[k], pyramid[k][tree.codes[k]])
-    assert np.array_equal(tree.codes[1], child_codes(np.sort(kept[0])))

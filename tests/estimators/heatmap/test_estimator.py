@@ -7,22 +7,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
 
-from benchmarks.transport.trees import select_top
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.metrics import earth_mover_distance, similarity
+from skdp_bary.papers import LevelwiseEMDHeatmap
 from tests.cases import every
-from tests.world import HEATMAP_METHODS, PERSON_UNITS, blur, exact, minimize_l1, record_fit
+from tests.world import PERSON_UNITS, blur, exact, record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 SQUARE = ((0.0, 0.0), (1.0, 1.0))
-METHODS = list(HEATMAP_METHODS)
+CLASSES = {name: cls for cls in (PrivateEMDHeatmap, LevelwiseEMDHeatmap) for name in cls._methods}
+METHODS = list(CLASSES)
 
 
 def blobs(n=300, seed=0):
@@ -32,15 +32,15 @@ def blobs(n=300, seed=0):
     return np.clip(X, 0.0, 1.0)
 
 
-def heatmap(method="adaptive", *, epsilon=1.0, resolution=32, seed=0, n_hint=300, kept=20):
-    return PrivateEMDHeatmap(
+def heatmap(method="adaptive", *, epsilon=1.0, resolution=32, seed=0, n_hint=300, **parameters):
+    return CLASSES[method](
         epsilon,
         bounds=SQUARE,
         resolution=resolution,
         method=method,
         n_hint=n_hint,
-        n_kept=kept,
         random_state=seed,
+        **parameters,
     )
 
 
@@ -58,8 +58,8 @@ class TestAnswers:
     @every("method", METHODS)
     def test_with_much_budget_every_method_finds_the_truth(self, method):
         X = blobs(3000)
-        model = heatmap(method, epsilon=200.0, n_hint=3000, kept=500)
-        model.set_params(top_share=0.5).fit(X)
+        keeping = {"paper": {"n_kept": 500}, "topk": {"top_share": 0.5}}.get(method, {})
+        model = heatmap(method, epsilon=200.0, n_hint=3000, **keeping).fit(X)
         truth = true_picture(X, 32, model.bandwidth)
         assert model.heatmap_.shape == (32, 32)
         assert model.heatmap_.sum() == pytest.approx(1.0)
@@ -83,30 +83,6 @@ class TestAnswers:
                 truth = true_picture(X, 64, model.bandwidth)
                 errors[method] += earth_mover_distance(model.heatmap_, truth)
         assert errors["adaptive"] < 0.9 * errors["paper"] < errors["laplace"]
-
-    @pytest.mark.parametrize("method", METHODS)
-    @every("reconstruction", ["posterior", "l1"])
-    def test_reconstructions_apply_to_every_method(self, method, reconstruction):
-        model = heatmap(method, resolution=16).set_params(reconstruction=reconstruction)
-        model.fit(blobs())
-        assert (model.cells_.mass >= 0).all()
-        assert model.heatmap_.sum() == pytest.approx(1.0)
-        assert hasattr(model._posterior, "interval") == (reconstruction == "posterior")
-
-    def test_paper_is_algorithm_two_on_the_noisy_pyramid(self):
-        model = heatmap("paper", resolution=32, kept=20).fit(blobs())
-        first = int(model.measurements_[0].level[0])
-        assert first == 2
-        pyramid = []
-        for m in model.measurements_:  # cells that were never looked at could hold anything low
-            pyramid.append(np.full(4 ** int(m.level[0]), -1e9))
-            pyramid[-1][m.code] = m.mass
-        tree, values = select_top(pyramid, 20, top=first)
-        levels, codes, masses = tree.leaves(minimize_l1(tree, values))
-        assert np.array_equal(codes, model.cells_.code)
-        assert np.allclose(masses, model.cells_.mass)
-        shares = [float(step.mechanism.epsilon) for step in model.privacy_.steps]
-        assert np.allclose(np.diff(np.log2(shares)), -0.5)
 
     def test_uniform_where_nothing_is_left(self):
         model = heatmap("laplace", epsilon=200.0, resolution=8).fit(np.full((5, 2), 9.0))
@@ -289,7 +265,7 @@ class TestPrivacyConditions:
         heavy = np.vstack([X, np.tile([[0.1, 0.9], [0.4, 0.6]], (5000, 1))])
         ids = np.r_[groups, np.full(10_000, 99)]
         report = replay_sensitivity(
-            heatmap(method, resolution=16, kept=64), X, heavy, groups=groups, neighbor_groups=ids
+            heatmap(method, resolution=16), X, heavy, groups=groups, neighbor_groups=ids
         )
         assert report.holds, report
         assert all(block <= PERSON_UNITS for step in report.steps for block in step.l1)
@@ -319,19 +295,11 @@ class TestPrivacyConditions:
             ("bandwidth", 0.0),
             ("delta", 1e-6),
             ("method", "magic"),
-            ("reconstruction", "clip"),
-            ("n_kept", 0),
-            ("top_share", 0.0),
         ],
     )
     def test_bad_parameters_are_refused(self, name, value):
         with pytest.raises((TypeError, ValueError), match=name):
             heatmap().set_params(**{name: value}).fit(blobs())
-
-    @every("method", ["laplace", "topk"])
-    def test_methods_that_measure_every_cell_refuse_huge_grids(self, method):
-        with pytest.raises(ValueError, match="resolution"):
-            heatmap(method, resolution=2**13).fit(blobs())
 
     def test_rows_need_two_features(self):
         with pytest.raises(ValueError, match="n_features=3"):
@@ -359,49 +327,6 @@ class TestHugeGrids:
                 starts.append(time.perf_counter() - start)
             times[resolution] = min(starts)
         assert times[2**20] < 5 * times[2**8]
-
-    def test_paper_on_the_finest_grid(self):
-        model = heatmap("paper", resolution=2**24, epsilon=10.0).fit(blobs())
-        assert len(model.privacy_.steps) == 23
-        assert len(model.cells_) < 4 * 20 * 24
-
-
-@pytest.mark.slow
-def test_measuring_only_what_is_looked_at_changes_no_law():
-    """The paper draws noise for every cell of every level; we draw it for the children kept."""
-    X = blobs(60)
-    ours, theirs = [], []
-    rng = np.random.default_rng(0)
-    counts = []
-    for level in range(2, 5):
-        side = 2**level
-        grid, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=side, range=[[0, 1], [0, 1]])
-        counts.append(grid)
-    shares = 2.0 ** (-0.5 * np.arange(3))
-    shares /= shares.sum()
-    from tests.world import cell_codes
-
-    for seed in range(1500):
-        model = heatmap("paper", resolution=16, seed=seed, kept=16).fit(X)
-        ours.append(_statistics(model.cells_.level, model.cells_.mass))
-        ratios = np.exp(-shares)
-        noise = [
-            rng.geometric(1 - q, c.shape) - rng.geometric(1 - q, c.shape)
-            for q, c in zip(ratios, counts, strict=True)
-        ]
-        noisy = [
-            (c + z).ravel()[np.argsort(cell_codes(*np.indices(c.shape)), axis=None)]
-            for c, z in zip(counts, noise, strict=True)
-        ]
-        tree, values = select_top(noisy, 16, top=2)
-        levels, _, masses = tree.leaves(minimize_l1(tree, values))
-        theirs.append(_statistics(levels, masses))
-    for a, b in zip(np.transpose(ours), np.transpose(theirs), strict=True):
-        assert ks_2samp(a, b).pvalue > 1e-3
-
-
-def _statistics(levels, masses):
-    return [masses.sum(), masses.max(), masses[levels == 4].sum(), (masses > 0.5).sum()]
 
 
 @pytest.mark.slow

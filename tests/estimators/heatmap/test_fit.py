@@ -1,4 +1,4 @@
-"""Trees of measured cells, refinement, and the two reconstructions."""
+"""Trees of measured cells, their posterior, and densities."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,7 @@ from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball, Mask
 from tests.cases import every
-from tests.world import (
-    Measurement,
-    Tree,
-    covering_tree,
-    fit_l1,
-    fit_posterior,
-    minimize_l1,
-)
+from tests.world import Measurement, covering_tree, fit_posterior
 
 
 def full_level(level, masses, rate=1.0):
@@ -63,35 +56,13 @@ def test_posterior_of_a_cell_measured_twice_uses_both():
     assert np.abs(twice.mass - values - 20).max() < 3 < np.abs(twice.mass - once.mass).max()
 
 
-def test_l1_of_every_level_is_the_minimum_on_the_full_pyramid():
-    """As in the paper, with every cell of every level measured."""
-    rng = np.random.default_rng(0)
-    true = random_masses(3, rng)
-    levels = [true.reshape(4**k, -1).sum(axis=1) + rng.laplace(size=4**k) for k in range(4)]
-    fit = fit_l1([full_level(k, v) for k, v in enumerate(levels)])
-    expected = minimize_l1(Tree.complete(3), levels)[-1]
-    assert np.allclose(fit.mass, expected)
-
-
-def test_l1_spreads_nothing_outside_measured_leaves():
-    cells = Measurement(np.array([1, 2, 2, 2, 2]), np.array([1, 0, 1, 2, 3]), np.arange(5.0), 1.0)
-    fit = fit_l1([cells])
-    measured = dict(zip(zip(fit.level, fit.code, strict=True), fit.mass, strict=True))
-    assert measured[1, 1] == pytest.approx(0.0)
-    assert measured[2, 3] == pytest.approx(4.0)
-    assert measured[1, 2] == pytest.approx(0.0) and measured[1, 3] == pytest.approx(0.0)
-
-
 TRIANGLE = Mask([[(0.0, 0.0), (3.0, 0.0), (0.0, 1.5)]], resolution=32)
 
 
-@every("reconstruction", ["posterior", "l1"])
 @every("bounds", [(0, 2), TRIANGLE, Ball([1.0, 0.5], 0.8)])
-def test_densities_are_those_of_every_cell_alone(bounds, reconstruction):
+def test_densities_are_those_of_every_cell_alone(bounds):
     """Also on masks and balls; and a row has the same bits beside any others."""
-    model = PrivateEMDHeatmap(
-        bounds=bounds, resolution=32, epsilon=5.0, reconstruction=reconstruction, random_state=0
-    )
+    model = PrivateEMDHeatmap(bounds=bounds, resolution=32, epsilon=5.0, random_state=0)
     with pytest.warns(PrivacyWarning, match="seeded"):
         model.fit(np.random.default_rng(0).beta(2, 5, size=(500, 2)))
     cells, domain = model.cells_, model.domain_

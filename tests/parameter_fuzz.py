@@ -120,8 +120,8 @@ EXTREME = {
 _METHODS = {
     "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot"),
     "LevelwiseEMDHeatmap": ("paper", "dense", "laplace", "topk"),
-    "PrivateMeasure": ("pyramid", "haar", "counts", "pmm"),
-    "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace", "pmm",
+    "PrivateMeasure": ("pyramid", "haar"),
+    "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace",
                                      "perturbation", "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
     "DPSlicedWasserstein": ("sketch", "scalar"),

@@ -247,7 +247,7 @@ class TestAmounts:
             assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == as_charged(1 / k, 1e-6 / k)
         search = PrivateSearchCV(
             PrivateMeasure(bounds=(0, 1), depth=2, n_hint=40),
-            {"method": ["pmm", "least_squares"]},
+            {"method": ["haar", "pyramid"]},
             epsilon=1 / (2 * k),
             accountant=budget,
         )

@@ -21,10 +21,10 @@ import numpy as np
 import ot
 from scipy.stats import wasserstein_distance
 
+from benchmarks.measure.published import PublishedMeasure, shared
 from benchmarks.recording import Results
 from skdp_bary import PrivateMeasure
 from skdp_bary.desk.query import Sketch
-from skdp_bary.estimators.noisy_trees import CountsMethod
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.geometry.cells import CellTree
@@ -32,7 +32,7 @@ from skdp_bary.queries.cells import CellCounts
 from skdp_bary.rows.persons import Chunk
 
 RESULTS = Results("measure_accuracy")
-METHODS = ("haar", "least_squares", "pmm", "flat")
+METHODS = ("haar", "pmm", "flat")
 ALLOWANCE = {"add_remove": 1.0, "replace_one": 1.9}
 SPREADS = {"blobs": 0.05, "tight": 0.015}
 GOALS = {  # (n_features, data): goal at n = 500 and n = 2000
@@ -66,8 +66,9 @@ def error(X, relation, method, seed):
     """Fit one measure and return its error."""
     if method == "flat":
         return distance(X, *flat_measure(X, relation, seed))
-    model = PrivateMeasure(
-        1.0, bounds=(0, 1), n_hint=len(X), method=method, neighbors=relation, random_state=seed
+    measure = PublishedMeasure if method == "pmm" else PrivateMeasure
+    model = measure(
+        1.0, bounds=(0, 1), n_hint=len(X), method="haar", neighbors=relation, random_state=seed
     ).fit(X)
     return distance(X, model.support_, model.weights_)
 
@@ -81,7 +82,7 @@ def flat_measure(X, relation, seed):
     noisy = [block[0] + np.rint(rng.laplace(0, scale, block[0].shape)) for block in counts]
     if relation == "replace_one":
         noisy[0] = counts[0][0]
-    masses = CountsMethod(exponent=0.0, least_squares=False).masses(tree, noisy, None)[-1]
+    masses = shared(tree, noisy)[-1]
     cells = rng.choice(tree.n_cells, size=len(X), p=masses / masses.sum())
     places, shape = tree.positions(cells, tree.depth), tree.full_shape(tree.depth)
     return tree.domain.sample_in_cells(places, shape, rng), np.full(len(X), 1 / len(X))

@@ -290,7 +290,7 @@ def tabulate_clusterings():
 
 def tabulate_measures():
     """Write the Wasserstein errors of the forms of a private measure."""
-    methods = ("haar", "least_squares", "pmm")
+    methods = ("haar", "pmm")
     lines = []
     for row in read("measure_accuracy")["rows"]:
         errors = row["errors"]

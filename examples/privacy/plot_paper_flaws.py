@@ -18,7 +18,8 @@ Everything here is a computation, on public formulas or on invented rows.
 # level of a tree, with a schedule of noise by He, Vershynin and Zhu. Adding a person changes one
 # count a level. Replacing one changes two below the total: a count on the old path and one on the
 # new path. If the noise is made for one changed count, the loss is almost twice the epsilon that
-# was meant. A replay measures both on two data sets, before noise.
+# was meant. The package releases differences of halves, which change as much. A replay measures
+# both on two data sets, before noise.
 
 import math
 
@@ -35,9 +36,9 @@ rows = np.full((50, 1), 0.1)
 moved = rows.copy()
 moved[0] = 0.9
 for relation, neighbor in (("add_remove", rows[1:]), ("replace_one", moved)):
-    measure = PrivateMeasure(bounds=(0, 1), depth=4, method="pmm", neighbors=relation, n_hint=50)
+    measure = PrivateMeasure(bounds=(0, 1), depth=4, neighbors=relation, n_hint=50)
     step = replay_sensitivity(measure, rows, neighbor).steps[0]
-    print(f"{relation:12} counts of levels 0 to 4 change by {step.l1}, loss {step.realised:.2f}")
+    print(f"{relation:12} the total and four levels change by {step.l1}, loss {step.realised:.2f}")
 
 # %%
 # The loss is 1 in both cases because the package makes the noise for what the relation can change,
@@ -45,7 +46,7 @@ for relation, neighbor in (("add_remove", rows[1:]), ("replace_one", moved)):
 #
 # Does the noise add up to epsilon?
 # ---------------------------------
-# That schedule gives level :math:`j` of :math:`r` a scale proportional to
+# The schedule gives level :math:`j` of :math:`r` a scale proportional to
 # :math:`2^{(1 - 1/d)(r - j)/2}`. The scales have to be divided so that their inverses add up to
 # epsilon. The paper says so; the script that its authors published leaves it out, and what is drawn
 # with it is at another epsilon than stated.

@@ -39,7 +39,7 @@ from .barycenter_perturbation import PerturbationMethod, ProjectedMethod
 from .barycenter_subspace import SubspaceMethod
 from .base import BasePrivateEstimator
 from .facts import class_shares, named_or_found_classes, setting_of
-from .noisy_trees import BlockCountsMethod, CountsMethod, HaarMethod
+from .noisy_trees import BlockCountsMethod, HaarMethod
 from .notices import check_samples, warn_of_border, warn_of_few_persons
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ METHODS = {
     "pyramid": _PYRAMID,
     "clusters": _CLUSTERS,
     "subspace": _SUBSPACE,
-    "pmm": CoresetMethod(CountsMethod(exponent=0.5, least_squares=False)),
     "perturbation": _PERTURBATION,
     "projected": _PROJECTED,
 }
@@ -86,8 +85,8 @@ class PrivateWassersteinBarycenter(
     n_atoms : int, default=8
         Number of atoms.
 
-    method : {"auto", "coreset", "pyramid", "clusters", "subspace", "perturbation", "projected", \
-"pmm"}, default="auto"
+    method : {"auto", "coreset", "pyramid", "clusters", "subspace", "perturbation", \
+"projected"}, default="auto"
         How the distributions are released:
 
         - "auto": "pyramid" for two to four features when `bounds` is a box that is given, and for
@@ -109,7 +108,6 @@ class PrivateWassersteinBarycenter(
         - "subspace": released principal axes, a model of every distribution in them, and mean
           residuals that lift the atoms of the models back to all features. For p = 2 and
           ``delta > 0``;
-        - "pmm": as "coreset" with noisy counts and the schedule of He, Vershynin and Zhu (2023);
         - "perturbation": from a coarse coreset, or from `init`, rounds of noisy masses and residual
           sums over the cells of released atoms. For p = 2: in up to three features "coreset" is
           better, in five and more this is, by far;
@@ -220,8 +218,8 @@ class PrivateWassersteinBarycenter(
         RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
         ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for
         ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, DiscreteLaplace for
-        ``method="pmm"``, DiscreteLaplace for ``method="perturbation"``, DiscreteLaplace for
-        ``method="projected"``, nothing for ``method="subspace"``: it refuses ``delta=0``.
+        ``method="perturbation"``, DiscreteLaplace for ``method="projected"``, nothing for
+        ``method="subspace"``: it refuses ``delta=0``.
     Sensitivity
         That of PrivateMeasure for one distribution; a level of counts changes by 1 when a person is
         added and by 2 when one is replaced. A person is in one distribution, so several cost
@@ -291,7 +289,6 @@ class PrivateWassersteinBarycenter(
             "subspace",
             "perturbation",
             "projected",
-            "pmm",
         ] = "auto",
         p: float = 2,
         classes: ArrayLike | None = None,

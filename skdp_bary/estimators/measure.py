@@ -17,7 +17,7 @@ from ..transport.measures import DiscreteMeasure
 from ..transport.tree_fits import prune
 from .base import BasePrivateEstimator
 from .noisy_means import TREES, pyramid_tuning
-from .noisy_trees import CountsMethod, HaarMethod, by_level, cell_support
+from .noisy_trees import HaarMethod, by_level, cell_support
 from .notices import as_dataframe, check_samples, warn_of_border
 from .pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     from ..privacy.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
-AUTO, PYRAMID = "auto", "pyramid"
-METHODS = {
-    "haar": HaarMethod(),
-    "least_squares": CountsMethod(exponent=0.0, least_squares=True),
-    "pmm": CountsMethod(exponent=0.5, least_squares=False),
-}
+AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
 
 
 class PrivateMeasure(BasePrivateEstimator):
@@ -59,7 +54,7 @@ class PrivateMeasure(BasePrivateEstimator):
         Number of times the domain is halved. "auto" follows from the size, public or estimated,
         and the budget.
 
-    method : {"auto", "haar", "pyramid", "least_squares", "pmm"}, default="auto"
+    method : {"auto", "haar", "pyramid"}, default="auto"
         What is measured, and how masses are made of it:
 
         - "auto": "pyramid" where ``delta=0``, ``bounds`` is a box that is given, ``depth="auto"``
@@ -68,11 +63,7 @@ class PrivateMeasure(BasePrivateEstimator):
           distribution on the domain where it is mostly noise;
         - "pyramid": the counts of two full levels, then of cells that are split where these show
           mass, then of cells split again, so rows are read three times; masses are posterior
-          means, for a prior of even, uneven and sparse splits that the release itself teaches;
-        - "least_squares": the counts of all cells with equal noise, fitted by weighted least
-          squares and made non-negative;
-        - "pmm": the counts with the noise schedule of He, Vershynin and Zhu (2023), scaled so
-          that it spends what it says, and one pass of proportional consistency.
+          means, for a prior of even, uneven and sparse splits that the release itself teaches.
 
     n_hint : int or None, default=None
         Public guess of the number of persons; sets the depth only. None takes a noisy count with a
@@ -126,10 +117,10 @@ class PrivateMeasure(BasePrivateEstimator):
         every partition of a pyramid, where replacing a person moves every partition by at most 2
         in L1 and in squared L2.
         Replacing a person moves every level by at most 2 in L1; in squared L2 a Haar difference
-        moves by 4 where the two paths part and by 2 on each level below, a count by 2 on every
-        level. Estimated bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and
-        distances; the sum of clipped rows is on a lattice of steps of radius / 2**20 and moves by
-        the radius, or twice that.
+        moves by 4 where the two paths part and by 2 on each level below. Estimated
+        bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and distances; the sum of
+        clipped rows is on a lattice of steps of radius / 2**20 and moves by the radius, or twice
+        that.
     Budget
         All levels or partitions together, and what finds bounds and size, cost (epsilon, delta).
         Several fits on one accountant add up.
@@ -142,11 +133,6 @@ class PrivateMeasure(BasePrivateEstimator):
     See Also
     --------
     sklearn.neighbors.KernelDensity : Density estimate without privacy.
-
-    References
-    ----------
-    Y. He, R. Vershynin, Y. Zhu. Algorithmically effective differentially private synthetic data.
-    COLT 2023.
 
     Examples
     --------
@@ -161,9 +147,10 @@ class PrivateMeasure(BasePrivateEstimator):
     """
 
     _fewest_steps = 'method="haar"'
+    _tree_method = HaarMethod()
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
-        "method": Option((AUTO, *METHODS, PYRAMID)),
+        "method": Option((AUTO, HAAR, PYRAMID)),
     }
 
     def __init__(
@@ -173,7 +160,7 @@ class PrivateMeasure(BasePrivateEstimator):
         bounds: Bounds | None = None,
         depth: int | Literal["auto"] = "auto",
         *,
-        method: Literal["auto", "haar", "pyramid", "least_squares", "pmm"] = "auto",
+        method: Literal["auto", "haar", "pyramid"] = "auto",
         n_hint: int | None = None,
         neighbors: Neighbors | None = None,
         accountant: SharedBudget | None = None,
@@ -280,7 +267,7 @@ class PrivateMeasure(BasePrivateEstimator):
         if self.method != AUTO:
             return self.method
         is_free = isinstance(self.depth, str) and self.delta == 0
-        return PYRAMID if is_free and suits_pyramid(self.bounds, n_features) else "haar"
+        return PYRAMID if is_free and suits_pyramid(self.bounds, n_features) else HAAR
 
     def _shares(self, n_features):
         if not is_box(self.bounds) and not isinstance(self.depth, str):
@@ -291,13 +278,12 @@ class PrivateMeasure(BasePrivateEstimator):
         return pyramid_shares(pyramid_tuning(n_features)) if is_pyramid else {"tree": 1.0}
 
     def _questions(self, facts):
-        chosen = self._chosen_method(facts.n_features)
-        if chosen == PYRAMID:
+        if self._chosen_method(facts.n_features) == PYRAMID:
             depth = None if isinstance(self.depth, str) else int(self.depth)
             pyramid = Pyramid(facts, depth, pyramid_tuning(facts.n_features))
             ((cells, total),) = yield from pyramid.questions()
             return pyramid.tree, cells, total
-        method = METHODS[chosen]
+        method = self._tree_method
         tree = CellTree(facts.domain, self._depth(facts))
         query = method.query(tree, facts.n_classes, facts.units, facts.total_public)
         released = yield "tree", query

@@ -7,14 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..queries.cells import CellCounts, HaarDifferences, LevelCounts
-from ..transport.tree_fits import (
-    make_consistent,
-    project_nonnegative,
-    rebuild_masses,
-    share_nonnegative,
-)
-from ..transport.trees import Tree
+from ..queries.cells import HaarDifferences, LevelCounts
+from ..transport.tree_fits import rebuild_masses
 from .noisy_means import TREES
 
 # Ways to measure a tree of cells: which numbers are released, and how masses are made of them.
@@ -23,11 +17,9 @@ from .noisy_means import TREES
 class TreeMethod(ABC):
     """One way to release a tree of cells and to rebuild masses from the release."""
 
-    query_class = None
-
     @abstractmethod
-    def level_scales(self, n_features, depth):
-        """Return the relative noise scale of each level below the root."""
+    def query(self, tree, n_classes, units, total_public):
+        """Return the query of this method."""
 
     @abstractmethod
     def masses(self, tree, blocks, noise_sd):
@@ -58,14 +50,6 @@ class TreeMethod(ABC):
         """
         return min(signal - 3.0, finest)
 
-    def query(self, tree, n_classes, units, total_public):
-        """Return the query of this method."""
-        scales = np.asarray(self.level_scales(tree.domain.n_features, tree.depth), dtype=float)
-        loss = (1.0 / scales).sum() if tree.depth else 1.0
-        total_scale = (1.0 - TREES.total_share) / (TREES.total_share * loss)
-        weights = (total_scale, *scales.tolist())
-        return self.query_class(tree, n_classes, units, total_public, weights)
-
 
 class HaarMethod(TreeMethod):
     """Noisy differences of halves, each drawn towards what a public prior expects.
@@ -90,6 +74,14 @@ class HaarMethod(TreeMethod):
         exponent = 0.0 if self.power is None else (1.0 - self.power / n_features) / 3.0
         return 2.0 ** (-np.arange(depth) * exponent)
 
+    def query(self, tree, n_classes, units, total_public):
+        """Return the query of this method."""
+        scales = np.asarray(self.level_scales(tree.domain.n_features, tree.depth), dtype=float)
+        loss = (1.0 / scales).sum() if tree.depth else 1.0
+        total_scale = (1.0 - TREES.total_share) / (TREES.total_share * loss)
+        weights = (total_scale, *scales.tolist())
+        return self.query_class(tree, n_classes, units, total_public, weights)
+
     def masses(self, tree, blocks, noise_sd):
         """Return the masses rebuilt from the root down."""
         return rebuild_masses(tree, blocks[0][0], blocks[1:], noise_sd[1:], tree.prior)
@@ -110,8 +102,6 @@ class BlockCountsMethod(TreeMethod):
         Levels between two levels of counts, about.
     """
 
-    query_class = LevelCounts
-
     def __init__(self, step):
         self.step = step
 
@@ -123,10 +113,6 @@ class BlockCountsMethod(TreeMethod):
     def depth(self, signal, finest):
         """Return more halvings than differences afford where the signal is strong."""
         return min(max(signal - 3.0, 1.5 * signal - 8.6), finest + 2.0)
-
-    def level_scales(self, n_features, depth):
-        """Return equal scales on the levels of counts."""
-        return np.ones(len(self.levels(depth)))
 
     def query(self, tree, n_classes, units, total_public):
         """Return the query: a total that nobody can change is free, another one is not asked."""
@@ -185,48 +171,6 @@ def halving_orders(tree):
     for level in range(tree.depth):
         orders.append(tree.join(2 * orders[-1], 2 * orders[-1] + 1, level))
     return orders
-
-
-# Comparators of Haar trees: noisy counts on all levels, as in He, Vershynin and Zhu, or fitted.
-
-
-@dataclass(frozen=True)
-class CountsMethod(TreeMethod):
-    """Noisy counts of all cells of all levels, made consistent afterwards.
-
-    Parameters
-    ----------
-    exponent : float
-        Scales shrink by ``2**(exponent * (1 - 1/d))`` a level: 0 spends the same on every level,
-        1/2 is the schedule of He, Vershynin and Zhu's private measure mechanism.
-    least_squares : bool
-        True: weighted least squares over all levels, then the nearest non-negative masses. False:
-        one pass down in which two children share their parent in proportion to their noisy counts.
-    """
-
-    exponent: float
-    least_squares: bool
-
-    query_class = CellCounts
-
-    def level_scales(self, n_features, depth):
-        """Return the schedule."""
-        return 2.0 ** (-np.arange(depth) * self.exponent * (1.0 - 1.0 / n_features))
-
-    def masses(self, tree, blocks, noise_sd):
-        """Return consistent non-negative masses."""
-        binary = Tree.complete(tree.depth, branching=2)
-        orders = halving_orders(tree)
-        values = []
-        for block, order in zip(blocks, orders, strict=True):
-            values.append(np.empty(block.size))
-            values[-1][order] = block
-        if self.least_squares:
-            variances = [np.full(v.size, sd**2) for v, sd in zip(values, noise_sd, strict=True)]
-            values = project_nonnegative(binary, make_consistent(binary, values, variances)[0])
-        else:
-            values = share_nonnegative(binary, values)
-        return [value[order] for value, order in zip(values, orders, strict=True)]
 
 
 # Noisy counts of cells that were cut in several looks: least squares, and masses that add up.

@@ -176,7 +176,7 @@ class PrivateSearchCV(
     >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(20000, 2))
     >>> search = PrivateSearchCV(
     ...     PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=20000),
-    ...     {"method": ["coreset", "pmm"]},
+    ...     {"method": ["coreset", "pyramid"]},
     ... ).fit(X)
     >>> sorted(search.best_params_)
     ['method']

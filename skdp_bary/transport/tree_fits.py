@@ -235,16 +235,12 @@ def project_nonnegative(tree, estimates):
 
     The children of each cell become the nearest non-negative numbers that sum to their parent.
     """
-    return _top_down(tree, estimates, project_simplex)
-
-
-def share_nonnegative(tree, estimates):
-    """Make masses non-negative and consistent from the top down by proportional shares.
-
-    Each cell is shared among its children in proportion to their positive parts; evenly when no
-    child is positive.
-    """
-    return _top_down(tree, estimates, _share)
+    masses = list(tree.check(estimates, "estimates"))
+    masses[0] = np.maximum(masses[0], 0.0)
+    for k, b in enumerate(tree.branching):
+        rows = masses[k + 1].reshape(-1, b)
+        masses[k + 1] = project_simplex(rows, masses[k][tree.chosen[k]]).ravel()
+    return tuple(masses)
 
 
 def project_simplex(rows, totals):
@@ -281,20 +277,3 @@ def _condition(z, var, parent, parent_var):
     determined = np.where(n_unknown == 1, rest_var + parent_var[:, None], np.inf)
     after = np.where(unknown, determined, after)
     return (z + share * gap[:, None]).ravel(), after.ravel()
-
-
-def _top_down(tree, estimates, divide):
-    masses = list(tree.check(estimates, "estimates"))
-    masses[0] = np.maximum(masses[0], 0.0)
-    for k, b in enumerate(tree.branching):
-        rows = masses[k + 1].reshape(-1, b)
-        masses[k + 1] = divide(rows, masses[k][tree.chosen[k]]).ravel()
-    return tuple(masses)
-
-
-def _share(rows, totals):
-    positive = np.maximum(rows, 0.0)
-    sums = positive.sum(axis=1, keepdims=True)
-    empty = sums == 0
-    shares = np.where(empty, 1.0 / rows.shape[1], positive / np.where(empty, 1.0, sums))
-    return shares * totals[:, None]

@@ -14,6 +14,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.measure.published import PublishedMeasure
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.base import Count, Sensitivity
 from skdp_bary.papers import ShuffleAnalyzer
@@ -61,7 +62,7 @@ origins = home("Origin")
 persons = home("same_kind")
 _row_by_row = home("_restored")
 
-SMALL = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pmm")
+SMALL = PublishedMeasure(bounds=(0, 1), depth=2, n_hint=60)
 pytestmark = pytest.mark.filterwarnings("ignore")
 QUICK_AUDIT = {"_SECONDS": 0.5, "_FEWEST": 4, "_MOST": 100}
 

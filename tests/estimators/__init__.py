@@ -121,9 +121,7 @@ _PRIVATE = {
     ],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=4, n_hint=100),
-        PrivateMeasure(bounds=(-3, 5), depth=3, method="least_squares"),
         PrivateMeasure(depth=3),
-        PrivateMeasure(epsilon=0.3, n_hint=60, method="pmm"),
         PrivateMeasure(bounds=Ball([0.0, 1.0, 2.0], 1.5), depth=5),
         PrivateMeasure(bounds=Box([-1.0, 0.0], [1.0, 4.0]), depth=1),
         PrivateMeasure(
@@ -155,7 +153,7 @@ _PRIVATE = {
             bounds=([-1.0, -1.0], [2.0, 2.0]),
             classes=["a", "b"],
             n_hint=100,
-            method="pmm",
+            method="coreset",
         ),
         PrivateWassersteinBarycenter(
             1, n_init=1, bounds=(0, 1), classes=["a", "b"], n_hint=100, method="pyramid"
@@ -209,7 +207,6 @@ _AUDITED = {
     "PrivateKMeans": [PrivateKMeans(1, n_init=1, bounds=(0, 1), n_hint=60)],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),
-        PrivateMeasure(bounds=(0, 1), depth=3, method="least_squares"),
         PrivateMeasure(epsilon=0.5, depth=1, n_hint=60),
         PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pyramid"),
     ],

@@ -16,7 +16,6 @@ from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
-METHODS = ["haar", "least_squares", "pmm"]
 RELATIONS = ["add_remove", "replace_one", "replace_any"]
 LAND = Mask([[[0, 0], [4, 0], [4, 4], [0, 4]], [[1, 1], [3, 1], [3, 3], [1, 3]]], resolution=64)
 DOMAINS = [Box([0.0, 0.0], [1.0, 2.0]), Ball([0.5, 0.5, 0.5], 0.5), LAND]
@@ -59,8 +58,7 @@ ROWS = {
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("rows", ROWS)
-@every("method", METHODS)
-def test_every_kind_of_fit_gives_a_measure(method, rows, epsilon):
+def test_every_kind_of_fit_gives_a_measure(rows, epsilon):
     kind = ROWS[rows]
     X = cluster(kind["n"])
     groups = np.arange(kind["n"]) // kind["groups"] if "groups" in kind else None
@@ -75,18 +73,16 @@ def test_every_kind_of_fit_gives_a_measure(method, rows, epsilon):
             bounds=bounds,
             groups=groups,
             sample_weight=weights,
-            method=method,
             neighbors=relation,
         )
         check_measure(model, 2)
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@every("method", METHODS)
 @every("depth", ["auto", 0, 1, 7])
-def test_every_domain(method, domain, depth):
+def test_every_domain(domain, depth):
     X = np.random.default_rng(0).normal(0.5, 0.4, size=(500, domain.n_features))
-    model = fit(X, bounds=domain, method=method, depth=depth, n_hint=500)
+    model = fit(X, bounds=domain, depth=depth, n_hint=500)
     check_measure(model, domain.n_features)
     assert model.domain_ == domain
 
@@ -119,20 +115,18 @@ def test_the_total_is_exact_only_where_it_is_public():
     assert len(noisy) > 4
 
 
-@every("method", METHODS)
-def test_plenty_of_budget_gives_the_data_back(method):
+def test_plenty_of_budget_gives_the_data_back():
     X = cluster(20_000, 1)
-    model = fit(X, 1000.0, method=method, depth=10)
+    model = fit(X, 1000.0, depth=10)
     error = wasserstein_distance(X[:, 0], model.support_[:, 0], v_weights=model.weights_)
     assert error < 2.0**-10
 
 
-@every("method", METHODS)
-def test_next_to_no_budget_gives_the_prior(method):
+def test_next_to_no_budget_gives_the_prior():
     """Without a signal the measure is close to uniform and not a random corner."""
     far = []
     for seed in range(6):
-        model = fit(cluster(50), 1e-6, method=method, random_state=seed, n_hint=50)
+        model = fit(cluster(50), 1e-6, random_state=seed, n_hint=50)
         far.append(np.abs(model.weights_ @ model.support_ - 0.5).max())
     assert np.median(far) < 0.26
 
@@ -177,12 +171,11 @@ def test_rows_outside_are_moved_to_the_border():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
-@every("method", METHODS)
 @every("depth", ["auto", 0, 5])
-def test_the_density_integrates_to_one(method, depth, epsilon):
+def test_the_density_integrates_to_one(depth, epsilon):
     box = Box([-1.0, 2.0], [3.0, 2.5])
     X = box.low + (box.high - box.low) * cluster(800)
-    model = fit(X, epsilon, bounds=box, method=method, depth=depth, n_hint=800)
+    model = fit(X, epsilon, bounds=box, method="haar", depth=depth, n_hint=800)
     side = 1 << 8
     grid = (np.indices((side, side)).reshape(2, -1).T + 0.5) / side
     density = np.exp(model.score_samples(box.low + (box.high - box.low) * grid))
@@ -298,6 +291,5 @@ def test_deep_trees_on_other_domains_are_refused_before_the_charge():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_the_deepest_tree(method):
-    check_measure(fit(cluster(), depth=22, method=method, n_hint=2000), 2)
+def test_the_deepest_tree():
+    check_measure(fit(cluster(), depth=22, n_hint=2000), 2)

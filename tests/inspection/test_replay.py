@@ -41,9 +41,7 @@ class Asking(PrivateMeasure):
 
 
 def asking(query):
-    return type("Asking", (Asking,), {"query_class": query})(
-        bounds=(0, 1), depth=2, n_hint=50, method="pmm"
-    )
+    return type("Asking", (Asking,), {"query_class": query})(bounds=(0, 1), depth=2, n_hint=50)
 
 
 def test_a_fit_may_end_with_its_last_release():
@@ -202,7 +200,7 @@ class RenamedSteps(MoreStepsForMoreRows):
 
 
 def small(cls):
-    return cls(bounds=(0, 1), depth=2, n_hint=50, method="pmm")
+    return cls(bounds=(0, 1), depth=2, n_hint=50)
 
 
 @every(

@@ -53,8 +53,8 @@ def crowded(monkeypatch):
     "estimator",
     [
         PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=20),
-        PrivateMeasure(epsilon=1.0, delta=1e-6, bounds=(0, 1), n_hint=20, method="pmm"),
-        PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=20, method="least_squares"),
+        PrivateMeasure(epsilon=1.0, delta=1e-6, bounds=(0, 1), n_hint=20, method="pyramid"),
+        PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=20, method="haar"),
     ],
 )
 def test_replay_at_the_border(estimator, crowded):

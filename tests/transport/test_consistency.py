@@ -11,7 +11,6 @@ from tests.world import (
     make_consistent,
     project_nonnegative,
     project_simplex,
-    share_nonnegative,
 )
 
 
@@ -149,30 +148,23 @@ def test_simplex_projection_equals_another_solver():
         np.testing.assert_allclose(out, solution.x, atol=1e-6)
 
 
-@every("make_nonnegative", [project_nonnegative, share_nonnegative])
-def test_nonnegative_masses_add_up(make_nonnegative):
+def test_nonnegative_masses_add_up():
     rng = np.random.default_rng(6)
     for _ in range(20):
         tree = random_tree(rng)
-        masses = make_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
+        masses = project_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
         assert all((m >= 0).all() for m in masses)
         assert_adds_up(tree, masses)
 
 
-@every("make_nonnegative", [project_nonnegative, share_nonnegative])
-def test_consistent_nonnegative_masses_are_kept(make_nonnegative):
+def test_consistent_nonnegative_masses_are_kept():
     leaves = np.random.default_rng(7).exponential(size=64)
     masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)
     masses = (*masses, leaves.reshape(-1, 4).sum(axis=1), leaves)
-    out = make_nonnegative(Tree.complete(3), masses)
+    out = project_nonnegative(Tree.complete(3), masses)
     np.testing.assert_allclose(np.concatenate(out), np.concatenate(masses))
 
 
-def test_shares_are_proportional():
-    tree = Tree.complete(1)
-    _, children = share_nonnegative(tree, (np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])))
-    np.testing.assert_allclose(children, [2, 0, 4, 0])
-    _, children = share_nonnegative(tree, (np.array([6.0]), -np.ones(4)))
-    np.testing.assert_allclose(children, 1.5)
-    _, children = project_nonnegative(tree, (np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])))
-    np.testing.assert_allclose(children, [2, 0, 3, 1])
+def test_children_become_the_nearest_masses():
+    values = np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])
+    np.testing.assert_allclose(project_nonnegative(Tree.complete(1), values)[1], [2, 0, 3, 1])

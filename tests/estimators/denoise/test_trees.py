@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.measure.published import PublishedCounts
 from skdp_bary.base import CellTree, Chunk
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
@@ -10,7 +11,6 @@ from tests.world import (
     RELATIONS,
     BlockCountsMethod,
     CellMasses,
-    CountsMethod,
     DiscreteLaplace,
     HaarMethod,
     RoundedGaussian,
@@ -20,10 +20,12 @@ from tests.world import (
     home,
 )
 
-METHODS = home("PrivateMeasure").METHODS
-
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
-TREES = METHODS | {"block_counts": BlockCountsMethod(step=4)}
+TREES = {
+    "haar": HaarMethod(),
+    "block_counts": BlockCountsMethod(step=4),
+    "published": PublishedCounts(),
+}
 
 
 def noisy_blocks(method, tree, n, scale, seed=0):
@@ -69,29 +71,15 @@ def test_schedules_spend_what_they_say(name, relation, depth):
             assert amount * (1 - 1e-12) < loss <= amount * (1 + 1e-15)
 
 
-def test_pmm_has_the_published_ratios():
+def test_levels_have_the_published_ratios():
     """He, Vershynin and Zhu (2023): sigma_j proportional to 2**(-(1 - 1/d) j / 2)."""
-    weights = METHODS["pmm"].query(CellTree(Box([0.0] * 3, [1.0] * 3), 9), 1, 1, False).weights()
+    weights = (
+        TREES["published"].query(CellTree(Box([0.0] * 3, [1.0] * 3), 9), 1, 1, False).weights()
+    )
     ratios = np.divide(weights[2:], weights[1:-1])
     assert ratios == pytest.approx(2.0 ** (-(1 - 1 / 3) / 2))
-    assert set(METHODS["least_squares"].level_scales(3, 9)) == {1.0}
-    assert set(METHODS["haar"].level_scales(3, 9)) == {1.0}
+    assert set(TREES["haar"].level_scales(3, 9)) == {1.0}
     assert HaarMethod(power=1.0).level_scales(2, 3) == pytest.approx(2.0 ** -(np.arange(3) / 6))
-
-
-def test_least_squares_beats_one_pass():
-    methods = {"fit": CountsMethod(0.0, True), "pass": CountsMethod(0.0, False)}
-    errors = dict.fromkeys(methods, 0.0)
-    tree = CellTree(SQUARE, 8)
-    for seed in range(8):
-        for name, method in methods.items():
-            blocks, noise_sd, leaves = noisy_blocks(method, tree, 2000, 8.0, seed)
-            masses = method.masses(tree, blocks, noise_sd)[-1]
-            top = leaves.reshape(16, 16)
-            top = top.reshape(4, 4, 4, 4).sum(axis=(1, 3))
-            found = masses.reshape(4, 4, 4, 4).sum(axis=(1, 3))
-            errors[name] += np.abs(found - top).sum()
-    assert errors["fit"] < 0.8 * errors["pass"]
 
 
 def test_depth_and_levels_of_counts():
@@ -139,16 +127,6 @@ def test_halving_orders_put_siblings_together(domain):
         assert (first == 2 * orders[level]).all()
         assert (second == 2 * orders[level] + 1).all()
     assert sorted(orders[6]) == list(range(64))
-
-
-def test_the_order_of_cells_matters_to_counts():
-    """Row-major cells handed to a binary tree as they are would mix up siblings."""
-    tree = CellTree(SQUARE, 4)
-    blocks, noise_sd, leaves = noisy_blocks(METHODS["least_squares"], tree, 300, 0.0)
-    orders = halving_orders(tree)
-    assert (orders[4] != np.arange(16)).any()
-    masses = CountsMethod(0.0, False).masses(tree, blocks, noise_sd)
-    assert masses[-1] == pytest.approx(leaves)
 
 
 def test_support_is_a_point_in_each_cell():

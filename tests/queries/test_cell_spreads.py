@@ -35,13 +35,6 @@ def test_sums_and_squares_are_those_of_the_residuals():
     np.testing.assert_allclose(squares[0] * query.square_step / 500, lengths, atol=1e-3)
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "replace_any"])
-def test_no_mass_moves_within_the_only_cell(relation):
-    atoms = np.zeros((1, 3))
-    query = CellSpreads(atoms, np.zeros((1, 1)), atoms[None], 1.0, total_public=True)
-    assert {case[0] for case in query.sensitivity(relation).l1} == {0}
-
-
 def test_factors_need_pooled_sums():
     with pytest.raises(ValueError, match="pooled"):
         CellSpreads(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 1)), 1.0, np.ones((1, 1)))

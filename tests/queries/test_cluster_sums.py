@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from skdp_bary.base import ClippedMeans, Frame
-from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry import Box
 from tests.cases import every
 from tests.world import (
     MAX_SCALE,
     PERSON_UNITS,
-    ClusterCounts,
     ClusterMoments,
     DiscreteLaplace,
     Exact,
@@ -26,12 +25,6 @@ from tests.world import (
 
 CENTERS = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
 FRAME = Frame(Box([-4.0] * 3, [4.0] * 3), np.array([0.1, 0.0, -0.2]), 16)
-
-
-def test_a_total_is_public_within_one_cluster():
-    disc = Frame(Ball([0.0, 0.0], 1.0), np.zeros(2), 16)
-    query = ClusterMoments(disc, np.zeros((1, 2)), np.ones(1), (1.0, 1.0, 1.0), total_public=True)
-    assert query.sensitivity("replace_one").l2_squared[0][0] == 0
 
 
 def test_nearest_is_exact_and_ties_go_to_the_first():
@@ -116,14 +109,6 @@ def test_sums_of_few_digits_are_means_of_clipped_rows(units):
     means = [read.sums / read.mass[:, None] for read in reads]
     assert not np.array_equal(*means)
     np.testing.assert_allclose(*means, atol=0.02)
-
-
-def test_counts_of_clusters():
-    frame = Frame(Box([-1.0] * 2, [1.0] * 2), np.zeros(2), 16)
-    query = ClusterCounts(frame, np.array([[-0.5, 0], [0.5, 0], [0, 0.9]]), np.ones(3), (1.0,))
-    X = [[-1.0, 0.0], [0.4, 0.1], [0.5, 0.2], [0.0, 0.0]]
-    assert answer(query, X)[0].tolist() == [2, 2, 0]
-    assert answer(query, X, None, [1, 2, 3, 4])[0].tolist() == [5, 5, 0]
 
 
 def test_the_loss_is_the_clipped_square_to_the_nearest_point():

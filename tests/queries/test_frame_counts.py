@@ -22,16 +22,6 @@ def test_gram_is_the_second_moment():
     np.testing.assert_allclose(upper * query.unit, expected[np.triu_indices(3, 1)], atol=0.3)
 
 
-def test_gram_of_weighted_rows_counts_their_mass():
-    X, query = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.3]]), Gram(frame(12), 5.0, PERSON_UNITS)
-    both = answer(query, X, None, [PERSON_UNITS, 3])
-    alone = answer(query, X[0], None, [PERSON_UNITS]), answer(query, X[1], None, [1])
-    for whole, a, b in zip(both, *alone, strict=True):
-        np.testing.assert_array_equal(whole, a + 3 * b)
-    found = alone[0][0] * query.unit  # in persons and lengths
-    np.testing.assert_allclose(found, (X[0] - query.frame.center) ** 2, atol=5e-3)
-
-
 def test_histogram_cells_and_their_centers():
     axes = Axes(np.eye(3), np.array([0.25, 0.04]))
     query = Histogram(frame(axes=axes), np.array([1.0, 0.4]), (2, 1))

@@ -117,17 +117,6 @@ def test_rows_that_stay_are_moved_where_they_are():
     assert moved is integers
 
 
-def test_each_row_is_mapped_alone():
-    X = 3 * np.random.default_rng(2).standard_normal((50, 5))
-    for domain in domains(5):
-        plain = Frame(domain, np.full(5, 0.05), 16)
-        for frame in (plain, plain.along(axes_of(5, 2))):
-            together = frame.integer_rows(X)
-            assert np.array_equal(together, np.vstack([frame.integer_rows(x[None]) for x in X]))
-            assert (together == np.rint(together)).all()
-            assert (together**2).sum(axis=1).max() <= 2.0 ** (2 * frame.bits + 1)
-
-
 @every("far", [0.999, 1e9])
 def test_rows_moved_as_far_as_may_be_still_add_up_exactly(far):
     """A noisy mean may lie anywhere; products of rows must stay below 2**53 all the same."""

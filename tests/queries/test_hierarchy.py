@@ -9,12 +9,10 @@ from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
     CellCounts,
-    DiscreteLaplace,
     DisjointCounts,
     HaarDifferences,
     NestedCells,
     NestedDivision,
-    RoundedGaussian,
     RunDivision,
     answer,
 )
@@ -49,27 +47,6 @@ def test_masses_above_float_precision_are_added_exactly():
     n, query = 200_000, CellCounts(CellTree(Box([0.0], [1.0]), 1), 1, PERSON_UNITS)
     blocks = answer(query, np.full((n, 1), 0.25), None, np.full(n, PERSON_UNITS - 1))
     assert blocks[1].tolist() == [[n * (PERSON_UNITS - 1), 0]]
-
-
-@every("kind", QUERIES)
-def test_total_public_is_no_excuse_under_add_remove(kind):
-    query = kind(CellTree(SQUARE, 2), 1, 1, True)
-    assert all(scale > 0 for scale in DiscreteLaplace(1.0).scales(query.sensitivity("add_remove")))
-    total, *others = RoundedGaussian(1.0).scales(query.sensitivity("replace_one"))
-    assert total == 0.0 and min(others) > 0
-
-
-@every("kind", QUERIES)
-def test_depth_zero(kind):
-    query = kind(CellTree(SQUARE, 0), 1, 1, True)
-    assert query.sensitivity("add_remove").l1 == ((1,),)
-    assert query.sensitivity("replace_one").l1 == ((0,),)
-    assert [b.tolist() for b in answer(query, [[0.2, 0.3], [0.9, 0.1]])] == [[[2]]]
-
-
-def test_queries_compare_by_value_and_hash():
-    first, second = (CellCounts(CellTree(Box([0.0], [1.0]), 2), 1, 1, True) for _ in range(2))
-    assert first == second and hash(first) == hash(second)
 
 
 def test_every_class_has_runs_of_its_own():

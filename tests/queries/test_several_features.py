@@ -127,14 +127,6 @@ def test_one_person_moves_no_more_than_stated_and_nearly_so(name, units):
             assert least * allowed <= most <= float(allowed) * (1 + 1e-9), (relation, power)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a_row_counts_the_same_alone(name):
-    query, rng = QUESTIONS[name][0](1), np.random.default_rng(1)
-    X, codes = rng.uniform(-5, 5, (300, 3)), rng.integers(n_classes(query), size=300)
-    alone = [answer(query, row, [code]) for row, code in zip(X, codes, strict=True)]
-    assert same([sum(blocks) for blocks in zip(*alone, strict=True)], answer(query, X, codes))
-
-
 @pytest.mark.parametrize("cls", SHARES)
 def test_blocks_of_mapped_rows_change_no_integer(cls, monkeypatch):
     X = np.random.default_rng(1).uniform(-5, 5, (300, 3))

@@ -54,15 +54,6 @@ def test_parts_that_are_no_arrays_travel_as_arrays():
     assert [len(empty[0].sorted()[0]), empty[1].table().shape] == [0, (0, 2)]
 
 
-def test_sums_add_up():
-    rng = np.random.default_rng(0)
-    arrays = [rng.integers(-5, 5, size=(4, 7)) * (rng.random((4, 7)) < 0.2) for _ in range(6)]
-    total = (np.zeros((4, 7), dtype=np.int64),)
-    for array in arrays:
-        unpack_into(total, pack((array,)))
-    np.testing.assert_array_equal(total[0], sum(arrays))
-
-
 def test_what_is_sparse_is_small():
     array = np.zeros(1 << 16, dtype=np.int64)
     array[::1024] = 7
@@ -70,16 +61,3 @@ def test_what_is_sparse_is_small():
     assert packed.n_bytes == 64 * (1 + 4)
     (dense,) = pack((array + 1,))
     assert dense.n_bytes == 1 << 16  # one byte each
-
-
-def test_states_that_are_sparse_by_themselves_pass():
-    class Table(dict):
-        def __iadd__(self, other):
-            self["n"] = self.get("n", 0) + other["n"]
-            return self
-
-    given = (Table(n=2),)
-    total = (Table(),)
-    unpack_into(total, pack(given))
-    unpack_into(total, pack(given))
-    assert total[0]["n"] == 4 and given[0]["n"] == 2

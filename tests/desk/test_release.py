@@ -90,17 +90,6 @@ def test_releases_are_integers_that_cannot_be_changed():
     assert not release(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator()).seeded
 
 
-def test_seeded_releases_repeat_and_unseeded_do_not():
-    def values(seed):
-        sketch = sketch_of(CellCounts(TREE))
-        released = release(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(seed))
-        return np.concatenate([block.ravel() for block in released.values])
-
-    assert (values(3) == values(3)).all()
-    assert (values(3) != values(4)).any()
-    assert (values(None) != values(None)).any()
-
-
 def test_noise_is_added_and_not_put_in_place_of_the_answer():
     big = Sketch(CellCounts(TREE))
     big.update(Chunk(np.full((10_000, 2), 0.3), None, None))

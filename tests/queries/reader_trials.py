@@ -25,12 +25,6 @@ def csv_trial(rng, folder):
     """Return how many of the lines of one random CSV file are read otherwise beside the others.
 
     The file must be refused exactly if one of its lines is refused alone.
-
-    Parameters
-    ----------
-    rng : numpy Generator
-    folder : Path
-        Where files may be written.
     """
     lines = [_line(rng) for _ in range(rng.integers(1, 15))]
     if rng.random() < 0.7:  # most random lines are refused: keep files that are read

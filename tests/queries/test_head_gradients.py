@@ -119,11 +119,23 @@ def test_long_gradients_keep_their_direction():
 def test_no_row_is_longer_than_stated(clip, views):
     """In exact integers, with views that cancel and rows far away among them."""
     query = gradients(clip, views=views)
-    rows = np.vstack([X, 1e3 * X[:30], [[1e300, 0, 0, 0, 0]], np.zeros((1, WIDTH))])
+    rows = np.vstack([X[:120], 1e3 * X[:30], [[1e300, 0, 0, 0, 0]], np.zeros((1, WIDTH))])
     squares = [int(sum(int(v) ** 2 for v in answer(query, row[None]))) for row in rows]
     assert max(squares) <= LIMIT**2
     if clip <= 0.1:
         assert max(squares) >= 0.95 * LIMIT**2
+
+
+@every("shares", [(1.0,), (0.5, 0.5), (0.9, 0.1), (0.3, 0.3, 0.4)])
+def test_the_rows_of_a_person_are_no_longer_than_one(shares):
+    units = 1 << 20
+    query = gradients(0.01, units=units)
+    masses = np.array([int(share * units) for share in shares])
+    for start in range(0, 60, len(shares)):
+        rows = np.repeat(X[start : start + 1], len(shares), axis=0)
+        total = answer(query, rows, masses)
+        assert sum(int(v) ** 2 for v in total) <= LIMIT**2
+    assert np.linalg.norm(total.astype(float)) > 0.9 * LIMIT
 
 
 def test_blocks_and_bounded_memory_change_nothing(monkeypatch):

@@ -15,7 +15,7 @@ from tests.world import chunk, home, same, sketch
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]
 PERSON_UNITS = home("PERSON_UNITS").PERSON_UNITS
-N = 257
+N = 129
 EXTREMES = [0.0, -0.0, -5e-324, 1e-310, 1e-9, 3.7, -1e30, 1e155, 1.79e308, -1.79e308]
 
 

@@ -304,17 +304,6 @@ def test_tuples_have_no_columns_to_name():
         open_rows([(X, None)], "label")
 
 
-def test_bounds_may_name_the_columns_of_a_stream():
-    bounds = {"b": (0, 7), "a": (0, 1)}
-    plain = {"epsilon": 1.0, "n_hint": 6, "random_state": 0}
-    table = arrow.table({"a": [0.1, 0.2, 0.3], "b": [1, 2, 3]})
-    with pytest.warns(match="seeded"):
-        one = PrivateMeasure(bounds=bounds, **plain).fit(Capsule(table))
-        other = PrivateMeasure(bounds=bounds, **plain).fit(table.to_pandas())
-    assert one.feature_names_in_.tolist() == ["a", "b"]
-    assert (one.weights_ == other.weights_).all()
-
-
 @every("part", ["y", "groups"])
 def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
     words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
@@ -340,7 +329,7 @@ def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
     assert read.X is made[-1]
 
 
-@every("kind", ["pandas", "with __array__"])
+@every("kind", ["array", "pandas", "with __array__"])
 def test_other_chunks_may_be_written_over(kind):
     class Shared:
         shape, ndim = (2, 2), 2
@@ -358,9 +347,10 @@ def test_other_chunks_may_be_written_over(kind):
         rows = np.empty((2, 2))
         for value in (0.1, 0.2):
             rows[:] = value
-            yield pd.DataFrame(rows, columns=["a", "b"], copy=False) if by_name else Shared(rows)
+            yield make(rows)
 
-    by_name = kind == "pandas"
+    make = {"array": lambda rows: rows, "with __array__": Shared}.get(kind)
+    make = make or (lambda rows: pd.DataFrame(rows, columns=["a", "b"], copy=False))
     read = list(open_rows(one_buffer).source.read(0))
     assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]
 

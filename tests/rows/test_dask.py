@@ -152,14 +152,6 @@ HIGH = [6093429853142649967, -8105150779685806165, 0, 0, -4187961790455171307]
 
 
 class TestPersons:
-    def test_a_shuffle_brings_their_rows_together(self, one_thread):
-        people = IDS["huge"]
-        options = {"mass_bounds": (0.1, 0.9)}
-        source = array_source(101, groups=da.from_array(people, chunks=101), **options)
-        assert integers(source) == in_memory(groups=people, **options)
-        assert source.count_persons() == len(set(people.tolist()))
-        assert not source.persons_have_one_class
-
     def test_processes_agree_about_who_is_who(self, client):
         people = IDS["strings"]
         source = array_source(101, groups=da.from_array(people, chunks=101))
@@ -206,11 +198,6 @@ class TestPersons:
         wrong = dd.from_delayed(frame.to_delayed()[::-1], divisions=frame.divisions)
         with pytest.raises(ValueError, match="outside the divisions"):
             integers(frame_source(wrong, groups=wrong.index))
-
-    def test_persons_of_one_class(self, one_thread):
-        source = array_source(200, groups=da.from_array(Y, chunks=200))
-        assert source.persons_have_one_class
-        assert array_source(200).persons_have_one_class
 
 
 class TestFiles:

@@ -11,20 +11,14 @@ from sklearn.base import clone
 
 from skdp_bary import (
     BudgetAccountant,
-    PrivateEMDHeatmap,
     PrivateMeasure,
-    PrivateWassersteinBarycenter,
     SortedPersons,
     SpilledPersons,
 )
 from skdp_bary.model_selection import PrivateSearchCV
-from tests.rows.containers import arrow, duckdb
 from tests.world import (
-    check_sensitivity_of_persons,
     home,
     open_source,
-    person_keys,
-    replay,
 )
 
 grouping, spill = home("declared"), home("Spill")
@@ -84,66 +78,6 @@ def test_what_declares_no_ids_is_refused():
         SpilledPersons(n_parts=0)
     with pytest.raises(ValueError, match="folder must be a folder that exists"):
         SpilledPersons(folder="/nowhere/at/all")
-
-
-def once(table):
-    table = arrow.table(table)
-    return arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=4))
-
-
-def sorted_query(table):
-    return duckdb(arrow.table(table)).order("who")
-
-
-FITS = {
-    "measure": PrivateMeasure(n_hint=4, bounds=(0, 1), method="haar"),
-    "heatmap": PrivateEMDHeatmap(resolution=4, n_hint=4, bounds={"v": (0, 0.8), "u": (0.1, 0.9)}),
-    "barycenter": PrivateWassersteinBarycenter(
-        2, n_init=1, neighbors="replace_one", method="coreset", bounds=(0, 1)
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("make", [sorted_query, once], ids=lambda make: make.__name__)
-def test_fits_ask_for_the_same_integers_as_in_memory(name, make):
-    rng = np.random.default_rng(0)
-    who = np.sort(rng.integers(4, size=12))
-    table = {"u": rng.random(12), "who": who, "v": rng.random(12)}
-    beside = {}
-    if name == "barycenter":
-        table |= {"label": np.array(["p", "q"])[who % 2]}
-        beside = {"y": "label"}
-    estimator = clone(FITS[name]).set_params(random_state=0)
-    memory = {"X": arrow.table(table).to_pandas(), "groups": "who"} | beside
-    for groups in ("who", SortedPersons("who"), SpilledPersons("who", n_parts=2)):
-        report = replay(estimator, memory, {"X": make(table), "groups": groups} | beside)
-        if make is once and (beside or isinstance(groups, SortedPersons) and name == "heatmap"):
-            assert "read once only" in str(report) or "iterator of chunks is spent" in str(report)
-        else:
-            assert report.holds, str(report)
-            assert not any(any(step.l1) for step in report.steps)
-
-
-class Streamed(PrivateMeasure):
-    """Rows go through chunks whose persons are brought together."""
-
-    def fit(self, X, y=None, *, groups=None, sample_weight=None):
-        """Fit chunks of five rows."""
-        groups = np.arange(len(X)) if groups is None else np.asarray(groups)
-        order = np.argsort(groups, kind="stable")
-        columns = [X[order], None, sample_weight, groups[order]]
-        columns[2] = None if sample_weight is None else np.asarray(sample_weight)[order]
-        chunks = [
-            tuple(v if v is None else v[i : i + 5] for v in columns) for i in range(0, len(X), 5)
-        ]
-        return super().fit(chunks, groups=self.groups_are)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_person_moves_an_answer_further_than_promised(kind, monkeypatch):
-    monkeypatch.setattr(Streamed, "groups_are", KINDS[kind], raising=False)
-    check_sensitivity_of_persons(Streamed(bounds=(0, 1)))
 
 
 @pytest.fixture
@@ -229,16 +163,6 @@ def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
     assert peak(16) < 1.5 * peak(4) if kind == "sorted" else peak(16) < 4096 * 16 * 8 * 8 / 2
 
 
-def test_texts_and_integers_have_keys_of_their_own():
-    texts = [f"p{i}" for i in (3, 1, 3, 2, 1)]
-    for values in (texts, np.array(texts), np.array(texts, dtype=object), [1, 2**70, 1, 3, -1]):
-        low, high = person_keys(values, 5)
-        pairs = list(zip(low.tolist(), high.tolist(), strict=True))
-        listed = list(values)
-        same = [[a == b for a in listed] for b in listed]
-        assert [[a == b for a in pairs] for b in pairs] == same
-
-
 @pytest.mark.parametrize("rule", KINDS.values(), ids=KINDS)
 def test_a_source_may_write_its_next_chunk_into_the_same_memory(rule):
     def one_buffer():
@@ -250,14 +174,3 @@ def test_a_source_may_write_its_next_chunk_into_the_same_memory(rule):
     source = open_source(one_buffer, groups=rule)
     read = [chunk.X.copy() for chunk in source.read(0)]
     np.testing.assert_array_equal(np.sort(np.concatenate(read).ravel()), [0.1, 0.2, 0.3, 0.4])
-
-
-def test_chunks_without_persons_outlive_the_next_one():
-    def one_buffer():
-        rows = np.empty((1, 1))
-        for value in (0.1, 0.2):
-            rows[:] = value
-            yield rows
-
-    read = list(open_source(one_buffer).read(0))
-    assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]

@@ -70,26 +70,6 @@ def test_pieces_of_whole_persons_tell_the_same_of_them(ids, labels, monkeypatch)
     assert reader.one_class(*part) == (labels is not LABELS)
 
 
-@pytest.mark.parametrize("way", ["divisions", "gathered"])
-def test_memory_of_persons_follows_the_pieces(way, monkeypatch):
-    monkeypatch.setattr(partitions, "_PIECE_VALUES", 1 << 14)
-    n_rows = 200_000
-    people = np.arange(n_rows) % 20_000
-    frame = pd.DataFrame(rng.random((n_rows, 2)), columns=["a", "b"])
-    reader = PartReader(2, None, False, True, None, ["a", "b"])
-    query = Moments(QUERY.centers[:1], QUERY.radius, second="pooled", units=1 << 20)
-    part = (frame, None, None, people, None)
-    if way == "gathered":
-        part = (_frame(reader, *part),)
-        reader = GatheredReader(**vars(reader))
-    _count_partition(query, reader, *part)
-    tracemalloc.start()
-    _count_partition(query, reader, *part)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.5 * 24 * n_rows
-
-
 @pytest.mark.parametrize("labels", [LABELS[:-1], np.r_[LABELS, 0]])
 def test_columns_of_another_length_are_refused(labels, monkeypatch):
     monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPersons
-from skdp_bary.inspection import replay_sensitivity
 from tests.cases import every
 from tests.world import encode_labels, encode_persons, home, person_keys, plain_ids
 
@@ -25,19 +24,6 @@ def test_an_odd_id_leaves_the_others_apart(odd):
     codes = encode_persons([*LARGE, odd], 41)
     assert same_partition(codes[:40], LARGE)
     assert codes[40] == 40
-
-
-@every("odd", [2**63 + 5, True])
-def test_adding_a_person_with_an_odd_id_costs_what_was_paid(odd):
-    X = np.full((41, 2), 0.5)
-    report = replay_sensitivity(
-        PrivateMeasure(bounds=(0, 1), depth=2, n_hint=40),
-        X,
-        X[:40],
-        groups=[*LARGE, odd],
-        neighbor_groups=LARGE,
-    )
-    assert report.holds, report
 
 
 READERS = {

@@ -311,18 +311,3 @@ def test_a_persons_mass_is_shared_among_the_rows_inside_public_bounds():
         beside = {"groups": [0, 0, 0, 1, 0], "sample_weight": weights, "mass_bounds": (0.0, 1.0)}
         (chunk,) = read(open_source(X, **beside))
         assert (chunk.masses * 4 // PERSON_UNITS).tolist() == shares
-
-
-def test_units_of_a_person_depend_on_that_person_alone():
-    """A float running sum over all rows once moved other people when a heavy one left."""
-    rng = np.random.default_rng(0)
-    X, groups, weights = rng.random((4000, 2)), rng.integers(0, 90, size=4000), rng.random(4000)
-
-    def masses(some):
-        beside = {"groups": groups[some], "sample_weight": weights[some], "mass_bounds": (0, 0.8)}
-        return np.concatenate([chunk.masses for chunk in read(open_source(X[some], **beside))])
-
-    everybody, others, order = np.arange(4000), groups != 17, rng.permutation(4000)
-    assert np.array_equal(masses(everybody)[others], masses(others))
-    assert np.bincount(groups, masses(everybody))[17] == PERSON_UNITS
-    assert np.array_equal(masses(everybody)[order], masses(order))

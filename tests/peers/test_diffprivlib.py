@@ -3,14 +3,13 @@
 import copy
 import pickle
 import sys
-import threading
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 
 from skdp_bary import (
     BudgetAccountant,
@@ -162,13 +161,6 @@ def test_a_refused_model_releases_and_charges_nothing(rows, budget, shared):
     assert budget.total() == (2.8, 0.0)
 
 
-def test_our_estimator_is_refused_what_diffprivlib_spent(rows, budget, shared):
-    X, _ = rows
-    standard_scaler(shared, 2.5).fit(X / 10)
-    with pytest.raises(BudgetError, match="PrivateMeasure asks"):
-        PrivateMeasure(epsilon=1.0, bounds=RAW_BOUNDS, accountant=budget).fit(X)
-
-
 def test_a_grid_search_spends_every_fit(rows, shared, budget):
     X, y = rows
     pipeline = make_pipeline(DomainScaler(bounds=RAW_BOUNDS), naive_bayes(shared, 0.1, UNIT))
@@ -177,22 +169,6 @@ def test_a_grid_search_spends_every_fit(rows, shared, budget):
     best = search.best_params_["gaussiannb__epsilon"]
     assert budget.total()[0] == pytest.approx(3 * 0.1 + 3 * 0.2 + best, abs=1e-12)
     assert len(budget.entries) == 7
-
-
-def test_a_grid_search_beyond_the_budget_raises(rows, shared):
-    X, y = rows
-    search = GridSearchCV(
-        naive_bayes(shared, 1.0), {"epsilon": [1.0, 2.0]}, cv=3, error_score="raise"
-    )
-    with pytest.raises(BudgetError):
-        search.fit(X, y)
-
-
-def test_steps_of_a_union_share_the_budget(rows, shared, budget):
-    X, _ = rows
-    union = FeatureUnion([("a", standard_scaler(shared, 0.5)), ("b", standard_scaler(shared, 1.0))])
-    union.fit(X / 10)
-    assert budget.total() == (1.5, 0.0)
 
 
 def test_the_default_of_diffprivlib_can_be_ours(rows, shared, budget):
@@ -277,27 +253,6 @@ def test_a_refusal_forgets_what_was_reserved(shared, budget):
     with pytest.raises(BudgetError):
         insist()
     assert budget.total() == (2.0, 0.0)
-
-
-def test_threads_racing_for_the_last_fit_give_one_fit(rows, shared, budget):
-    X, _ = rows
-    budget.spend(2.5, who="earlier")
-    gate, results = threading.Barrier(8), []
-
-    def fit():
-        gate.wait()
-        try:
-            results.append(standard_scaler(shared, 0.5).fit(X / 10))
-        except BudgetError:
-            results.append(None)
-
-    threads = [threading.Thread(target=fit) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(result is not None for result in results) == 1
-    assert budget.total() == (3.0, 0.0)
 
 
 @pytest.mark.parametrize("k", [1, 3, 7])

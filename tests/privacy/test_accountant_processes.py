@@ -50,13 +50,6 @@ def test_a_forked_process_that_got_the_same_number_never_multiplies_the_budget(m
     accountant.spend(1.0)
 
 
-def test_joblib_workers_share_a_file(tmp_path):
-    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
-    outcomes = joblib.Parallel(n_jobs=2)([joblib.delayed(spender(accountant))()] * 8)
-    assert sorted(outcomes) == ["fitted"] * 4 + ["refused"] * 4
-    assert accountant.total() == (1.0, 0.0)
-
-
 def test_joblib_workers_refuse_a_budget_in_memory():
     accountant = BudgetAccountant(1.0)
     attempts = [joblib.delayed(spender(accountant))()] * 5

@@ -7,27 +7,14 @@ from hypothesis import strategies as st
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
+from tests.privacy.conftest import gaussian_plan, pure_plan
 from tests.world import (
     COMPOSITIONS,
-    DiscreteLaplace,
-    Plan,
-    RoundedGaussian,
-    Step,
     gaussian_delta,
-    gaussian_mu,
     make_filter,
     pure_renyi,
     renyi_order,
 )
-
-
-def pure_plan(epsilon):
-    return Plan("add_remove", epsilon, 0.0, (Step("counts", DiscreteLaplace(epsilon)),))
-
-
-def gaussian_plan(epsilon, delta):
-    mu = gaussian_mu(epsilon, delta) * (1.0 - 1e-9)
-    return Plan("add_remove", epsilon, delta, (Step("sums", RoundedGaussian(mu)),))
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
@@ -47,13 +34,6 @@ def test_every_positive_epsilon_costs_something(composition, ceiling, epsilon):
 def test_every_plan_costs_something(composition, epsilon):
     prices = make_filter(composition, 1.0, 1e-6)
     assert prices.price_plan(pure_plan(epsilon)).loss >= 1
-
-
-class TestSumFilter:
-    def test_a_plan_costs_what_it_promises(self):
-        accountant = BudgetAccountant(1.0, 1e-5)
-        accountant.charge(gaussian_plan(0.5, 1e-6), "fit")
-        assert accountant.total() == (0.5, 1e-6)
 
 
 class TestRenyiFilter:

@@ -72,12 +72,6 @@ class TestBackup:
         with pytest.raises(BudgetError):
             restored.spend(0.1)
 
-    def test_a_ledger_is_no_backup(self, path, tmp_path):
-        BudgetAccountant(1.0, ledger=path)
-        with pytest.raises(LedgerError, match="no backup"):
-            BudgetAccountant.restore(path, tmp_path / "second.db")
-        assert not (tmp_path / "second.db").exists()
-
     def test_marks_differ_in_many_bits(self):
         assert (_sqlite.LEDGER ^ _sqlite.BACKUP).bit_count() >= 8
 

@@ -229,13 +229,6 @@ class TestExchanged:
             BudgetAccountant.open(path)
         restore_as_told(caught.value, tmp_path / "away", tmp_path / "backup.db").spend(0.75)
 
-    def test_a_ledger_with_a_damaged_side_file_is_restored_from(self, path, tmp_path):
-        side(path).write_text("garbage")
-        with pytest.raises(LedgerError, match="side file .* is damaged") as caught:
-            BudgetAccountant.open(path)
-        restore_as_told(caught.value, tmp_path / "away").spend(0.75)
-        assert names(path) == ["first", "", ""]
-
     def test_a_link_leads_to_what_is_restored(self, path, tmp_path):
         os.symlink(path, link := tmp_path / "link.db")
         side(path).write_text("garbage")

@@ -4,23 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import chisquare
 
 from skdp_bary.base import Sensitivity
 from tests.cases import every
+from tests.privacy.conftest import gaussian_pmf, laplace_pmf
 from tests.world import DiscreteLaplace, RoundedGaussian, noise_generator
-
-
-def laplace_pmf(k, scale):
-    q = math.exp(-1.0 / scale)
-    return (1 - q) / (1 + q) * q ** np.abs(k)
-
-
-def gaussian_pmf(k, sigma):
-    far = -np.abs(k)
-    return ndtr((far + 0.5) / sigma) - ndtr((far - 0.5) / sigma)
-
 
 LAWS = [(DiscreteLaplace(0.5), laplace_pmf), (RoundedGaussian(0.5), gaussian_pmf)]
 

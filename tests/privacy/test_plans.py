@@ -112,21 +112,6 @@ def test_discrete_laplace_of_a_scale_has_its_loss():
     assert abs(np.log(p / q)).max() == pytest.approx(0.7, rel=1e-12)
 
 
-@every("scale", [0.2, 0.9, 7.3, 60.0])
-def test_standard_deviations_are_those_of_the_drawn_laws(scale):
-    k = np.arange(-3000, 3001)
-    geometric = np.exp(-np.abs(k) / scale)
-    geometric /= geometric.sum()
-    known = DiscreteLaplace(1.0).standard_deviation(scale)
-    assert known == pytest.approx(math.sqrt((k**2 * geometric).sum()), rel=1e-9)
-    if scale > 0.5:
-        rounded = ndtr((k + 0.5) / scale) - ndtr((k - 0.5) / scale)
-        known = RoundedGaussian(1.0).standard_deviation(scale)
-        assert known == pytest.approx(math.sqrt((k**2 * rounded).sum()), rel=2e-3)
-    assert DiscreteLaplace(1.0).standard_deviation(0.0) == 0.0
-    assert RoundedGaussian(1.0).standard_deviation(0.0) == 0.0
-
-
 @every("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
 def test_weights_are_positive_one_a_block(weights):
     with pytest.raises(ValueError, match="weights must be 2 positive numbers"):

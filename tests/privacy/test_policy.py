@@ -85,22 +85,6 @@ def test_refusals_do_not_put_off_what_no_period_can_pay_for(clock):
         view.spend(0.5, 1e-9)
 
 
-@pytest.mark.parametrize("period", ["day", "month", "quarter", "year"])
-def test_where_periods_end(clock, period):
-    last, first = {
-        "day": ("2026-02-28", "2026-03-01"),
-        "month": ("2026-04-30", "2026-05-01"),
-        "quarter": ("2026-06-30", "2026-07-01"),
-        "year": ("2026-12-31", "2027-01-01"),
-    }[period]
-    view = BudgetAccountant(9.0).under(SpendingPolicy(1.0, period=period))
-    clock(last)
-    view.spend(1.0)
-    assert view.remaining() == (0.0, 0.0)
-    clock(first)
-    assert view.remaining() == (1.0, 0.0)
-
-
 def test_what_is_carried_over(clock):
     view = BudgetAccountant(9.0).under(SpendingPolicy(1.0, period="month", carry_over=1))
     left = []

@@ -1,7 +1,6 @@
 """Budgets on a PostgreSQL server: roles, tampering, faults."""
 
 import inspect
-import pickle
 import re
 import traceback
 import uuid
@@ -210,14 +209,3 @@ def test_a_wrong_password_is_not_printed(postgres_server, run_sql):
     trace = "".join(traceback.format_exception(caught.value))
     assert secret not in trace.replace(inspect.getsource(test_a_wrong_password_is_not_printed), "")
     assert role in trace
-
-
-def test_an_address_without_a_database_is_refused(postgres_server):
-    with pytest.raises(ValueError, match="must name a database"):
-        opened(f"postgresql://tests@127.0.0.1:{postgres_server.port}")
-
-
-def test_a_pickled_accountant_spends_on_the_server(address):
-    accountant = opened(address)
-    pickle.loads(pickle.dumps(accountant)).spend(0.5)
-    assert accountant.total() == (0.5, 0.0)

@@ -104,18 +104,6 @@ def test_limits_of_the_composition(relation):
     assert race_delta(1e-4, 700.0, relation, 1e-4) < 1e-300
 
 
-def test_the_rate_of_a_given_budget_is_three_times_that_of_the_classical_bound():
-    epsilon, delta = 0.2, 1e-6
-    classical = epsilon / (2.0 * math.log(math.e / delta))
-    simple = math.log1p(epsilon / math.log(1.0 / delta))
-    assert (round(classical, 5), round(simple, 4)) == (0.00675, 0.0144)
-    assert (
-        race_delta(0.02198, epsilon, "add_remove")
-        <= delta
-        < race_delta(0.022, epsilon, RELATIONS[0])
-    )
-
-
 # Every transcript of small races
 
 

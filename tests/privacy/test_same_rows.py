@@ -283,16 +283,6 @@ def test_other_rows_of_one_memory_are_not_the_same(budget, X, kind):
     assert budget.total()[0] == 0.5
 
 
-@pytest.mark.parametrize(
-    "first, second", [(range(3, 90, 4), range(5, 90, 6)), (range(9), range(9, 12))]
-)
-def test_rows_of_two_strides(first, second):
-    memory = np.zeros((90, 2))
-    for one, other in [(first, second), (second, first)]:
-        views = [memory[r.start : r.stop : r.step] for r in (one, other)]
-        assert bool(set(one) & set(other)) is bool(origin_of(views[0]).meets(origin_of(views[1])))
-
-
 def test_strides_by_enumeration():
     memory, rng = np.zeros((50, 2)), np.random.default_rng(0)
     for _ in range(2000):

@@ -7,10 +7,11 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 from scipy.stats import chisquare
 
 from tests.cases import every
+from tests.privacy.conftest import gaussian_pmf, laplace_pmf
 from tests.world import MAX_SCALE, NoiseSource, home, noise_generator, public_generator
 
 _noise = home("NoiseSource")
@@ -18,16 +19,6 @@ _noise = home("NoiseSource")
 SCALES = [0.7, 5.3, 40.0]
 LAWS = ["discrete_laplace", "rounded_gaussian"]
 DRAWS = 1_000_000
-
-
-def laplace_pmf(k, scale):
-    q = math.exp(-1.0 / scale)
-    return (1 - q) / (1 + q) * q ** np.abs(k)
-
-
-def gaussian_pmf(k, sigma):
-    far = -np.abs(k)  # both ends on the left, where ndtr keeps its digits
-    return ndtr((far + 0.5) / sigma) - ndtr((far - 0.5) / sigma)
 
 
 PMFS = {"discrete_laplace": laplace_pmf, "rounded_gaussian": gaussian_pmf}
@@ -330,27 +321,6 @@ def test_other_seeds_are_refused(make, state):
 
 
 # What noise must hide
-
-
-def test_low_bits_show_the_data_through_float_noise_and_not_through_ours():
-    """Noisy outputs near zero: of 0 plus float noise they have low bits, of 1 plus noise not."""
-    rng = np.random.default_rng(0)
-
-    def on_coarse_grid(y):
-        return y * 2.0**53 == np.rint(y * 2.0**53)
-
-    shares = []
-    for exact in (0.0, 1.0):
-        y = exact + rng.laplace(0.0, 10.0, 400_000)
-        shares.append(on_coarse_grid(y[np.abs(y) < 0.25]).mean())
-    assert shares[1] == 1.0
-    assert shares[0] < 0.6
-    for law in LAWS:
-        outputs = []
-        for exact in (0, 1):
-            y = exact + getattr(noise_generator(1), law)(10.0, 400_000)
-            outputs.append(set(y[np.abs(y) <= 20].tolist()))
-        assert outputs[0] == outputs[1] == set(range(-20, 21))
 
 
 # Choice and uniform integers

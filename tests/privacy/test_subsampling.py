@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from skdp_bary.exceptions import RelationError
 from tests.cases import every
+from tests.privacy.conftest import hockey_stick
 from tests.world import (
     amplified_delta,
     amplify,
@@ -52,10 +53,6 @@ def poisson_law(values, rate, law):
         weight = math.prod(rate if c else 1 - rate for c in chosen)
         total = total + weight * law(sum(v for v, c in zip(values, chosen, strict=True) if c))
     return total
-
-
-def hockey_stick(p, q, epsilon):
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
 def renyi(p, q, order):
@@ -128,22 +125,6 @@ def test_a_smaller_rate_would_be_caught(case):
     if sampling == "poisson":  # the other curve mirrors its profile, a law no single pair attains
         assert renyi(*laws, 2.0) > 1.1 * curve(1.0, 0.36, 2.0, relation)
         assert renyi(*laws, 2.0) == pytest.approx(curve(1.0, 0.4, 2.0, relation), rel=1e-3)
-
-
-def test_poisson_under_replacement_breaks_the_add_remove_bound():
-    """Why the other relation is refused: a replaced person moves the sum from both sides."""
-    laws = [poisson_law((value,), 0.4, lambda c: gaussian_law(c, 1.0)) for value in (1, -1)]
-    bound = amplified_delta(lambda e: gaussian_delta(1.0, e), 0.1, 0.4, *POISSON)
-    assert hockey_stick(*laws, 0.1) > 1.3 * bound
-
-
-def test_without_replacement_with_half_the_sensitivity_is_broken():
-    """The mechanism's mu is the one under replacement; the one for adding a person is half."""
-    pair = ((1, 0, 0, 0, 0), (-1, 0, 0, 0, 0))
-    laws = [without_replacement_law(rows, 2, lambda c: gaussian_law(c, 1.0)) for rows in pair]
-    exact = hockey_stick(*laws, 0.3)
-    assert exact > 1.5 * amplified_delta(lambda e: gaussian_delta(1.0, e), 0.3, 0.4, *WITHOUT)
-    assert exact <= amplified_delta(lambda e: gaussian_delta(2.0, e), 0.3, 0.4, *WITHOUT)
 
 
 CALLS = [
@@ -315,19 +296,6 @@ def test_poisson_curve_of_the_whole_data_is_the_mechanism(epsilon, order):
     assert poisson_gaussian_renyi(epsilon, 1.0, order, "add_remove") == gaussian_renyi(
         epsilon, order
     )
-
-
-@every("order", [2, 5, 16])
-@every("mu, rate", [(1.0, 0.01), (0.3, 0.1), (2.0, 1e-3)])
-def test_without_replacement_curve_is_below_the_published_bound(mu, rate, order):
-    """Wang, Balle and Kasiviswanathan (2019, Theorem 9) is valid, so a sound bound may be smaller,
-    never smaller than the second order that every bound shares."""
-    e = [j * mu * mu / 2 for j in range(order + 1)]
-    total = math.comb(order, 2) * rate**2 * min(4 * math.expm1(e[2]), 2 * math.exp(e[2]))
-    for j in range(3, order + 1):
-        total += 2 * math.comb(order, j) * rate**j * math.exp((j - 1) * e[j])
-    value = without_replacement_gaussian_renyi(mu, rate, order, "replace_one")
-    assert value <= math.log1p(total) / (order - 1)
 
 
 def test_pure_curves_by_exact_sums():

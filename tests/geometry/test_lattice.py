@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,21 +38,6 @@ def test_integers_are_a_function_of_each_row(domain, make, X, cut, seed):
     np.testing.assert_array_equal(lattice.quantise(np.asfortranarray(X)), whole)
     np.testing.assert_array_equal(lattice.quantise(X[order]), whole[order])
     np.testing.assert_array_equal(lattice.quantise(domain.clip(X)), whole)
-
-
-@every("make", LATTICES)
-def test_float32_rows_give_the_integers_of_their_float64_values(make):
-    X = np.random.default_rng(0).normal(0, 2, (999, 2)).astype(np.float32)
-    lattice = make(DOMAINS[0])
-    np.testing.assert_array_equal(lattice.quantise(X), lattice.quantise(X.astype(np.float64)))
-
-
-@every("make", LATTICES)
-def test_rows_that_are_no_numbers_are_refused(make):
-    with pytest.raises(ValueError, match="NaN"):
-        make(DOMAINS[0]).quantise([[0.0, np.nan]])
-    with pytest.raises(ValueError, match="shape"):
-        make(DOMAINS[0]).quantise([0.0, 1.0])
 
 
 @every("bits", [0, 27, 2.5])
@@ -166,11 +149,3 @@ def test_a_row_over_the_largest_coordinate_by_rounding_is_moved_inside():
     assert row[0][0] > ball.high[0]
     assert ball.contains(row)[0]
     assert abs(lattice.quantise(row)[0, 0]) == lattice.row_linf[0]
-
-
-def test_lattices_are_values():
-    lattice = CentredLattice(DOMAINS[0], 8)
-    assert lattice.row_l1 > 0
-    assert pickle.loads(pickle.dumps(lattice)) == lattice
-    assert hash(lattice) == hash(CentredLattice(DOMAINS[0], 8))
-    assert lattice != CentredLattice(DOMAINS[0], 9)

@@ -1,11 +1,9 @@
 import gzip
 import json
 import pickle
-import time
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from skdp_bary.geometry import Mask
 from tests.cases import every
@@ -84,29 +82,6 @@ def test_membership_does_not_depend_on_the_raster(resolution):
     np.testing.assert_array_equal(
         Mask(ring, resolution).contains(X), Mask(ring, resolution=512).contains(X)
     )
-
-
-def test_membership_agrees_with_matplotlib():
-    path = pytest.importorskip("matplotlib.path")
-    rings = [wavy(400), wavy(100, 0.3, (0.2, 0.1), 5), wavy(50, 0.2, (1.5, 1.5), 3)]
-    X = np.random.default_rng(3).uniform(-1.5, 2, (30_000, 2))
-    expected = np.zeros(len(X), dtype=bool)
-    for ring in rings:
-        expected ^= path.Path(np.vstack([ring, ring[:1]])).contains_points(X)
-    np.testing.assert_array_equal(Mask(rings, resolution=200).contains(X), expected)
-
-
-def test_areas_converge_to_the_polygon():
-    ring = wavy(500, depth=0.1)
-    x, y = ring.T
-    area = 0.5 * abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
-    mask = Mask(ring)
-    low, high = mask.low, mask.high
-    quarter = mask.cell_prior((512, 512))[:256].sum()
-    X = mask.sample(200_000, np.random.default_rng(0))
-    assert abs((X[:, 0] < (low + high)[0] / 2).mean() - quarter) < 5e-3
-    hits = mask.contains(low + (high - low) * np.random.default_rng(1).random((400_000, 2)))
-    assert abs(hits.mean() * np.prod(high - low) - area) < 5e-3 * area
 
 
 def test_the_form_of_the_input_does_not_matter():
@@ -195,24 +170,6 @@ def test_a_sliver_is_land():
     assert mask.contains(on_strip).all()
     np.testing.assert_array_equal(mask.clip(on_strip), on_strip)
     assert mask.contains(mask.clip(np.random.default_rng(0).uniform(0, 1, (500, 2)))).all()
-
-
-def test_samples_are_uniform_on_the_land(land):
-    points = land.sample(40_000, np.random.default_rng(6))
-    counts = np.histogram2d(*points.T, bins=[np.linspace(0, 4, 9)] * 2)[0].ravel()
-    prior = land.cell_prior((8, 8)).ravel()
-    assert counts[prior == 0].sum() == 0
-    assert stats.chisquare(counts[prior > 0], 40_000 * prior[prior > 0]).pvalue > 1e-3
-
-
-def test_a_million_cells_take_less_than_a_second():
-    mask = Mask([wavy(3000), wavy(2000, 0.3, (0.2, 0.1), 40)])
-    start = time.process_time()
-    prior = mask.cell_prior((1024, 1024))
-    points = mask.cell_centroids((1024, 1024))
-    assert time.process_time() - start < 2.0  # 0.2 s on an idle machine
-    assert mask.contains(points.reshape(-1, 2)).all()
-    assert abs(prior.sum() - 1) < 1e-12
 
 
 def test_pickles_hold_the_polygons_only(land):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
 
 from benchmarks.transport.trees import grow
 from tests.cases import every
@@ -63,15 +62,6 @@ def test_equals_dense_weighted_least_squares(seed):
         np.concatenate(spreads), np.diag(matrix @ covariance @ matrix.T), rtol=1e-9
     )
     assert_adds_up(tree, estimates)
-
-
-def test_equal_variances_on_a_complete_tree():
-    rng = np.random.default_rng(3)
-    tree = Tree.complete(3)
-    values = [rng.normal(size=n) for n in tree.sizes]
-    estimates, _ = make_consistent(tree, values, [np.ones(n) for n in tree.sizes])
-    expected = np.linalg.lstsq(leaf_matrix(tree), np.concatenate(values), rcond=None)[0]
-    np.testing.assert_allclose(estimates[-1], expected, atol=1e-12)
 
 
 def test_unmeasured_cells_share_what_is_known_of_their_sum():
@@ -135,17 +125,6 @@ def test_simplex_projection_satisfies_its_optimality_conditions(scale):
     shift = np.where(np.isfinite(multiplier), multiplier, rows.max(axis=1, keepdims=True))
     np.testing.assert_allclose(np.where(out > 0, rows - out, shift), shift + 0 * rows, rtol=1e-9)
     assert (np.where(out == 0, rows, -np.inf) <= shift + 1e-12 * scale).all()
-
-
-def test_simplex_projection_equals_another_solver():
-    rng = np.random.default_rng(5)
-    rows, totals = rng.normal(size=(10, 4)), rng.exponential(size=10)
-    weight = 1e4  # a heavy row for the sum
-    for row, total, out in zip(rows, totals, project_simplex(rows, totals), strict=True):
-        matrix = np.vstack([np.eye(4), np.full(4, weight)])
-        target = np.append(row, weight * total)
-        solution = lsq_linear(matrix, target, bounds=(0, np.inf), tol=1e-12)
-        np.testing.assert_allclose(out, solution.x, atol=1e-6)
 
 
 def test_nonnegative_masses_add_up():

@@ -1,14 +1,12 @@
 """The engine behind exact transport: what it keeps true, and what the certificate sees."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests.cases import every
 from tests.world import RUN, BoxedPoints, LoosePoints, SemidualProblem, home, order_points
 
@@ -117,11 +115,6 @@ def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
     assert sorted(cells.rows) == list(range(2000))
 
 
-def test_samples_grow_fourfold_up_to_all_points():
-    assert levels.sample_sizes(100_000, 48) == [97, 390, 1562, 6250, 25_000]
-    assert levels.sample_sizes(100, 48) == []
-
-
 def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
     monkeypatch.setattr(balancing, "_WINDOWS", 1)
     grown = []
@@ -224,25 +217,6 @@ def test_units_add_up_and_rounding_is_spread(weights):
     assert units.sum() == certificate.UNITS and units.min() >= 0
     exactly = weights / weights.sum() * certificate.UNITS
     assert np.abs(units - exactly).max() <= 2.0 + 1e-15 * certificate.UNITS
-
-
-def test_masses_are_exact_with_many_points():
-    rng = np.random.default_rng(4)
-    points = rng.random((60_000, 2))
-    result = solve_semidiscrete(DiscreteMeasure(points), DiscreteMeasure(points[:7]))
-    np.testing.assert_allclose(result.masses, 1 / 7, atol=2e-15)
-
-
-def test_small_problems_do_not_load_compiled_code():
-    script = (
-        "import sys, numpy as np;"
-        "from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete;"
-        "x = DiscreteMeasure(np.random.default_rng(0).random((1000, 2)));"
-        "solve_semidiscrete(x, DiscreteMeasure(x.support[:20]));"
-        "print('numba' in sys.modules)"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["False"]
 
 
 def test_compiled_code_is_found_beside_its_source_unless_older(tmp_path):

@@ -122,13 +122,6 @@ def test_reproducible_and_threads_change_nothing():
     assert not np.array_equal(other.support, alone.support)
 
 
-def test_starts_from_given_atoms():
-    measure = clusters(0)
-    first = free_support_barycenter([measure], 9, random_state=0)
-    second = free_support_barycenter([measure], 9, init=first.support)
-    assert second.cost <= 1.01 * first.cost
-
-
 def test_more_starts_do_not_hurt_much_and_events_tell():
     measure, events = clusters(0, n_points=9000), []
     free_support_barycenter([measure], 12, n_init=3, random_state=0, callback=events.append)

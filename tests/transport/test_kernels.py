@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
+from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests.world import (
     PLAIN,
     OrderedPoints,
@@ -157,17 +157,6 @@ def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     )
 
 
-def test_rows_in_another_order_give_the_same_optimum(small_worth_it):
-    rng = np.random.default_rng(8)
-    points = np.repeat(rng.standard_normal((1500, 2)).round(1), 2, axis=0)
-    atoms = DiscreteMeasure(rng.standard_normal((15, 2)))
-    costs = [
-        solve_semidiscrete(DiscreteMeasure(points[order]), atoms).cost
-        for order in (np.arange(3000), rng.permutation(3000))
-    ]
-    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
-
-
 def test_few_points_do_not_load_numba(monkeypatch):
     def fail():
         raise AssertionError("loaded")
@@ -188,13 +177,3 @@ def test_without_numba_the_plain_kernel_serves(monkeypatch):
         assert choice.kernel_for(10**6) is PLAIN
     finally:
         choice._compiled.cache_clear()
-
-
-def test_both_kernels_find_the_same_barycenter(compiled, monkeypatch):
-    rng = np.random.default_rng(9)
-    measure = DiscreteMeasure(np.concatenate([rng.normal(c, 0.3, (2000, 2)) for c in (0, 2)]))
-    costs = []
-    for worth_it in (0, np.inf):
-        monkeypatch.setattr(choice, "_WORTH_IT", worth_it)
-        costs.append(free_support_barycenter([measure], 10, random_state=0).cost)
-    assert costs[0] == pytest.approx(costs[1], rel=1e-6)

@@ -74,15 +74,6 @@ def test_complete_tree_lists_every_cell():
     assert all(mask.all() for mask in tree.chosen)
 
 
-def test_growing_a_tree_to_two_to_the_24_costs_its_cells():
-    tree = Tree.complete(0, top=1)
-    for _ in range(23):
-        tree = grow(tree, np.arange(tree.sizes[-1]) % 4 == 3)
-    assert sum(tree.sizes) == 24 * 4
-    assert tree.codes[-1].max() == 4**24 - 1
-    assert not tree.chosen[-1].any()
-
-
 def test_codes_too_long_for_an_integer_are_refused():
     tree = Tree.complete(0)
     for _ in range(32):

@@ -130,15 +130,6 @@ class TestAgainstEnumeration:
                 assert p[inside].sum() >= coverage - 1e-6
                 assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
 
-    def test_default_windows_lose_nothing(self, enumerated):
-        rounds, (units, probabilities, evidence) = enumerated
-        posterior = infer_masses(uneven_tree(), rounds, step=0.25)
-        for k in range(3):
-            np.testing.assert_allclose(
-                posterior.mean[k], 0.25 * probabilities @ units[k], atol=1e-3
-            )
-        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-3)
-
 
 def test_approaches_continuous_dirichlet_shares():
     """Importance sampling with Dirichlet shares, and the grid that is used by default."""
@@ -280,16 +271,6 @@ def test_products_below_the_smallest_float_are_not_lost():
     assert found.log_evidence == pytest.approx(-1200.0, abs=20.0)
 
 
-def test_halving_the_data_into_rounds_changes_nothing():
-    tree, masses, _ = random_problem(np.random.default_rng(3))
-    rng = np.random.default_rng(4)
-    values = [m + rng.laplace(size=len(m)) for m in masses]
-    rates = [np.ones(n) for n in tree.sizes]
-    once = infer_masses(tree, [(values, rates)], step=0.5)
-    twice = infer_masses(tree, [(values, [r / 2 for r in rates])] * 2, step=0.5, width=9 / 2**0.5)
-    np.testing.assert_allclose(np.concatenate(once.mean), np.concatenate(twice.mean), atol=1e-6)
-
-
 def test_levels_without_measurements_may_be_none():
     tree = Tree.complete(2)
     values = np.random.default_rng(5).laplace(2, 1, size=16)
@@ -340,16 +321,6 @@ def test_measurements_that_disagree_are_not_lost_in_rounding():
     part = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25)
     np.testing.assert_allclose(part.mean[1], whole.mean[1], atol=0.02)
     assert part.mean[0] == pytest.approx(120.5, abs=2)
-
-
-def test_windows_reach_from_negative_estimates_to_possible_masses():
-    tree = Tree.complete(1, branching=2)
-    measured = [((np.array([10.0]), np.array([-20.0, 30.0])), (4.0, 1.0))]
-    found = infer_masses(tree, measured)
-    wide = infer_masses(tree, measured, width=60)
-    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-3)
-    assert found.mean[1][0] < 0.5
-    assert found.mean[1][1] == pytest.approx(10, abs=0.7)
 
 
 def test_many_cells_that_the_prior_draws_to_zero():
@@ -449,13 +420,6 @@ def test_impossible_measurements_are_refused():
         infer_masses(Tree.complete(1), [(values, (4.0, 1.0))])
 
 
-def test_a_sparse_prior_moves_mass_to_few_cells():
-    values = np.array([20.0]), np.array([19.0, 1.0, -0.5, 0.5])
-    sparse = infer_masses(Tree.complete(1), [(values, (1.0, 1.0))], prior=((1.0, 0.05),))
-    even = infer_masses(Tree.complete(1), [(values, (1.0, 1.0))], prior=((1.0, 5.0),))
-    assert sparse.mean[1][0] > 19 > 17 > even.mean[1][0]
-
-
 def test_trees_without_splits():
     single = infer_masses(
         Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]
@@ -539,10 +503,3 @@ class TestWideParents:
         np.testing.assert_allclose(posterior.mean[1], expected, rtol=1e-6)
         sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
         np.testing.assert_allclose(sums, expected, rtol=1e-6)
-
-    @every("branching", [2, 4])
-    def test_means_of_children_add_up(self, branching):
-        tree, rounds = self.measured(branching, 800.0, (0.5, 0.0, 0.02))
-        posterior = infer_masses(tree, rounds, step=1.0, prior=self.PRIOR)
-        sums = posterior.mean[2].reshape(-1, branching).sum(axis=1)
-        np.testing.assert_allclose(sums, posterior.mean[1], atol=0.01)

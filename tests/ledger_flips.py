@@ -12,23 +12,8 @@ REFUSED, HARMLESS, GAVE_BUDGET, CRASHED = "refused", "harmless", "gave budget", 
 def flip_bits(path, positions, parts=()):
     """Flip single bits of a ledger file, each alone, and count what became of it.
 
-    The file is as it was afterwards. Work on a copy that nothing else uses.
-
-    Parameters
-    ----------
-    path : path-like
-        Ledger file; its side file stands beside it.
-    positions : iterable of int
-        Which bits, from 0 to ``8 * size - 1``.
-    parts : iterable of str, default=()
-        Parts of the data whose budget is looked at beside that of the whole.
-
-    Returns
-    -------
-    outcomes : Counter
-        ``"refused"``: a LedgerError when the file was opened. ``"harmless"``: it was opened, and
-        there is no more budget than before. ``"gave budget"``: there is more, or a higher ceiling.
-        ``"crashed"``: another error than a LedgerError.
+    A flip is "refused" by a LedgerError, "crashed" by another one, and "gave budget" where the
+    whole or one of the parts has more than before. The file is as it was afterwards.
     """
     truth, outcomes = _amounts(path, parts), Counter()
     with open(path, "r+b", buffering=0) as file:

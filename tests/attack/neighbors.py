@@ -73,14 +73,7 @@ def _joined(common, person):
 
 
 class Mutations:
-    """Small and large changes of neighbors that leave them neighbors.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Says the relation, the domain and the classes.
-    rng : numpy.random.Generator
-    """
+    """Small and large changes of neighbors that leave them neighbors of an estimator's relation."""
 
     def __init__(self, estimator, n_features, rng):
         self.low, self.high = corners(estimator, n_features)

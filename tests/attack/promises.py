@@ -10,47 +10,25 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of one attempt.
+    """The outcome of one attempt."""
 
-    Attributes
-    ----------
-    subject : str
-        What was attacked, where a promise is about several things.
-    ratio : float or None
-        What was realised relative to what is stated; None where there is nothing to measure.
-    violation : str
-        What contradicts the promise, in words; empty when nothing does.
-    count : int
-        How many trials this is the outcome of.
-    """
-
-    subject: str = ""
-    ratio: float | None = None
-    violation: str = ""
-    count: int = 1
+    subject: str = ""  # what was attacked, where a promise is about several things
+    ratio: float | None = None  # realised over stated, where there is something to measure
+    violation: str = ""  # what contradicts the promise, in words
+    count: int = 1  # how many trials this is the outcome of
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise and the attack on it.
+    """A promise and the attack on it, which takes a numpy generator and yields trials.
 
-    Attributes
-    ----------
-    name : str
-        One word or two, to choose it by.
-    text : str
-        The promise, as the table shows it.
-    attack : callable
-        Takes a numpy generator and yields trials, until nothing is left to try or the caller stops
-        asking. A trial that takes longer than a few seconds yields None in between.
-    shares : float
-        Of the time, beside one share of every other attack.
+    A trial that takes longer than a few seconds yields None in between.
     """
 
-    name: str
-    text: str
+    name: str  # one word or two, to choose it by
+    text: str  # as the table shows it
     attack: Callable
-    shares: float = 1.0
+    shares: float = 1.0  # of the time, beside one share of every other attack
 
 
 class OutOfTime(BaseException):

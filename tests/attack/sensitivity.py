@@ -46,15 +46,7 @@ REPLAYED += [
 
 
 class Search:
-    """A search for the worst neighbors of the questions of one fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With its relation, and with ``random_state`` set, so that its fits draw alike.
-    kind : "rows", "persons" or "weights"
-    rng : numpy.random.Generator
-    """
+    """A search for the worst neighbors of the questions of one fit, which is seeded."""
 
     def __init__(self, estimator, kind, rng):
         self.estimator, self.rng = estimator, rng

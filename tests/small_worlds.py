@@ -69,78 +69,37 @@ _WEIGHTS = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Slack:
-    """Why a bound is not reached, and how much of it is.
-
-    Attributes
-    ----------
-    reason : str
-        A sentence of the documentation.
-    reached : float
-        At least this share of the bound, for blocks weighed as their noise does.
-    apart : float
-        ... for blocks alone and for all alike, which decide about no noise.
-    """
+    """Why a bound is not reached, in a sentence of the documentation, and which share of it is."""
 
     reason: str
-    reached: float
-    apart: float
+    reached: float  # for blocks weighed as their noise does
+    apart: float  # for blocks alone and for all alike, which decide about no noise
 
 
 @dataclass(frozen=True)
 class World:
-    """A question and the rows it is asked about.
-
-    Attributes
-    ----------
-    name : str
-    make : callable
-        ``make(units, relation, weighted)`` returns the question.
-    places : ndarray of shape (n_places, n_features)
-    n_classes : int
-    kinds, relations : tuple of str
-        What persons are, and the relations under which the question is asked.
-    slacks : dict
-        Slack by norm.
-    linear : bool
-        Whether what a person adds does not depend on the others.
-    """
+    """A question and the rows it is asked about: ``make(units, relation, weighted)`` returns it."""
 
     name: str
     make: object
     places: np.ndarray
     n_classes: int = 1
-    kinds: tuple = KINDS
-    relations: tuple = RELATIONS
-    slacks: dict = field(default_factory=dict)
-    linear: bool = True
+    kinds: tuple = KINDS  # what persons are
+    relations: tuple = RELATIONS  # under which the question is asked
+    slacks: dict = field(default_factory=dict)  # Slack by norm
+    linear: bool = True  # whether what a person adds does not depend on the others
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one world showed of one bound.
-
-    Attributes
-    ----------
-    query, world, kind, relation : str
-        Class of the question, the world, what persons are, the neighboring relation.
-    norm : {"L1", "L2"}
-        L2 is squared.
-    noise : str
-        How blocks are weighed against each other: "own", as the question asks, "all" alike, or the
-        number of the only block.
-    n_pairs : int
-        Neighbors that were compared.
-    realised, stated : Fraction
-        Largest change, and what the sensitivity says.
-    slack : Slack or None
-    """
+    """What one world showed of one bound: the largest change, and what the sensitivity says."""
 
     query: str
     world: str
     kind: str
     relation: str
-    norm: str
-    noise: str
+    norm: str  # "L1" or "L2", which is squared
+    noise: str  # how blocks are weighed: "own", as is asked, "all" alike, or the only block
     n_pairs: int
     realised: Fraction
     stated: Fraction
@@ -191,18 +150,8 @@ def query_classes():
 def explore(world, *, n_rows=2, n_others=1):
     """Return what a world shows, for every kind of person and relation.
 
-    Parameters
-    ----------
-    world : World
-    n_rows : int, default=2
-        Rows of a person with an id, at most.
-    n_others : int, default=1
-        Persons beside the one in whom neighbors differ, at most; for questions whose answers are
-        not linear in the rows.
-
-    Returns
-    -------
-    findings : list of Finding
+    Persons with ids have up to `n_rows` rows; where answers are not linear in the rows, up to
+    `n_others` persons stand beside the one in whom neighbors differ.
     """
     found = []
     for kind, relation in product(world.kinds, world.relations):

@@ -43,7 +43,6 @@ TRANSFORMERS = [
     PrivateEMDHeatmap(bounds=(0, 1), resolution=8, n_hint=N),
     DPSlicedWasserstein(4, bounds=(0, 1), n_min=100),
 ]
-OTHERS = [PrivateMeasure(bounds=(0, 1), depth=4, n_hint=N)]
 CLASSES = {"ids": lambda estimator: type(estimator).__name__}
 
 
@@ -87,46 +86,6 @@ def test_frames_go_in_and_out(estimator, given, output):
     assert one_to_one or names == [
         f"{type(estimator).__name__.lower()}{i}" for i in range(len(names))
     ]
-
-
-@pytest.mark.parametrize("given", ["pandas", "polars", "dask", "chunks"])
-@pytest.mark.parametrize("estimator", TRANSFORMERS[2:] + OTHERS, **CLASSES)
-def test_every_kind_of_rows_gives_the_same_release(estimator, given):
-    """The same seed, the same integers: only the names differ."""
-    estimator = clone(estimator).set_params(random_state=0)
-    from_array = clone(estimator).fit(X)
-    if given == "chunks":
-        polars = pytest.importorskip("polars")
-        rows = [polars.DataFrame({"a": part[:, 0], "b": part[:, 1]}) for part in (X[:250], X[250:])]
-    else:
-        rows = frame(given)
-    estimator.fit(rows)
-    for name in ("support_", "cluster_centers_", "heatmap_", "quantiles_"):
-        if hasattr(from_array, name):
-            np.testing.assert_array_equal(getattr(estimator, name), getattr(from_array, name))
-    assert estimator.n_features_in_ == 2
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_columns_of_labels_persons_and_weights(kind):
-    library = pytest.importorskip(kind)
-    labels = np.where(np.arange(N) % 2, "east", "west")
-    groups, y = library.Series(PEOPLE.astype(str)), library.Series(labels)
-    weights = library.Series(np.full(N, 0.5))
-    measure = PrivateMeasure(epsilon=50.0, bounds=(0, 1), depth=2, n_hint=N)
-    assert measure.fit(frame(kind), groups=groups).total_ == pytest.approx(60, abs=2)
-    assert measure.fit(frame(kind), sample_weight=weights).total_ == pytest.approx(N / 2, abs=2)
-    barycenter = PrivateWassersteinBarycenter(3, classes=["east", "west"], bounds=(0, 1), n_hint=N)
-    assert barycenter.fit(frame(kind), y).classes_.tolist() == ["east", "west"]
-
-
-def test_missing_values_of_frames_are_refused_before_a_charge():
-    polars = pytest.importorskip("polars")
-    accountant = BudgetAccountant(1.0)
-    rows = polars.DataFrame({"a": [0.1, None], "b": [0.2, 0.3]})
-    with pytest.raises(ValueError, match="NaN"):
-        kmeans(accountant=accountant).fit(rows)
-    assert accountant.entries == ()
 
 
 def chain(accountant):
@@ -173,13 +132,6 @@ def test_pipelines_are_copied_with_their_budget(duplicate, tmp_path):
     copied = duplicate(pipeline)
     copied.fit(rows)
     assert len(accountant.entries) == len(copied[-1].accountant.entries) == 2
-
-
-def test_a_pickled_pipeline_answers_as_before():
-    pipeline = make_pipeline(DomainScaler((0, 1)), kmeans()).fit(X)
-    copied = pickle.loads(pickle.dumps(pipeline))
-    np.testing.assert_array_equal(copied.predict(X), pipeline.predict(X))
-    np.testing.assert_array_equal(copied.transform(X), pipeline.transform(X))
 
 
 def test_columns_have_steps_of_their_own():
@@ -283,18 +235,3 @@ def test_groups_are_routed_through_pipelines_searches_and_columns():
         columns = ColumnTransformer([("k", routed(kmeans(epsilon=50.0)), [0, 1])])
         columns.fit(X, groups=PEOPLE)
         assert persons_of(columns.named_transformers_["k"]) == pytest.approx(60, abs=12)
-
-
-def test_without_routing_groups_reach_the_folds_alone():
-    """The guide says so: every row is then a person."""
-    search = GridSearchCV(kmeans(epsilon=50.0), {"n_clusters": [2]}, cv=GroupKFold(2))
-    best = search.fit(X, groups=PEOPLE).best_estimator_
-    assert persons_of(best) == pytest.approx(N, abs=5)
-
-
-def test_groups_that_nobody_asked_for_are_an_error():
-    """Dropped ids would protect rows where persons were meant."""
-    with config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(DomainScaler((0, 1)), kmeans())
-        with pytest.raises(Exception, match="groups"):
-            pipeline.fit(X, groups=PEOPLE)

@@ -184,27 +184,6 @@ def test_small_integers_of_numpy_do_not_overflow():
     assert levels == (1, 2) and {type(level) for level in levels} == {int}
 
 
-@pytest.mark.parametrize(
-    "given", [np.timedelta64(3), np.timedelta64(3, "D"), bytearray(b"a"), b"a"]
-)
-@pytest.mark.parametrize("name", ["n_clusters", "n_init", "epsilon", "n_hint", "bounds", "init"])
-def test_durations_and_bytes_are_no_numbers(name, given):
-    accountant = BudgetAccountant(1.0)
-    model = PrivateKMeans(2, accountant=accountant).set_params(**{name: given})
-    with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
-        model.fit(np.zeros((9, 1)))
-    assert accountant.entries == ()
-
-
-def test_bytes_in_lists_are_no_numbers():
-    for name, sides in (
-        ("bounds", [bytearray(b"a"), bytearray(b"c")]),
-        ("init", [bytearray(b"ab"), bytearray(b"cd")]),
-    ):
-        with pytest.raises((TypeError, ValueError), match=f"{name} must"):
-            PrivateKMeans(2, **({"bounds": (0, 200)} | {name: sides})).fit(np.zeros((9, 2)))
-
-
 def test_labels_are_text_that_can_be_written():
     with pytest.raises(ValueError, match="classes must be"):
         PrivateGenerator(classes=["a", "\ud800"], bounds=(0, 1)).fit(np.zeros((9, 1)), ["a"] * 9)

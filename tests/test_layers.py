@@ -213,8 +213,8 @@ PLANTED = [
     (tapes, "testing/suite.py", "from ..desk import tape"),
     (tapes, "testing/suite.py", "def f():\n    from ..inspection.replay import use_tape"),
     (exact_answers, "estimators/base.py", "sketch.exact_blocks()"),
-    (answers_meet_noise, "desk/x.py", "from .query import release"),
-    (answers_meet_noise, "papers/x.py", "from ..desk.query import release"),
+    (answers_meet_noise, "desk/x.py", "from .desk import release"),
+    (answers_meet_noise, "papers/x.py", "from ..desk.desk import release"),
 ]
 ALLOWED = [
     (climbing, "estimators/base.py", "from ..privacy.plans import Plan"),

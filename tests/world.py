@@ -94,7 +94,14 @@ def released(query, mechanism, X=None, *given, relation="add_remove", seed=0, na
     """Return the release of a query about rows, with seeded noise unless `seed` is None."""
     step = home("Step").Step(name, mechanism)
     noise = home("noise_generator").noise_generator(seed)
-    return home("release").release(sketch(query, X, *given), step, relation, noise)
+    return release_of(sketch(query, X, *given), step, relation, noise)
+
+
+def release_of(sketch, step, relation, noise):
+    """Return a release of what was counted, under the tape of the moment."""
+    price = home("require_noise").require_noise(sketch.query, step, relation)
+    tape = home("active_tape").active_tape()
+    return home("release").release(sketch, step, relation, noise, *price, tape)
 
 
 # Rows

@@ -32,7 +32,7 @@ from benchmarks.kmeans.paper import PaperKMeans  # noqa: E402
 from benchmarks.kmeans.quality import BOUNDS, FROM_FILES, SIZES, baseline, cost, load  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
-from skdp_bary.desk.query import Sketch  # noqa: E402
+from skdp_bary.desk.counting import Sketch  # noqa: E402
 from skdp_bary.estimators.noisy_means import (  # noqa: E402
     nearest,
     weighted_kmeans,

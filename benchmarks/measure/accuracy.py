@@ -24,7 +24,7 @@ from scipy.stats import wasserstein_distance
 from benchmarks.measure.published import PublishedMeasure, shared
 from benchmarks.recording import Results
 from skdp_bary import PrivateMeasure
-from skdp_bary.desk.query import Sketch
+from skdp_bary.desk.counting import Sketch
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.geometry.cells import CellTree

@@ -11,8 +11,7 @@ import time
 import joblib
 import numpy as np
 
-from skdp_bary.desk.counting import one_blas_thread
-from skdp_bary.desk.query import Sketch
+from skdp_bary.desk.counting import Sketch, one_blas_thread
 
 CORES, TURNS = 16, 3
 FEATURES, CLUSTERS = 10, 16

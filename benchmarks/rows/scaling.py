@@ -37,8 +37,7 @@ from skdp_bary import (  # noqa: E402
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.desk.counting import collect  # noqa: E402
-from skdp_bary.desk.query import Sketch  # noqa: E402
+from skdp_bary.desk.counting import Sketch, collect  # noqa: E402
 from skdp_bary.estimators import base as _base  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 from skdp_bary.rows.persons import Chunk  # noqa: E402

@@ -19,8 +19,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from benchmarks.recording import Results  # noqa: E402
 from benchmarks.rows.scaling import CHUNK, estimators, make_chunk  # noqa: E402
 from skdp_bary.desk import desk  # noqa: E402
-from skdp_bary.desk.counting import collect  # noqa: E402
-from skdp_bary.desk.query import to_bytes  # noqa: E402
+from skdp_bary.desk.counting import collect, to_bytes  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 from skdp_bary.rows.spark import (  # noqa: E402
     FAN_IN,

@@ -1,19 +1,22 @@
 """The desk: questions answered in the order of the plan, charged once before the first draw."""
 
+import math
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from ..exceptions import PlanError
-from ..privacy.noise import NoiseSource, noise_generator
-from ..privacy.plans import divided_anew
+from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.noise import MAX_SCALE, NoiseSource, noise_generator
+from ..privacy.plans import RaceChoice, divided_anew
 from ..rows.opening import SILENT
-from .counting import collect, keep_freed_memory, one_blas_thread
-from .query import Sketch, release, require_noise
-from .tape import active_tape, use_tape
+from .counting import Sketch, collect, keep_freed_memory, one_blas_thread
+from .query import Release
+from .tape import active_tape
 
-_ROOM = 16.0  # of a rehearsal: what is asked of rows may be more sensitive than of nobody
+_SUM_ROOM = 1 << 62  # of sums: what is left is for noise
+_REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of nobody
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Desk:
         self._n_asked = 0
         self._is_paying = False
         self._progress = progress
+        self._tape = active_tape()
 
     def answer(self, questions):
         """Run a conversation to its end, and return what it returns.
@@ -103,15 +107,19 @@ class Desk:
         name : str
         query : Query
         """
-        step = self._next_step(name)
-        require_noise(query, step, self.plan.relation)
+        step, relation = self._next_step(name), self.plan.relation
+        # how far one person moves the answer, and the noise of that: before anything is read
+        sensitivity, scales = require_noise(query, step, relation)
         self._progress.step(self._n_asked, self._n_questions(), step)
         sketch = collect(query, self._rows)
         if not self._is_paid:
             self.pay()
         self._n_asked += 1  # an interrupt from here on leaves the step used
-        released = release(sketch, step, self.plan.relation, self._noise)
-        self._tell_tape()
+        tape = self._tape
+        released = release(sketch, step, relation, self._noise, sensitivity, scales, tape)
+        whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
+        if tape is not None and whole_fit and self._n_asked == self._n_questions():
+            tape.last_release_made(self.plan)
         return released
 
     def check(self, name, query):
@@ -183,12 +191,6 @@ class Desk:
     def __getstate__(self):
         raise TypeError("A desk holds private rows: it is neither copied nor pickled.")
 
-    def _tell_tape(self):
-        tape = active_tape()
-        whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
-        if tape is not None and whole_fit and self._n_asked == self._n_questions():
-            tape.last_release_made(self.plan)
-
     def _n_questions(self):
         return len(self.plan.steps)
 
@@ -227,11 +229,83 @@ class Rehearsal(Desk):
 
     def ask(self, name, query):
         """Return a release of the next step, about no rows."""
-        step = self._next_step(name)
-        require_noise(query, step, self.plan.relation, _ROOM)
+        step, relation = self._next_step(name), self.plan.relation
+        sensitivity, scales = require_noise(query, step, relation, _REHEARSAL_ROOM)
         self._n_asked += 1
-        with use_tape(None):
-            return release(Sketch(query), step, self.plan.relation, self._noise)
+        return release(Sketch(query), step, relation, self._noise, sensitivity, scales)
+
+
+# Releases: the one place where an exact answer meets noise.
+
+
+def require_noise(query, step, relation, room=1.0):
+    """Return the sensitivity of a query, and the noise scales of the step that pays for it.
+
+    Raise where the noise would be too large to draw: nothing is charged or read then. `room` is by
+    how much the noise of another query of the step may be larger. Picks of a race have no scales.
+    """
+    sensitivity = query.sensitivity(relation)
+    if isinstance(step.mechanism, RaceChoice):
+        return sensitivity, ()
+    scales = step.mechanism.scales(sensitivity, query.weights())
+    largest = max(scales, default=0.0)
+    if largest * room > MAX_SCALE:
+        raise ValueError(
+            f"epsilon is too small for step {step.name!r}: its noise has scale {largest:.3g}, and "
+            f"at most {MAX_SCALE / room:.3g} can be drawn."
+        )
+    return sensitivity, scales
+
+
+def release(sketch, step, relation, noise, sensitivity, scales, tape=None):
+    """Add the noise of `step` to the answer of `sketch` and return the release.
+
+    The number, shape and order of draws follow from the query alone. A tape, which only audits
+    hold, hands back recorded values instead, and sees the exact answer; of a race it sees what
+    every pick chose from, along the recorded picks.
+    """
+    query, mechanism = sketch.query, step.mechanism
+    values = None if tape is None else tape.recall(step.name)
+    if isinstance(mechanism, RaceChoice):
+        exact, picks = [], None if values is None else values[0]
+        audit = None if tape is None else lambda coverage: exact.append(coverage.offer())
+        values = (sketch.race(mechanism.unit_rate(query.units), noise, picks, audit),)
+    else:
+        exact = sketch.exact_blocks()
+        if values is None:
+            values = tuple(
+                block + mechanism.draw(scale, block.shape, noise) if scale > 0 else block
+                for block, scale in zip(exact, scales, strict=True)
+            )
+    for block in values:
+        block.setflags(write=False)
+    released = Release(step.name, tuple(values), scales, mechanism, relation, noise.seeded, query)
+    if tape is not None:
+        tape.record(released, query, tuple(exact), sensitivity)
+    _refuse_wrapped(released, sensitivity)
+    return released
+
+
+def _refuse_wrapped(released, sensitivity):
+    """Raise where so much mass was released that sums beside it may have wrapped around.
+
+    By released numbers alone: anybody who sees the release could tell.
+    """
+    query = released.query
+    if query.mass_block is None:
+        return
+    places = query.mass_block if isinstance(query.mass_block, tuple) else (query.mass_block,)
+    mass = sum(int(released.values[place].sum(dtype=object)) for place in places)
+    if released.relation != ADD_REMOVE:
+        sensitivity = query.sensitivity(ADD_REMOVE)
+    reach = math.isqrt(max(map(max, sensitivity.l2_squared)))  # of one person in one entry
+    if mass * reach >= _SUM_ROOM * query.units:
+        persons = mass // query.units
+        raise ValueError(
+            f"n_hint is far too small: step {released.name!r} counts about {persons:.3g} persons, "
+            f"and sums over so many may have left 64-bit integers. Its budget is spent; give "
+            f"n_hint={persons:.2g} the next time, or divide the data into public parts."
+        )
 
 
 def required_step(step, name):

@@ -24,12 +24,11 @@ from ..desk.desk import Desk, Rehearsal
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, as_charged, check_integer
 from ..geometry.bounds import check_domain, in_words, width_of
 from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
-from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import note_of
 from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian
 from ..privacy.neighbors import ADD_REMOVE, REPLACE_ONE
 from ..privacy.noise import noise_generator
-from ..privacy.plans import Plan, Step, failure_advice, split_epsilon, split_mu
+from ..privacy.plans import NO_BUDGET, Plan, Step, failure_advice, split_epsilon, split_mu
 from ..privacy.subsampling import SubsampledPlan, subsampled_plan
 from ..rows.opening import Progress, open_rows, unheard
 from ..rows.persons import coarser_units
@@ -461,10 +460,7 @@ path, of shape (n_rows, n_features)
         return ADD_REMOVE if self.accountant is None else self.accountant.neighbors
 
     def _budget(self):
-        if self.accountant is None:
-            ceiling = as_charged(self.epsilon, self.delta)
-            return BudgetAccountant(*ceiling, neighbors=self._relation())
-        return self.accountant
+        return NO_BUDGET if self.accountant is None else self.accountant
 
     def _bounds_in_words(self):
         """Return the bounds feature by feature, by name where names are known."""

@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
-from ..desk.desk import Desk, PaidSteps
-from ..desk.query import require_noise
+from ..desk.desk import Desk, PaidSteps, require_noise
 from ..estimators.adapter import PrivateDomainAdapter
 from ..estimators.base import BasePrivateEstimator
 from ..estimators.measure import PrivateMeasure

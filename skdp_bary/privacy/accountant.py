@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, LedgerError, shown
 from .chain import check_receipt, check_records
-from .entries import RAISE, RESTORE, Entry, html_table, terms_now, text_table, units_of
+from .entries import (
+    RAISE,
+    RESTORE,
+    Entry,
+    check_unit,
+    html_table,
+    new_entry,
+    terms_now,
+    text_table,
+    units_of,
+)
 from .filters import Cost, make_filter
 from .memory_ledger import MemoryLedger, is_address, refuse_near_address
 from .neighbors import ADD_REMOVE, check_neighbors
 from .policy import BudgetUnderPolicy
-from .spending import BudgetPart, SharedBudget, check_part, check_unit, new_entry
+from .spending import BudgetPart, SharedBudget, check_part
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors

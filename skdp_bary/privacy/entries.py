@@ -3,6 +3,7 @@
 import re
 import secrets
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from html import escape
 
 from ..exceptions import in_digits
@@ -52,6 +53,36 @@ class Entry:
     note: str
     kind: str = SPEND
     nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+
+
+def new_entry(who, relation, unit="", epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
+    """Return an entry of this moment."""
+    return Entry(
+        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+        who=check_text(who, "who"),
+        relation=relation,
+        unit=unit,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        part=part,
+        note=check_text(note, "note"),
+        kind=kind,
+    )
+
+
+def check_unit(unit):
+    """Return the name of a privacy unit, or raise."""
+    if not check_text(unit, "unit").strip():
+        raise ValueError(f"unit must name what one person is, as 'patient_id', got {unit!r}.")
+    return unit
+
+
+def check_text(value, name):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}.")
+    if any("\ud800" <= sign <= "\udfff" for sign in value):  # halves of pairs
+        raise ValueError(f"{name} must be text that UTF-8 can write, got {value!r}.")
+    return value
 
 
 def note_of(seeded):

@@ -135,6 +135,29 @@ def split_mu(epsilon, delta, shares):
     return {name: math.sqrt(square * shrink * exact(s) / total) for name, s in shares.items()}
 
 
+class NoBudget:
+    """What pays for a fit without an accountant: its plan is checked, and nothing adds it up."""
+
+    terms = None
+
+    def check(self, plan, *, who="", unit=None, origin=None):
+        """Refuse nothing."""
+
+    def charge(self, plan, who, *, unit=None, note="", origin=None):
+        """Keep nothing."""
+
+    def covers(self, charged, plan):
+        """Return whether one plan promises at most what another does."""
+        return plan.epsilon <= charged.epsilon and plan.delta <= charged.delta
+
+    def unit_advice(self, unit):
+        """Return "": of one fit alone there is nothing to say."""
+        return ""
+
+
+NO_BUDGET = NoBudget()
+
+
 def divided_anew(plan, n_done, shares, covers):
     """Return the plan in which the steps after the first `n_done` share otherwise what they cost.
 

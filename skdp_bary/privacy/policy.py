@@ -7,10 +7,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
-from .entries import RESTORE, SPEND
+from .entries import RESTORE, SPEND, check_text
 from .filters import Cost, SumFilter, Tally, exposure, make_filter
 from .quote import Quote
-from .spending import SharedBudget, check_part, check_text
+from .spending import SharedBudget, check_part
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors

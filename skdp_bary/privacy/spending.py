@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from ..exceptions import (
     check_real,
     exact,
 )
-from .entries import ROWS, SPEND, Entry, units_of
+from .entries import ROWS, SPEND, check_text, check_unit, new_entry, units_of
 from .filters import exposure, make_filter
 from .neighbors import REPLACE_ANY
 from .plans import Plan
@@ -430,36 +429,6 @@ def check_part(name, disjoint):
             f"disjoint must say why nobody is in two parts, as 'by hospital', got {disjoint!r}."
         )
     return name, disjoint
-
-
-def new_entry(who, relation, unit="", epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
-    """Return an entry of this moment."""
-    return Entry(
-        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
-        who=check_text(who, "who"),
-        relation=relation,
-        unit=unit,
-        epsilon=float(epsilon),
-        delta=float(delta),
-        part=part,
-        note=check_text(note, "note"),
-        kind=kind,
-    )
-
-
-def check_unit(unit):
-    """Return the name of a privacy unit, or raise."""
-    if not check_text(unit, "unit").strip():
-        raise ValueError(f"unit must name what one person is, as 'patient_id', got {unit!r}.")
-    return unit
-
-
-def check_text(value, name):
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {value!r}.")
-    if any("\ud800" <= sign <= "\udfff" for sign in value):  # halves of pairs
-        raise ValueError(f"{name} must be text that UTF-8 can write, got {value!r}.")
-    return value
 
 
 # The same rows under two parts of one budget: refused where it can be seen.

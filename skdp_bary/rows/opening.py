@@ -11,7 +11,7 @@ import numpy as np
 
 from ..exceptions import PrivacyWarning, exact
 from ..geometry.bounds import in_order
-from ..privacy.entries import ROWS, UNNAMED
+from ..privacy.entries import ROWS, UNNAMED, check_unit
 from ..values import column_names, with_width
 from .dask import DaskSource
 from .grouping import declared
@@ -157,6 +157,7 @@ class Rows:
         """
         if unit is None:
             unit = (self._name_of_groups or UNNAMED) if self.source.grouped else ROWS
+        check_unit(unit)
         return {"unit": unit, "origin": cache(partial(origin_of, given))}
 
     @property

@@ -20,7 +20,7 @@ from tests.world import (
     Tape,
     active_tape,
     noise_generator,
-    release,
+    release_of,
     use_tape,
 )
 
@@ -56,7 +56,7 @@ def test_every_number_gets_noise_of_the_scale_that_costs_the_amount(relation, ki
     noise = CountingNoise()
     sketch = sketch_of(query)
     exact = sketch.exact_blocks()
-    released = release(sketch, Step("tree", mechanism), relation, noise)
+    released = release_of(sketch, Step("tree", mechanism), relation, noise)
     noisy = [i for i in range(5) if relation == ADD_REMOVE or i > 0]
     assert [shape for _, shape in noise.drawn] == [exact[i].shape for i in noisy]
     assert [scale for scale, _ in noise.drawn] == [released.scales[i] for i in noisy]
@@ -71,14 +71,16 @@ def test_draws_do_not_depend_on_the_rows():
     drawn = []
     for n, seed in ((0, 0), (1, 1), (5000, 2)):
         noise = CountingNoise()
-        release(sketch_of(CellCounts(TREE), n, seed), Step("t", MECHANISMS[0]), ADD_REMOVE, noise)
+        release_of(
+            sketch_of(CellCounts(TREE), n, seed), Step("t", MECHANISMS[0]), ADD_REMOVE, noise
+        )
         drawn.append(noise.drawn)
     assert drawn[0] == drawn[1] == drawn[2]
 
 
 def test_releases_are_integers_that_cannot_be_changed():
     sketch = sketch_of(HaarDifferences(TREE, 1, 1, True))
-    released = release(sketch, Step("t", MECHANISMS[1]), REPLACE_ONE, noise_generator(0))
+    released = release_of(sketch, Step("t", MECHANISMS[1]), REPLACE_ONE, noise_generator(0))
     assert released.seeded
     assert released.values[0].tolist() == [[100]]
     for block in released.values:
@@ -87,13 +89,13 @@ def test_releases_are_integers_that_cannot_be_changed():
             block[0, 0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         released.name = "other"
-    assert not release(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator()).seeded
+    assert not release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator()).seeded
 
 
 def test_noise_is_added_and_not_put_in_place_of_the_answer():
     big = Sketch(CellCounts(TREE))
     big.update(Chunk(np.full((10_000, 2), 0.3), None, None))
-    released = release(big, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(1))
+    released = release_of(big, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(1))
     exact = big.exact_blocks()
     for block, truth in zip(released.values, exact, strict=True):
         assert np.abs(block - truth).max() < 100
@@ -107,7 +109,7 @@ def test_a_tape_records_and_hands_back():
     sketch = sketch_of(CellCounts(TREE))
     assert active_tape() is None
     with use_tape(Tape()) as tape:
-        first = release(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
+        first = release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
     assert active_tape() is None
     (record,) = tape.records
     assert record.released is first
@@ -116,7 +118,7 @@ def test_a_tape_records_and_hands_back():
     other = sketch_of(CellCounts(TREE), 101, 1)
     noise = CountingNoise()
     with use_tape(Tape(tape.records)) as replay:
-        again = release(other, Step("t", MECHANISMS[0]), ADD_REMOVE, noise)
+        again = release_of(other, Step("t", MECHANISMS[0]), ADD_REMOVE, noise)
     assert noise.drawn == []
     assert all((a == b).all() for a, b in zip(again.values, first.values, strict=True))
     assert replay.records[0].exact[0].tolist() == [[101]]
@@ -125,10 +127,10 @@ def test_a_tape_records_and_hands_back():
 def test_a_replay_that_asks_something_else_is_refused():
     sketch = sketch_of(CellCounts(TREE))
     with use_tape(Tape()) as tape:
-        release(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
+        release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
     with (
         use_tape(Tape(tape.records)),
         pytest.raises(ValueError, match="the sequence of releases depends on the rows"),
     ):
-        release(sketch, Step("u", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
+        release_of(sketch, Step("u", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
     assert active_tape() is None

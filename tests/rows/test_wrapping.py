@@ -27,7 +27,7 @@ from tests.world import (
     person_spans,
     read,
     record,
-    release,
+    release_of,
     rows,
     same,
     sketch,
@@ -73,7 +73,7 @@ def test_noise_is_added_modulo_two_to_the_64(mechanism):
         total = sketch(query)
         for mass in masses:
             total.add_packed(sketch(query, ONE, None, [mass]).packed())
-        return int(release(total, step, "add_remove", noise_generator(3)).values[0][0])
+        return int(release_of(total, step, "add_remove", noise_generator(3)).values[0][0])
 
     noise = released()
     wrapped = released(LAST, PERSON_UNITS * 9)
@@ -101,10 +101,10 @@ def test_too_much_released_mass_is_refused(second):
         masses = np.full(4, int(most * (1 << 60) / reach))
         counted = sketch(query, np.zeros((4, 1)), None, masses)
         if not refused:
-            release(counted, step, "add_remove", noise_generator(0))
+            release_of(counted, step, "add_remove", noise_generator(0))
             continue
         with pytest.raises(ValueError, match="n_hint is far too small.*about"):
-            release(counted, step, "add_remove", noise_generator(0))
+            release_of(counted, step, "add_remove", noise_generator(0))
 
 
 def test_units_follow_the_size_and_say_what_a_person_is():

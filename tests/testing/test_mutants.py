@@ -23,7 +23,7 @@ from tests.world import (
     collect,
     divided_anew,
     noise_generator,
-    release,
+    release_of,
     settings,
 )
 
@@ -114,7 +114,7 @@ class ClassMasses(BasePrivateEstimator):
         pass
 
     def release(self, sketch, step, relation, noise):
-        return release(sketch, step, relation, noise)
+        return release_of(sketch, step, relation, noise)
 
     def _shares(self, n_features):
         return {"tree": 1.0}
@@ -461,7 +461,7 @@ class GlobalNoise(ClassMasses):
 @caught(check_one_fit="is not the noise that was drawn")
 class NoiseOnlyOnOccupiedCells(ClassMasses):
     def release(self, sketch, step, relation, noise):
-        return release(sketch, step, relation, _Masked(noise, sketch.exact_blocks()))
+        return release_of(sketch, step, relation, _Masked(noise, sketch.exact_blocks()))
 
 
 class _Masked:
@@ -481,7 +481,7 @@ class _Masked:
 @caught(check_one_fit="but the releases state")
 class SmallerDraws(ClassMasses):
     def release(self, sketch, step, relation, noise):
-        return release(sketch, step, relation, _Halved(noise))
+        return release_of(sketch, step, relation, _Halved(noise))
 
 
 class _Halved:

@@ -22,7 +22,7 @@ from tests.world import (
     home,
     noise_generator,
     pyramid_shares,
-    release,
+    release_of,
 )
 
 pyramid_module = home("Pyramid")
@@ -61,7 +61,7 @@ def hold(pyramid, X, codes=None, seed=0):
         asked.append(query)
         step = Step(name, pyramid.facts.mechanisms[name])
         sketch = Sketch(query).update(Chunk(X, codes, None))
-        released = release(sketch, step, pyramid.facts.relation, noise)
+        released = release_of(sketch, step, pyramid.facts.relation, noise)
 
 
 def small_measure(**parameters):
@@ -138,7 +138,7 @@ def test_later_cells_follow_from_releases_alone():
                 continue
             sketch = Sketch(query).update(Chunk(X, None, None))
             drawn = Step(step, pyramid.facts.mechanisms[step])
-            released = release(sketch, drawn, "add_remove", noise)
+            released = release_of(sketch, drawn, "add_remove", noise)
             tape[name] = edges, released
 
 

@@ -118,7 +118,7 @@ def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(monkeypatch):
-    monkeypatch.setattr("skdp_bary.desk.query.MAX_SCALE", 1e6)
+    monkeypatch.setattr("skdp_bary.desk.desk.MAX_SCALE", 1e6)
     accountant = BudgetAccountant(5.0, 0.0)
     wide = scalar(n_min=100, epsilon=1e-6, accountant=accountant)
     with pytest.raises(ValueError, match="epsilon is too small for step 'cost'"):

@@ -14,7 +14,7 @@ from .exceptions import is_bytes, is_integer, is_number, is_text, plain, shown
 from .geometry.bounds import ALLOWED, box_of, check_domain
 from .geometry.domains import Domain
 from .privacy.filters import DELTA_UNIT, LARGEST_EPSILON, LOSS_UNIT
-from .privacy.neighbors import RELATIONS
+from .privacy.mechanisms import RELATIONS
 from .privacy.spending import SharedBudget
 from .schema.schema import Derived, InOrder, Key, Schema, Shares
 

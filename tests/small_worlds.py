@@ -20,7 +20,7 @@ from skdp_bary.geometry.domains import Box
 from skdp_bary.geometry.lattices import SliceLattice, unit_planes, unit_slices
 from skdp_bary.inspection.replay import _changes, compare_picks
 from skdp_bary.papers.sliced_rows import ProjectedRows
-from skdp_bary.privacy.neighbors import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
+from skdp_bary.privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
 from skdp_bary.queries.cells import (
     CellCounts,
     DisjointCounts,

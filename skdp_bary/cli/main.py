@@ -10,7 +10,7 @@ from importlib import import_module
 from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
 from ..privacy.entries import COMPOSITIONS
-from ..privacy.neighbors import ADD_REMOVE, RELATIONS
+from ..privacy.mechanisms import ADD_REMOVE, RELATIONS
 from .pages import (
     AUDIT,
     BARYCENTER,

@@ -17,7 +17,7 @@ import numpy as np
 from ..exceptions import BudgetError, import_optional, in_digits
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE
 from .pages import KEPT, NEED_DELTA, REFUSED, cell, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.

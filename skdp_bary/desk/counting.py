@@ -76,34 +76,35 @@ _PIECES = 2  # a thread and chunk: who is done early takes another one
 _EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 
 
-def collect(query, rows):
+def collect(query, rows, told=None):
     """Return the sketch of `query` over all rows.
 
     Rows are counted in threads, one a core, or where they are, by Dask or Spark workers. Inside
     ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
-    Only sketches travel; they hold integers, which add up to the same in any order.
+    Only sketches travel; they hold integers, which add up to the same in any order. ``told(share)``
+    hears which share of the rows has been read.
     """
-    source = rows.source
+    source, told = rows.source, told or _unheard
     if isinstance(source, DaskSource):
         return _collect_dask(query, source)
     if isinstance(source, SparkSource):
         return _collect_spark(query, source)
     if wants_processes() and source.n_parts > 1:
-        return _collect_processes(query, source, rows.progress)
+        return _collect_processes(query, source, told)
     workers = n_threads() if query.in_threads else 1
-    return _collect_threads(query, source, workers, rows.progress)
+    return _collect_threads(query, source, workers, told)
 
 
-def _collect_processes(query, source, progress):
+def _collect_processes(query, source, told):
     workers = min(effective_n_jobs(None), source.n_parts)
     shares = [range(start, source.n_parts, workers) for start in range(workers)]
     found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
-    progress.read(1.0)
+    told(1.0)
     return found
 
 
-def _collect_threads(query, source, workers, progress):
-    total, chunks = Sketch(query), _told(source, progress)
+def _collect_threads(query, source, workers, told):
+    total, chunks = Sketch(query), _chunks(source, range(source.n_parts), told)
     first = next(chunks, None)
     if first is None:
         return total
@@ -132,16 +133,15 @@ def _merged(sketches):
     return total
 
 
-def _chunks(source, parts):
+def _unheard(share):
+    pass
+
+
+def _chunks(source, parts, told=_unheard):
+    """Yield all chunks of some parts, and tell which share of all parts has been read."""
     for part in parts:
         yield from source.read(part)
-
-
-def _told(source, progress):
-    """Yield all chunks, and tell which share of the parts has been read."""
-    for part in range(source.n_parts):
-        yield from source.read(part)
-        progress.read((part + 1) / source.n_parts)
+        told((part + 1) / source.n_parts)
 
 
 def _count_parts(query, source, parts):

@@ -1,21 +1,23 @@
 """The desk: questions answered in the order of the plan, charged once before the first draw."""
 
 import math
+import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from ..exceptions import PlanError
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import MAX_SCALE, NoiseSource, noise_generator
 from ..privacy.plans import RaceChoice, divided_anew
-from ..rows.opening import SILENT
 from .counting import Sketch, collect, keep_freed_memory, one_blas_thread
 from .query import Release
 from .tape import active_tape
 
 _SUM_ROOM = 1 << 62  # of sums: what is left is for noise
+_WIDTH = 24  # of the bar
+_LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
 _REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of nobody
 
 
@@ -31,6 +33,72 @@ class PaidSteps:
 
     relation: str
     steps: tuple
+
+
+class Progress:
+    """What a fit calls at its stations, and what these calls print to the standard error.
+
+    Parameters
+    ----------
+    who : str
+        What is fitted.
+    verbose : {0, 1, 2}
+        0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line for every station.
+    """
+
+    def __init__(self, who="", verbose=0):
+        self._who = who
+        self._verbose = verbose
+        self._drawn = ""  # what stands in the line of the bar
+        self._told = 0  # lines about the rows of this step
+
+    def step(self, number, total, step):
+        """Say which step of a plan comes next; numbers begin at 0."""
+        self._told = 0
+        if self._verbose == 1:
+            self._draw(number / total, f"{number + 1}/{total} {step.name}")
+        elif self._verbose:
+            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
+
+    def read(self, share):
+        """Say which quarters of the rows have been read for the present step; each is said once."""
+        while self._verbose == 2 and self._told < int(_LINES * share):
+            self._told += 1
+            self._line(f"read {self._told / _LINES:.0%} of the rows")
+
+    def finish(self):
+        """Say that all is released, and what is left is to compute on it."""
+        if self._verbose == 1:
+            self._draw(1.0, "post-processing")
+        elif self._verbose:
+            self._line("post-processing")
+
+    def end(self):
+        """Leave the line of the bar."""
+        if self._drawn:
+            _write("\n")
+            self._drawn = ""
+
+    def _draw(self, share, text):
+        full = round(_WIDTH * share)
+        bar = f"{self._who} [{'#' * full}{'.' * (_WIDTH - full)}] {text}"
+        _write(f"\r{bar:<{len(self._drawn)}}")
+        self._drawn = bar
+
+    def _line(self, text):
+        _write(f"{self._who}: {text}\n")
+
+
+def _write(text):
+    """Write what may be lost: a fit does not fail where nobody can read."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+        pass
+
+
+SILENT = Progress()
 
 
 class Desk:
@@ -62,8 +130,6 @@ class Desk:
     def __init__(self, rows, plan, noise, charge, progress=SILENT, covers=None):
         self.plan = self._charged_plan = plan
         self._rows = rows
-        if rows is not None:
-            rows.progress = progress
         self._noise = noise
         self._charge = charge
         self._covers = covers
@@ -111,7 +177,7 @@ class Desk:
         # how far one person moves the answer, and the noise of that: before anything is read
         sensitivity, scales = require_noise(query, step, relation)
         self._progress.step(self._n_asked, self._n_questions(), step)
-        sketch = collect(query, self._rows)
+        sketch = collect(query, self._rows, self._progress.read)
         if not self._is_paid:
             self.pay()
         self._n_asked += 1  # an interrupt from here on leaves the step used

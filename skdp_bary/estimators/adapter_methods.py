@@ -9,7 +9,7 @@ from scipy import linalg
 
 from ..geometry.domains import Ball
 from ..geometry.lattices import SliceLattice, public_directions
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE
 from ..queries.clusters import ClippedMeans, digits_of
 from ..queries.frames import Frame
 from ..queries.maps import FeaturesOf

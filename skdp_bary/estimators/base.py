@@ -20,17 +20,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import VersionedPickle, called_by_a_search
-from ..desk.desk import Desk, Rehearsal
+from ..desk.desk import Desk, Progress, Rehearsal
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, as_charged, check_integer
 from ..geometry.bounds import check_domain, in_words, width_of
 from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
-from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ONE
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
 from ..privacy.noise import noise_generator
 from ..privacy.plans import NO_BUDGET, Plan, Step, failure_advice, split_epsilon, split_mu
 from ..privacy.subsampling import SubsampledPlan, subsampled_plan
-from ..rows.opening import Progress, open_rows, unheard
+from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
@@ -171,12 +170,12 @@ path, of shape (n_rows, n_features)
             check_parameters(self)
             names = BaseEstimator()
             rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
-            plan = self.privacy_plan(rows.n_features)
+            plan = self._plan(rows.n_features)
             accountant, noise = self._budget(), noise_generator(self.random_state)
             if isinstance(plan, SubsampledPlan):
                 rows.sample_persons(plan.rate, plan.sampling, noise)
             facts = self._public_facts(plan, rows)
-            if self._recode() is None:  # no schema names the columns
+            if rows.names and self._recode() is None:  # no schema names the columns
                 warn_of_ids(rows.names, self.bounds)
             if groups is None:
                 warn_of_unread_ids(y)

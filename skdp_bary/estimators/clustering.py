@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian, gaussian_mu
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, DiscreteLaplace, RoundedGaussian, gaussian_mu
 from ..privacy.noise import public_generator
 from .noisy_means import nearest, weighted_kmeans
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..privacy.mechanisms import DiscreteLaplace
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, DiscreteLaplace
 from ..queries.slices import MOST_PERSONS, ClassSizes
 
 # Outcomes of comparisons of two samples, and their laws where the samples have one law.

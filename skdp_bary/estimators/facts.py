@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from ..geometry.domains import Box
-from ..privacy.neighbors import REPLACE_ONE
+from ..privacy.mechanisms import REPLACE_ONE
 from ..queries.sizes import ClippedSum, Count, DistanceHistogram, tail_bin, top_bin
 from ..rows.opening import distinct_labels
 from ..rows.persons import coarser_units

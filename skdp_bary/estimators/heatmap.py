@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..parameters import PRIVACY_RULES, Number, OneOf, Option, PowerOfTwo, PublicDomain
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE
 from ..queries.cells import MAX_GRID_DEPTH, QuadGrid
 from .base import BasePrivateEstimator
 from .facts import setting_of

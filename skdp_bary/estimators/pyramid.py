@@ -10,8 +10,7 @@ import numpy as np
 
 from ..geometry.cells import CellTree
 from ..geometry.domains import Box, Domain
-from ..privacy.mechanisms import RoundedGaussian
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, RoundedGaussian
 from ..queries.cells import DisjointCounts, RunDivision
 from ..transport.tree_fits import CellMasses, make_consistent, project_nonnegative
 from ..transport.tree_posterior import infer_masses

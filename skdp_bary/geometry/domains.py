@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -253,15 +254,8 @@ class Box(Domain):
         low, high = zip(*pairs, strict=True)
         return cls(list(low), list(high))
 
-    @property
-    def low(self) -> np.ndarray:
-        """Lower bound of each feature."""
-        return self._low
-
-    @property
-    def high(self) -> np.ndarray:
-        """Upper bound of each feature."""
-        return self._high
+    low: np.ndarray = property(attrgetter("_low"), doc="Lower bound of each feature.")
+    high: np.ndarray = property(attrgetter("_high"), doc="Upper bound of each feature.")
 
     def contains(self, X: Rows) -> np.ndarray:
         """Return which rows lie in the box, bounds included."""
@@ -400,15 +394,8 @@ class Ball(Domain):
         self._high = frozen(self._center + self._radius)
         check_widths(self._low, self._high)
 
-    @property
-    def low(self) -> np.ndarray:
-        """Lower corner of the bounding box."""
-        return self._low
-
-    @property
-    def high(self) -> np.ndarray:
-        """Upper corner of the bounding box."""
-        return self._high
+    low: np.ndarray = property(attrgetter("_low"), doc="Lower corner of the bounding box.")
+    high: np.ndarray = property(attrgetter("_high"), doc="Upper corner of the bounding box.")
 
     @property
     def center(self) -> np.ndarray:

@@ -14,8 +14,7 @@ from sklearn.base import clone
 
 from ..desk.tape import AllAnswered, Tape, use_tape
 from ..exceptions import PrivacyWarning, exact
-from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian, Sensitivity
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, DiscreteLaplace, RoundedGaussian, Sensitivity
 from ..privacy.noise import public_generator
 from ..privacy.plans import RaceChoice
 

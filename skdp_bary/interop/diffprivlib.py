@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from ..exceptions import LeakError, PrivacyWarning, RelationError, check_integer, import_optional
 from ..privacy.accountant import check_accountant
 from ..privacy.entries import SPEND
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
 
 if TYPE_CHECKING:
     from ..privacy.spending import SharedBudget

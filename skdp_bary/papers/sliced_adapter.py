@@ -43,7 +43,7 @@ from ..parameters import (
     check_parameters,
 )
 from ..privacy.entries import ROWS, note_of
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator, public_generator
 from ..rows.origins import origin_of
 from ..values import read_rows

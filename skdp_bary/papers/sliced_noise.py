@@ -45,8 +45,13 @@ from ..exceptions import (
     exact,
     import_optional,
 )
-from ..privacy.mechanisms import RoundedGaussian, gaussian_delta, gaussian_mu
-from ..privacy.neighbors import REPLACE_ONE, check_neighbors
+from ..privacy.mechanisms import (
+    REPLACE_ONE,
+    RoundedGaussian,
+    check_neighbors,
+    gaussian_delta,
+    gaussian_mu,
+)
 from ..privacy.plans import Plan, Step
 from ..privacy.subsampling import amplified_delta, without_replacement_gaussian_renyi
 from ..rows.opening import Rows

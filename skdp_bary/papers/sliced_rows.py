@@ -24,8 +24,7 @@ from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedMethod, SlicedRelease
 from ..exceptions import RelationError
 from ..geometry.lattices import SliceLattice
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import REPLACE_ONE, check_neighbors
+from ..privacy.mechanisms import REPLACE_ONE, Sensitivity, check_neighbors
 from ..privacy.noise import noise_generator
 from ..transport.measures import DiscreteMeasure, univariate_cost
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from ..privacy.entries import SPEND
-from ..privacy.neighbors import compose_parts
+from ..privacy.mechanisms import compose_parts
 from .axes import open_axes
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from .entries import (
     units_of,
 )
 from .filters import Cost, make_filter
+from .mechanisms import ADD_REMOVE, check_neighbors
 from .memory_ledger import MemoryLedger, is_address, refuse_near_address
-from .neighbors import ADD_REMOVE, check_neighbors
 from .policy import BudgetUnderPolicy
 from .spending import BudgetPart, SharedBudget, check_part
 

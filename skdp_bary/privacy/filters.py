@@ -41,9 +41,7 @@ from ..exceptions import (
     float_below,
 )
 from .entries import COMPOSITIONS
-from .mechanisms import renyi_budget, renyi_epsilon, renyi_order
-from .neighbors import compose_parts
-from .renyi import pure_renyi
+from .mechanisms import compose_parts, pure_renyi, renyi_budget, renyi_epsilon, renyi_order
 
 LOSS_UNIT = 10**EPSILON_DIGITS
 DELTA_UNIT = 10**DELTA_DIGITS
@@ -86,7 +84,7 @@ class Tally:
     other_losses, other_deltas : tuple of int
         The largest sums among other parts: two when the whole looks, at least one when a part
         does. Smaller ones cannot matter to
-        :func:`~skdp_bary.privacy.neighbors.compose_parts`.
+        :func:`~skdp_bary.privacy.mechanisms.compose_parts`.
     raised : tuple of float or None
         The (epsilon, delta) that the ceiling was last raised to; None when it never was.
     """

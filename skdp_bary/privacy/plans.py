@@ -10,9 +10,18 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from ..exceptions import check_delta, check_epsilon, check_integer, check_real, exact, float_below
-from .mechanisms import DiscreteLaplace, RoundedGaussian, gaussian_delta, gaussian_mu
-from .neighbors import ADD_REMOVE, check_neighbors
-from .renyi import check_order, gaussian_renyi, log1p_ratio, pure_renyi
+from .mechanisms import (
+    ADD_REMOVE,
+    DiscreteLaplace,
+    RoundedGaussian,
+    check_neighbors,
+    check_order,
+    gaussian_delta,
+    gaussian_mu,
+    gaussian_renyi,
+    log1p_ratio,
+    pure_renyi,
+)
 
 # A plan: the named steps of one fit, the relation they speak of, and what they cost together.
 

@@ -6,10 +6,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from ..exceptions import check_delta, check_epsilon, check_integer, check_real, exact, float_below
-from .mechanisms import gaussian_delta, renyi_delta
-from .neighbors import check_neighbors
+from .mechanisms import check_neighbors, gaussian_delta, gaussian_renyi, renyi_delta
 from .plans import Plan
-from .renyi import gaussian_renyi
 
 # Choosing the best of a random number of private candidates, and what the choice costs.
 

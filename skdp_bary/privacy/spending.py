@@ -18,7 +18,7 @@ from ..exceptions import (
 )
 from .entries import ROWS, SPEND, check_text, check_unit, new_entry, units_of
 from .filters import exposure, make_filter
-from .neighbors import REPLACE_ANY
+from .mechanisms import REPLACE_ANY
 from .plans import Plan
 from .quote import Quote, find_plans, unfit_advice
 

@@ -14,10 +14,16 @@ from ..exceptions import (
     check_real,
     float_above,
 )
-from .mechanisms import DiscreteLaplace, RoundedGaussian
-from .neighbors import ADD_REMOVE, REPLACE_ONE, check_neighbors
+from .mechanisms import (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    DiscreteLaplace,
+    RoundedGaussian,
+    check_neighbors,
+    check_order,
+    gaussian_renyi,
+)
 from .plans import Plan, Step, split_epsilon, split_mu
-from .renyi import check_order, gaussian_renyi
 
 # Amplification by subsampling, each scheme under the one relation it is proved for.
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.cells import CellTree, NestedCells
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..transport.trees import cell_codes, cell_positions
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ..desk.query import Query
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .frames import Frame, octave_about
 

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..desk.query import Query
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
 from .frames import Frame, squared_lengths
 

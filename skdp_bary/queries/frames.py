@@ -12,8 +12,7 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.domains import Box, Domain
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..desk.query import Query
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..rows.persons import ROW_UNITS
 from .clusters import ClusterQuery
 from .frames import Frame

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import REPLACE_ANY, check_neighbors
+from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from .slices import PaddedHistograms
 
 # How often two rows meet: what a kernel test needs to know of two cohorts, in three questions.

@@ -19,8 +19,7 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.linear_maps import MatrixMap
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from .maps import RowFeatures
 
 _BLOCK_ROWS = 1 << 11

@@ -10,8 +10,7 @@ from ..desk.query import Query
 from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .clusters import ClusterQuery
 from .sizes import second_moment, symmetric

@@ -15,8 +15,7 @@ from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
 from ..geometry.rowwise import folded, row_blocks
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 
 if TYPE_CHECKING:
     from ..desk.query import Release

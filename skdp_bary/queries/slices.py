@@ -10,8 +10,7 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.lattices import SliceLattice, UnitSlices
-from ..privacy.mechanisms import Sensitivity
-from ..privacy.neighbors import REPLACE_ANY, check_neighbors
+from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from ..rows.persons import Chunk
 from .maps import MappedRows
 

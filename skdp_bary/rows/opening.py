@@ -1,7 +1,6 @@
 """The one door for rows: which source takes them, whose they are, random batches, progress."""
 
 import math
-import sys
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,6 +39,8 @@ def _name_of(groups):
 
 def source_for(X):
     """Return the class of the source that takes `X`."""
+    if type(X) is np.ndarray:
+        return ArraySource
     return next(source for source in SOURCES if source.takes(X))
 
 
@@ -96,7 +97,7 @@ or chunks
     classes = None if find_classes is None else find_classes(beside["y"])
     y = None if classes is None else beside["y"]
     if not issubclass(kind, ChunkSource):  # whose names are known when it is opened
-        mass_bounds = in_order(mass_bounds, column_names(X))
+        mass_bounds = None if mass_bounds is None else in_order(mass_bounds, column_names(X))
     else:
         kind = partial(kind, width=width)
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
@@ -123,7 +124,6 @@ class Rows:
         self.rereadable = source.rereadable
         # by another fit, too: what was read once may be kept for this one
         self.reopenable = getattr(source, "reopenable", source.rereadable)
-        self.progress = SILENT  # told how much of them has been read
         self.names = None if source.named is None else column_names(source.named)
 
     def close(self):
@@ -157,7 +157,8 @@ class Rows:
         """
         if unit is None:
             unit = (self._name_of_groups or UNNAMED) if self.source.grouped else ROWS
-        check_unit(unit)
+        else:
+            check_unit(unit)
         return {"unit": unit, "origin": cache(partial(origin_of, given))}
 
     @property
@@ -249,11 +250,9 @@ def random_order(count, noise):
             return order
 
 
-# How far a fit is, for whoever waits for it.
+# Warnings about a release, which a rehearsal does not issue.
 
 _HEARD = ContextVar("skdp_bary_heard", default=True)
-_WIDTH = 24  # of the bar
-_LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
 
 
 def warn(text: str, stacklevel: int = 1) -> None:
@@ -279,69 +278,3 @@ def unheard():
         yield
     finally:
         _HEARD.reset(token)
-
-
-class Progress:
-    """What a fit calls at its stations, and what these calls print to the standard error.
-
-    Parameters
-    ----------
-    who : str
-        What is fitted.
-    verbose : {0, 1, 2}
-        0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line for every station.
-    """
-
-    def __init__(self, who="", verbose=0):
-        self._who = who
-        self._verbose = verbose
-        self._drawn = ""  # what stands in the line of the bar
-        self._told = 0  # lines about the rows of this step
-
-    def step(self, number, total, step):
-        """Say which step of a plan comes next; numbers begin at 0."""
-        self._told = 0
-        if self._verbose == 1:
-            self._draw(number / total, f"{number + 1}/{total} {step.name}")
-        elif self._verbose:
-            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
-
-    def read(self, share):
-        """Say which quarters of the rows have been read for the present step; each is said once."""
-        while self._verbose == 2 and self._told < int(_LINES * share):
-            self._told += 1
-            self._line(f"read {self._told / _LINES:.0%} of the rows")
-
-    def finish(self):
-        """Say that all is released, and what is left is to compute on it."""
-        if self._verbose == 1:
-            self._draw(1.0, "post-processing")
-        elif self._verbose:
-            self._line("post-processing")
-
-    def end(self):
-        """Leave the line of the bar."""
-        if self._drawn:
-            _write("\n")
-            self._drawn = ""
-
-    def _draw(self, share, text):
-        full = round(_WIDTH * share)
-        bar = f"{self._who} [{'#' * full}{'.' * (_WIDTH - full)}] {text}"
-        _write(f"\r{bar:<{len(self._drawn)}}")
-        self._drawn = bar
-
-    def _line(self, text):
-        _write(f"{self._who}: {text}\n")
-
-
-def _write(text):
-    """Write what may be lost: a fit does not fail where nobody can read."""
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
-        pass
-
-
-SILENT = Progress()

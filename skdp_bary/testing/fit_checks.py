@@ -19,8 +19,7 @@ from ..inspection.replay import quiet, record_fit
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import COMPOSITIONS
 from ..privacy.filters import LARGEST_EPSILON
-from ..privacy.mechanisms import gaussian_delta
-from ..privacy.neighbors import ADD_REMOVE
+from ..privacy.mechanisms import ADD_REMOVE, gaussian_delta
 from ..privacy.plans import Step
 from .hostile import (
     DELTAS,

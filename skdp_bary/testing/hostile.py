@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ..geometry.bounds import check_domain
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.neighbors import ADD_REMOVE, RELATIONS, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY
 
 # Rows to check an estimator on, and pairs of neighbors that are meant to hurt.
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ..desk.desk import RehearsalNoise
 from ..inspection.replay import record
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.neighbors import RELATIONS
+from ..privacy.mechanisms import RELATIONS
 from ..privacy.noise import NoiseSource
 from .hostile import make_arguments, require, settings, with_budget
 

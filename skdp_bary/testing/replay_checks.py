@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from ..geometry.lattices import UnitPlanes, UnitSlices
 from ..inspection.replay import record_fit, replay_after
-from ..privacy.neighbors import ADD_REMOVE, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
 from ..queries.classes import ByClass
 from ..queries.clusters import ClusterQuery
 from ..queries.frames import Gram

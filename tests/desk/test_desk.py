@@ -226,10 +226,10 @@ def test_a_desk_does_not_travel():
 def test_an_interrupt_while_a_question_is_answered_reaches_the_conversation(monkeypatch):
     answered = []
 
-    def interrupted(query, rows):
+    def interrupted(*asked):
         if answered:
             raise KeyboardInterrupt
-        return collect(query, rows)
+        return collect(*asked)
 
     def asking():
         for name in ("one", "two"):

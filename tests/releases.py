@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-import skdp_bary
 from skdp_bary import BudgetAccountant, PrivateKMeans
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
+from tests.discovery import public_estimators
 from tests.estimators import PRIVATE
 from tests.world import make_arguments, settings
 
@@ -32,7 +32,8 @@ KINDS = ("rows", "persons", "weights")
 WIDTHS = (1, 2, 3, 4, 10)
 # Methods and parameters that branch an algorithm, each tried in every width that admits it.
 BRANCHES = {
-    "PrivateKMeans": [{}, {"n_hint": 900}, {"max_iter": 0}, {"max_iter": 3}, {"init": "max_cover"}],
+    "PrivateKMeans": [{}, {"n_hint": 900}, {"max_iter": 3}],
+    "MaxCoverKMeans": [{}],
     "PrivateMeasure": [{"method": name} for name in ("auto", "haar", "pyramid")],
     "PrivateEMDHeatmap": [{"resolution": 32}, {"resolution": 32, "method": "one_shot"}],
     "PrivateWassersteinBarycenter": [
@@ -152,7 +153,7 @@ def _refused(base):
 
 def _branches():
     for name, branches in BRANCHES.items():
-        cls = getattr(skdp_bary, name)
+        cls = public_estimators()[name]
         for width in WIDTHS:
             X = _blobs(width)
             y = np.arange(len(X)) % 2
@@ -164,7 +165,7 @@ def _branches():
                         yield (
                             f"{name} d={width} delta={delta} {bounds} {branch}",
                             cls(**_known(cls, base | branch)),
-                            {"X": X, "y": y} if cls is not PrivateKMeans else {"X": X},
+                            {"X": X, "y": y} if not issubclass(cls, PrivateKMeans) else {"X": X},
                         )
 
 

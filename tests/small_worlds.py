@@ -18,7 +18,9 @@ from skdp_bary.desk.query import Query
 from skdp_bary.geometry.cells import CellTree, NestedCells
 from skdp_bary.geometry.domains import Box
 from skdp_bary.geometry.lattices import SliceLattice, unit_planes, unit_slices
-from skdp_bary.inspection.replay import _changes, compare_picks
+from skdp_bary.inspection.replay import _changes
+from skdp_bary.papers.covers import ClusterCounts, CoverQuery
+from skdp_bary.papers.races import RaceChoice, compare_picks
 from skdp_bary.papers.sliced_rows import ProjectedRows
 from skdp_bary.privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
 from skdp_bary.queries.cells import (
@@ -51,7 +53,6 @@ from skdp_bary.queries.maps import (
     RowFeatures,
     RowMapped,
 )
-from skdp_bary.queries.max_cover import ClusterCounts, CoverQuery
 from skdp_bary.queries.meetings import CohortGap, PairLaw, PairSpreads
 from skdp_bary.queries.networks import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
 from skdp_bary.queries.power_cells import CellGrams, CellSpreads, CellSums, NearestLoss
@@ -292,7 +293,7 @@ def _raced(world, query, people, kind, relation, n_others):
             seen = []
             recorded = np.array(picks, dtype=np.int64).reshape(shape)
             state = answers.state(*crowd)
-            query.race(state, 1.0, None, recorded, lambda coverage: seen.append(coverage.offer()))
+            query.picked(state, RaceChoice(1.0), None, recorded, seen.append)
             offered[crowd, picks] = seen
         return offered[crowd, picks]
 

@@ -145,7 +145,7 @@ def test_a_sum_that_cannot_be_read_is_not_made_up():
 
 def test_functions_of_which_the_number_of_fits_is_not_known_have_no_sum():
     labels = np.arange(60) % 2
-    rounds = {"param_name": "max_iter", "param_range": [0, 1]}
+    rounds = {"param_name": "n_init", "param_range": [1, 2]}
     for call in (
         lambda: learning_curve(kmeans(), X, labels, cv=2, train_sizes=[0.5, 1.0]),
         lambda: validation_curve(kmeans(), X, labels, cv=2, **rounds),

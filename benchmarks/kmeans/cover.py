@@ -6,7 +6,7 @@ paper's grid counting done literally: every row adds itself to every grid point 
 Goals in 3-d: at most twice scikit-learn's time at 10**6 rows, a literal cover at least 50 times.
 
 ``--accuracy``: ratio of the cost of private centers to that of scikit-learn's KMeans, for
-``init="grid"``, ``init="max_cover"``, the paper's pipeline under exact accounting, and the same
+PrivateKMeans, MaxCoverKMeans, the paper's pipeline under exact accounting, and the same
 pipeline with the noise that the paper's own accounting buys. The last one draws floats and relies
 on a bound that ends at epsilon 1.25: it is NOT PRIVATE as released here, and is in the table for
 comparison only. Epsilon is split among its steps as .2, .1, .35, .35.
@@ -39,13 +39,11 @@ from skdp_bary.estimators.noisy_means import (  # noqa: E402
 )
 from skdp_bary.geometry import Box  # noqa: E402
 from skdp_bary.geometry.linear_maps import haar_frame  # noqa: E402
+from skdp_bary.papers import MaxCoverKMeans  # noqa: E402
+from skdp_bary.papers.covers import REACH, CoverQuery, cover_radii  # noqa: E402
+from skdp_bary.papers.races import RaceChoice  # noqa: E402
 from skdp_bary.privacy.noise import noise_generator  # noqa: E402
 from skdp_bary.queries.frames import Frame  # noqa: E402
-from skdp_bary.queries.max_cover import (  # noqa: E402
-    REACH,
-    CoverQuery,
-    cover_radii,
-)
 from skdp_bary.rows.persons import Chunk  # noqa: E402
 
 RESULTS = Results("kmeans_cover")
@@ -87,7 +85,7 @@ def run_cover(query, rows):
     sketch = Sketch(query)
     for start in range(0, len(rows), 1 << 19):
         sketch.update(Chunk(rows[start : start + (1 << 19)], None, None))
-    return sketch.race(RATE, noise_generator())
+    return sketch.picked(RaceChoice(RATE), noise_generator())
 
 
 def literal_cover(query, rows):
@@ -145,7 +143,7 @@ def speed(n_rows, p):
     run_cover(query, rows[:1000])  # loads what is loaded once
     found = {"radii": len(query.radii)}
     found["cover"] = cpu_time(lambda: run_cover(query, rows), 2)
-    estimator = PrivateKMeans(CLUSTERS, init="max_cover", delta=1e-6, bounds=(-1, 1), n_hint=n_rows)
+    estimator = MaxCoverKMeans(CLUSTERS, delta=1e-6, bounds=(-1, 1), n_hint=n_rows)
     found["fit"] = cpu_time(lambda: estimator.fit(rows), 2)
     sklearn = KMeans(CLUSTERS, n_init=1, random_state=0)
     found["sklearn"] = cpu_time(lambda: sklearn.fit(rows), 2)
@@ -194,7 +192,8 @@ def paper_centers(rows, n_clusters, epsilon, delta, bounds, seed):
     radii = cover_radii(np.full(p, reach), len(rows), 1.99, 20)
     query = CoverQuery(frame, np.full(p, reach), radii, math.ceil(0.69 * n_clusters))
     sketch = Sketch(query).update(Chunk(mapped, None, None))
-    picks = sketch.race(paper_rate(own["cover"], delta), noise_generator(seed))
+    race = RaceChoice(paper_rate(own["cover"], delta))
+    picks = sketch.picked(race, noise_generator(seed))
     width = query.fine * frame.step
     points = width * np.concatenate(
         [grid.coordinates(places) for grid, places in zip(query.grids, picks, strict=True)]
@@ -226,7 +225,8 @@ def centers_of(method, rows, name, n_clusters, epsilon, seed):
     }
     if method == "paper_exact":
         return PaperKMeans(n_clusters, **settings).fit(rows).cluster_centers_
-    return PrivateKMeans(n_clusters, init=method, **settings).fit(rows).cluster_centers_
+    kind = {"grid": PrivateKMeans, "max_cover": MaxCoverKMeans}[method]
+    return kind(n_clusters, **settings).fit(rows).cluster_centers_
 
 
 def read():

@@ -1,6 +1,6 @@
 """Comparator: the pipeline of Chaturvedi, Nguyen and Xu (2021), under exact accounting.
 
-``PrivateKMeans(init="max_cover")`` takes the same first step and is more accurate, see
+``skdp_bary.papers.MaxCoverKMeans`` takes the same first step and is more accurate, see
 ``cover.py``. What the paper charges for its steps is not the same: its averages rely on a bound for
 the Gaussian mechanism that ends at epsilon 1.25, and its noise is drawn in floating point. That
 accounting, which buys other noise, is in ``cover.py`` too.
@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 
-from skdp_bary import PrivateKMeans
 from skdp_bary.estimators.clustering import PrivateClusters, about_clusters
-from skdp_bary.estimators.kmeans_cover import RaceMethod, check_delta_allows_cover
 from skdp_bary.estimators.noisy_means import read_means, weighted_kmeans
 from skdp_bary.geometry.linear_maps import haar_frame
+from skdp_bary.papers import MaxCoverKMeans
+from skdp_bary.papers.covers import ClusterCounts, CoverQuery, cover_radii
+from skdp_bary.papers.max_cover import RaceMethod, check_delta
 from skdp_bary.privacy.noise import public_generator
 from skdp_bary.queries.clusters import ClippedMeans, digits_of
 from skdp_bary.queries.frames import Axes, Frame
-from skdp_bary.queries.max_cover import ClusterCounts, CoverQuery, cover_radii
 
 _DISTORTION = 0.99  # of the projection, which is also the growth of the radii
 _UNPROJECTED = 5  # features up to which rows are not projected
@@ -42,7 +42,7 @@ class PaperMethod(RaceMethod):
 
     def shares(self, setting):
         """Return the four steps."""
-        check_delta_allows_cover(setting)
+        check_delta(setting)
         return dict(_SHARES)
 
     def questions(self, setting, facts):
@@ -74,8 +74,8 @@ class PaperMethod(RaceMethod):
         return PrivateClusters(centers, masses, np.sqrt(means.noise), 1, None)
 
 
-class PaperKMeans(PrivateKMeans):
-    """The paper's pipeline with the interface of PrivateKMeans; `init` and `max_iter` do nothing.
+class PaperKMeans(MaxCoverKMeans):
+    """The paper's pipeline with the interface of PrivateKMeans; `max_iter` does nothing.
 
     Privacy
     -------
@@ -96,17 +96,13 @@ class PaperKMeans(PrivateKMeans):
         given.
     """
 
-    def _method(self, n_features):
-        return _PAPER
+    _methods = (PaperMethod(),) * 2
 
     def _finish(self, facts, clusters):
         self.cluster_centers_ = clusters.centers
         self.cluster_weights_ = clusters.weights
         self.center_stderr_ = clusters.stderr
         self.n_iter_ = clusters.n_iter
-
-
-_PAPER = PaperMethod()
 
 
 def _cover_query(setting, facts):

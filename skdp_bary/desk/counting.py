@@ -63,10 +63,10 @@ class Sketch:
         """Return the answer before noise."""
         return self.query.blocks(self._state)
 
-    def race(self, rate, noise, recorded=None, audit=None):
+    def picked(self, mechanism, noise, recorded=None, audit=None):
         """Return the picks of a query that makes them, whatever the numpy settings of the user."""
         with np.errstate(all="ignore"):
-            return self.query.race(self._state, rate, noise, recorded, audit)
+            return self.query.picked(self._state, mechanism, noise, recorded, audit)
 
 
 # Counting rows: one sketch, however the rows come, identical integers.

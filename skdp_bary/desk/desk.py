@@ -10,7 +10,7 @@ from functools import partial
 from ..exceptions import PlanError
 from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import MAX_SCALE, NoiseSource, noise_generator
-from ..privacy.plans import RaceChoice, divided_anew
+from ..privacy.plans import divided_anew
 from .counting import Sketch, collect, keep_freed_memory, one_blas_thread
 from .query import Release
 from .tape import active_tape
@@ -308,11 +308,9 @@ def require_noise(query, step, relation, room=1.0):
     """Return the sensitivity of a query, and the noise scales of the step that pays for it.
 
     Raise where the noise would be too large to draw: nothing is charged or read then. `room` is by
-    how much the noise of another query of the step may be larger. Picks of a race have no scales.
+    how much the noise of another query of the step may be larger. Picks have no scales.
     """
     sensitivity = query.sensitivity(relation)
-    if isinstance(step.mechanism, RaceChoice):
-        return sensitivity, ()
     scales = step.mechanism.scales(sensitivity, query.weights())
     largest = max(scales, default=0.0)
     if largest * room > MAX_SCALE:
@@ -327,15 +325,14 @@ def release(sketch, step, relation, noise, sensitivity, scales, tape=None):
     """Add the noise of `step` to the answer of `sketch` and return the release.
 
     The number, shape and order of draws follow from the query alone. A tape, which only audits
-    hold, hands back recorded values instead, and sees the exact answer; of a race it sees what
-    every pick chose from, along the recorded picks.
+    hold, hands back recorded values instead, and sees the exact answer; of picks it sees what
+    every one of them chose from, along those that were recorded.
     """
     query, mechanism = sketch.query, step.mechanism
     values = None if tape is None else tape.recall(step.name)
-    if isinstance(mechanism, RaceChoice):
+    if query.picks:
         exact, picks = [], None if values is None else values[0]
-        audit = None if tape is None else lambda coverage: exact.append(coverage.offer())
-        values = (sketch.race(mechanism.unit_rate(query.units), noise, picks, audit),)
+        values = (sketch.picked(mechanism, noise, picks, None if tape is None else exact.append),)
     else:
         exact = sketch.exact_blocks()
         if values is None:

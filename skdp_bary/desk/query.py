@@ -32,11 +32,14 @@ class Query(ABC):
         Block, or blocks, whose entries add up to the mass of all rows that were counted.
     in_threads : bool
         Whether `count` may run in several threads at a time, each with a state of its own.
+    picks : bool
+        Whether what is released are picks that its mechanism draws, and no numbers with noise.
     """
 
     units = None
     mass_block = None
     in_threads = True
+    picks = False
 
     @abstractmethod
     def zeros(self) -> tuple[np.ndarray, ...]:
@@ -72,10 +75,10 @@ class Release:
     name : str
         Name of the plan step that paid for it.
     values : tuple of ndarray of int64
-        The blocks of the query, with noise; the picks of a race.
+        The blocks of the query, with noise; or its picks.
     scales : tuple of float
         Noise scale of each block (0 for a block that is public under the relation); none for picks.
-    mechanism : DiscreteLaplace, RoundedGaussian or RaceChoice
+    mechanism : DiscreteLaplace, RoundedGaussian, or what draws picks
     relation : str
     seeded : bool
         True when the noise can be reproduced: such a release is not private.

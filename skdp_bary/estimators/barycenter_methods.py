@@ -8,7 +8,7 @@ import numpy as np
 
 from ..geometry.cells import CellTree
 from ..geometry.domains import Box
-from ..privacy.mechanisms import RoundedGaussian, gaussian_mu
+from ..privacy.mechanisms import gaussian_mu
 from ..privacy.noise import public_generator
 from ..queries.classes import side_by_side
 from ..queries.clusters import ClippedMeans, digits_of
@@ -135,7 +135,7 @@ class CoresetMethod(BarycenterMethod):
 
     def questions(self, setting, facts):
         """Ask for the trees, and compute the barycenter of the measures that they give."""
-        gaussian = isinstance(facts.mechanisms["tree"], RoundedGaussian)
+        gaussian = facts.mechanisms["tree"].is_gaussian
         tree_method = self.tree_method if gaussian else self.pure
         measures, _ = yield from ask_trees(tree_method, facts, facts.domain, setting.n_atoms)
         return barycenter_of(setting, measures)
@@ -336,7 +336,7 @@ def tree_depth(tree_method, n_atoms, facts):
     """Depth of the trees by public facts: cells small beside those of the atoms, not emptied by
     noise."""
     mechanism = facts.mechanisms["tree"]
-    gaussian = isinstance(mechanism, RoundedGaussian)
+    gaussian = mechanism.is_gaussian
     rate = TUNED.gaussian_rate * mechanism.mu if gaussian else mechanism.epsilon
     signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
     depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)

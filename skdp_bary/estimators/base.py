@@ -503,12 +503,7 @@ path, of shape (n_rows, n_features)
 
 def _least_amount(mechanisms):
     """Return the least epsilon or mu of a step whose noise is drawn by a scale."""
-    amounts = [
-        each.mu if isinstance(each, RoundedGaussian) else each.epsilon
-        for each in mechanisms
-        if isinstance(each, (DiscreteLaplace, RoundedGaussian))
-    ]
-    return min(amounts, default=np.inf)
+    return min((each.amount for each in mechanisms), default=np.inf)
 
 
 # One fit of an object at a time.

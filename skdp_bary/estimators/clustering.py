@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..privacy.mechanisms import ADD_REMOVE, DiscreteLaplace, RoundedGaussian, gaussian_mu
+from ..privacy.mechanisms import ADD_REMOVE, DiscreteLaplace, gaussian_mu
 from ..privacy.noise import public_generator
 from .noisy_means import nearest, weighted_kmeans
 
@@ -37,8 +37,8 @@ class BlockShares:
 class KMeansTuning:
     """Chosen by the costs of ``benchmarks/kmeans/quality.py``, without its last two sets.
 
-    Those of the max cover were chosen by ``benchmarks/kmeans/cover.py``. None of them changes what
-    is guaranteed: they divide the budget, and say where rows are clipped and how long is searched.
+    None of them changes what is guaranteed: they divide the budget, and say where rows are clipped
+    and how long is searched.
     """
 
     # up to three features: looks
@@ -62,16 +62,8 @@ class KMeansTuning:
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
     far_searches: int = 8  # again without what was left out, at most: centers against time
 
-    # up to three features: levels and rounds, where max_iter is given
-    counts_share: float = 0.7  # of the budget: good starts against precise centers
-    deepest: tuple = (14, 9, 6)  # halvings of an axis in 1 to 3 features: detail against memory
-    most_levels: int = 4  # of the hierarchy: sums of few noisy cells against noisier cells
-    level_ratio: float = 1.5  # of the shares of two levels: large clusters against small ones
-    low_radius: float = 1.5  # of a cluster over its root mean square: clipped rows against noise
+    # up to three features: k-means on the cells
     low_mass: float = 0.3  # precision of clip factors, where sums get 1
-    sure_sds: float = 2.0  # of a cell a lost center may go to: small clusters against noise
-    tried_cells: int = 64  # for a lost center: cost against time
-    relocated_rounds: int = 2  # of Lloyd's algorithm on the cells, after that: fit against overfit
     search_cells: int = 4000  # on which starts are compared: detail against time
     beside: float = 0.002  # of the mass may lie beside the grid of these cells, on each side
     fine_rounds: tuple = (2, 30)  # on all cells after that, at least and at most: time
@@ -149,18 +141,6 @@ class KMeansTuning:
     split_gain: float = 0.3  # of a cluster's spread along one axis that a split is thought to gain
     excess_gain: float = 0.8  # ... of its spread beyond twice the median one
     least_left_ambient: float = 0.05  # of a spread after a round with all features
-
-    # max cover
-    cover_share: float = 0.1  # of mu**2: what a race at a fifth of mu takes from the other steps
-    cover_cells: float = 0.4  # of the rest in up to three features: starts against rounds
-    cover_rounds: int = 3  # in up to three features
-    cover_plan: tuple = ((0.02, 0.15, 0.03, 0.12, 0.36, 0.32), 5, 0)  # in more; no grid
-    radius_ratio: float = 1.5  # of two radii that follow each other: clusters of all sizes
-    most_radii: int = 8  # time and memory against small clusters
-    picks: int = 2  # at a radius, relative to the number of clusters: they cost no privacy
-    fewest_picks: int = 32
-    covered_axes: int = 3  # of the released ones: grids grow with each
-    cover_reach: float = 2.0  # of the grids, in standard deviations of an axis
 
     # plain rounds from public centers, for comparison
     lloyd_rounds: int = 5
@@ -320,17 +300,9 @@ def standing_out(setting, counts, sd, most=TUNED.kept_factor):
     return np.argsort(-counts, kind="stable")[:wanted]
 
 
-def total_privacy(facts):
-    """Return what the steps of a fit cost together: mu for Gaussian noise, else epsilon."""
-    steps = facts.mechanisms.values()
-    if is_gaussian(facts):
-        return math.sqrt(sum(mechanism.mu**2 for mechanism in steps))
-    return sum(mechanism.epsilon for mechanism in steps)
-
-
 def is_gaussian(facts):
     """Whether the steps of a fit add Gaussian noise."""
-    return any(isinstance(m, RoundedGaussian) for m in facts.mechanisms.values())
+    return any(m.is_gaussian for m in facts.mechanisms.values())
 
 
 def rescaled(masses, total):
@@ -459,7 +431,7 @@ def level_of(mechanism, relation, n_clusters, n_features, n_rows):
     It is relative to the squared distance of its rows: ``d (k sd / n)**2``.
     """
     moved = 1.0 if relation == ADD_REMOVE else 2.0
-    if isinstance(mechanism, RoundedGaussian):
+    if mechanism.is_gaussian:
         sd = moved * math.hypot(1.0, TUNED.low_mass) / mechanism.mu
     else:
         sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.low_mass) / mechanism.epsilon

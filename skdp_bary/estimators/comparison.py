@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, DiscreteLaplace
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
 from ..queries.slices import MOST_PERSONS, ClassSizes
 
 # Outcomes of comparisons of two samples, and their laws where the samples have one law.
@@ -301,6 +301,6 @@ def sizes_behind(persons, bought):
     if bought is None:
         return tuple(NoisyNumber(count) for count in persons)
     units, scale = bought.query.units, bought.scales[0]
-    pure = isinstance(bought.mechanism, DiscreteLaplace)
+    pure = bought.mechanism.is_pure
     masses = bought.values[0].tolist()
     return tuple(NoisyNumber(mass / units, scale / units, pure) for mass in masses)

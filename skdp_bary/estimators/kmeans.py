@@ -31,7 +31,6 @@ from .clustering import (
 )
 from .clustering_high import HighMethod
 from .facts import setting_of
-from .kmeans_cover import HighCoverMethod, LowCoverMethod
 from .kmeans_low import LowMethod
 from .noisy_means import read_means
 from .notices import cheapest, projections, proposed_delta, rounded_up, warn_of_border, warn_of_hint
@@ -92,10 +91,6 @@ def _public_centers(setting):
 
 _LOW_FEATURES = 3
 _MOST_CLUSTERS = 4096
-METHODS = {  # with at most three features, and with more
-    "grid": (LowMethod(), HighMethod()),
-    "max_cover": (LowCoverMethod(), HighCoverMethod()),
-}
 _FROM_CENTERS = LloydMethod()
 _NO_ROWS = (
     "What picks rows would release them: leave init out, "
@@ -127,10 +122,9 @@ class PrivateKMeans(
     n_clusters : int, default=8
         Number of clusters, at most 4096.
 
-    init : {"grid", "max_cover"} or array-like of shape (n_clusters, n_features), default="grid"
-        Where centers come from: "grid" finds them on noisy counts; "max_cover" picks points of
-        growing grids that cover many rows and needs a positive `delta`; an array of public centers
-        is moved by plain noisy rounds of Lloyd's algorithm.
+    init : "grid" or array-like of shape (n_clusters, n_features), default="grid"
+        Where centers come from: "grid" finds them on noisy counts; an array of public centers is
+        moved by plain noisy rounds of Lloyd's algorithm.
 
     n_init : int, default=10
         Number of starts on the noisy counts; they are post-processing and cost nothing. One
@@ -138,8 +132,8 @@ class PrivateKMeans(
 
     max_iter : "auto" or int, default="auto"
         Number of private rounds of Lloyd's algorithm, which share the budget. It is fixed before
-        the fit. With at most three features "auto" means none: four looks at ever finer cells; 0
-        means one pass over the rows.
+        the fit. Must be "auto" with at most three features, where four looks at ever finer cells
+        take the place of rounds.
 
     n_hint : int or None, default=None
         Public guess of the number of persons. It sets resolutions and shares, and with more than
@@ -206,13 +200,11 @@ class PrivateKMeans(
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``.
     Mechanism
-        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian, and RaceChoice for
-        ``init="max_cover"``.
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
         A row is in one cell of every grid, at one distance from a mean and in one cluster, and adds
         a clipped vector of integers to the sum there; replacing it may change two cells or
-        distances, or turn the vector around. With
-        ``init="max_cover"`` a row counts for the points within reach until one of them is picked.
+        distances, or turn the vector around.
     Budget
         All steps, and what finds bounds and size, cost (epsilon, delta) together.
     Released
@@ -242,10 +234,11 @@ class PrivateKMeans(
     array([0.2, 0.8])
     """
 
+    _methods = (LowMethod(), HighMethod())  # with at most three features, and with more
     _effort = ("n_init",)
     _parameter_rules = PRIVACY_RULES | {
         "n_clusters": Integer(1, _MOST_CLUSTERS),
-        "init": Option(tuple(METHODS), note=_NO_ROWS)
+        "init": Option(("grid",), note=_NO_ROWS)
         | Points("public centers, an array of finite numbers"),
         "n_init": Integer(1, MOST_STEPS, note=_FREE_STARTS),
         "max_iter": Integer(0, 1000) | Option(("auto",)),
@@ -255,7 +248,7 @@ class PrivateKMeans(
         self,
         n_clusters: int = 8,
         *,
-        init: Literal["grid", "max_cover"] | ArrayLike = "grid",
+        init: Literal["grid"] | ArrayLike = "grid",
         n_init: int = 10,
         max_iter: int | Literal["auto"] = "auto",
         n_hint: int | None = None,
@@ -405,7 +398,7 @@ class PrivateKMeans(
     def _method(self, n_features):
         if not isinstance(self.init, str):
             return _FROM_CENTERS
-        low, high = METHODS[self.init]
+        low, high = self._methods
         return low if n_features <= _LOW_FEATURES else high
 
     def _plan(self, n_features):
@@ -527,7 +520,8 @@ def noise_level(estimator, n_features, n_rows):
     for d in (0.0, delta):
         candidate = _changed(estimator, delta=d, accountant=None, neighbors=relation)
         if d == 0.0 and isinstance(estimator.init, str):
-            candidate.init = "grid"  # the way with Laplace noise
+            candidate._methods = PrivateKMeans._methods  # the way with Laplace noise
+            candidate.max_iter = "auto" if n_features <= _LOW_FEATURES else candidate.max_iter
         last = candidate._plan(n_features).steps[-1].mechanism
         levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
     current = levels[1] if estimator.delta > 0 else levels[0]
@@ -545,11 +539,7 @@ def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
     if estimator.delta == 0:
         yield f"delta={proposed_delta(0.0):g}", gaussian
     bare = _changed(estimator, accountant=None, neighbors=relation)
-    looking = _changed(bare, max_iter="auto")
-    if looking._plan(n_features).steps[-1].name.startswith("look"):  # rounds cost more than looks
-        if bare.max_iter != "auto":
-            yield 'max_iter="auto"', _level(looking, n_features, n_rows)
-    else:
+    if n_features > _LOW_FEATURES:
         for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
             fewer = _changed(bare, max_iter=rounds)
             yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)

@@ -1,4 +1,4 @@
-"""Clustering in one to three dimensions: counts where rows are, then noisy means."""
+"""Clustering in one to three dimensions: counts of cells where rows are, and k-means on them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,122 +6,44 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from ..geometry.cells import STRETCH, CellTree, NestedCells
-from ..privacy.mechanisms import RoundedGaussian
-from ..queries.cells import DisjointCounts, LevelCounts, NestedDivision
-from ..queries.clusters import ClippedMeans, digits_of
-from ..queries.frames import Frame
-from ..transport.tree_fits import make_consistent, project_nonnegative
-from ..transport.trees import Tree
+from ..geometry.cells import STRETCH, NestedCells
+from ..queries.cells import DisjointCounts, NestedDivision
 from .clustering import (
     TUNED,
     KMeansMethod,
     PrivateClusters,
     WeightedPoints,
-    about_clusters,
     is_gaussian,
     rescaled,
-    total_privacy,
 )
-from .noisy_means import few_on_line, lloyd, nearest, read_means
-from .noisy_trees import halving_orders, least_squares, nonnegative
-
-# Clustering in one to three dimensions: one hierarchy of counts, then noisy means to polish.
+from .noisy_means import few_on_line, lloyd, nearest
+from .noisy_trees import least_squares, nonnegative
 
 
 class LowMethod(KMeansMethod):
     """Noisy counts of cells, and k-means on them.
 
-    1. *look_1* to *look_4*: masses of ever finer cells where the looks before found rows;
-       consistent and not negative after weighted least squares. Weighted k-means on the cells
-       gives centers.
-
-    With a number of rounds as `max_iter`:
-
-    1. *counts*: masses of the cells of nested grids, on up to four levels, all at once.
-    2. *round_1*, ...: clipped means of the rows about these centers, shrunk by their noise.
+    *look_1* to *look_4*: masses of ever finer cells where the looks before found rows; consistent
+    and not negative after weighted least squares. Weighted k-means on the cells gives centers.
     """
 
-    rounds = 0  # for "auto"
-
     def shares(self, setting):
-        """Return the looks, or one step for the counts and one for each round."""
-        if setting.max_iter == "auto":
-            return look_shares()
-        rounds = setting.max_iter
-        if rounds == 0:
-            return {"counts": 1.0}
-        share = (1.0 - TUNED.counts_share) / rounds
-        return {"counts": TUNED.counts_share} | {f"round_{i + 1}": share for i in range(rounds)}
+        """Return the looks, in order, and their shares."""
+        if setting.max_iter != "auto":
+            raise ValueError(
+                f'max_iter must be "auto" with at most three features, got {setting.max_iter}: '
+                "private rounds cost accuracy there. Leave max_iter out."
+            )
+        return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 
     def questions(self, setting, facts):
-        """Ask for points that stand for the rows, then for means about the best centers there."""
-        frame = Frame(facts.domain, facts.domain.center, digits_of(facts.units).rows)
-        coarse, total = yield from self.coarse(setting, facts, frame)
-        centers, points = search(setting, facts.domain, coarse), coarse
-        rounds = setting.rounds(self.rounds)
-        if rounds == 0:
-            centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
-            masses, noise = coarse.masses_about(centers)
-        for i in range(rounds):
-            squares = np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2)
-            radii, places = TUNED.low_radius * np.sqrt(squares), centers - frame.center
-            shares = (TUNED.low_mass, 1.0)
-            query = about_clusters(ClippedMeans, facts, frame, places, radii, shares)
-            means = read_means((yield f"round_{i + 1}", query))
-            asked, masses, noise = frame.center + means.asked, means.read.mass, means.noise
-            centers = facts.domain.clip(asked + means.shrunk())
-            if i == 0 and rounds > 1:
-                points, centers = self.revised(points, asked, centers, masses)
-        n_iter = rounds if rounds or setting.max_iter == 0 else len(look_shares())
-        return PrivateClusters(centers, rescaled(masses, total), np.sqrt(noise), n_iter, coarse)
-
-    def coarse(self, setting, facts, frame):
-        """Ask for counts, and return the WeightedPoints of their cells and the mass of all rows."""
-        if setting.max_iter == "auto":
-            return (yield from ask_looks(setting, facts))
-        query = _level_counts(facts)
-        cells = _consistent_cells(facts, query, (yield "counts", query))
-        return cells, float(cells.masses.sum())
-
-    def revised(self, coarse, asked, centers, masses):
-        """Return what a first round about the `asked` centers says of the cells and the centers."""
-        coarse = _calibrated(coarse, asked, masses)
-        return coarse, _relocated(coarse, centers, wasted=masses <= 0)
-
-
-def _level_counts(facts):
-    """Cells as small as the noise of a count allows, on every second level."""
-    d = facts.n_features
-    sides = math.log2(max(facts.size * total_privacy(facts) / 2.0, 2.0)) / d
-    halvings = int(np.clip(round(sides), 2, TUNED.deepest[d - 1]))
-    chosen = list(range(halvings, 0, -2))[: TUNED.most_levels][::-1]
-    levels = tuple(d * h for h in chosen)
-    power = 0.5 if is_gaussian(facts) else 1.0
-    scales = tuple(TUNED.level_ratio ** (power * i) for i in range(len(levels)))[::-1]
-    tree = CellTree(facts.domain, levels[-1])
-    return LevelCounts(tree, 1, facts.units, facts.mass_public, scales, levels)
-
-
-def _consistent_cells(facts, query, released):
-    """Return the cells of the finest level, with consistent masses of at least zero."""
-    orders = halving_orders(query.tree)
-    values, variances = [], []
-    for block, level, sd in zip(released.values, query.levels, released.noise_sd, strict=True):
-        values.append(np.empty(block.size))
-        values[-1][orders[level]] = block[0] / facts.units
-        variances.append(np.full(block.size, max(sd / facts.units, 1e-9) ** 2))
-    branching = tuple(b.size // a.size for a, b in zip(values, values[1:], strict=False))
-    tree = Tree(tuple(np.ones(v.size, dtype=bool) for v in values), branching)
-    estimates, spreads = make_consistent(tree, values, variances)
-    finest = query.levels[-1]
-    masses = project_nonnegative(tree, estimates)[-1][orders[finest]]
-    cells = np.flatnonzero(masses > 0)
-    points = query.tree.centroids(finest, cells)
-    sides = np.array(query.tree.full_shape(finest), dtype=float)
-    widths = (facts.domain.high - facts.domain.low) / sides
-    sd = math.sqrt(float(spreads[-1][0]))
-    return WeightedPoints(points, masses[cells], sd, float((widths**2).sum() / 12.0))
+        """Ask for points that stand for the rows, and return the best centers there."""
+        coarse, total = yield from ask_looks(setting, facts)
+        centers = search(setting, facts.domain, coarse)
+        centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
+        masses, noise = coarse.masses_about(centers)
+        masses, n_looks = rescaled(masses, total), len(TUNED.look_shares)
+        return PrivateClusters(centers, masses, np.sqrt(noise), n_looks, coarse)
 
 
 def search(setting, domain, coarse):
@@ -235,38 +157,6 @@ def _pool(coarse):
     return replace(coarse, points=np.stack(sums, axis=1) / masses[:, None], masses=masses)
 
 
-def _calibrated(coarse, centers, masses):
-    """Return the cells with the released masses of the clusters that they belong to.
-
-    Many cells hold nothing but noise, which adds up where it is counted as positive; the mass of a
-    whole cluster is one precise number.
-    """
-    if not len(coarse.points):
-        return coarse
-    label = nearest(coarse.points, centers)[0]
-    counted = np.bincount(label, weights=coarse.masses, minlength=len(centers))
-    ratio = np.maximum(masses, 0.0) / np.maximum(counted, 1e-300)
-    return replace(coarse, masses=coarse.masses * np.minimum(ratio, 2.0)[label])
-
-
-def _relocated(coarse, centers, wasted):
-    """Return centers of which those spent on noise are moved to where cells gain most."""
-    sure = coarse.masses > TUNED.sure_sds * coarse.mass_sd
-    if not wasted.any() or wasted.all() or not sure.any():
-        return centers
-    points, masses = coarse.points[sure], coarse.masses[sure]
-    found = centers[~wasted]
-    for _ in range(int(wasted.sum())):
-        squares = nearest(points, found)[1]
-        tried = np.argsort(-masses * squares, kind="stable")[: TUNED.tried_cells]
-        gains = [
-            masses @ np.maximum(squares - ((points - point) ** 2).sum(axis=1), 0.0)
-            for point in points[tried]
-        ]
-        found = np.vstack([found, points[tried[int(np.argmax(gains))]]])
-    return lloyd(coarse.points, coarse.masses, found, rounds=TUNED.relocated_rounds)
-
-
 # Counts on cells that get smaller, look by look, where the looks before found rows.
 
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
@@ -306,11 +196,6 @@ class SeenPoints(WeightedPoints):
             square = np.bincount(*counted, len(masses))
             found |= (square > 0) & (masses > sds * np.sqrt(square))
         return found
-
-
-def look_shares():
-    """Return the steps, in order, and their shares."""
-    return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 
 
 def ask_looks(setting, facts):
@@ -359,7 +244,7 @@ def _sd(facts, i):
     """Return the standard deviation of the noise of a count in a look, in persons."""
     mechanism = facts.mechanisms[_name(i)]
     changed = 1.0 if facts.relation == "add_remove" else 2.0
-    if isinstance(mechanism, RoundedGaussian):
+    if mechanism.is_gaussian:
         return math.sqrt(changed) / mechanism.mu
     return math.sqrt(2.0) * changed / mechanism.epsilon
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..geometry.cells import MAX_DEPTH, CellTree
 from ..parameters import PRIVACY_RULES, Integer, Option
-from ..privacy.mechanisms import RoundedGaussian
 from ..privacy.noise import public_generator
 from ..transport.measures import DiscreteMeasure
 from ..transport.tree_fits import prune
@@ -307,6 +306,6 @@ class PrivateMeasure(BasePrivateEstimator):
         if not isinstance(self.depth, str):
             return int(self.depth)
         mechanism = facts.mechanisms["tree"]
-        rate = mechanism.mu if isinstance(mechanism, RoundedGaussian) else mechanism.epsilon
+        rate = mechanism.amount
         low, high = 1, TREES.deepest
         return int(np.clip(round(math.log2(max(facts.size * rate, 1.0))) + 1, low, high))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..geometry.cells import CellTree
 from ..geometry.domains import Box, Domain
-from ..privacy.mechanisms import ADD_REMOVE, RoundedGaussian
+from ..privacy.mechanisms import ADD_REMOVE
 from ..queries.cells import DisjointCounts, RunDivision
 from ..transport.tree_fits import CellMasses, make_consistent, project_nonnegative
 from ..transport.tree_posterior import infer_masses
@@ -68,7 +68,7 @@ class Pyramid:
     @property
     def is_gaussian(self):
         """Whether noise is Gaussian."""
-        return isinstance(self.facts.mechanisms[WHOLE], RoundedGaussian)
+        return self.facts.mechanisms[WHOLE].is_gaussian
 
     @cached_property
     def tree(self):
@@ -88,7 +88,7 @@ class Pyramid:
     def rate(self, step):
         """Return the rate of Laplace noise as wide as that of a count in a step of its own."""
         mechanism, reach = self.facts.mechanisms[step], self._reach
-        if isinstance(mechanism, RoundedGaussian):
+        if mechanism.is_gaussian:
             return mechanism.mu * math.sqrt(2.0 / reach)
         return mechanism.epsilon / reach
 

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_array
 
 from ..geometry.lattices import slicing_directions, unit_planes, unit_slices
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
-from ..privacy.mechanisms import DiscreteLaplace
 from ..privacy.noise import public_generator
 from ..queries.meetings import CELL, FRACTION, CohortGap, PairLaw, PairSpreads
 from ..queries.slices import MOST_PERSONS
@@ -353,7 +352,7 @@ def _gaussian_spread(octave):
 
 def _number(released, place, persons):
     """Return a released number as a mean over persons, with its noise."""
-    pure = isinstance(released.mechanism, DiscreteLaplace)
+    pure = released.mechanism.is_pure
     unit = FRACTION * persons
     value, scale = int(released.values[place][0]), released.scales[place]
     return NoisyNumber(value / unit, scale / unit, pure)

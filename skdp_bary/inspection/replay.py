@@ -14,9 +14,8 @@ from sklearn.base import clone
 
 from ..desk.tape import AllAnswered, Tape, use_tape
 from ..exceptions import PrivacyWarning, exact
-from ..privacy.mechanisms import ADD_REMOVE, DiscreteLaplace, RoundedGaussian, Sensitivity
+from ..privacy.mechanisms import Sensitivity
 from ..privacy.noise import public_generator
-from ..privacy.plans import RaceChoice
 
 if TYPE_CHECKING:
     from ..exceptions import Estimator, Rows
@@ -38,11 +37,10 @@ class StepReplay:
     mechanism : object
         The mechanism that the plan names for it.
     allowed : float
-        Privacy loss that was paid for: epsilon, or ``mu**2`` for Gaussian noise, or the rate of a
-        race.
+        Privacy loss that was paid for: epsilon, ``mu**2`` for Gaussian noise, the rate of picks.
     realised : float
-        Loss between the two data sets, from the exact answers and the scales of the noise; for a
-        race, the largest change of what a pick chose from.
+        Loss between the two data sets, from the exact answers and the scales of the noise; of
+        picks, the largest change of what one of them chose from.
     ratio : float
         ``realised / allowed``.
     l1, l2_squared : tuple of int
@@ -232,8 +230,10 @@ def _compare(before, after, planned):
         violations.append("the question depends on the rows")
     if (old.scales, before.sensitivity) != (new.scales, after.sensitivity):
         violations.append("the sensitivity or the noise scale depends on the rows")
-    if isinstance(mechanism, RaceChoice):
-        return _compare_race(before, after, mechanism, violations)
+    if old.query.picks:  # which are compared by what each of them chose from
+        *sizes, moved, found = mechanism.compare(before, after)
+        moves = (moved,), (moved**2,)
+        return StepReplay(old.name, mechanism, *sizes, *moves, (*violations, *found))
     shapes, replayed = ([block.shape for block in r.exact] for r in (before, after))
     allowed = _allowed(mechanism)
     if shapes != replayed:
@@ -251,23 +251,8 @@ def _compare(before, after, planned):
     return StepReplay(old.name, mechanism, *sizes, l1, l2, tuple(violations))
 
 
-def _compare_race(before, after, mechanism, violations):
-    """Compare what every pick chose from, along the recorded picks."""
-    old = before.released
-    units = old.query.units
-    picks = old.values[0].ravel().tolist()
-    if not np.array_equal(old.values[0], after.released.values[0]):
-        violations.append("the picks are not those that were recorded")
-    one_sided = old.relation == ADD_REMOVE
-    moved, found = compare_picks(before.exact, after.exact, picks, units, one_sided)
-    allowed, realised = mechanism.rate, mechanism.unit_rate(units) * moved
-    sizes = allowed, realised, realised / allowed
-    moves = (moved,), (moved**2,)
-    return StepReplay(old.name, mechanism, *sizes, *moves, (*violations, *found))
-
-
 def _allowed(mechanism):
-    if hasattr(mechanism, "mu"):
+    if mechanism.is_gaussian:
         return Fraction(mechanism.mu) ** 2
     return exact(mechanism.epsilon)
 
@@ -284,9 +269,9 @@ def _changes(old, new):
 
 def _loss(mechanism, l1, l2_squared, scales):
     """Loss of one release; written out here so that it does not trust the mechanism's own sum."""
-    if isinstance(mechanism, DiscreteLaplace):
+    if mechanism.is_pure:
         return sum(_per(change, scale) for change, scale in zip(l1, scales, strict=True))
-    if isinstance(mechanism, RoundedGaussian):
+    if mechanism.is_gaussian:
         return sum(_per(change, scale, 2) for change, scale in zip(l2_squared, scales, strict=True))
     return mechanism.loss(Sensitivity((l1,), (l2_squared,)), scales)
 
@@ -335,61 +320,6 @@ def _same(first, second):
     if isinstance(first, (tuple, list)):
         return len(first) == len(second) and all(map(_same, first, second))
     return bool(first == second)
-
-
-# What two runs of a race must not show: the audit of picks by what they chose from.
-
-
-def compare_picks(before, after, picks, units, one_sided):
-    """Return the largest change of what a point covers, and what contradicts the guarantee.
-
-    Parameters
-    ----------
-    before, after : sequence of Offer
-        What every pick chose from, on the two data sets.
-    picks : sequence of int
-        What was picked, the same on both.
-    units : int
-        Largest mass of one person.
-    one_sided : bool
-        Whether the neighbor has one row more or less; otherwise one row replaces another.
-    """
-    if not len(before) == len(after) == len(picks):
-        counts = f"{len(before)} picks on one data set, {len(after)} on the other"
-        return units, [f"there were {counts}, and {len(picks)} are released"]
-    violations = []
-    if any(a.n_places != b.n_places for a, b in zip(before, after, strict=True)):
-        violations.append("the number of points to choose from depends on the rows")
-    changes = [_race_replay_changes(a, b) for a, b in zip(before, after, strict=True)]
-    moved = max((int(np.abs(change).max(initial=0)) for _, change in changes), default=0)
-    if moved > units:
-        violations.append(f"a point covers {moved} more or less, one person has {units}")
-    signs = sorted({int(s) for _, change in changes for s in np.sign(change)})
-    if one_sided and len(signs) > 1:
-        violations.append("one row more makes some points cover more and others less")
-    if any(_outlasts_its_pick(changes, picks, sign) for sign in signs):
-        violations.append("a person is still counted after a pick that covers it")
-    return moved, violations
-
-
-def _outlasts_its_pick(changes, picks, sign):
-    """Whether a change of one sign is still there after a point that shows it was picked."""
-    covered = False
-    for (places, change), pick in zip(changes, picks, strict=True):
-        shown = places[np.sign(change) == sign]
-        if covered and shown.size:
-            return True
-        covered = covered or pick in shown
-    return False
-
-
-def _race_replay_changes(old, new):
-    """Return the points whose mass differs, in order, and by how much."""
-    places = np.union1d(old.places, new.places)
-    change = np.zeros(len(places), dtype=np.int64)
-    change[np.searchsorted(places, new.places)] += new.masses
-    change[np.searchsorted(places, old.places)] -= old.masses
-    return places[change != 0], change[change != 0]
 
 
 # Fits under a tape: what the audit sees of one run of an estimator.

@@ -191,7 +191,7 @@ class Trial:
 def _within(plan, epsilon, mu):
     """Whether a plan has one kind of noise, and costs at most mu, or epsilon where mu is 0."""
     pure = plan.pure_epsilon <= (0 if mu else exact(epsilon))
-    return pure and plan.mu <= mu and plan.race is None
+    return pure and plan.mu <= mu and plan.joint is None
 
 
 def make_trial(law, epsilon, delta, score_share):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .heatmap_levels import LevelwiseEMDHeatmap
+    from .max_cover import MaxCoverKMeans
     from .shuffling import (
         ShuffleAnalyzer,
         ShuffleClient,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "LevelwiseEMDHeatmap": "heatmap_levels",
+    "MaxCoverKMeans": "max_cover",
     "NoisyRowsSlicedWasserstein": "sliced_rows",
     "ProgressLine": "sliced_training",
     "ShuffleAnalyzer": "shuffling",
@@ -43,6 +45,7 @@ _WITH_TORCH = ("sliced_adaptation", "sliced_adapter", "sliced_generator", "slice
 
 __all__ = [
     "LevelwiseEMDHeatmap",
+    "MaxCoverKMeans",
     "NoisyRowsSlicedWasserstein",
     "ProgressLine",
     "ShuffleAnalyzer",

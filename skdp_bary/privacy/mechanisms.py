@@ -107,8 +107,15 @@ class DiscreteLaplace:
 
     epsilon: float
 
+    is_pure, is_gaussian = True, False  # how it composes: a mechanism of another kind is neither
+
     def __post_init__(self):
         check_epsilon(self.epsilon)
+
+    @property
+    def amount(self):
+        """What it buys noise with: epsilon."""
+        return self.epsilon
 
     def scales(self, sensitivity, weights=None):
         """Smallest scales in the ratio `weights` whose loss is at most ``epsilon``."""
@@ -141,8 +148,15 @@ class RoundedGaussian:
 
     mu: float
 
+    is_pure, is_gaussian = False, True
+
     def __post_init__(self):
         check_real(self.mu, "mu", low=0.0, open_low=True)
+
+    @property
+    def amount(self):
+        """What it buys noise with: mu."""
+        return self.mu
 
     def scales(self, sensitivity, weights=None):
         """Smallest standard deviations in the ratio `weights` whose loss is at most ``mu**2``."""

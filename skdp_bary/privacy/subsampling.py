@@ -280,8 +280,8 @@ class SubsampledPlan(Plan):
     def renyi(self, order):
         """Return the Renyi divergence bound of the whole plan at `order`."""
         pure_curve, gaussian_curve = _RENYI[self.sampling]
-        if self.race is not None:
-            return super().renyi(order)  # no amplified curve of a race is known
+        if self.joint is not None:
+            return super().renyi(order)  # no amplified curve of such a mechanism is known
         if not self.mu:
             return pure_curve(float_above(self.pure_epsilon), self.rate, order, self.relation)
         if not self.pure_epsilon:

@@ -187,7 +187,9 @@ def _stated_draws(records):
     """Yield the draws that explain the releases: their scales, and released minus exact."""
     for made in records:
         released = made.released
-        sampler = "rounded_gaussian" if hasattr(released.mechanism, "mu") else "discrete_laplace"
+        if released.query.picks:
+            continue
+        sampler = "rounded_gaussian" if released.mechanism.is_gaussian else "discrete_laplace"
         for exact_block, values, scale in zip(
             made.exact, released.values, released.scales, strict=True
         ):

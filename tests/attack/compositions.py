@@ -12,6 +12,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError
+from skdp_bary.papers import MaxCoverKMeans
 from tests.world import COMPOSITIONS, gaussian_delta, record_fit
 
 from .promises import Promise, Trial, repeated, spawn
@@ -20,7 +21,7 @@ _MOST_FITS = 4
 _ROUNDING = 1.0 + 1e-9
 _MADE = (
     lambda: PrivateKMeans(3, n_init=1),
-    lambda: PrivateKMeans(3, n_init=1, init="max_cover"),
+    lambda: MaxCoverKMeans(3, n_init=1),
     lambda: PrivateWassersteinBarycenter(2, n_init=1, method="clusters"),
     lambda: PrivateWassersteinBarycenter(2, n_init=1, method="coreset", subsample=0.5),
     lambda: PrivateGenerator(2),

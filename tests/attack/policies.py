@@ -33,7 +33,7 @@ def spend_under(rng):
         amount = Fraction(round(amount * 10**6), 10**6)
         part = str(rng.choice(_PARTS))
         view = budget.under(policy)
-        with mock.patch.object(home("SharedBudget"), "datetime", clock):
+        with mock.patch.object(home("new_entry"), "datetime", clock):
             if others and rng.random() < 0.1:
                 budget.spend(float(4 * (carried + 1) * limit), who="another")
                 n_others += 1

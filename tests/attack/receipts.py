@@ -27,7 +27,7 @@ def put_back(rng):
             for place in places:
                 ledger = place(Path(name), server)
                 try:
-                    with mock.patch.object(home("SharedBudget"), "datetime", _STOPPED):
+                    with mock.patch.object(home("new_entry"), "datetime", _STOPPED):
                         _repeat(ledger, rng)
                 except AssertionError as failure:
                     yield Trial(place.subject, violation=str(failure))

@@ -9,7 +9,7 @@ import time
 
 from sklearn.base import clone
 
-from skdp_bary import PrivateKMeans
+from skdp_bary.papers import MaxCoverKMeans
 from tests.estimators import PRIVATE
 from tests.world import (
     ByClass,
@@ -32,9 +32,8 @@ _KINDS = ("rows", "persons", "weights")
 # Rows that come out as rows do so in another order on a neighbor; a replay cannot pair them.
 REPLAYED = [each for each in PRIVATE if getattr(each, "method", None) != "rows"]
 REPLAYED += [
-    PrivateKMeans(
+    MaxCoverKMeans(
         2,
-        init="max_cover",
         n_init=1,
         max_iter=2,
         bounds=([-1.0] * n_features, [1.0] * n_features),

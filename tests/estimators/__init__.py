@@ -26,7 +26,7 @@ from skdp_bary import (
     SchemaTransformer,
 )
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.papers import LevelwiseEMDHeatmap, NoisyRowsSlicedWasserstein
+from skdp_bary.papers import LevelwiseEMDHeatmap, MaxCoverKMeans, NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
 from tests.discovery import private_estimators, public_estimators
@@ -112,12 +112,15 @@ _PRIVATE = {
     # with little noise the centers lie among the rows, where neighbors can hurt them
     "PrivateKMeans": [
         PrivateKMeans(2, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, epsilon=40.0),
-        PrivateKMeans(2, n_init=1, bounds=Ball([0.0, 1.0, 2.0], 1.5), max_iter=0),
+        PrivateKMeans(2, n_init=1, bounds=Ball([0.0, 1.0, 2.0], 1.5)),
         PrivateKMeans(2, n_init=1, epsilon=100.0),
         PrivateKMeans(
             2, n_init=1, max_iter=3, bounds=([0.0] * 4, [1.0] * 4), n_hint=60, epsilon=100.0
         ),
         PrivateKMeans(2, init=[[0.5, 0.5], [0.9, 0.5]], max_iter=2, bounds=(0, 1), n_hint=60),
+    ],
+    "MaxCoverKMeans": [
+        MaxCoverKMeans(2, n_init=1, max_iter=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=60),
     ],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=4, n_hint=100),
@@ -284,6 +287,7 @@ _QUICK = {
 _QUICK_OF = {
     "JLTransformer": {"n_components": 1, "bounds": (0, 1)},
     "PrivateDomainAdapter": {"max_iter": 1, "hidden": 2, "n_hint": 30},
+    "PrivateKMeans": {"n_clusters": 2, "n_init": 1, "bounds": (0, 1), "n_hint": 30},
     "RowByRow": {"step": Normalizer()},
 }
 
@@ -332,6 +336,12 @@ _SIZES_ARE_BOUGHT = {
     "check_sensitivity_of_weights": "Where sizes are public without weights, none are bought, and "
     "fits with weights and without n_min are refused.",
 }
+_PICKS_ARE_DRAWN = {
+    "check_drawn_noise_adds_up_to_the_charge": "What picks lose is no sum of noise: test_races.py "
+    "compares their price with the law of all picks.",
+    "check_sensitivity_of_persons": "A person has one row; person ids are refused.",
+    "check_sensitivity_of_weights": "Weights are refused under the replace relations.",
+}
 _ROWS_COME_OUT = {
     "check_neighbors_field": "As many rows come out as go in, so the default relation is refused.",
     "check_sensitivity_of_rows": "The rows of a neighbor come in another order, which is compared; "
@@ -354,6 +364,8 @@ def private_failures(estimator):
         return _SCHEMAS_CLIP
     if isinstance(estimator, NoisyRowsSlicedWasserstein):
         return _ROWS_COME_OUT
+    if isinstance(estimator, MaxCoverKMeans):
+        return _PICKS_ARE_DRAWN
     buys_sizes = isinstance(estimator, DPSlicedWasserstein) and estimator.n_min is None
     return _SIZES_ARE_BOUGHT if buys_sizes else {}
 
@@ -383,7 +395,7 @@ def scikit_learn_failures(estimator):
     """Checks of scikit-learn that contradict the guarantee of an estimator, and why."""
     expected = dict(_NUMBERS_OF_ROWS_ARE_PRIVATE)
     expected |= _WEIGHTS_ARE_PRIVATE if hasattr(estimator, "privacy_plan") else {}
-    capped = DPSlicedWasserstein, PrivateEMDHeatmap, PrivateWassersteinBarycenter
+    capped = DPSlicedWasserstein, MaxCoverKMeans, PrivateEMDHeatmap, PrivateWassersteinBarycenter
     if isinstance(estimator, capped):
         expected |= _WEIGHTS_ARE_CAPPED
     if isinstance(estimator, PrivateKMeans):

@@ -27,7 +27,7 @@ SETTINGS = {
     "DPSlicedWasserstein": {"n_projections": 4, "n_min": 100},
     "PrivateDomainAdapter": {"method": "moments"},
     "PrivateEMDHeatmap": {"resolution": 16},
-    "PrivateKMeans": {"n_clusters": 2, "max_iter": 1},
+    "PrivateKMeans": {"n_clusters": 2},
     "PrivateTable": {"n_components": 2, "max_iter": 2},
     "PrivateTwoSampleTest": {"n_min": 100},
     "PrivateWassersteinBarycenter": {"n_atoms": 2, "n_init": 1},

@@ -25,8 +25,8 @@ pytestmark = [
 
 N_PARTS = 12
 X = np.clip(np.random.default_rng(0).normal(0.5, 0.2, size=(6000, 2)), 0, 1)
-KMEANS = PrivateKMeans(3, bounds=(0, 1), n_hint=6000, n_init=1, max_iter=2, random_state=1)
-N_STEPS = 3  # a grid, and two rounds
+KMEANS = PrivateKMeans(3, bounds=(0, 1), n_hint=6000, n_init=1, random_state=1)
+N_STEPS = 4  # looks
 
 
 def chunks(folder, at, act):

@@ -13,7 +13,7 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.papers import NoisyRowsSlicedWasserstein
+from skdp_bary.papers import MaxCoverKMeans, NoisyRowsSlicedWasserstein
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -73,7 +73,7 @@ FITS = {
     "kmeans": (PrivateKMeans(3, n_init=1, **SEEDED), X, {}),
     "kmeans, wide": (PrivateKMeans(2, n_init=1, delta=1e-6, **SEEDED), WIDE, {"groups": PEOPLE}),
     "kmeans, cover": (
-        PrivateKMeans(2, init="max_cover", epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
+        MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
         X,
         {},
     ),

@@ -25,9 +25,9 @@ def test_the_picture_says_that_it_is_not_private():
 
 
 def test_several_curves_are_named():
-    display = PrivacyUtilityDisplay.from_comparison({"grid": CURVE, "max_cover": CURVE})
+    display = PrivacyUtilityDisplay.from_comparison({"grid": CURVE, "other": CURVE})
     texts = [text.get_text() for text in display.axes_.get_legend().get_texts()]
-    assert texts == ["grid: mean", "single fits", "max_cover: mean"]
+    assert texts == ["grid: mean", "single fits", "other: mean"]
     assert len(display.lines_) == 2
 
 

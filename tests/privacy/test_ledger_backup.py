@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import traceback
 
 import pytest
 
@@ -124,6 +125,8 @@ def race_beside_copies(folder, rounds, seed):
             try:
                 spend_and_copy(folder / "budget", 4 * seed + racer, rounds)
                 status = 0
+            except BaseException:
+                traceback.print_exc()  # else nobody would hear of it
             finally:
                 os._exit(status)
         children.append(child)

@@ -274,7 +274,7 @@ class TestRepeated:
         from datetime import UTC, datetime
 
         spending_clock = datetime(2030, 1, 1, tzinfo=UTC)
-        monkeypatch.setattr(home("SharedBudget"), "datetime", Clock)
+        monkeypatch.setattr(home("new_entry"), "datetime", Clock)
         for file in (path, side(path)):
             shutil.copy(file, tmp_path)
         budget = BudgetAccountant.open(path)

@@ -433,7 +433,7 @@ class TestFailures:
 
         from tests.world import home
 
-        _spending = home("SharedBudget")
+        _entries = home("new_entry")
 
         class Clock:
             year = 2030
@@ -444,7 +444,7 @@ class TestFailures:
                 return datetime(cls.year, 1, 1, tzinfo=UTC)
 
         accountant = opened(path)
-        monkeypatch.setattr(_spending, "datetime", Clock)
+        monkeypatch.setattr(_entries, "datetime", Clock)
         for name in ("first", "second"):
             accountant.spend(0.4, who=name)
         assert [entry.time[:4] for entry in accountant.entries] == ["2029", "2028"]

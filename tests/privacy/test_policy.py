@@ -12,7 +12,7 @@ from skdp_bary.exceptions import BudgetError, RelationError
 from skdp_bary.privacy import SpendingPolicy
 from tests.world import home
 
-spending = home("SharedBudget")
+entries = home("new_entry")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def clock(monkeypatch):
     def turn(day):
         Clock.moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
 
-    monkeypatch.setattr(spending, "datetime", Clock)
+    monkeypatch.setattr(entries, "datetime", Clock)
     return turn
 
 

@@ -83,7 +83,7 @@ def test_a_charge_repeated_after_a_restore_is_not_the_one_that_was_lost(
 ):
     """The same words, amounts and second: what tells the two apart is drawn at random."""
     moment = datetime(2030, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr(home("SharedBudget"), "datetime", SimpleNamespace(now=lambda zone: moment))
+    monkeypatch.setattr(home("new_entry"), "datetime", SimpleNamespace(now=lambda zone: moment))
     accountant = opened(address)
     for _ in range(2):
         accountant.spend(0.1, who="same")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases import every
 from tests.small_worlds import asked_in, query_classes, small_worlds
-from tests.world import chunk, home, same, sketch
+from tests.world import RaceChoice, chunk, home, same, sketch
 
 WORLDS = small_worlds()
 NAMES = [f"{asked_in(world).__name__}: {world.name}" for world in WORLDS]
@@ -43,9 +43,9 @@ def part_of(rows, some, order="C"):
 def answer_of(counted):
     """Return the blocks; of a race its picks and what they chose from; of rows sorted ones."""
     query = counted.query
-    if hasattr(query, "race"):
+    if query.picks:
         offers, noise = [], home("noise_generator").noise_generator(2)
-        picks = counted.race(0.3, noise, None, lambda coverage: offers.append(coverage.offer()))
+        picks = counted.picked(RaceChoice(min(0.3 * query.units, 30.0)), noise, None, offers.append)
         return [picks, *(part for offer in offers for part in (offer.places, offer.masses))]
     blocks = counted.exact_blocks()
     if type(query).__name__ == "ProjectedRows":

@@ -8,12 +8,11 @@ from sklearn.base import clone
 from skdp_bary import (
     BudgetAccountant,
     PrivateEMDHeatmap,
-    PrivateKMeans,
     PrivateMeasure,
     PrivateTable,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.papers import NoisyRowsSlicedWasserstein
+from skdp_bary.papers import MaxCoverKMeans, NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Integer, Schema
 from tests.world import SparkSource, from_bytes
 
@@ -42,7 +41,7 @@ FITS = {
         {"y": "label", "groups": "who"},
     ),
     "keys": (
-        PrivateKMeans(2, init="max_cover", epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
+        MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
         {},
     ),
     "rows": (

@@ -51,10 +51,9 @@ def test_separated_clusters_are_found(n_features, delta, neighbors):
     assert kmeans.center_stderr_.shape == (3,)
 
 
-@every("n_features", [2, 4])
-def test_centers_of_nobody_are_off_by_half_the_domain_at_most(n_features):
+def test_centers_of_nobody_are_off_by_half_the_domain_at_most():
     """With next to no noise an empty cluster has no mass to divide the noise by."""
-    X = np.random.default_rng(0).uniform(size=(3, n_features))
+    X = np.random.default_rng(0).uniform(size=(3, 4))
     settings = {"bounds": (0, 3), "n_hint": 30, "max_iter": 1, "random_state": 0}
     kmeans = PrivateKMeans(7, epsilon=1e9, **settings).fit(X)
     assert (kmeans.cluster_weights_ == 0).any()
@@ -112,7 +111,7 @@ def test_what_kmeans_has_and_a_release_must_not_have_says_why():
         assert vars(pickle.loads(pickle.dumps(kmeans))).keys() == vars(kmeans).keys()
 
 
-@every("settings", [{}, {"max_iter": 0}, {"delta": 1e-6}])
+@every("settings", [{}, {"delta": 1e-6}])
 @every("n_features", [2, 7])
 def test_one_pass_a_step(n_features, settings):
     X, _ = blobs(600, n_features)
@@ -125,14 +124,6 @@ def test_one_pass_a_step(n_features, settings):
     kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, **settings).fit(chunks)
     opened = 2  # to see the number of features, and that every call gives a new iterator
     assert len(passes) - opened == len(kmeans.privacy_.steps)
-    if n_features == 2 and settings.get("max_iter") == 0:
-        assert len(kmeans.privacy_.steps) == 1
-
-
-def test_one_pass_form_takes_an_iterator():
-    X, _ = blobs(600)
-    kmeans = PrivateKMeans(3, bounds=(-1, 1), n_hint=600, max_iter=0)
-    assert kmeans.fit(iter(np.array_split(X, 5))).n_iter_ == 0
 
 
 def make_kmeans(cls, n_clusters):
@@ -352,10 +343,9 @@ def test_a_shared_budget_pays_once():
     assert not budget.quote(kmeans, n_features=2).fits
 
 
-@pytest.mark.parametrize("n_features", [2, 5])
-def test_what_chance_decides_is_drawn_once(monkeypatch, n_features):
+def test_what_chance_decides_is_drawn_once(monkeypatch):
     """With random_state=None a second search would find other centers."""
-    X, _ = blobs(n_features=n_features, n_clusters=6)
+    X, _ = blobs(n_features=5, n_clusters=6)
     found = []
 
     def search(points, masses, n_clusters, n_init, rng):
@@ -368,9 +358,8 @@ def test_what_chance_decides_is_drawn_once(monkeypatch, n_features):
     kmeans = PrivateKMeans(6, epsilon=2.0, delta=1e-6, bounds=(-1, 1), n_hint=len(X), max_iter=3)
     records = record_fit(kmeans, {"X": X}).records
     assert len(found) == 1
-    first = next(r.query for r in records if r.released.name in ("round_1", "low_1"))
-    asked = first.frame.center + first.centers if n_features == 2 else first.centers
-    np.testing.assert_allclose(asked, found[0], atol=1e-12)
+    first = next(r.query for r in records if r.released.name == "low_1")
+    np.testing.assert_allclose(first.centers, found[0], atol=1e-12)
 
 
 @every("n_rows", [1, 2])

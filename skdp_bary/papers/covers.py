@@ -1,4 +1,4 @@
-"""Picks of grid points that cover many rows, over grids of growing radius. Leaves for papers."""
+"""The questions of a max cover: picks of grid points over grids of growing radius, and counts."""
 
 import math
 from dataclasses import dataclass
@@ -8,11 +8,9 @@ import numpy as np
 
 from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
+from ..queries.clusters import ClusterQuery
+from ..queries.frames import Frame
 from ..rows.persons import ROW_UNITS
-from .clusters import ClusterQuery
-from .frames import Frame
-
-# Max cover: picks of grid points that cover many rows, over grids of growing radius.
 
 _FINE_STEPS = 4  # of the fine lattice within the smallest step of a grid
 _BLOCK_ROWS = 1 << 20
@@ -45,6 +43,8 @@ class CoverQuery(Query):
     radii: tuple
     n_picks: int
     units: int = 1
+
+    picks = True
 
     def __post_init__(self):
         if self.units not in ROW_UNITS:
@@ -101,6 +101,11 @@ class CoverQuery(Query):
                 "A cover of weighted rows is proved under neighbors='add_remove' only."
             )
         return Sensitivity.single(self.units, self.units**2)
+
+    def picked(self, state, mechanism, noise, recorded=None, audit=None):
+        """Return the picks that a race draws; `audit` is told what each of them chose from."""
+        heard = None if audit is None else lambda coverage: audit(coverage.offer())
+        return self.race(state, mechanism.unit_rate(self.units), noise, recorded, heard)
 
     def race(self, state, rate, noise, recorded=None, audit=None):
         """Return the picks, of shape (n_radii, n_picks), as flat points of their grids.

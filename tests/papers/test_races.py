@@ -248,7 +248,7 @@ def test_a_plan_of_a_race_alone_or_beside_pure_steps():
 
 def test_a_plan_holds_one_race():
     twice = (*steps_of(0.001), Step("again", RaceChoice(0.001)))
-    with pytest.raises(ValueError, match="at most one race"):
+    with pytest.raises(ValueError, match="priced jointly"):
         Plan("add_remove", 1.0, 0.1, twice)
 
 

@@ -51,9 +51,9 @@ def rows_of(n=200, p=2, seed=0):
 def run(query, X, *, rate=0.3, recorded=None, masses=None, seed=0):
     """Return the picks and what each of them chose from."""
     offers = []
-    picks = sketch(query, X, None, masses).race(
-        rate, noise_generator(seed), recorded, lambda coverage: offers.append(coverage.offer())
-    )
+    race = RaceChoice(min(rate * query.units, 30.0))
+    counted = sketch(query, X, None, masses)
+    picks = counted.picked(race, noise_generator(seed), recorded, offers.append)
     return picks, offers
 
 
@@ -137,9 +137,8 @@ def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
     offer = run(query, X)[1][0]
     covered = np.zeros(grid.n_places)
     covered[offer.places] = offer.masses
-    seen = np.bincount(
-        [int(counted.race(rate, noise)[0, 0]) for _ in range(6000)], minlength=grid.n_places
-    )
+    picks = [int(counted.picked(RaceChoice(rate), noise)[0, 0]) for _ in range(6000)]
+    seen = np.bincount(picks, minlength=grid.n_places)
     law = np.exp(rate * covered) / np.exp(rate * covered).sum()
     assert 0 in covered and chisquare(seen, 6000 * law).pvalue > 1e-3
     off = np.exp(1.3 * rate * covered) / np.exp(1.3 * rate * covered).sum()

@@ -1,11 +1,12 @@
-"""PrivateKMeans with init="max_cover": clusters, plans, what is refused, replay, planted bugs."""
+"""MaxCoverKMeans: clusters, plans, what is refused, replay, planted bugs."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from skdp_bary import BudgetAccountant, PrivateKMeans
+from skdp_bary import BudgetAccountant
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from skdp_bary.papers import MaxCoverKMeans
 from tests.cases import every
 from tests.world import (
     RATE_OF_MU,
@@ -26,7 +27,7 @@ _replay_checks = home("check_sensitivity_of_rows")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
-SMALL = {"init": "max_cover", "bounds": (-1, 1), "n_hint": 60, "epsilon": 1.0}
+SMALL = {"bounds": (-1, 1), "n_hint": 60, "epsilon": 1.0}
 
 
 def blobs(n_rows=4000, n_features=2, n_clusters=3, sd=0.05, seed=0):
@@ -38,7 +39,7 @@ def blobs(n_rows=4000, n_features=2, n_clusters=3, sd=0.05, seed=0):
 
 
 def cover(n_clusters=3, **settings):
-    return PrivateKMeans(n_clusters, **{**SMALL, "delta": 1e-6, "random_state": 0, **settings})
+    return MaxCoverKMeans(n_clusters, **{**SMALL, "delta": 1e-6, "random_state": 0, **settings})
 
 
 @every("neighbors", ["add_remove", "replace_one"])
@@ -61,7 +62,7 @@ def test_rounds_are_fixed_before_the_fit(n_features, max_iter):
 
 def test_without_bounds_and_hint():
     X = 50.0 + 3.0 * blobs()
-    kmeans = PrivateKMeans(3, init="max_cover", epsilon=20.0, delta=1e-6, random_state=0).fit(X)
+    kmeans = MaxCoverKMeans(3, epsilon=20.0, delta=1e-6, random_state=0).fit(X)
     squares = ((X[:, None] - kmeans.cluster_centers_) ** 2).sum(axis=2).min(axis=1)
     assert squares.mean() < 9.0 * 0.1
 

@@ -160,8 +160,7 @@ def _require_spent(accountant, epsilon, delta):
 def adapter(monkeypatch):
     """The adapter to diffprivlib, on what it takes from that library, which need not be there."""
     library = SimpleNamespace(
-        BudgetAccountant=object,
-        utils=SimpleNamespace(Budget=lambda *amounts: amounts),
+        BudgetAccountant=object, utils=SimpleNamespace(Budget=lambda *amounts: amounts)
     )
     monkeypatch.setitem(sys.modules, "diffprivlib", library)
     monkeypatch.delitem(sys.modules, "skdp_bary.interop.diffprivlib", raising=False)

@@ -12,12 +12,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from tests.discovery import private_estimators, public_estimators
-from tests.estimators import (
-    PRIVATE,
-    SCIKIT_LEARN,
-    private_failures,
-    scikit_learn_failures,
-)
+from tests.estimators import PRIVATE, SCIKIT_LEARN, private_failures, scikit_learn_failures
 from tests.remembered import remembered_solutions
 from tests.world import CHECKS
 

@@ -184,15 +184,7 @@ def _is_of(name, place, *words):
     return name == place or name.startswith(f"{place}.") or name.rpartition(".")[2] in words
 
 
-RULES = (
-    climbing,
-    between_families,
-    heavy,
-    private_names,
-    tapes,
-    exact_answers,
-    answers_meet_noise,
-)
+RULES = (climbing, between_families, heavy, private_names, tapes, exact_answers, answers_meet_noise)
 PLANTED = [
     (climbing, "rows/persons.py", "from ..estimators import PrivateMeasure"),
     (climbing, "geometry/domains.py", "from ..transport.measures import DiscreteMeasure"),

@@ -2,15 +2,20 @@
 
 import argparse
 import json
+import platform
 import secrets
 import sys
 import time
 from dataclasses import asdict
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
-from .report import table, versions
-from .suite import PROMISES
-from .workers import run_in_processes
+import skdp_bary
+
+from .suite import PROMISES, run_in_processes
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
 def main(arguments=None):
@@ -45,6 +50,35 @@ def _parser():
     parser.add_argument("--only", nargs="+", choices=list(PROMISES), help="these attacks alone")
     parser.add_argument("--record", type=Path, help="write what was found to this file, as JSON")
     return parser
+
+
+def versions():
+    """Return the date, and what was attacked with which versions."""
+    return {
+        "date": date.today().isoformat(),
+        "skdp_bary": skdp_bary.__version__,
+        "python": platform.python_version(),
+    } | {name: version(name) for name in _LIBRARIES}
+
+
+def table(found):
+    """Return a table of text, followed by every violation in words."""
+    lines = found["lines"]
+    width = max((len(line["promise"]) for line in lines), default=20)
+    rows = [f"{'promise':<{width}} {'trials':>9} {'worst realised/stated':>22} {'violations':>11}"]
+    said = None
+    for line in lines:
+        if line["subject"] and line["promise"] != said:
+            rows.append(line["promise"])
+        said = line["promise"]
+        label = f"    {line['subject']}" if line["subject"] else said
+        worst = "" if line["worst"] is None else f"{line['worst']:.6f}"
+        rows.append(f"{label:<{width}} {line['trials']:>9,} {worst:>22} {line['violations']:>11}")
+    rows += [f"VIOLATION  {line['promise']}: {text}" for line in lines for text in line["texts"]]
+    trials = sum(line["trials"] for line in lines)
+    violations = sum(line["violations"] for line in lines)
+    summary = f"{trials:,} trials in {found['minutes']} minutes, {violations} violations"
+    return "\n".join([*rows, f"{summary} (seed {found['seed']})"])
 
 
 if __name__ == "__main__":

@@ -37,7 +37,5 @@ def turn_the_rows(rng):
 
 
 PROMISE = Promise(
-    "streams",
-    "Behind RowByRow no row moves what a step draws for another",
-    repeated(turn_the_rows),
+    "streams", "Behind RowByRow no row moves what a step draws for another", repeated(turn_the_rows)
 )

@@ -22,23 +22,17 @@ from tests.attack import (
     __main__,
     bit_flips,
     black_box,
+    borrowed,
     commands,
     compositions,
     containers,
     damage,
-    enumeration,
     ids,
     killings,
     ledger_files,
-    odd_rows,
-    odd_types,
-    parameters,
     parts,
     policies,
-    public_steps,
-    quiet,
     races,
-    readers,
     receipts,
     streams,
 )
@@ -172,7 +166,7 @@ PLANTED = {
         (home("LabelsInChunks"), "same_kind", lambda found: None),
     ),
     "an error has the words of numpy": (
-        *(quiet.PROMISE.attack, 200, "inhomogeneous part"),
+        *(borrowed.QUIET.attack, 200, "inhomogeneous part"),
         (home("array_of"), "array_of", lambda values, name: np.asarray(values)),
     ),
     "a step keeps its stream": (
@@ -186,23 +180,23 @@ PLANTED = {
         (CellCounts, "count", more_in_long_chunks),
     ),
     "a fit that charges before it checks": (
-        *(trials(odd_rows.fit_odd_rows, [ChargesFirst()]), 30, ""),
+        *(trials(borrowed.fit_odd_rows, [ChargesFirst()]), 30, ""),
     ),
     "a sensitivity of one unit less": (
-        *(enumeration.enumerate_neighbors, 2000, "stated"),
+        *(borrowed.enumerate_neighbors, 2000, "stated"),
         (Count, "sensitivity", lambda query, relation: Sensitivity(((0,),), ((0,),))),
     ),
     "a step that looks at all rows": (
-        *(public_steps.PROMISE.attack, 30, "rows moved"),
+        *(borrowed.PUBLIC_STEPS.attack, 30, "rows moved"),
         (row_independence, "numeric_steps", lambda: [CENTERED]),
         (row_independence, "table_steps", lambda: [ColumnTransformer([("c", CENTERED, [0, 1])])]),
     ),
     "lines that are read by their neighbors": (
-        *(trials(readers.read_odd_file, [csv_trial]), 30, "rows were moved"),
+        *(trials(borrowed.read_odd_file, [csv_trial]), 30, "rows were moved"),
         (CsvFile, "batches", moved_by_others),
     ),
     "numbers of numpy are kept as they are": (
-        *(odd_types.PROMISE.attack, 200, ""),
+        *(borrowed.ODD_TYPES.attack, 200, ""),
         (home("PlainParameters"), "plain", lambda value: value),
         (NUMBERS, "is_number", lambda value: isinstance(value, Real)),
         (NUMBERS, "is_integer", lambda value: isinstance(value, Integral)),
@@ -220,7 +214,7 @@ PLANTED = {
         (home("check_rows"), "_MOST_CELLS", 1 << 80),
     ),
     "parameters without rules": (
-        *(parameters.PROMISE.attack, 100, ""),
+        *(borrowed.PARAMETERS.attack, 100, ""),
         (_base, "check_parameters", lambda estimator: None),
     ),
     # two spends at once break the chain, too: either is found, whichever comes first

@@ -18,10 +18,7 @@ DOMAINS = [
 by_domain = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tables = arrays(np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=finite)
-LATTICES = [
-    lambda domain: CentredLattice(domain, 20),
-    lambda domain: CentredLattice(domain, 7),
-]
+LATTICES = [lambda domain: CentredLattice(domain, 20), lambda domain: CentredLattice(domain, 7)]
 
 
 @by_domain

@@ -14,14 +14,7 @@ from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, ReadOnlyLedgerError, RelationError
 from skdp_bary.privacy import BudgetPart, Quote
 from tests.privacy.conftest import gaussian_plan, pure_plan
-from tests.world import (
-    RELATIONS,
-    DiscreteLaplace,
-    Plan,
-    Step,
-    check_accountant,
-    home,
-)
+from tests.world import RELATIONS, DiscreteLaplace, Plan, Step, check_accountant, home
 
 _sqlite = home("SqliteLedger")
 

@@ -17,12 +17,7 @@ UNITS = st.integers(min_value=0, max_value=10**18)
 
 
 @given(
-    st.builds(
-        Entry,
-        *[st.text()] * 4,
-        *[AMOUNTS] * 2,
-        *[st.text()] * 4,
-    ),
+    st.builds(Entry, *[st.text()] * 4, *[AMOUNTS] * 2, *[st.text()] * 4),
     st.builds(Cost, UNITS, UNITS),
 )
 def test_a_link_is_the_hash_of_json(entry, cost):

@@ -1,3 +1,5 @@
+"""Checks of numbers: what they allow, what they say of the rest, and exact decimals."""
+
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -20,89 +22,69 @@ from tests.world import (
 )
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0, 2.0]), Decimal(1)]
+NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan")]
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)
 
 
-@every("value", [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)])
-def test_check_real_returns_a_float(value):
-    checked = check_real(value, "x", low=0.0, high=1.0)
-    assert type(checked) is float
-    assert checked == 1.0
+def real(value):
+    return check_real(value, "x", low=0.0, high=1.0)
 
 
-@every("value", NOT_NUMBERS)
-def test_check_real_refuses_what_is_not_a_number(value):
-    with pytest.raises(TypeError, match="x must be a finite number"):
-        check_real(value, "x")
+def integer(value):
+    return check_integer(value, "n", low=3, high=4)
 
 
-@every("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
-@every("check", [lambda v: check_real(v, "x"), check_epsilon, check_delta])
-def test_checks_refuse_what_is_not_finite(check, value):
-    with pytest.raises(ValueError, match="must be a finite number"):
-        check(value)
+def option(value):
+    return check_option(value, "kind", ("a", "b"))
+
+
+@every(
+    "check, right, kind",
+    [
+        (real, [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)], float),
+        (integer, [3, np.int64(3), np.uint8(3), 4], int),
+        (option, ["a"], str),
+        (check_delta, [0, 0.5], float),
+    ],
+)
+def test_what_is_allowed_comes_back_as_a_number_of_python(check, right, kind):
+    for value in right:
+        assert check(value) == value and type(check(value)) is kind
+
+
+@every(
+    "check, wrong, error, message",
+    [
+        (real, NOT_NUMBERS, TypeError, "x must be a finite number"),
+        (real, NOT_FINITE, ValueError, "x must be a finite number"),
+        (check_epsilon, NOT_FINITE, ValueError, "must be a finite number"),
+        (check_delta, NOT_FINITE, ValueError, "must be a finite number"),
+        (integer, [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)], TypeError, "n must be an integer"),
+        (integer, [2, 5], ValueError, r"n must be an integer in \[3, 4\], got"),
+        (option, ["c", "A", None, 1, ["a"], ("a", "b")], ValueError, "one of 'a', 'b', got"),
+        (check_epsilon, [0, 0.0, -1.0, -5e-324], ValueError, "epsilon"),
+        (check_delta, [1.0, 1.5, -1e-9], ValueError, "delta"),
+        (lambda v: check_integer(v, "n", low=1), [0], ValueError, r"in \[1, inf\), got 0"),
+    ],
+)
+def test_what_is_refused_is_told(check, wrong, error, message):
+    for value in wrong:
+        with pytest.raises(error, match=message):
+            check(value)
 
 
 @every("open_low", [False, True])
 @every("open_high", [False, True])
-def test_check_real_ends_of_the_interval(open_low, open_high):
+def test_ends_of_the_interval(open_low, open_high):
     limits = {"low": 0.0, "high": 1.0, "open_low": open_low, "open_high": open_high}
-    assert check_real(0.5, "x", **limits) == 0.5
-    for value, is_open in [(0.0, open_low), (1.0, open_high)]:
-        if is_open:
-            with pytest.raises(ValueError, match=r"x must be"):
-                check_real(value, "x", **limits)
-        else:
-            assert check_real(value, "x", **limits) == value
-    for value in [math.nextafter(0.0, -1.0), math.nextafter(1.0, 2.0)]:
-        with pytest.raises(ValueError, match=r"x must be"):
+    shown = rf"\{'[('[open_low]}0\.0, 1\.0\{'])'[open_high]}"
+    outside = [math.nextafter(0.0, -1.0), math.nextafter(1.0, 2.0)]
+    outside += [0.0] * open_low + [1.0] * open_high
+    for value in outside:
+        with pytest.raises(ValueError, match=f"x must be a finite number in {shown}, got"):
             check_real(value, "x", **limits)
-
-
-def test_messages_state_parameter_interval_and_value():
-    with pytest.raises(ValueError, match=r"rate must be a finite number in \(0\.0, 1\.0\], got 2"):
-        check_real(2, "rate", low=0.0, high=1.0, open_low=True)
-    with pytest.raises(ValueError, match=r"n must be an integer in \[1, inf\), got 0"):
-        check_integer(0, "n", low=1)
-
-
-@every("value", [3, np.int64(3), np.uint8(3)])
-def test_check_integer_returns_an_int(value):
-    checked = check_integer(value, "n", low=3, high=3)
-    assert type(checked) is int
-    assert checked == 3
-
-
-@every("value", [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)])
-def test_check_integer_refuses_other_types(value):
-    with pytest.raises(TypeError, match="n must be an integer"):
-        check_integer(value, "n")
-
-
-@every("value", [2, 5])
-def test_check_integer_refuses_outside(value):
-    with pytest.raises(ValueError, match=r"\[3, 4\]"):
-        check_integer(value, "n", low=3, high=4)
-
-
-@every("value", ["c", "A", None, 1, ["a"], ("a", "b")])
-def test_check_option_lists_the_options(value):
-    assert check_option("a", "kind", ("a", "b")) == "a"
-    with pytest.raises(ValueError, match=r"kind must be one of 'a', 'b', got"):
-        check_option(value, "kind", ("a", "b"))
-
-
-@every("value", [0, 0.0, -1.0, -5e-324])
-def test_epsilon_is_positive(value):
-    with pytest.raises(ValueError, match="epsilon"):
-        check_epsilon(value)
-
-
-@every("value", [1.0, 1.5, -1e-9])
-def test_delta_is_a_probability_below_one(value):
-    assert check_delta(0) == 0.0
-    with pytest.raises(ValueError, match="delta"):
-        check_delta(value)
+    for value in {0.0, 0.5, 1.0} - set(outside):
+        assert check_real(value, "x", **limits) == value
 
 
 def test_exact_reads_decimals_as_people_do():

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError
 from tests.privacy.conftest import gaussian_plan, pure_plan
-from tests.world import (
-    COMPOSITIONS,
-    gaussian_delta,
-    make_filter,
-    pure_renyi,
-    renyi_order,
-)
+from tests.world import COMPOSITIONS, gaussian_delta, make_filter, pure_renyi, renyi_order
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)

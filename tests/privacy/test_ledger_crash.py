@@ -37,22 +37,6 @@ def test_what_was_released_was_charged(path, n_kills):
     assert accountant.total()[0] == pytest.approx(0.001 * n_charged, rel=1e-12)
 
 
-@pytest.mark.parametrize("n_kills", KILLS)
-def test_a_file_whose_creation_was_killed_can_be_opened(tmp_path, n_kills):
-    chance, pace = random.Random(n_kills), pace_of(tmp_path)
-    for kill in range(n_kills):
-        count = len(list(tmp_path.glob("*.db")))
-        pid = start(lambda kill=kill: create_files(tmp_path, kill))
-        if kill % 2 == 0:
-            wait_until(lambda count=count: len(list(tmp_path.glob("*.db"))) > count)
-        time.sleep(chance.uniform(0.0, 4.0) * pace)
-        stop(pid)
-    paths = list(tmp_path.glob("*.db"))
-    assert len(paths) >= n_kills / 2
-    for path in paths:
-        BudgetAccountant(1.0, ledger=path).spend(0.5)
-
-
 @pytest.mark.parametrize(
     "moment", ["BEGIN", "SELECT number", "\nINSERT INTO entries", "UPDATE ledger", "COMMIT"]
 )
@@ -144,13 +128,6 @@ def charge_and_release(path, released, kill):
     while True:
         accountant.charge(PLAN, f"{kill}-{number}")
         os.write(released, f"{kill}-{number}\n".encode())
-        number += 1
-
-
-def create_files(folder, kill):
-    number = 0
-    while True:
-        BudgetAccountant(1.0, ledger=folder / f"{kill}-{number}.db")
         number += 1
 
 

@@ -5,11 +5,6 @@ import pytest
 from tests.world import RELATIONS, check_neighbors, compose_parts
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_relations_are_accepted_by_name(relation):
-    assert check_neighbors(relation) == relation
-
-
 @pytest.mark.parametrize("value", ["replace", "ADD_REMOVE", None, 1, ("add_remove",)])
 def test_other_values_are_refused_with_the_three_names(value):
     with pytest.raises(ValueError) as caught:

@@ -386,13 +386,6 @@ def test_views_that_share_memory_are_never_other_rows():
             assert origin_of(views[0]).meets(origin_of(views[1])) is True
 
 
-def test_chunks_between_one_another_are_compared_fast():
-    rows = np.zeros((1000, 2), order="F")
-    begin = time.process_time()
-    assert origin_of(list(rows[::2])).meets(origin_of(list(rows[1::2])))
-    assert time.process_time() - begin < 5.0
-
-
 @pytest.fixture
 def rows_file(tmp_path, X, monkeypatch):
     path = tmp_path / "rows" / "part.parquet"
@@ -442,16 +435,6 @@ def test_frames_made_from_one_another_need_a_word(budget, X, make):
         measure(budget.part("b")).fit(other)
     measure(budget.part("b", disjoint="by hospital")).fit(other)
     measure(budget.part("c")).fit(pd.DataFrame(X))
-
-
-def test_memory_of_arrays_that_are_gone_is_free(budget):
-    _same_rows._SEEN.clear()
-    for part in "abcdefgh":
-        measure(budget.part(part)).fit(np.full((60, 2), 0.5))
-        measure(budget.part(part)).fit(pd.DataFrame(np.full((60, 2), 0.5)))
-    gc.collect()
-    measure(budget.part("z")).fit(np.full((60, 2), 0.5))
-    assert [len(charged) for charged in _same_rows._SEEN.values()] == [1]
 
 
 def test_a_query_over_two_parts_is_one_object(budget, X):

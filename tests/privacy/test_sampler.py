@@ -71,15 +71,6 @@ def test_draws_from_the_operating_system_follow_the_law(law):
     assert p_value(draws, PMFS[law], 5.3) > 1e-7  # not seeded: fails once in ten million runs
 
 
-def test_the_zero_of_the_laplace_is_not_doubled():
-    draws = noise_generator(3).discrete_laplace(0.7, DRAWS)
-    share = np.mean(draws == 0)
-    truth = laplace_pmf(0, 0.7)
-    assert abs(share - truth) < 5 * math.sqrt(truth * (1 - truth) / DRAWS)
-    both_zeros = 2 * truth / (1 + truth)
-    assert abs(share - both_zeros) > 50 * math.sqrt(truth * (1 - truth) / DRAWS)
-
-
 @every("law", LAWS)
 @every("scale", [5e-324, 1e-300, 1e-3, 1 / 64])
 def test_tiny_scales_draw_zeros(law, scale):

@@ -235,22 +235,6 @@ def test_poisson_gaussian_curve_at_the_largest_orders():
         assert truth <= value <= truth * (1 + 1e-8)
 
 
-def test_poisson_gaussian_curve_matches_dp_accounting():
-    library = pytest.importorskip("dp_accounting")
-    orders = [2, 3, 8, 32]
-    accountant = library.rdp.RdpAccountant(orders)
-    event = library.PoissonSampledDpEvent(0.02, library.GaussianDpEvent(1.3))
-    accountant.compose(library.SelfComposedDpEvent(event, 500))
-    delta = 1e-5
-    ours = min(
-        500 * poisson_gaussian_renyi(1 / 1.3, 0.02, order, "add_remove")
-        + math.log1p(-1 / order)
-        - math.log(delta * order) / (order - 1)
-        for order in orders
-    )
-    assert ours == pytest.approx(accountant.get_epsilon(delta), rel=1e-9)
-
-
 def mirrored_gaussian(mu, rate, order):
     """Integrate the moment of the dominating pair as it is defined, upper and lower law apart."""
     mu, q, a = mpmath.mpf(mu), mpmath.mpf(rate), mpmath.mpf(order)

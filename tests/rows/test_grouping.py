@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdp_bary import (
-    BudgetAccountant,
-    PrivateMeasure,
-    SortedPersons,
-    SpilledPersons,
-)
+from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPersons
 from skdp_bary.model_selection import PrivateSearchCV
-from tests.world import (
-    home,
-    open_source,
-)
+from tests.world import home, open_source
 
 grouping, spill = home("declared"), home("Spill")
 
@@ -32,8 +24,7 @@ def small_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "ids",
-    [[1, 2, 1], [5, 5, 4], ["a", "b", "a"], ["b", "B", "B"], [0, 1, -1]],
+    "ids", [[1, 2, 1], [5, 5, 4], ["a", "b", "a"], ["b", "B", "B"], [0, 1, -1]]
 )
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):

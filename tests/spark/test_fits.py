@@ -40,14 +40,8 @@ FITS = {
         PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
         {"y": "label", "groups": "who"},
     ),
-    "keys": (
-        MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
-        {},
-    ),
-    "rows": (
-        NoisyRowsSlicedWasserstein(4, delta=1e-6, neighbors="replace_one", **SEEDED),
-        {},
-    ),
+    "keys": (MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED), {}),
+    "rows": (NoisyRowsSlicedWasserstein(4, delta=1e-6, neighbors="replace_one", **SEEDED), {}),
 }
 
 

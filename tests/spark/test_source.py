@@ -41,10 +41,7 @@ def frame(spark):
 def integers(X, mass_bounds=None, **beside):
     """Return the integers that are counted, and how many persons there are."""
     rows = open_rows(
-        X,
-        **beside,
-        find_classes=lambda y: None if y is None else CLASSES,
-        mass_bounds=mass_bounds,
+        X, **beside, find_classes=lambda y: None if y is None else CLASSES, mass_bounds=mass_bounds
     )
     n_classes = 1 if rows.classes is None else 2
     query = CellCounts(CellTree(Box([0.0] * 2, [1.0] * 2), 5), n_classes, rows.person_units)

@@ -411,8 +411,7 @@ class AnyEpsilon(ClassMasses):
 
 
 @caught(
-    check_one_fit="before the fit was charged",
-    check_failed_fit_stays_charged="was not charged",
+    check_one_fit="before the fit was charged", check_failed_fit_stays_charged="was not charged"
 )
 class ChargedLast(ClassMasses):
     def charge(self, accountant, plan, noise):

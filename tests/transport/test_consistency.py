@@ -5,12 +5,7 @@ import pytest
 
 from benchmarks.transport.trees import grow
 from tests.cases import every
-from tests.world import (
-    Tree,
-    make_consistent,
-    project_nonnegative,
-    project_simplex,
-)
+from tests.world import Tree, make_consistent, project_nonnegative, project_simplex
 
 
 def random_tree(rng):

@@ -61,11 +61,7 @@ def random_rounds(rng):
     masses = np.array([5.0]), np.array([3.5, truth[1]]), truth[0]
     rates = (
         [np.full(1, 2.0), np.array([0.0, 3.0]), np.array([3.0, 4.0, 2.5])],
-        [
-            np.zeros(1),
-            np.array([0.0, 2.0]),
-            np.full(3, 3.0),
-        ],
+        [np.zeros(1), np.array([0.0, 2.0]), np.full(3, 3.0)],
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         values = [

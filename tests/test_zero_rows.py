@@ -104,17 +104,14 @@ IDS = {
     "polars": lambda n: polars.Series([f"p{i}" for i in range(n)], dtype=polars.String),
 }
 MEASURE = PrivateMeasure(bounds=BOX, n_hint=10, depth=2)
+TABLE = PrivateTable({"x": Number(0, 1), "y": Number(0, 1)}, n_components=1, max_iter=1)
 ONE = np.array([[0.25, 0.75]])
 
 
-@pytest.mark.parametrize(
-    "estimator", [MEASURE, PrivateKMeans(2, bounds=BOX), PrivateTable(Number(0, 1))]
-)
+@pytest.mark.parametrize("estimator", [MEASURE, PrivateKMeans(2, bounds=BOX), TABLE])
 @every("kind", IN_MEMORY | STREAMS)
 def test_no_row_is_fitted_like_one_in_every_container(kind, estimator):
     make = (IN_MEMORY | STREAMS)[kind]
-    if isinstance(estimator, PrivateTable):
-        estimator = PrivateTable({"x": Number(0, 1), "y": Number(0, 1)})
     none, one = (outcome(estimator, X=make(X)) for X in (ONE[:0], ONE))
     assert none == one and len(one) == 2
 
@@ -128,22 +125,16 @@ def test_nobody_has_ids_and_weights(kind, ids, beside):
     assert found[0] == found[1] and len(found[0]) == 2
 
 
-@every("rule", [SortedPersons(), SpilledPersons(), "id"])
+@every("rule", [SortedPersons(), SpilledPersons(), "id", "delayed"])
 def test_nobody_is_in_a_stream_of_persons(rule):
-    def rows(n):
+    def given(n):
+        if rule == "delayed":
+            return {"X": [dask.delayed(ONE[:n])], "groups": [dask.delayed(np.arange(n))]}
         if rule == "id":
-            return lambda: iter([_frame(ONE[:n]).assign(id=range(n))])
-        return lambda: iter([(ONE[:n], None, None, np.arange(n))])
+            return {"X": lambda: iter([_frame(ONE[:n]).assign(id=range(n))]), "groups": rule}
+        return {"X": lambda: iter([(ONE[:n], None, None, np.arange(n))]), "groups": rule}
 
-    found = [outcome(MEASURE, X=rows(n), groups=rule) for n in (0, 1)]
-    assert found[0] == found[1] and len(found[0]) == 2
-
-
-def test_dask_groups_of_nobody():
-    found = [
-        outcome(MEASURE, X=[dask.delayed(ONE[:n])], groups=[dask.delayed(np.arange(n))])
-        for n in (0, 1)
-    ]
+    found = [outcome(MEASURE, **given(n)) for n in (0, 1)]
     assert found[0] == found[1] and len(found[0]) == 2
 
 
@@ -226,14 +217,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        MEASURE,
-        PrivateKMeans(2, bounds=(0, 1)),
-        PrivateTable({"x": Number(0, 1), "y": Number(0, 1)}),
-    ],
-)
+@pytest.mark.parametrize("estimator", [MEASURE, PrivateKMeans(2, bounds=(0, 1)), TABLE])
 @every("kind", ODD)
 def test_no_error_tells_how_many_rows_there_are(kind, estimator):
     with warnings.catch_warnings(record=True) as warned:

@@ -53,13 +53,6 @@ def make(request, tmp_path, monkeypatch):
 
 
 class TestContract:
-    def test_spends_add_up_as_people_add_them(self, make):
-        accountant = make(0.3)
-        for _ in range(3):
-            accountant.spend(0.1)
-        assert accountant.total() == (0.3, 0.0)
-        assert accountant.remaining() == (0.0, 0.0)
-
     def test_a_refused_spend_charges_nothing(self, make):
         accountant = make(0.3, 1e-6)
         accountant.spend(0.2, who="survey")

@@ -400,22 +400,6 @@ class TestFailures:
         assert_holds(path, *charged)
 
     @needs_posix
-    def test_a_full_disk(self, tmp_path):
-        disk = tmp_path / "disk"
-        disk.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
-        if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
-            pytest.skip("mounting a small disk needs root")
-        try:
-            charged = spend_until_it_fails(opened(disk / "budget.db"), "the disk is full")
-            shutil.copy(disk / "budget.db", tmp_path / "copy.db")
-            assert [entry.who for entry in opened(disk / "budget.db").entries] == charged
-        finally:
-            subprocess.run(["umount", str(disk)], check=True)
-        BudgetAccountant.restore(tmp_path / "copy.db", tmp_path / "restored.db")
-        assert_holds(tmp_path / "restored.db", *charged, "")
-
-    @needs_posix
     @pytest.mark.parametrize("read_only", ["file", "folder"])
     def test_read_only(self, path, read_only):
         accountant = opened(path)
@@ -426,32 +410,6 @@ class TestFailures:
                 with pytest.raises(LedgerError, match="read-only"):
                     copy.spend(0.1)
         assert_holds(path, "first")
-
-    def test_a_clock_that_goes_backwards(self, path, monkeypatch):
-        """Times are what the clock said; order and sums do not depend on them."""
-        from datetime import UTC, datetime
-
-        from tests.world import home
-
-        _entries = home("new_entry")
-
-        class Clock:
-            year = 2030
-
-            @classmethod
-            def now(cls, zone):
-                cls.year -= 1
-                return datetime(cls.year, 1, 1, tzinfo=UTC)
-
-        accountant = opened(path)
-        monkeypatch.setattr(_entries, "datetime", Clock)
-        for name in ("first", "second"):
-            accountant.spend(0.4, who=name)
-        assert [entry.time[:4] for entry in accountant.entries] == ["2029", "2028"]
-        assert [entry.who for entry in accountant.entries] == ["first", "second"]
-        with pytest.raises(BudgetError):
-            accountant.spend(0.4)
-        assert opened(path).verify(accountant.receipt()) == 2
 
     def test_an_error_while_asking_leaves_nothing_behind(self, path, monkeypatch):
         accountant = opened(path)

@@ -307,6 +307,7 @@ def test_repr_tells_the_ceiling(tmp_path):
     )
     os.remove(accountant.ledger)
     assert "budget.db" in repr(Estimator(accountant=accountant))
+    assert repr(accountant.part("north")) == "BudgetPart('north')"
 
 
 def count_work(monkeypatch, function):

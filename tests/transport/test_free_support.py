@@ -54,7 +54,7 @@ def test_one_atom_is_the_mean_or_the_geometric_median():
 @every("p, middle", [(1, 0.0), (2, 2.5)])
 def test_weights_of_the_measures_count(p, middle):
     # The median of two copies sits on the heavier one, the mean between them.
-    left = clusters(0, n_points=8000)
+    left = clusters(0, n_points=2000)
     right = DiscreteMeasure(left.support + [10.0, 0.0])
     result = free_support_barycenter(
         [left, right], 6, measure_weights=[0.75, 0.25], p=p, max_iter=60, random_state=0
@@ -94,7 +94,7 @@ def test_at_least_as_good_as_pot(p):
 def test_atoms_in_dense_places_do_not_collapse():
     # Nine tenths of the mass sit in a place a hundred times smaller than the rest.
     rng = np.random.default_rng(2)
-    dense, sparse = 0.01 * rng.random((9000, 2)), 1.0 + rng.random((1000, 2))
+    dense, sparse = 0.01 * rng.random((2700, 2)), 1.0 + rng.random((300, 2))
     measure = DiscreteMeasure(np.concatenate([dense, sparse]))
     result = free_support_barycenter([measure], 20, max_iter=10, random_state=0)
     inside = result.support[(result.support < 0.02).all(axis=1)]

@@ -87,7 +87,7 @@ def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
     return float(np.clip(first / evidence, -mass, mass))
 
 
-@every("difference", [-30.0, -3.0, 0.0, 9.0, 22.0, 60.0])
+@every("difference", [-30.0, 0.0, 22.0, 60.0])
 @every("sd", [3.0, 14.0])
 def test_posterior_mean_is_that_of_the_mixture(difference, sd):
     prior, mass, expected = SplitPrior(), 25.0, 4.0

@@ -336,21 +336,6 @@ def test_many_cells_that_the_prior_draws_to_zero():
         np.testing.assert_allclose(sums, posterior.mean[k], rtol=1e-5)
 
 
-def test_a_mean_between_its_estimate_and_its_center_moves_no_window(monkeypatch):
-    """The window spans both: one pass is enough, and a second one says the same."""
-    passes, propagate = [], posterior_module._propagate
-    monkeypatch.setattr(
-        posterior_module, "_propagate", lambda *a: passes.append(1) or propagate(*a)
-    )
-    values = [np.array([1.0]), np.array([12.0, -12.0])]
-    rates = np.array([0.2]), np.array([0.7, 0.5])
-    tree = Tree.complete(1, branching=2)
-    found = infer_masses(tree, [(values, rates)], step=0.5)
-    assert len(passes) == 1
-    wide = infer_masses(tree, [(values, rates)], step=0.5, width=40)
-    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-2)
-
-
 @pytest.fixture
 def passes(monkeypatch):
     """Steps of the grids on which posteriors were made."""

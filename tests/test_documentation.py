@@ -87,8 +87,8 @@ def test_every_story_is_told_in_under_fifteen_lines():
     assert len(stories) >= 7
 
 
-def test_every_example_starts_from_a_question():
+def test_every_example_has_a_title():
     assert len(EXAMPLES) > 15
     for path in EXAMPLES:
         bar, title, below = path.read_text().partition('"""')[2].strip().splitlines()[:3]
-        assert bar == below == "=" * len(bar) and len(title) <= len(bar) and "?" in title, path
+        assert bar == below == "=" * len(bar) and len(title) <= len(bar) and "?" not in title, path

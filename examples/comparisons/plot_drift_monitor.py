@@ -1,7 +1,7 @@
 """
-==============================================================
-Do new rows still look like the private ones, week after week?
-==============================================================
+===================================
+Monitor drift with a private sketch
+===================================
 
 A model was trained on private rows. Every week new rows come in that are not private, say from the
 model's own test rig, and somebody asks whether they still look like the training rows. A comparison

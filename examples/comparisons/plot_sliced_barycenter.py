@@ -1,7 +1,7 @@
 """
-===============================================
-What is halfway between several private groups?
-===============================================
+==================================
+Sliced barycenter of three clinics
+==================================
 
 Three clinics have patients of different kinds. What is the typical distribution, halfway between
 theirs? The sliced Wasserstein barycenter averages quantiles on every slice, so it follows from the

@@ -1,7 +1,7 @@
 """
-==========================================================
-Do two hospitals treat the same patients, and if not, who?
-==========================================================
+============================
+Compare two hospital cohorts
+============================
 
 Two hospitals measured age and blood pressure. Neither may show its rows. One call of
 :class:`~skdp_bary.PrivateTwoSampleTest` says whether both have patients of one kind; a

@@ -1,7 +1,7 @@
 """
-=======================================
-Do private rows come from the same law?
-=======================================
+===============================
+Compare private and public data
+===============================
 
 A hospital measured its patients and may not show them. A public survey measured other people. Do
 both come from one population? :class:`~skdp_bary.DPSlicedWasserstein` releases noisy quantiles of

@@ -1,7 +1,7 @@
 """
-=======================================
-Which colors do private pictures share?
-=======================================
+==================
+Color quantization
+==================
 
 Vector quantization keeps a few colors of a picture. Here the pictures belong to people, every
 pixel is a row, and the palette is shared. Only the import differs from what one would write with

@@ -1,7 +1,7 @@
 """
-=============================================
-Can centers of private clusters be looked at?
-=============================================
+=================================
+Private cluster centers of digits
+=================================
 
 The centers of clusters of handwritten digits are pictures themselves. With 64 pixels and few
 writers this is hard for privacy: the example shows what helps.

@@ -1,7 +1,7 @@
 """
-=====================================
-How does epsilon change a clustering?
-=====================================
+==========================
+Clustering cost by epsilon
+==========================
 
 A curve of the cost against epsilon, for both kinds of noise, with few and with many features. It
 is a simulation on generated rows: costs on private rows could not be published.

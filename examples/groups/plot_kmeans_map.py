@@ -1,7 +1,7 @@
 """
-=================================
-Where should ten offices be?
-=================================
+=================
+Place ten offices
+=================
 
 A company knows where its customers live and wants to place offices near them. The customers' homes
 are private; ten good places need not be.

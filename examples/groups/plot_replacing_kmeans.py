@@ -1,7 +1,7 @@
 """
-=======================================================
-What changes when KMeans in a pipeline becomes private?
-=======================================================
+============================
+Private KMeans in a pipeline
+============================
 
 A pipeline that turns rows into distances to cluster centers, in front of a classifier. The centers
 come from private rows; the classifier is trained on rows that are public.

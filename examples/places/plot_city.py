@@ -1,7 +1,7 @@
 """
-==========================================================
-Where do people go, without saying where anybody has been?
-==========================================================
+=====================
+Private map of a city
+=====================
 
 An operator knows where its users checked in. It wants to publish a map of the city that planners
 can work with, and must not reveal where any single user has been.

@@ -1,7 +1,7 @@
 """
-======================================================================
-Where should distribution centers be, if customers' homes are private?
-======================================================================
+==================================
+Facility location with barycenters
+==================================
 
 A company sells three products. Each has customers of its own, in places of their own, and every
 distribution center is to stock the same mix of them. The best places for the centers are the atoms

@@ -1,7 +1,7 @@
 """
-=================================================
-Can there be a heatmap of rows that nobody holds?
-=================================================
+=================================
+Heatmap without a trusted curator
+=================================
 
 Here no curator collects the rows. Every phone adds a little noise to its own counts, cuts them into
 shares that mean nothing on their own, and sends the shares through a shuffler. Only sums come out,

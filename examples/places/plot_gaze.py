@@ -1,7 +1,7 @@
 """
-==================================
-Where do people look in a picture?
-==================================
+============
+Gaze heatmap
+============
 
 Eye trackers record where people look, and how somebody looks at pictures says a lot about them. A
 private heatmap of the looks of a group keeps what designers want to know and hides every person.

@@ -1,7 +1,7 @@
 """
-=======================================================================
-What does a heatmap of a city look like, at three levels of protection?
-=======================================================================
+=======================================
+City heatmap at three values of epsilon
+=======================================
 
 Where do the users of a service go? :class:`~skdp_bary.PrivateEMDHeatmap` answers with a heatmap in
 which every user counts once, and no user can be found.

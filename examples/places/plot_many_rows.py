@@ -1,7 +1,7 @@
 """
-================================================================
-What if some people have a hundred times as many rows as others?
-================================================================
+===========================================
+Person-level privacy with uneven row counts
+===========================================
 
 On most platforms a few people have most of the rows. This example shows what that does to a map,
 and to the guarantee, with and without person ids.

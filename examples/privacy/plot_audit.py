@@ -1,7 +1,7 @@
 """
-======================================
-Is it really private? How can I check?
-======================================
+=========================
+Audit a privacy guarantee
+=========================
 
 A guarantee is a claim about two neighboring data sets. Two tools try to refute it: a *replay*
 compares the exact answers on both, before noise, with what the noise was made for; an *empirical

@@ -1,7 +1,7 @@
 """
-=======================================================
-Many fits on the same people: what do they cost in all?
-=======================================================
+========================
+One budget for many fits
+========================
 
 Every release about the same people tells a little more about each of them. A
 :class:`~skdp_bary.BudgetAccountant` adds up what all fits cost and refuses the one that would cost

@@ -1,7 +1,7 @@
 """
-============================================================================
-How are an own quantile and an own regression written, without seeing a row?
-============================================================================
+=========================
+Write a private estimator
+=========================
 
 Both are written with public names only: :mod:`skdp_bary.base` holds the base class and the
 questions, :mod:`skdp_bary.testing` judges what was written. No method of theirs sees a row, so

@@ -1,7 +1,7 @@
 r"""
-===================================================
-Are the published mechanisms private as they stand?
-===================================================
+=============================
+Flaws in published mechanisms
+=============================
 
 This package grew out of five papers. Their central ideas are sound, and most of their proofs are.
 But a guarantee also depends on details: what a neighbor is, which numbers count as public, how

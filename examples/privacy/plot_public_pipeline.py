@@ -1,7 +1,7 @@
 """
-=====================================================
-How do I scale and project rows without leaking them?
-=====================================================
+======================================
+Scale and project without privacy cost
+======================================
 
 ``StandardScaler`` and ``PCA`` take means, variances and directions from the rows. In a private
 pipeline each of these is a release that somebody would have to pay for, and scikit-learn does not

@@ -1,7 +1,7 @@
 """
-================================
-What does a larger epsilon give?
-================================
+===================
+Accuracy by epsilon
+===================
 
 Epsilon bounds what anybody can learn about one person from the release. A smaller epsilon needs
 more noise, and more people hide in a crowd more easily. How accurate is the release then?

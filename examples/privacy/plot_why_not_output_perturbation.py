@@ -1,7 +1,7 @@
 """
-====================================================
-Why not compute exactly and add noise to the result?
-====================================================
+========================================
+Output perturbation of barycenters fails
+========================================
 
 The published private barycenters come in two kinds. One releases a private measure of every
 distribution and computes the barycenter of those. The other computes the exact barycenter of the

@@ -1,7 +1,7 @@
 """
-===============================================================
-Public labels, private rows from elsewhere: does adapting help?
-===============================================================
+=========================
+Private domain adaptation
+=========================
 
 A classifier is trained on public rows with labels and used on private rows without labels, from
 another place: here sensors of another make, with an offset and a gain of their own.

@@ -1,7 +1,7 @@
 """
-===========================================================
-Can a classifier learn from digits that nobody has written?
-===========================================================
+======================================
+Train a classifier on synthetic digits
+======================================
 
 Thirty thousand people each wrote one digit. :class:`~skdp_bary.PrivateGenerator` looks at the
 digits once, under differential privacy, and then draws as many new ones as anybody wants. A

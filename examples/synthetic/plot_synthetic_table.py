@@ -1,7 +1,7 @@
 """
-=================================================
-Can a bank's table be shared as a synthetic one?
-=================================================
+====================
+Synthetic bank table
+====================
 
 A bank wants to hand its customer table to a consultant. Instead it hands over a synthetic one, made
 from one private release: numbers, categories, dates, missing values, and the label of interest.

@@ -15,7 +15,7 @@ from skdp_bary.estimators.noisy_means import read_means, weighted_kmeans
 from skdp_bary.geometry.linear_maps import haar_frame
 from skdp_bary.papers import MaxCoverKMeans
 from skdp_bary.papers.covers import ClusterCounts, CoverQuery, cover_radii
-from skdp_bary.papers.max_cover import RaceMethod, check_delta
+from skdp_bary.papers.max_cover import RaceMethod, require_delta
 from skdp_bary.privacy.noise import public_generator
 from skdp_bary.queries.clusters import ClippedMeans, digits_of
 from skdp_bary.queries.frames import Axes, Frame
@@ -42,7 +42,7 @@ class PaperMethod(RaceMethod):
 
     def shares(self, setting):
         """Return the four steps."""
-        check_delta(setting)
+        require_delta(setting)
         return dict(_SHARES)
 
     def questions(self, setting, facts):

@@ -88,7 +88,7 @@ class LowCoverMethod(RaceMethod):
 
     def shares(self, setting):
         """Return one step for the picks, one for their counts and one for each round."""
-        check_delta(setting)
+        require_delta(setting)
         rounds = setting.rounds(_ROUNDS)
         share = (1.0 - _CELLS_SHARE) / max(rounds, 1)
         steps = {"cover": _COVER_SHARE, "cells": _CELLS_SHARE}
@@ -124,7 +124,7 @@ class HighCoverMethod(RaceMethod, HighMethod):
 
     def shares(self, setting):
         """Return the steps of the plan with the cover before the counts."""
-        check_delta(setting)
+        require_delta(setting)
         steps = {}
         for name, share in self.plan(setting).shares.items():
             if name == "cells":
@@ -146,7 +146,7 @@ class HighCoverMethod(RaceMethod, HighMethod):
         return frame, replace(picks, within=picks.within + beside)
 
 
-def check_delta(setting):
+def require_delta(setting):
     """Raise unless the budget has a delta."""
     if setting.delta == 0:
         raise ValueError(

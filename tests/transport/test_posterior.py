@@ -126,6 +126,15 @@ class TestAgainstEnumeration:
                 assert p[inside].sum() >= coverage - 1e-6
                 assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
 
+    def test_default_windows_lose_nothing(self, enumerated):
+        rounds, (units, probabilities, evidence) = enumerated
+        posterior = infer_masses(uneven_tree(), rounds, step=0.25)
+        for k in range(3):
+            np.testing.assert_allclose(
+                posterior.mean[k], 0.25 * probabilities @ units[k], atol=1e-3
+            )
+        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-3)
+
 
 def test_approaches_continuous_dirichlet_shares():
     """Importance sampling with Dirichlet shares, and the grid that is used by default."""
@@ -317,6 +326,16 @@ def test_measurements_that_disagree_are_not_lost_in_rounding():
     part = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25)
     np.testing.assert_allclose(part.mean[1], whole.mean[1], atol=0.02)
     assert part.mean[0] == pytest.approx(120.5, abs=2)
+
+
+def test_windows_reach_from_negative_estimates_to_possible_masses():
+    tree = Tree.complete(1, branching=2)
+    measured = [((np.array([10.0]), np.array([-20.0, 30.0])), (4.0, 1.0))]
+    found = infer_masses(tree, measured)
+    wide = infer_masses(tree, measured, width=60)
+    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-3)
+    assert found.mean[1][0] < 0.5
+    assert found.mean[1][1] == pytest.approx(10, abs=0.7)
 
 
 def test_many_cells_that_the_prior_draws_to_zero():

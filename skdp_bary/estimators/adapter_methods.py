@@ -395,7 +395,7 @@ class SelfTraining(AdapterMethod):
             outer = private.outer / facts.size + public.outer
             rate = cosine(peak, step, steps)
             # the speed is the last move over its rate
-            kept = TUNED.private_momentum * rate / cosine(peak, step - 1, steps) if step else 0.0
+            kept = TUNED.momentum * rate / cosine(peak, step - 1, steps) if step else 0.0
             before, point = point, descended(point, before, (inner, outer), rate, kept)
         return Adapted(trained_head(anchor.frame, point), frequencies)
 

@@ -441,7 +441,6 @@ class AdapterTuning:
     look_every: int = 25  # steps between two looks at the predicted classes
     look_share: float = 0.05  # of mu**2, of all looks: balanced classes against gradients
     least_class: float = 0.1  # of an equal share of the rows
-    private_momentum: float = 0.9
     source_rows: int = 2048  # of a public gradient: precision against time
     probed_rows: int = 4096  # that axes and the clipping norm are found on: time
     clip_quantile: float = 0.8  # of the norms of gradients: clipped rows against noise

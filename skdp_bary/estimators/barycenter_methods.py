@@ -153,8 +153,8 @@ class PyramidMethod(BarycenterMethod):
         steps = pyramid_shares(_pyramid_tuning(setting.n_features))
         if not is_box(setting.bounds):
             return steps
-        left = 1.0 - TUNED.place_share - TUNED.distances_share
-        before = {"place": TUNED.place_share, "reach": TUNED.distances_share}
+        left = 1.0 - 2.0 * TUNED.place_share
+        before = {"place": TUNED.place_share, "reach": TUNED.place_share}
         return before | {name: left * share for name, share in steps.items()}
 
     def questions(self, setting, facts):
@@ -473,14 +473,14 @@ class BarycenterTuning:
     gaussian_rate: float = 6.0  # epsilon of Laplace noise that allows the same depth, over mu
 
     # pyramids
-    place_share: float = 0.06  # of the budget, for a mean: wide bounds against thin shapes
-    distances_share: float = 0.06  # ... and for distances from it
+    # of the budget, for a mean and for distances from it each: wide bounds against thin shapes
+    place_share: float = 0.06
     place_parts: tuple = (0.3, 1.0)  # precision of the mean's mass and sum, for each other
     most_cells: int = 2**11  # detail against time, by thin_shapes.py
 
     # every search
     single_starts: int = 10  # of one distribution, where searches end in several places: cost, time
-    starts: int = 2  # of several, which hardly differ
+    starts: int = 2  # of several, which hardly differ, and among models
 
     # "perturbation" and "projected"
     start_share: float = 0.2  # of the budget, for trees: a good start against good rounds
@@ -493,7 +493,7 @@ class BarycenterTuning:
     least_size: float = 0.1  # of the mean class; one lost in noise would outweigh all
     square_range: tuple = (0.1, 3.0)  # of a cell's squared spread over the mean one
     least_square: float = 0.05  # of the released squares that is spread, not steps, at least
-    model_points: int = 2000  # of the model of every class: precision against time
+    model_points: int = 2000  # of the model of every class, also below: precision against time
     points_per_atom: tuple = (100, 250)  # ... least and most
 
     # "subspace"
@@ -509,16 +509,12 @@ class BarycenterTuning:
     covered: float = 0.9  # of the rows are within the clipping radius of the scatter
     most_axes: int = 12  # detail against noise
     detected: float = 1.5  # times the edge of the noise, from which an axis counts
-    model_reach: float = 1.5  # clipping radius in the subspace over the root mean square there
-    round_reach: float = 1.5  # ... of residuals in the subspace
-    residual_reach: float = 1.3  # ... of residuals with all features
+    model_reach: float = 1.5  # clipping radius in the subspace over the root mean square there,
+    residual_reach: float = 1.3  # ... also of residuals; and of those with all features
     least_radius: float = 0.05  # of any of them over the clipping radius of the scatter
     least_variance: float = 0.02  # of a model along an axis, over the mean one
     least_class: float = 0.25  # of the mean class or cell; lighter ones are taken as if they had it
-    drawn: int = 2000  # points of every model: precision against time
-    drawn_per_atom: int = 50  # ... at least
-    most_starts: int = 2  # of a search among models: the rounds search again, with better ones
-    kept_values: int = 4_000_000  # of all private measures together: detail against memory
+    drawn_per_atom: int = 50  # drawn points of every model, at least
     least_kept: float = 0.01  # of a model's mass in a cell, that a correction leaves there
     scale_range: tuple = (0.05, 2.0)  # of the width of a cell's part of a model in a correction
 

@@ -22,6 +22,8 @@ from .barycenter_methods import (
 )
 from .noisy_means import drawn_to_zero, shrink_steps, shrink_together, unlengthened
 
+_KEPT_VALUES = 4_000_000  # of all private measures together: memory
+
 # The barycenter in high dimension: a released subspace, models of the classes in it, a lift.
 
 
@@ -70,7 +72,7 @@ class SubspaceMethod(BarycenterMethod):
         radius = yield from covering_radius(setting, facts, centers)
         space = yield from principal_subspace(setting, facts, centers, radius)
         masses, gaussians = yield from gaussian_models(setting, facts, space)
-        size = max(TUNED.drawn, TUNED.drawn_per_atom * setting.n_atoms)
+        size = max(TUNED.model_points, TUNED.drawn_per_atom * setting.n_atoms)
         models = drawn(*gaussians, size, setting.generator())
         for place in range(1, TUNED.rounds + 1):
             cells = model_cells(setting, facts, space, models)
@@ -164,12 +166,12 @@ def gaussian_models(setting, facts, space):
 
 def model_cells(setting, facts, space, models):
     """Return the question of a round, in the subspace, over the cells of the models' atoms."""
-    result = setting.search(models, most_starts=TUNED.most_starts)
+    result = setting.search(models, most_starts=TUNED.starts)
     return CellSpreads(
         result.support,
         potentials_of(result),
         projections_of(result),
-        space.reach(TUNED.round_reach, cost_within(result, setting.class_weights)),
+        space.reach(TUNED.model_reach, cost_within(result, setting.class_weights)),
         block_weights=TUNED.round_noise,
         units=facts.units,
         total_public=facts.total_public,
@@ -181,7 +183,7 @@ def lifted(setting, facts, space, models, factors):
 
     `factors` are the weights of a row of each class, up to a constant.
     """
-    result = setting.search(models, most_starts=TUNED.most_starts)
+    result = setting.search(models, most_starts=TUNED.starts)
     means = projections_of(result)
     origins = space.restored(means)
     query = CellSpreads(
@@ -209,7 +211,7 @@ def transported(setting, facts, space, models, support):
     """Transport the models, in their own coordinates, to atoms outside their subspace."""
     inside = support @ space.axes.T
     atoms, across = DiscreteMeasure(inside), support - inside @ space.axes
-    room = TUNED.kept_values // (facts.n_classes * facts.n_features)
+    room = _KEPT_VALUES // (facts.n_classes * facts.n_features)
     kept = max(room, TUNED.drawn_per_atom // 5 * setting.n_atoms)
     measures, potentials, costs = [], [], []
     for model, beside in zip(models, space.beside, strict=True):

@@ -108,7 +108,6 @@ class KMeansTuning:
     gaussian_mean: float = 1.25 / 0.015  # ... Gaussian: share times (n mu)**2 over the features
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
     costly_parts: tuple = (0.22, 1.0, 0.2)
-    pure_last_round: float = 0.22 / 1.25  # of what moments leave: what a last round's sums get
     noisy_round: float = 0.1  # noise level above which a pure fit has fewer rounds, at least one
     hopeless: tuple = (1.0, 4.0)  # noise levels of centers between which the mean gets more
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
@@ -128,10 +127,8 @@ class KMeansTuning:
     kept_factor: int = 8  # cells kept at most, relative to the clusters: detail against time
     filled_factor: int = 2  # ... after grouping: detail against noise
     fill_reach: float = 1.5  # clipping radius about cells over the spread of all rows, at most
-    fill_radius: float = 2.0  # ... over the spread within a cell: clipped rows against noise
-    first_radius: float = 2.0  # of a cluster over its spread, in the first round
+    first_radius: float = 2.0  # ... over a spread that no round tells: clipped rows against noise
     later_radius: float = 1.4  # ... in later rounds of the subspace
-    residual_reach: float = 2.0  # clipping radius of the residual total over what is left
     least_left: float = 0.05  # of the rows' spread that clusters are thought to leave
     least_residual: float = 0.02  # of the released residual that is off the subspace, at least
     spread_prior: float = 0.5  # relative deviation of the clusters' spreads from the pooled one
@@ -451,9 +448,10 @@ def _pure_plan(setting, known):
     if known is None:
         return make_plan(setting, (_with_moments(shares, mean), rounds, bits), parts)
     signal = known * float(setting.epsilon)
+    last = shares[-1] / TUNED.ambient_rounds / (1.0 + TUNED.laplace.mass)  # of its sums
     needed = math.sqrt(2.0 / TUNED.mean_error) * d * sum(parts) / (signal * parts[1])
     mean = float(np.clip(needed, mean, TUNED.most_mean))
-    left = TUNED.pure_last_round * (1.0 - mean) * signal
+    left = last * (1.0 - mean) * signal
     level = d * (k * math.sqrt(2.0 * d) / left) ** 2
     mean = min(mean * (1.0 + _ramp(level, TUNED.hopeless)), TUNED.most_mean)
     if mean >= TUNED.mostly_mean:

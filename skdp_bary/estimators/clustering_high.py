@@ -294,7 +294,7 @@ def fill(setting, facts, plan, frame, cells):
     if len(points) > most:
         points = cells.best_centers(most, 1, setting.random_state)
         widest = float(nearest(cells.points, points)[1].max())
-    radius = TUNED.fill_radius * math.sqrt(cells.within + widest)
+    radius = TUNED.first_radius * math.sqrt(cells.within + widest)
     radius = min(TUNED.fill_reach * math.sqrt(frame.axes.variances.sum()), radius)
     radii = np.full(len(points), radius)
     mass = (TUNED.gaussian if is_gaussian(facts) else TUNED.laplace).mass
@@ -306,7 +306,7 @@ def fill(setting, facts, plan, frame, cells):
 
 def with_residual(facts, frame, rows, state):
     """Ask for the total squared distance from centers, and return the state with all features."""
-    reach = TUNED.residual_reach * math.sqrt(rows.left_by(state.centers, state.masses))
+    reach = TUNED.first_radius * math.sqrt(rows.left_by(state.centers, state.masses))
     radii = np.full(len(state.centers), min(facts.domain.radius, reach))
     query = about_clusters(TotalSpread, facts, frame, state.centers, radii, (1.0,))
     masses = np.maximum(state.masses, 0.0)

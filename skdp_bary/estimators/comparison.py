@@ -223,7 +223,6 @@ class SlicedTuning:
         0.5  # look in units of the half domain: cells of twice that serve a spread of 0.3
     )
     octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
-    look_sds: float = 1.0  # of noise that the look must show before cells become narrower
 
     # released sketches
     scales: tuple = (2.0, 4.0, 8.0)  # frequencies in units of the half domain: what is seen

@@ -526,8 +526,6 @@ class GeneratorTuning:
     # cells
     n_cells: int = 5  # of a class: shapes that are no Gaussian against noise in each
     signal: float = 5000.0  # mu times persons of a class, from which several beat one
-    most_entries: int = 1 << 25  # of all matrices, where nobody asks for more: 256 MB
-    limit: int = 1 << 28  # ... and where somebody does: 2 GB
     rounds: int = 3  # of Lloyd's algorithm: better cells against noisier rounds
     most_axes: int = 30  # in which cells are found: detail against noise
     drawn: int = 4000  # points of a Gaussian on which the first cells are found: time

@@ -295,6 +295,9 @@ def spiked(matrix, sd):
 
 # What PrivateGenerator will ask, by public facts alone: the steps and the number of cells.
 
+_MOST_ENTRIES = 1 << 25  # of all matrices, where nobody asks for more: 256 MB
+_LIMIT = 1 << 28  # ... and where somebody does: 2 GB
+
 
 @dataclass(frozen=True)
 class GeneratorSetting:
@@ -342,11 +345,11 @@ class GeneratorSetting:
         wanted = self.n_components
         if wanted == "auto":
             most = TUNED.n_cells if many and not self.tied else 1
-            wanted = max(1, min(most, TUNED.most_entries // each))
-        if wanted * each > TUNED.limit:
+            wanted = max(1, min(most, _MOST_ENTRIES // each))
+        if wanted * each > _LIMIT:
             raise ValueError(
                 f"n_components={wanted} for {self.n_classes} classes of {self.n_features} features "
-                f"needs matrices of {wanted * each} numbers, and at most {TUNED.limit} are "
+                f"needs matrices of {wanted * each} numbers, and at most {_LIMIT} are "
                 "supported: take fewer components, or project the features first."
             )
         return int(wanted)

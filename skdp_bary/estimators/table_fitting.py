@@ -121,7 +121,7 @@ def moved_level(level, misfit, noise_share=0.0):
     misfit /= max((1.0 - noise_share) ** 2, 1e-3)
     move = TUNED.gain * (TUNED.misfit - misfit)
     level *= math.exp(min(max(move, -TUNED.largest_move), TUNED.largest_move))
-    least, least_shrunk = TUNED.least_penalty, TUNED.least_penalty_shrunk
+    least, least_shrunk = TUNED.least_penalty, TUNED.penalty
     return min(max(level, least + noise_share * (least_shrunk - least)), TUNED.most_penalty)
 
 
@@ -136,6 +136,9 @@ def first_parameters(target, n_components, rng):
     return [np.zeros((1, n_components)), labels, bins]
 
 
+_MOMENTS = 0.9, 0.99  # of Adam: the shares of its averages that a step keeps
+
+
 class Adam:
     """Moves arrays in place, each number by its own step."""
 
@@ -148,7 +151,7 @@ class Adam:
     def move(self, gradients, rate):
         """Make one step of size `rate`."""
         self._n_moves += 1
-        b1, b2 = TUNED.first_moment, TUNED.second_moment
+        b1, b2 = _MOMENTS
         one, two = 1.0 - b1**self._n_moves, 1.0 - b2**self._n_moves
         for array, gradient, first, second in zip(
             self._arrays, gradients, self._first, self._second, strict=True

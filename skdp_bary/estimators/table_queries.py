@@ -71,7 +71,7 @@ def shares(setting):
     if not setting.pure:
         first = TUNED.histograms_share
         return {"histograms": first, "pairs": 1.0 - first}
-    first, ranking = TUNED.pure_histograms_share, TUNED.pure_ranking_share
+    first, ranking = TUNED.histograms_share, TUNED.pure_ranking_share
     if not setting.ranks_pairs:
         return {"histograms": first / (1.0 - ranking), "pairs": 1.0 - first / (1.0 - ranking)}
     return {"histograms": first, "ranking": ranking, "pairs": 1.0 - first - ranking}
@@ -531,7 +531,7 @@ def value_bins(masses, sd):
     """Return a bin for each of the largest values that stand out, and one for all others."""
     order = np.argsort(-masses, kind="stable")[: TUNED.most_values]
     chosen = np.zeros(len(masses), dtype=bool)
-    chosen[order] = masses[order] > TUNED.value_above * sd
+    chosen[order] = masses[order] > TUNED.bin_above * sd
     bins = np.cumsum(chosen) - 1
     bins[~chosen] = chosen.sum()
     return bins
@@ -550,7 +550,6 @@ class TableTuning:
 
     # shares of mu**2 (Gaussian), or of epsilon (pure)
     histograms_share: float = 0.35
-    pure_histograms_share: float = 0.35
     pure_ranking_share: float = 0.10  # which pairs: the better ones against all less exactly
     pairs_per_column: float = 1.5  # that pure noise measures: many against few with less noise
 
@@ -567,8 +566,8 @@ class TableTuning:
     # bins: detail against noise and time
     most_bins: int = 16  # of a line
     most_values: int = 24  # of a category with bins of their own
-    value_above: float = 4.0  # standard deviations, from which a value has one
-    bin_above: float = 4.0  # ... of an entry of a pair, from which a line is cut
+    # standard deviations, from which a value has one, and an entry of a pair cuts a line
+    bin_above: float = 4.0
     joined_below: float = 0.3  # of a bin, below which the last one joins its neighbor
     most_all_bins: int = 1000  # of all columns: those of lines have fewer where there are many
     fewest_bins: int = 4
@@ -578,13 +577,11 @@ class TableTuning:
 
     # mixture
     rate: float = 0.05  # of Adam, falling to zero over the second half
-    first_moment: float = 0.9
-    second_moment: float = 0.99
     spread: float = 0.7  # of the first components around the histograms
     label_spread: float = 0.5
-    penalty: float = 0.2  # first level of the pull to independence
+    # first level of the pull to independence, and the least where all noise was taken out before
+    penalty: float = 0.2
     least_penalty: float = 0.03
-    least_penalty_shrunk: float = 0.2  # ... where all noise was taken out of the pairs before
     most_penalty: float = 1.5
     misfit: float = 0.9  # mean squared residual over the noise at which the level rests
     patience: float = 0.3  # of the steps, before the level moves

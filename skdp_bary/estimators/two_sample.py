@@ -294,7 +294,7 @@ def _two_cohorts(about, bought):
     released = yield "look", PairSpreads(*about, _ladder(slices))
     persons = _persons(released, n_min)
     spread = _number(released, -1, sum(persons))
-    planes = _planes(slices, spread.value + TUNED.look_sds * spread.scale)
+    planes = _planes(slices, spread.value + spread.scale)
     narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
     released = yield "law", PairLaw(planes, n_min, *rest)
     trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))

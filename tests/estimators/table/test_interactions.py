@@ -78,7 +78,7 @@ def test_one_class_has_nothing_to_differ_from(sd):
 
 def test_the_pull_to_independence_stays_where_noise_was_taken_out():
     assert moved_level(0.01, 0.5) == TUNED.least_penalty
-    assert moved_level(0.01, 0.0, noise_share=1.0) == TUNED.least_penalty_shrunk
+    assert moved_level(0.01, 0.0, noise_share=1.0) == TUNED.penalty
     assert moved_level(0.3, 0.09, noise_share=0.9) == moved_level(0.3, 9.0) < 0.3
 
 

@@ -49,7 +49,6 @@ class KMeansTuning:
     first_halvings: tuple = (4, 7, 5)  # ... in the first look: memory and noise
     most_halvings: tuple = (8, 5, 3)  # ... from one look to the next
     most_cells: float = 2.0**14  # of a look, about: detail against time
-    cells_a_cluster: float = 64.0  # ... and beside these
     cut_sds: float = 2.0  # a cell holds this much of its noise before it is cut
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
@@ -65,9 +64,6 @@ class KMeansTuning:
     # up to three features: k-means on the cells
     low_mass: float = 0.3  # precision of clip factors, where sums get 1
     search_cells: int = 4000  # on which starts are compared: detail against time
-    beside: float = 0.002  # of the mass may lie beside the grid of these cells, on each side
-    fine_rounds: tuple = (2, 30)  # on all cells after that, at least and at most: time
-    fine_distances: int = 1 << 26  # that these look at, above the least
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both
@@ -119,25 +115,20 @@ class KMeansTuning:
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
     detected: float = 1.05  # times the edge of the noise, from which an axis counts
-    most_axes: int = 64  # detail against noise in every step of the subspace
-    fewest_axes: int = 8  # that may be kept, however few the clusters
     pure_axes: int = 16  # of the random rotation: detail against noise
     most_bits: int = 5  # of one axis of the grid: leave some for the others
     kept_sds: float = 3.0  # from which a cell stands out: small clusters against noise
     kept_factor: int = 8  # cells kept at most, relative to the clusters: detail against time
     filled_factor: int = 2  # ... after grouping: detail against noise
-    fill_reach: float = 1.5  # clipping radius about cells over the spread of all rows, at most
-    first_radius: float = 2.0  # ... over a spread that no round tells: clipped rows against noise
+    # clipping radius over a spread that no round has told: clipped rows against noise
+    first_radius: float = 2.0
     later_radius: float = 1.4  # ... in later rounds of the subspace
-    least_left: float = 0.05  # of the rows' spread that clusters are thought to leave
-    least_residual: float = 0.02  # of the released residual that is off the subspace, at least
+    least_left: float = 0.05  # of a spread that clusters, steps or noise are thought to leave
     spread_prior: float = 0.5  # relative deviation of the clusters' spreads from the pooled one
-    least_spread: float = 0.02  # of a cluster, relative to the pooled one
     tight: float = 0.75  # of the squared radius: a spread above it says the clip was too tight
     swap_gain: float = 1.3  # of a split over the loss of a merge: better fits against noise
     split_gain: float = 0.3  # of a cluster's spread along one axis that a split is thought to gain
     excess_gain: float = 0.8  # ... of its spread beyond twice the median one
-    least_left_ambient: float = 0.05  # of a spread after a round with all features
 
     # plain rounds from public centers, for comparison
     lloyd_rounds: int = 5

@@ -259,8 +259,8 @@ def principal_axes(setting, facts, rows):
     values, vectors = values[::-1], vectors[:, ::-1].T
     d = len(values)
     edge = released.noise_sd[0] * gram.unit * math.sqrt(2.0 * d)
-    most = min(d, max(TUNED.fewest_axes, min(2 * setting.n_clusters, TUNED.most_axes)))
-    kept = int(np.clip((values > TUNED.detected * edge).sum(), min(2, d), most))
+    most = min(d, 2 * setting.n_clusters)
+    kept = int(np.clip((values > TUNED.detected * edge).sum(), 2, most))
     variances = unlengthened(values[:kept], edge) / rows.count
     trace = max(float(values.sum()), 1e-300)
     variances *= float(np.clip(rows.count * rows.rms**2 / trace, 1.0, 4.0))
@@ -295,7 +295,7 @@ def fill(setting, facts, plan, frame, cells):
         points = cells.best_centers(most, 1, setting.random_state)
         widest = float(nearest(cells.points, points)[1].max())
     radius = TUNED.first_radius * math.sqrt(cells.within + widest)
-    radius = min(TUNED.fill_reach * math.sqrt(frame.axes.variances.sum()), radius)
+    radius = min(math.sqrt(frame.axes.variances.sum()), radius)
     radii = np.full(len(points), radius)
     mass = (TUNED.gaussian if is_gaussian(facts) else TUNED.laplace).mass
     query = about_clusters(ClippedMeans, facts, frame, points, radii, (mass, 1.0))
@@ -311,7 +311,7 @@ def with_residual(facts, frame, rows, state):
     query = about_clusters(TotalSpread, facts, frame, state.centers, radii, (1.0,))
     masses = np.maximum(state.masses, 0.0)
     total = query.read((yield "residual", query)) / max(masses.sum(), 1.0)
-    floor = TUNED.least_residual * total if total > 0 else 1e-12
+    floor = TUNED.least_left * total if total > 0 else 1e-12
     pooled = float(masses @ state.spread) / max(masses.sum(), 1.0)
     rest = max(total - pooled, floor, 1e-12 * facts.domain.radius**2)
     return replace(state, spread=state.spread + rest)
@@ -387,7 +387,7 @@ def _spreads(means, steps, radii):
     pooled = pooled if pooled > 0 else float((radii**2).mean()) / 4.0
     prior = (TUNED.spread_prior * pooled) ** 2
     weight = np.where(known, prior / (prior + own_sd**2), 0.0)
-    spread = np.maximum(weight * own + (1.0 - weight) * pooled, TUNED.least_spread * pooled)
+    spread = np.maximum(weight * own + (1.0 - weight) * pooled, TUNED.least_left * pooled)
     tight = known & (relative > TUNED.tight * radii**2)
     spread[tight] = 2.0 * radii[tight] ** 2
     return spread, np.sqrt(weight) * np.minimum(own_sd, TUNED.spread_prior * pooled)
@@ -479,7 +479,7 @@ def ambient_round(released, spread, basis, unknown):
     means = read_means(released)
     steps, mass, known = means.shrunk(basis), means.weight, means.known
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
-    after = np.maximum(spread - moved, TUNED.least_left_ambient * spread)
+    after = np.maximum(spread - moved, TUNED.least_left * spread)
     centers = means.asked + steps
     if _stands_out(means, unknown):
         centers *= _kept_way(means, steps, basis)

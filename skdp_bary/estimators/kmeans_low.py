@@ -38,7 +38,7 @@ class LowMethod(KMeansMethod):
 
     def questions(self, setting, facts):
         """Ask for points that stand for the rows, and return the best centers there."""
-        coarse, total = yield from ask_looks(setting, facts)
+        coarse, total = yield from ask_looks(facts)
         centers = search(setting, facts.domain, coarse)
         centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
         masses, noise = coarse.masses_about(centers)
@@ -60,10 +60,7 @@ def search(setting, domain, coarse):
     pooled = coarse if few_on_line(coarse.points, setting.n_clusters) else _pool(coarse)
     centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
     if pooled is not coarse:  # which adds up tails, where many rounds are needed
-        least, most = TUNED.fine_rounds
-        rounds = TUNED.fine_distances // (len(coarse.points) * len(centers))
-        rounds = min(max(rounds, least), most)
-        centers = lloyd(coarse.points, coarse.masses, centers, rounds=rounds)
+        centers = lloyd(coarse.points, coarse.masses, centers, rounds=_FINE_ROUNDS)
     return domain.clip(centers)
 
 
@@ -131,24 +128,13 @@ def _spread(points, masses):
     return float(masses @ ((points - masses @ points / total) ** 2).sum(axis=1)) / total
 
 
-def _central_box(coarse):
-    """Return the corners of a box of all mass but little, along every axis."""
-    ends = []
-    for values in coarse.points.T:
-        order = np.argsort(values)
-        below = np.cumsum(coarse.masses[order]) / coarse.masses.sum()
-        first, last = np.searchsorted(below, (TUNED.beside, 1.0 - TUNED.beside))
-        ends.append(values[order][[first, min(last, len(order) - 1)]])
-    return np.array(ends).T
-
-
 def _pool(coarse):
     """Return the cells added up over a grid of at most about as many cells as are searched."""
     if len(coarse.points) <= TUNED.search_cells:
         return coarse
     d = coarse.points.shape[1]
     side = int(TUNED.search_cells ** (1.0 / d)) * 2
-    low, high = _central_box(coarse)
+    low, high = coarse.points.min(axis=0), coarse.points.max(axis=0)
     places = (coarse.points - low) / np.maximum(high - low, 1e-300) * side
     flat = np.ravel_multi_index(tuple(np.clip(places.astype(int), 0, side - 1).T), (side,) * d)
     _, group = np.unique(flat, return_inverse=True)
@@ -159,6 +145,7 @@ def _pool(coarse):
 
 # Counts on cells that get smaller, look by look, where the looks before found rows.
 
+_FINE_ROUNDS = 30  # of Lloyd's algorithm on all cells; fewer and more cost the same
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
 
 
@@ -198,7 +185,7 @@ class SeenPoints(WeightedPoints):
         return found
 
 
-def ask_looks(setting, facts):
+def ask_looks(facts):
     """Ask for counts on ever finer cells; return WeightedPoints and the mass of all rows.
 
     The first look counts the cells of a grid. Before each further look, cells that hold more than
@@ -210,7 +197,7 @@ def ask_looks(setting, facts):
     for i in range(len(TUNED.look_shares)):
         if i:
             masses, spread = _masses(parents, values, variances)
-            cells = cells.cut(_cuts(setting, facts, i, masses, spread))
+            cells = cells.cut(_cuts(facts, i, masses, spread))
             parents.append(cells.parents)
         released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
         sd = max(released.noise_sd[0] / facts.units, _EXACT)
@@ -255,12 +242,11 @@ def _masses(parents, values, variances):
     return nonnegative(parents, estimates)[-1], spread[-1]
 
 
-def _cuts(setting, facts, i, masses, spread):
+def _cuts(facts, i, masses, spread):
     """Return how often to halve the axes of each cell before look `i`."""
     d = facts.n_features
     scale = _scales(d)[i] * _sd(facts, i) / math.sqrt(2.0)
-    most = TUNED.most_cells + TUNED.cells_a_cluster * setting.n_clusters
-    scale = max(scale, masses.sum() / most)
+    scale = max(scale, masses.sum() / TUNED.most_cells)
     cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
     cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])
     sds = TUNED.cut_sds

@@ -32,7 +32,7 @@ from .adapter_methods import (
     SelfTraining,
     SketchMethod,
 )
-from .adapter_source import TUNED, RowClassifier, check_views_signature, read_source
+from .adapter_source import RowClassifier, check_views_signature, read_source
 from .base import BasePrivateEstimator, fitted_alone
 from .facts import setting_of
 
@@ -52,6 +52,7 @@ METHODS = {
 }
 _NONE, _AUTO = "none", "auto"
 _WITHOUT_VIEWS = MeanShift()
+_GOOD_SOURCE = 0.9  # accuracy below which a fit warns
 _FEATURE_MAP = "an estimator with transform or predict_proba"
 
 
@@ -307,7 +308,7 @@ default="self_training"
             self._check_parameters()
             pairs = check_pairs(self.method, public_pairs, X_target)
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
-            if source.score < TUNED.good_source:
+            if source.score < _GOOD_SOURCE:
                 warnings.warn(
                     f"The source model is right on {source.score:.0%} of views of source rows that "
                     "it was not trained on. Adapting a poor model often makes it worse: compare "

@@ -17,7 +17,8 @@ from ..queries.networks import ClippedGradients, HeadFrame, HeadPoint, Predicted
 from ..queries.sizes import Moments, symmetric
 from ..queries.slices import MOST_PERSONS, ProjectedQuantiles
 from ..transport.measures import monotone_rows, sliced_gradient
-from .adapter_source import TUNED, Head, Source, cosine
+from .adapter_source import MOMENTUM, TUNED, Head, Source, cosine
+from .comparison import TUNED as SLICED
 from .noisy_means import NoisyMeans, shrink_rows, softmax
 
 # The interface of the ways to adapt, and the simplest of them.
@@ -278,7 +279,7 @@ class SketchMethod(Marginals):
         lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
         n_min = None if facts.total_public else (min(facts.size, MOST_PERSONS),)
         balance = math.sqrt(facts.size * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
-        n_quantiles = int(np.clip(round(balance), TUNED.fewest_blocks, TUNED.most_blocks))
+        n_quantiles = int(np.clip(round(balance), SLICED.fewest_quantiles, SLICED.most_quantiles))
         query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
         released = yield "sketch", FeaturesOf(features, axes, query)
         persons = counted_mass(released, facts) if n_min is None else n_min[0]
@@ -312,6 +313,8 @@ def _raised(matrix, least):
 
 
 # Self-training of the head: exact gradients of the source beside noisy ones of private rows.
+
+_PROBED_ROWS = 4096  # that axes and the clipping norm are found on: time
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,7 +398,7 @@ class SelfTraining(AdapterMethod):
             outer = private.outer / facts.size + public.outer
             rate = cosine(peak, step, steps)
             # the speed is the last move over its rate
-            kept = TUNED.momentum * rate / cosine(peak, step - 1, steps) if step else 0.0
+            kept = MOMENTUM * rate / cosine(peak, step - 1, steps) if step else 0.0
             before, point = point, descended(point, before, (inner, outer), rate, kept)
         return Adapted(trained_head(anchor.frame, point), frequencies)
 
@@ -459,7 +462,7 @@ def make_anchor(source, signal):
 def _probe(frame, start, preactivations, coordinates, codes):
     """Return axes of the hidden errors of source views, and the norm to clip at."""
     n_views = len(preactivations)
-    probed = slice(0, TUNED.probed_rows)
+    probed = slice(0, _PROBED_ROWS)
     views = range(1, 1 + frame.n_views) if n_views > 1 else range(1)
     sides = [
         anchor_sides(frame, start, preactivations[v, probed], coordinates[v, probed], codes[probed])

@@ -23,6 +23,9 @@ from .noisy_means import softmax
 
 # A classifier with one hidden layer on fixed features, trained on public rows.
 
+MOMENTUM = 0.9  # of gradients, as it is usual
+_BATCH, _DECAY = 128, 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class Head:
@@ -135,7 +138,7 @@ def train_head(head, tables, codes, rng, *, refit=False):
         Whether the head was trained before, so that small steps are enough.
     """
     n_views, n_rows, _ = tables.shape
-    batch = min(TUNED.batch, n_rows)
+    batch = min(_BATCH, n_rows)
     epochs, top_rate = (
         (TUNED.refit_epochs, TUNED.refit_rate) if refit else (TUNED.epochs, TUNED.rate)
     )
@@ -147,8 +150,8 @@ def train_head(head, tables, codes, rng, *, refit=False):
         gradients = _gradients(parts, tables[views, rows].astype(np.float64), codes[rows])
         rate = cosine(top_rate, step, steps)
         for part, speed, gradient in zip(parts, speeds, gradients, strict=True):
-            speed *= TUNED.momentum
-            speed += gradient + TUNED.decay * part
+            speed *= MOMENTUM
+            speed += gradient + _DECAY * part
             part -= rate * speed
     return Head(*parts)
 
@@ -171,6 +174,7 @@ def _gradients(parts, features, codes):
 # What the adapter knows before it asks about a private row: all of it from the public source.
 
 _PROBED = 8
+_HELD_OUT = 10  # one source row in so many tells how good the model is
 _BLOCK = 1 << 10
 _VIEWS = (
     "views is called as views(rows, draws) and returns altered rows: draws has shape (n_rows, "
@@ -281,7 +285,7 @@ def read_source(estimator, X, y, rng):
     features = _scaled_features(estimator, X, y[order], names)
     views = range(1 + 2 * TUNED.n_views if features.views is not None else 1)
     tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
-    n_held = len(X) // TUNED.held_out
+    n_held = len(X) // _HELD_OUT
     seed = int(rng.integers(1 << 31))
     start = new_head(tables.shape[2], estimator.hidden, len(classes), rng)
     train = tables[:, n_held:]
@@ -402,21 +406,16 @@ class AdapterTuning:
     """
 
     # the source
-    good_source: float = 0.9  # accuracy below which a fit warns
-    held_out: int = 10  # one source row in so many tells how good the model is
     n_views: int = 2  # of a private row; the source has as many more: agreement against time
     length: float = 10.0  # of typical scaled features
     reach: float = 2.0  # of the ball of features, over the longest source row: clipping, range
 
     # training of the head: fit against time
-    batch: int = 128
     epochs: int = 20
     refit_epochs: int = 4  # of a head that was trained before
     fewest_steps: int = 400
     rate: float = 0.05
     refit_rate: float = 0.01
-    momentum: float = 0.9
-    decay: float = 1e-4
 
     # means and moments of features
     quantile: float = 0.95  # of the norms of source rows,
@@ -426,8 +425,6 @@ class AdapterTuning:
     mean_share: float = 0.3  # of mu**2; the second moment has the rest
     floor: float = 0.05  # of the source variance: noise may leave less along an axis, or none
     sweeps: int = 30  # along the released slices: fit against time
-    fewest_blocks: int = 8  # of sorted projections
-    most_blocks: int = 128
 
     # class means
     rounds: int = 6  # better places against noisier rounds
@@ -442,7 +439,6 @@ class AdapterTuning:
     look_share: float = 0.05  # of mu**2, of all looks: balanced classes against gradients
     least_class: float = 0.1  # of an equal share of the rows
     source_rows: int = 2048  # of a public gradient: precision against time
-    probed_rows: int = 4096  # that axes and the clipping norm are found on: time
     clip_quantile: float = 0.8  # of the norms of gradients: clipped rows against noise
     some_gradient: float = 1e-3  # shorter ones say that the network is sure
     hidden_room: float = 2.0  # over the largest hidden value of the source

@@ -27,6 +27,9 @@ from .pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 
 # Ways to release enough about k distributions to compute their barycenter.
 
+_PURE_SIGNAL = 500.0  # persons times epsilon below which a quote speaks of noise
+_DEEPEST = 20  # halvings of a tree: time
+
 
 @dataclass(frozen=True, eq=False)
 class BarycenterSetting:
@@ -153,7 +156,7 @@ class PyramidMethod(BarycenterMethod):
         steps = pyramid_shares(_pyramid_tuning(setting.n_features))
         if not is_box(setting.bounds):
             return steps
-        left = 1.0 - 2.0 * TUNED.place_share
+        left = 1.0 - TUNED.place_share - TUNED.place_share
         before = {"place": TUNED.place_share, "reach": TUNED.place_share}
         return before | {name: left * share for name, share in steps.items()}
 
@@ -279,7 +282,7 @@ def signal_level(setting):
     if delta > 0:
         least = TUNED.gaussian_signal * math.sqrt(setting.n_features)
         return persons * gaussian_mu(epsilon, delta) / least
-    return persons * epsilon / TUNED.pure_signal
+    return persons * epsilon / _PURE_SIGNAL
 
 
 def advise(setting):
@@ -340,7 +343,7 @@ def tree_depth(tree_method, n_atoms, facts):
     rate = TUNED.gaussian_rate * mechanism.mu if gaussian else mechanism.epsilon
     signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
     depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)
-    return int(np.clip(round(depth), 2, TUNED.deepest))
+    return int(np.clip(round(depth), 2, _DEEPEST))
 
 
 def tree_measures(tree_method, tree, facts, released):
@@ -463,13 +466,11 @@ class BarycenterTuning:
     many_features: int = 4  # from which sums say more than trees, where there is no box
     # least persons times mu, for each root of a feature, for moments, by few_rows.py
     gaussian_signal: float = 30.0
-    pure_signal: float = 500.0  # persons times epsilon below which a quote speaks of noise
     pure_pyramid: int = 6  # features to which, in a box, cells show more of few persons than sums
     few_persons: float = 10.0  # ... fewer than so many times that signal
 
     # trees
     prune: float = 0.5  # of a noise standard deviation: smaller cells are not split, for less noise
-    deepest: int = 20  # halvings: detail against time
     gaussian_rate: float = 6.0  # epsilon of Laplace noise that allows the same depth, over mu
 
     # pyramids

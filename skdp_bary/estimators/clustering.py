@@ -59,11 +59,8 @@ class KMeansTuning:
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
     far_share: float = 0.3  # of an equal share of all: lighter clusters are far the nearer
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
-    far_searches: int = 8  # again without what was left out, at most: centers against time
 
     # up to three features: k-means on the cells
-    low_mass: float = 0.3  # precision of clip factors, where sums get 1
-    search_cells: int = 4000  # on which starts are compared: detail against time
 
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both
@@ -77,7 +74,6 @@ class KMeansTuning:
         (40.0, 100.0),
     )
     many_features: int = 30  # the axes cost more, and tell more
-    middle: float = 0.5  # the mixture that is announced where the signal is not known yet
     pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
     detail: tuple = (600.0, 2500.0)  # persons a cluster times mu: where the grid gets finer
     pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
@@ -86,17 +82,14 @@ class KMeansTuning:
     reach_share: float = 0.04  # of the budget, at most: wide bounds against bounds that fit
     most_reach: float = 0.12  # ... where the place they are taken from is known well enough
     place_error: float = 0.3  # ... its squared error over the squared radius of the domain
-    least_reach: float = 0.01  # ... at least, where distances are asked for
     ample_reach: float = 3.0  # times the share that suffices, where that is little
     sure_reach: float = 10.0  # rows over the noise of a distance's count, from which it is asked
-    reach_edges: int = 14  # distances that are told apart, two in an octave: how wide bounds may be
     detailed_bits: float = 3.0  # of the finest grid: detail against time
     detailed_rounds: float = 3.0  # in the subspace: fit against noise
     detailed_kept: float = 4.0  # times as many cells
     detailed_filled: float = 8.0  # ... groups of them
     ambient_rounds: int = 2  # with all features: better radii against noisier rounds
     residual_share: float = 0.03  # of what these get: radii against means
-    least_share: float = 1e-3  # of the budget, for that too: less needs noise wider than is drawn
     wide_features: int = 100  # from which the mean gets at least `wide_mean` of a pure budget
     wide_mean: float = 0.2  # a good origin against good centers
     most_mean: float = 0.96  # ... at most, where noise would drown the mean
@@ -104,14 +97,11 @@ class KMeansTuning:
     gaussian_mean: float = 1.25 / 0.015  # ... Gaussian: share times (n mu)**2 over the features
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
     costly_parts: tuple = (0.22, 1.0, 0.2)
-    noisy_round: float = 0.1  # noise level above which a pure fit has fewer rounds, at least one
-    hopeless: tuple = (1.0, 4.0)  # noise levels of centers between which the mean gets more
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
     mostly_mass: float = (
         16.0  # the less its mass gets then: a mean aside from the center against sums
     )
     mostly_spread: float = 0.02  # ... precision of the spread, where sums get 1
-    mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
     detected: float = 1.05  # times the edge of the noise, from which an axis counts
@@ -130,12 +120,10 @@ class KMeansTuning:
     split_gain: float = 0.3  # of a cluster's spread along one axis that a split is thought to gain
     excess_gain: float = 0.8  # ... of its spread beyond twice the median one
 
-    # plain rounds from public centers, for comparison
-    lloyd_rounds: int = 5
-    lloyd_blocks: tuple = (0.5, 1.0, 0.1)  # precision of masses, sums and spreads
-
 
 TUNED = KMeansTuning()
+NOISY = 0.1  # noise level above which centers can be mostly noise
+_LEAST_SHARE = 1e-3  # of the budget: less needs noise wider than is drawn
 
 
 # The interface of the ways to cluster privately, and what they share.
@@ -350,7 +338,7 @@ class ClusterPlan:
         for i in range(self.low_rounds):
             steps[f"low_{i + 1}"] = self.low / self.low_rounds
         if self.ambient_rounds:
-            steps["residual"] = max(TUNED.residual_share * self.ambient, TUNED.least_share)
+            steps["residual"] = max(TUNED.residual_share * self.ambient, _LEAST_SHARE)
         for i in range(self.ambient_rounds):
             share = (1.0 - TUNED.residual_share) * self.ambient / self.ambient_rounds
             steps[f"ambient_{i + 1}"] = share
@@ -397,7 +385,7 @@ def cluster_plan(setting, size=None):
     A plan follows the signal: persons a cluster times what the budget buys. Where there is so
     little of it that no center would be worth its noise, the budget goes to the mean of all rows,
     from which every center starts. Without ``n_hint`` a noisy or public `size` stands in for it;
-    before that is known a plan for some signal is announced.
+    before that is known a plan for much signal is announced.
     """
     known = size if setting.n_hint is None else setting.n_hint
     if setting.delta > 0:
@@ -408,7 +396,7 @@ def cluster_plan(setting, size=None):
     for rounds in (2, 1):  # Laplace noise of a round falls as the square of its share
         last = DiscreteLaplace(float(setting.epsilon) * list(plan.shares.values())[-1])
         of = setting.n_clusters, setting.n_features, known
-        if level_of(last, ADD_REMOVE, *of) > TUNED.noisy_round:
+        if level_of(last, ADD_REMOVE, *of) > NOISY:
             plan = _pure_plan(replace(setting, max_iter=rounds), known)
     return plan
 
@@ -420,9 +408,9 @@ def level_of(mechanism, relation, n_clusters, n_features, n_rows):
     """
     moved = 1.0 if relation == ADD_REMOVE else 2.0
     if mechanism.is_gaussian:
-        sd = moved * math.hypot(1.0, TUNED.low_mass) / mechanism.mu
+        sd = moved * math.hypot(1.0, TUNED.gaussian.mass) / mechanism.mu
     else:
-        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.low_mass) / mechanism.epsilon
+        sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.gaussian.mass) / mechanism.epsilon
     return n_features * (n_clusters * sd / n_rows) ** 2
 
 
@@ -439,12 +427,8 @@ def _pure_plan(setting, known):
     if known is None:
         return make_plan(setting, (_with_moments(shares, mean), rounds, bits), parts)
     signal = known * float(setting.epsilon)
-    last = shares[-1] / TUNED.ambient_rounds / (1.0 + TUNED.laplace.mass)  # of its sums
     needed = math.sqrt(2.0 / TUNED.mean_error) * d * sum(parts) / (signal * parts[1])
     mean = float(np.clip(needed, mean, TUNED.most_mean))
-    left = last * (1.0 - mean) * signal
-    level = d * (k * math.sqrt(2.0 * d) / left) ** 2
-    mean = min(mean * (1.0 + _ramp(level, TUNED.hopeless)), TUNED.most_mean)
     if mean >= TUNED.mostly_mean:
         mass = min(parts[0], (TUNED.mostly_mass * d**2) ** (-1 / 3))  # least error of d coordinates
         parts = (mass, parts[1], TUNED.mostly_spread)
@@ -462,7 +446,7 @@ def _gaussian_plan(setting, known):
     little, much, where = TUNED.few_features if few else TUNED.more_features
     parts = TUNED.gaussian.moments
     if known is None:
-        return make_plan(setting, _mixed(little, much, TUNED.middle), parts)
+        return make_plan(setting, much, parts)
     signal = known * setting.mu
     a_cluster = signal / setting.n_clusters
     w = _ramp(a_cluster, where) * (_affordable(known) if few else 1.0)
@@ -487,7 +471,7 @@ def _reach(needed, error):
     most = TUNED.most_reach if error < TUNED.place_error else TUNED.reach_share
     if needed > most:
         return 0.0
-    return min(max(TUNED.ample_reach * needed, TUNED.least_reach), most)
+    return min(TUNED.ample_reach * needed, most)
 
 
 def _affordable(known):

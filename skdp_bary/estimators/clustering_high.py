@@ -34,6 +34,7 @@ from .noisy_means import (
 # Clustering in more than three dimensions: a released subspace, a grid in it, private rounds.
 
 _HALVES = 0.8  # place of the mean of half a normal law, in standard deviations
+_REACH_EDGES = 14  # distances that are told apart, two in an octave: how wide bounds may be
 
 
 class HighMethod(KMeansMethod):
@@ -226,7 +227,7 @@ def mean_about(frame, facts, name, query_class, origin, reach, shares):
 def rows_reach(frame, facts, place):
     """Ask for distances from a place in a frame, and return one that few rows are beyond."""
     largest = facts.domain.radius_about(frame.center + place)
-    edges = tuple(largest * 2.0 ** (-b / 2) for b in reversed(range(TUNED.reach_edges)))
+    edges = tuple(largest * 2.0 ** (-b / 2) for b in reversed(range(_REACH_EDGES)))
     farthest = tail_bin((yield "reach", FrameDistances(frame, place, edges, facts.units)))
     return largest if farthest is None else edges[farthest]
 
@@ -506,7 +507,7 @@ def _kept_way(means, steps, basis):
     With m the true mean of a cluster of mass N, the cost of centers ``kept * c`` is the sum of
     ``N |kept * c - m|**2`` and what does not depend on them. Stein's identity estimates it without
     m: the noise of the raw mean x enters ``<c, x>`` by its variance times the coordinates of noise
-    that c holds. Half a standard deviation is taken off, for the estimate is noisy itself.
+    that c holds.
     """
     known = means.known
     centers, raw = means.asked + steps, means.asked + means.steps
@@ -514,6 +515,4 @@ def _kept_way(means, steps, basis):
     lengths = (centers[known] ** 2).sum(axis=1)
     along = (centers[known] * raw[known]).sum(axis=1)
     along -= noise * noise_left(steps[known], means.steps[known], basis)
-    doubt = TUNED.mean_doubt * np.sqrt(float(mass**2 @ (lengths * noise)))
-    kept = (float(mass @ along) - doubt) / max(float(mass @ lengths), 1e-300)
-    return float(np.clip(kept, 0.0, 1.0))
+    return float(np.clip(mass @ along / max(float(mass @ lengths), 1e-300), 0.0, 1.0))

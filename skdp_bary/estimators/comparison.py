@@ -230,7 +230,6 @@ class SlicedTuning:
     scale_directions: int = 64  # of a scale at most: slices against noise and time
     plane_directions: int = 6  # of a scale in the plane: as many numbers as serve
     moment_weights: tuple = (2.0, 1.0, 2.0)  # noise of masses, means and their covariances
-    noisy_mean: float = 0.1  # noise of a mean of waves, above which hardly any law is told
 
 
 TUNED = SlicedTuning()

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 
+_NOISY_MEAN = 0.1  # noise of a mean of waves, above which hardly any law is told
+
 
 class PrivateDriftSketch(BasePrivateEstimator):
     """Private sketch of a sample, to be compared with other sketches at any later time.
@@ -273,8 +275,8 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
     def _finish(self, facts, result):
         self.moments_ = result
-        if result.mean_sd > TUNED.noisy_mean:
-            enough = rounded_up(2.0 * result.persons * result.mean_sd / TUNED.noisy_mean)
+        if result.mean_sd > _NOISY_MEAN:
+            enough = rounded_up(2.0 * result.persons * result.mean_sd / _NOISY_MEAN)
             warn(
                 f"The sketch has about {result.persons:.0f} persons, by a noisy count, whose means "
                 f"drown in the noise at epsilon={self.epsilon:g}: even laws that have nothing in "

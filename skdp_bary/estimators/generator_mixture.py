@@ -11,6 +11,8 @@ from .noisy_means import positive_part, shrink_matrices, shrink_steps
 
 # From the released matrices of the cells to means and covariances, noise taken out.
 
+_OWN_AXES = 256  # along which cells have covariances of their own: time
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
@@ -209,14 +211,14 @@ def class_traces(classes, found, masses, steps, noise):
     wrong = 2.0 * steps.shape[2] * (shares**2 * noise).sum(axis=1)
     pooled = float(classes.shares @ own)
     moves = shrink_steps((own - pooled)[:, None], wrong, np.ones(len(own)))[:, 0]
-    return np.maximum(pooled + moves, TUNED.least_trace * abs(pooled))
+    return np.maximum(pooled + moves, TUNED.least_share * abs(pooled))
 
 
 def longest_axes(pooled):
     """Return the axes of the pooled covariance, the longest first."""
     values, vectors = np.linalg.eigh(pooled)
     kept = int((values > TUNED.least_share * values.sum()).sum())
-    return vectors[:, ::-1][:, : max(1, min(kept, TUNED.own_axes))].T
+    return vectors[:, ::-1][:, : max(1, min(kept, _OWN_AXES))].T
 
 
 def along(axes, found, masses, steps):
@@ -465,7 +467,7 @@ def largest_variances(domain, means):
     """Return the largest variances of rows in the bounding box of a domain with these means."""
     width = domain.high - domain.low
     found = (means - domain.low) * (domain.high - means)
-    return np.maximum(found, TUNED.least_variance * width**2)
+    return np.maximum(found, TUNED.least_share * width**2)
 
 
 def lag_sums(matrix, image_shape):
@@ -528,16 +530,12 @@ class GeneratorTuning:
     signal: float = 5000.0  # mu times persons of a class, from which several beat one
     rounds: int = 3  # of Lloyd's algorithm: better cells against noisier rounds
     most_axes: int = 30  # in which cells are found: detail against noise
-    drawn: int = 4000  # points of a Gaussian on which the first cells are found: time
     least_mass: float = 1.0 / 6.0  # of a cell over the mean one: smaller ones are mostly noise
-    mass_share: float = 0.3  # of the precision of masses in the rounds, where sums get 1
 
     # where rows are clipped: clipped rows against noise
     least_reach: float = 0.1  # of the root mean square distance over the radius of the domain
-    least_square: float = 0.25  # of that distance in a class over the one in all, squared
-    scatter_reach: float = 1.05  # of the pooled scatter, over that distance of all rows
+    scatter_reach: float = 1.05  # of the scatter and of cells, over that distance of all rows
     gram_reach: float = 0.95  # of the grams, over that distance in a class
-    cell_reach: float = 1.5  # of the rounds, over the spread along the leading axes
     other_noise: float = 8.0  # of masses and sums beside the scatter, where they are not used
     tied_sums: float = 2.0  # of the sums beside the scatter, where they move the means
 
@@ -548,13 +546,11 @@ class GeneratorTuning:
     # what is taken for noise
     fewest_axes: int = 16  # of the pooled scatter that are kept, whatever the noise
     detected: float = 1.02  # times the edge of the noise, from which an axis counts
-    own_axes: int = 256  # along which cells have covariances of their own: detail against time
-    least_share: float = 1e-4  # of the variance, along such an axis
-    least_trace: float = 0.1  # of a class over the pooled one
+    # of the variance, along an axis or in a class; of a pixel, over the squared width of bounds
+    least_share: float = 1e-4
 
     # images
     largest_lag: int = 4  # of pixels that vary together: smoothness against detail
-    least_variance: float = 1e-4  # of a pixel over the squared width of the bounds
     largest_ratio: float = 4.0  # of the variance of a pixel in a class to that in all
     # Mean over the bounds, below which a pixel is dark in all images. Dark pixels are constant, and
     # classifiers would tell classes by the noise in the means of constant ones, so they are few.

@@ -29,6 +29,8 @@ from .noisy_means import (
     weighted_kmeans,
 )
 
+_DRAWN = 4000  # points of a Gaussian on which the first cells are found: time
+
 # What PrivateGenerator asks: means, a pooled scatter, cells of the classes, their moments.
 
 
@@ -127,8 +129,7 @@ def clipping_lengths(setting, domain, found, sizes):
     least = TUNED.least_reach**2 * largest
     about = min(max(sum(read.spread[0] for read in found) / sizes.sum(), least), largest)
     pooled = mean_within(pooled, math.sqrt(float(shares**2 @ noise)), least, about)
-    low = max(least, TUNED.least_square * pooled)
-    return wider * np.sqrt(np.clip(pooled + moves, low, largest))
+    return wider * np.sqrt(np.clip(pooled + moves, least, largest))
 
 
 def mean_squares(found, sizes):
@@ -225,11 +226,11 @@ def cell_centers(setting, facts, classes, largest, axes):
 
     Returns the centers of the cells of every class relative to its mean, with all features.
     """
-    radius = min(TUNED.cell_reach * math.sqrt(float(axes.variances.sum())), largest)
+    radius = min(TUNED.scatter_reach * math.sqrt(float(axes.variances.sum())), largest)
     frames, radii = class_frames(facts, classes.means, axes), np.full(facts.n_classes, radius)
     centers = [first_cells(setting, axes)] * facts.n_classes
     for i in range(TUNED.rounds):
-        query = about_cells(ClippedMeans, facts, frames, centers, radii, (TUNED.mass_share, 1.0))
+        query = about_cells(ClippedMeans, facts, frames, centers, radii, (1.0, 1.0))
         found = query.read((yield f"cells_{i + 1}", query))
         centers = [
             moved_cells(of_class.used_centers, read, size)
@@ -241,9 +242,9 @@ def cell_centers(setting, facts, classes, largest, axes):
 def first_cells(setting, axes):
     """Return centers that quantize the pooled Gaussian."""
     rng = public_generator(setting.random_state)
-    points = rng.standard_normal((TUNED.drawn, len(axes.variances)))
+    points = rng.standard_normal((_DRAWN, len(axes.variances)))
     points *= np.sqrt(axes.variances)
-    return weighted_kmeans(points, np.ones(TUNED.drawn), setting.n_cells, 1, rng)
+    return weighted_kmeans(points, np.ones(_DRAWN), setting.n_cells, 1, rng)
 
 
 def moved_cells(asked, read, size):

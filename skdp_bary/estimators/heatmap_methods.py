@@ -74,6 +74,8 @@ def measure(setting, facts, name, *partitions):
 
 # Looking closely where a coarse look found masses: in two rounds, or in one at a public level.
 
+_FINEST_LEVEL = 8  # of one look: time
+
 
 @dataclass(frozen=True)
 class AdaptiveMethod(HeatmapMethod):
@@ -134,7 +136,7 @@ class OneShotMethod(HeatmapMethod):
         """Return the level of the finer partition, from the public size."""
         known = setting.size * setting.epsilon / setting.reach
         level = math.log(max(TUNED.cells_a_person * known, 1.0), 4)
-        return int(min(max(round(level), 2), setting.finest, TUNED.finest_level))
+        return int(min(max(round(level), 2), setting.finest, _FINEST_LEVEL))
 
 
 # From noisy masses of quadtree cells to a heatmap: the posterior of the masses.
@@ -213,8 +215,7 @@ def fit_posterior(measurements, *, whole):
 def _learned_posterior(tree, rounds, step):
     """Return the posterior under a prior that the splits teach, which may be mostly even."""
     try:
-        coarse = TUNED.learning_steps * step
-        first = glance(tree, rounds, prior=PYRAMID.prior, step=coarse, width=PYRAMID.width)
+        first = glance(tree, rounds, prior=PYRAMID.prior, step=step, width=PYRAMID.width)
         prior = learned_priors(first.parts, PYRAMID)[: tree.depth]
         width = PYRAMID.width
         return infer_masses(tree, rounds, prior=prior, step=step, width=width, start=first)
@@ -242,7 +243,6 @@ class HeatmapTuning:
 
     # one look
     cells_a_person: float = 2.0  # of the finer level, for each epsilon: detail against noise
-    finest_level: int = 8  # detail against time
     apart: int = 2  # levels between the two that are asked for
 
     # posterior
@@ -250,8 +250,6 @@ class HeatmapTuning:
     least_step: float = 0.2  # ... and in persons
     sharpest: float = 100.0  # rate of noise that is believed: that grid rounds parts of persons
     learned: float = 50.0  # scales of noise in the total from which splits teach a prior
-    learning_steps: float = 3.0  # of that grid, in one step where only the prior is learned: time
-    rakes: int = 2  # of a density to the masses of its cells: agreement against time
 
 
 TUNED = HeatmapTuning()

@@ -18,7 +18,6 @@ from ..privacy.noise import public_generator
 from ..transport.measures import DiscreteMeasure
 from ..transport.trees import cell_positions
 from ..values import read_rows
-from .heatmap_methods import TUNED
 from .notices import check_samples
 
 if TYPE_CHECKING:
@@ -296,18 +295,16 @@ def rake(cells, depth):
     """Return a smooth raster that keeps the mass of every cell.
 
     The raster is smoothed over half the side of the cells and scaled back to the mass of each of
-    them, twice. Steps between neighboring cells become slopes inside them.
+    them. Steps between neighboring cells become slopes inside them.
     """
     grid = raster(cells, depth)
-    for _ in range(TUNED.rakes):
-        smooth = grid.copy()
-        for level in np.unique(cells.level[cells.level < depth]):
-            here = cells.level == level
-            width = 2 ** (depth - int(level))
-            blurred = gaussian_filter(grid, 0.5 * width, mode="nearest", truncate=3.0)
-            _fill_cells(smooth, blurred, cell_positions(cells.code[here]), cells.mass[here], width)
-        grid = smooth
-    return grid
+    smooth = grid.copy()
+    for level in np.unique(cells.level[cells.level < depth]):
+        here = cells.level == level
+        width = 2 ** (depth - int(level))
+        blurred = gaussian_filter(grid, 0.5 * width, mode="nearest", truncate=3.0)
+        _fill_cells(smooth, blurred, cell_positions(cells.code[here]), cells.mass[here], width)
+    return smooth
 
 
 def blur(grid, bandwidth):

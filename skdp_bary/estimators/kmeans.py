@@ -21,7 +21,7 @@ from ..rows.opening import warn
 from ..transport.measures import DiscreteMeasure
 from .base import BasePrivateEstimator
 from .clustering import (
-    TUNED,
+    NOISY,
     KMeansMethod,
     KMeansSetting,
     PrivateClusters,
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 # Comparator: plain noisy Lloyd from public centers, which everyone knows.
 
+_LLOYD_ROUNDS = 5
+_LLOYD_BLOCKS = (0.5, 1.0, 0.1)  # precision of masses, sums and spreads
+
 
 class LloydMethod(KMeansMethod):
     """Noisy counts and sums of the clusters, round after round, with equal shares."""
@@ -61,7 +64,7 @@ class LloydMethod(KMeansMethod):
         centers, rounds = domain.clip(_public_centers(setting)), _n_rounds(setting)
         for i in range(rounds):
             query = about_clusters(
-                ClusterMoments, facts, frame, centers - frame.center, radii, TUNED.lloyd_blocks
+                ClusterMoments, facts, frame, centers - frame.center, radii, _LLOYD_BLOCKS
             )
             means = read_means((yield f"round_{i + 1}", query))
             centers = domain.clip(frame.center + means.asked + means.of_known(means.steps))
@@ -72,7 +75,7 @@ class LloydMethod(KMeansMethod):
 
 
 def _n_rounds(setting):
-    return max(setting.rounds(TUNED.lloyd_rounds), 1)
+    return max(setting.rounds(_LLOYD_ROUNDS), 1)
 
 
 def _public_centers(setting):
@@ -452,8 +455,6 @@ class PrivateKMeans(
 
 
 # How much noise private k-means has, by public facts.
-
-NOISY = 0.1  # noise level above which centers can be mostly noise
 
 
 @dataclass(frozen=True)

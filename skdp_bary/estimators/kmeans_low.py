@@ -81,7 +81,7 @@ def without_far_noise(setting, domain, coarse, centers):
         Of least cost on `coarse`.
     """
     least = (1.0 - TUNED.far_mass) * float(coarse.masses.sum())
-    for _ in range(TUNED.far_searches):
+    for _ in range(_SEARCHES):
         kept = _near_or_sure(coarse, centers, least)
         if kept.all():
             break
@@ -130,10 +130,10 @@ def _spread(points, masses):
 
 def _pool(coarse):
     """Return the cells added up over a grid of at most about as many cells as are searched."""
-    if len(coarse.points) <= TUNED.search_cells:
+    if len(coarse.points) <= _SEARCH_CELLS:
         return coarse
     d = coarse.points.shape[1]
-    side = int(TUNED.search_cells ** (1.0 / d)) * 2
+    side = int(_SEARCH_CELLS ** (1.0 / d)) * 2
     low, high = coarse.points.min(axis=0), coarse.points.max(axis=0)
     places = (coarse.points - low) / np.maximum(high - low, 1e-300) * side
     flat = np.ravel_multi_index(tuple(np.clip(places.astype(int), 0, side - 1).T), (side,) * d)
@@ -145,6 +145,8 @@ def _pool(coarse):
 
 # Counts on cells that get smaller, look by look, where the looks before found rows.
 
+_SEARCHES = 8  # again without what was left out, at most: time
+_SEARCH_CELLS = 4000  # on which starts are compared: time
 _FINE_ROUNDS = 30  # of Lloyd's algorithm on all cells; fewer and more cost the same
 _EXACT = 1e-9  # standard deviation, in persons, of what is known
 

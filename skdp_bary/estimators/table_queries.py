@@ -11,6 +11,8 @@ from ..queries.classes import ColumnHistograms, PairDistances, PairTables
 
 # What is public before a fit of PrivateTable begins: columns, steps and their shares.
 
+_MOST_ALL_BINS = 1000  # of all columns; those of lines have fewer where there are many: time
+
 
 @dataclass(frozen=True, eq=False)
 class TableSetting:
@@ -60,7 +62,7 @@ class TableSetting:
     @property
     def n_bins(self):
         """Wanted bins of a line."""
-        most = TUNED.most_all_bins // max(len(self.places), 1)
+        most = _MOST_ALL_BINS // max(len(self.places), 1)
         return min(max(most, TUNED.fewest_bins), TUNED.most_bins)
 
 
@@ -569,7 +571,6 @@ class TableTuning:
     # standard deviations, from which a value has one, and an entry of a pair cuts a line
     bin_above: float = 4.0
     joined_below: float = 0.3  # of a bin, below which the last one joins its neighbor
-    most_all_bins: int = 1000  # of all columns: those of lines have fewer where there are many
     fewest_bins: int = 4
 
     # pairs

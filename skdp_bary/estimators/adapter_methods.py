@@ -443,7 +443,7 @@ def make_anchor(source, signal):
         axes,
         np.eye(len(head.inner)),
         center,
-        max(TUNED.hidden_room * float(hidden.max()), 2.0**-8),
+        max(TUNED.reach * float(hidden.max()), 2.0**-8),
     )
     start = HeadPoint(
         np.zeros((len(head.inner), len(axes) + 1)),

@@ -408,7 +408,7 @@ class AdapterTuning:
     # the source
     n_views: int = 2  # of a private row; the source has as many more: agreement against time
     length: float = 10.0  # of typical scaled features
-    reach: float = 2.0  # of the ball of features, over the longest source row: clipping, range
+    reach: float = 2.0  # of features and hidden values, over the largest of the source: clipping
 
     # training of the head: fit against time
     epochs: int = 20
@@ -441,7 +441,6 @@ class AdapterTuning:
     source_rows: int = 2048  # of a public gradient: precision against time
     clip_quantile: float = 0.8  # of the norms of gradients: clipped rows against noise
     some_gradient: float = 1e-3  # shorter ones say that the network is sure
-    hidden_room: float = 2.0  # over the largest hidden value of the source
     # mu times persons from which on: trained hidden axes, feature axes, how far noise may carry
     sizes: tuple = ((10_000.0, 100, 64, 3.3), (3_500.0, 16, 64, 2.0), (0.0, 16, 32, 2.0))
 

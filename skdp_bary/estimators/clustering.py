@@ -53,7 +53,6 @@ class KMeansTuning:
     false_cut: float = 0.5  # empty cells of the grid that are cut: small clusters against far noise
     alive_sds: float = 2.5  # ... before its parts keep what they hold: far cells against small ones
     false_alive: float = 1.0  # ... empty cells of a look whose parts do all the same
-    rest_sds: float = 3.0  # ... that such cells hold together to keep it: tails against far noise
     far_sds: tuple = (2.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
     false_sure: float = 0.05  # empty cells that are thought to be a cluster of one cell
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
@@ -107,7 +106,7 @@ class KMeansTuning:
     detected: float = 1.05  # times the edge of the noise, from which an axis counts
     pure_axes: int = 16  # of the random rotation: detail against noise
     most_bits: int = 5  # of one axis of the grid: leave some for the others
-    kept_sds: float = 3.0  # from which a cell stands out: small clusters against noise
+    kept_sds: float = 3.0  # from which a cell, or many, stand out: small clusters against noise
     kept_factor: int = 8  # cells kept at most, relative to the clusters: detail against time
     filled_factor: int = 2  # ... after grouping: detail against noise
     # clipping radius over a spread that no round has told: clipped rows against noise

@@ -284,7 +284,7 @@ def _points(cells, parents, values, variances, sd, quantile):
     least = [max(TUNED.alive_sds, quantile(len(z), TUNED.false_alive)) for z in estimates]
     alive = [x * np.sqrt(v) < z for x, v, z in zip(least, spread, estimates, strict=True)]
     alive[-1] = ~cells.outside  # whose own noise is large, and adds up to what the others say
-    doubts = [TUNED.rest_sds**2 * v for v in spread]
+    doubts = [TUNED.kept_sds**2 * v for v in spread]
     masses = nonnegative(parents, estimates, alive, doubts)[-1]
     held = np.flatnonzero((masses > 0) & ~cells.outside)
     within = (cells.widths[held] ** 2).sum(axis=1) / 12.0

@@ -204,7 +204,7 @@ def read_histograms(setting, query, released):
 def table_bins(setting, facts, found):
     """Return the bins of every column, as fine as the noise of the pairs will allow."""
     root = math.sqrt(len(found.sizes))
-    least = TUNED.bin_above * root * nominal_sd(setting, facts)
+    least = TUNED.kept_above * root * nominal_sd(setting, facts)
     return {
         place: bins_of(clean, setting.columns[place], found.sd * root, least, setting.n_bins)
         for place, clean in found.clean.items()
@@ -533,7 +533,7 @@ def value_bins(masses, sd):
     """Return a bin for each of the largest values that stand out, and one for all others."""
     order = np.argsort(-masses, kind="stable")[: TUNED.most_values]
     chosen = np.zeros(len(masses), dtype=bool)
-    chosen[order] = masses[order] > TUNED.bin_above * sd
+    chosen[order] = masses[order] > TUNED.kept_above * sd
     bins = np.cumsum(chosen) - 1
     bins[~chosen] = chosen.sum()
     return bins
@@ -556,7 +556,8 @@ class TableTuning:
     pairs_per_column: float = 1.5  # that pure noise measures: many against few with less noise
 
     # histograms of numbers: what stands above their noise
-    kept_above: float = 4.0  # standard deviations, from which a cell stays as it is
+    # standard deviations, from which a cell stays, a value has a bin, an entry of a pair a cut
+    kept_above: float = 4.0
     pure_kept_above: float = 6.0
     half_above: float = 2.0  # ... below which a count is that of nobody
     pure_half_above: float = 2.5
@@ -568,8 +569,6 @@ class TableTuning:
     # bins: detail against noise and time
     most_bins: int = 16  # of a line
     most_values: int = 24  # of a category with bins of their own
-    # standard deviations, from which a value has one, and an entry of a pair cuts a line
-    bin_above: float = 4.0
     joined_below: float = 0.3  # of a bin, below which the last one joins its neighbor
     fewest_bins: int = 4
 

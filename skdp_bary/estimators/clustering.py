@@ -73,6 +73,7 @@ class KMeansTuning:
         (40.0, 100.0),
     )
     many_features: int = 30  # the axes cost more, and tell more
+    middle: float = 0.5  # the mixture that is announced where the signal is not known yet
     pure: tuple = ((0.04, 0.0, 0.10, 0.13, 0.29, 0.44), 2, 12)  # Laplace noise: no axes
     detail: tuple = (600.0, 2500.0)  # persons a cluster times mu: where the grid gets finer
     pure_detail: tuple = (240.0, 1000.0)  # ... persons a cluster times epsilon / (2 sqrt(2 d))
@@ -81,6 +82,7 @@ class KMeansTuning:
     reach_share: float = 0.04  # of the budget, at most: wide bounds against bounds that fit
     most_reach: float = 0.12  # ... where the place they are taken from is known well enough
     place_error: float = 0.3  # ... its squared error over the squared radius of the domain
+    least_reach: float = 0.01  # ... at least, where distances are asked for
     ample_reach: float = 3.0  # times the share that suffices, where that is little
     sure_reach: float = 10.0  # rows over the noise of a distance's count, from which it is asked
     detailed_bits: float = 3.0  # of the finest grid: detail against time
@@ -101,6 +103,7 @@ class KMeansTuning:
         16.0  # the less its mass gets then: a mean aside from the center against sums
     )
     mostly_spread: float = 0.02  # ... precision of the spread, where sums get 1
+    mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
     detected: float = 1.05  # times the edge of the noise, from which an axis counts
@@ -384,7 +387,7 @@ def cluster_plan(setting, size=None):
     A plan follows the signal: persons a cluster times what the budget buys. Where there is so
     little of it that no center would be worth its noise, the budget goes to the mean of all rows,
     from which every center starts. Without ``n_hint`` a noisy or public `size` stands in for it;
-    before that is known a plan for much signal is announced.
+    before that is known a plan for some signal is announced.
     """
     known = size if setting.n_hint is None else setting.n_hint
     if setting.delta > 0:
@@ -445,7 +448,7 @@ def _gaussian_plan(setting, known):
     little, much, where = TUNED.few_features if few else TUNED.more_features
     parts = TUNED.gaussian.moments
     if known is None:
-        return make_plan(setting, much, parts)
+        return make_plan(setting, _mixed(little, much, TUNED.middle), parts)
     signal = known * setting.mu
     a_cluster = signal / setting.n_clusters
     w = _ramp(a_cluster, where) * (_affordable(known) if few else 1.0)
@@ -470,7 +473,7 @@ def _reach(needed, error):
     most = TUNED.most_reach if error < TUNED.place_error else TUNED.reach_share
     if needed > most:
         return 0.0
-    return min(TUNED.ample_reach * needed, most)
+    return min(max(TUNED.ample_reach * needed, TUNED.least_reach), most)
 
 
 def _affordable(known):

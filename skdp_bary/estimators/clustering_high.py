@@ -507,7 +507,7 @@ def _kept_way(means, steps, basis):
     With m the true mean of a cluster of mass N, the cost of centers ``kept * c`` is the sum of
     ``N |kept * c - m|**2`` and what does not depend on them. Stein's identity estimates it without
     m: the noise of the raw mean x enters ``<c, x>`` by its variance times the coordinates of noise
-    that c holds.
+    that c holds. Half a standard deviation is taken off, for the estimate is noisy itself.
     """
     known = means.known
     centers, raw = means.asked + steps, means.asked + means.steps
@@ -515,4 +515,6 @@ def _kept_way(means, steps, basis):
     lengths = (centers[known] ** 2).sum(axis=1)
     along = (centers[known] * raw[known]).sum(axis=1)
     along -= noise * noise_left(steps[known], means.steps[known], basis)
-    return float(np.clip(mass @ along / max(float(mass @ lengths), 1e-300), 0.0, 1.0))
+    doubt = TUNED.mean_doubt * np.sqrt(float(mass**2 @ (lengths * noise)))
+    kept = (float(mass @ along) - doubt) / max(float(mass @ lengths), 1e-300)
+    return float(np.clip(kept, 0.0, 1.0))

@@ -56,7 +56,10 @@ ANEW = [  # plans of these are divided anew where the size is not given
 def options():
     """A small estimator of every kind with every option that its rules name, where that fits."""
     for name, cls in private_estimators().items():
-        first = next(estimator for estimator in PRIVATE if isinstance(estimator, cls))
+        first = min(  # a class before its heirs
+            (estimator for estimator in PRIVATE if isinstance(estimator, cls)),
+            key=lambda estimator: type(estimator) is not cls,
+        )
         for parameter, rule in cls._parameter_rules.items():
             if parameter in PRIVACY_RULES:  # settings() goes through these
                 continue

@@ -6,11 +6,11 @@ import sys
 import warnings
 from functools import partial
 from importlib import import_module
+from typing import get_args
 
 from .._version import __version__
-from ..exceptions import BudgetError, LeakError, LedgerError, PrivacyWarning
+from ..exceptions import BudgetError, LeakError, LedgerError, Neighbors, PrivacyWarning
 from ..privacy.entries import COMPOSITIONS
-from ..privacy.mechanisms import ADD_REMOVE, RELATIONS
 from .pages import (
     AUDIT,
     BARYCENTER,
@@ -222,7 +222,7 @@ def _add_privacy(group, pure, delta):
     else:
         add("--delta", type=float, default=delta,
             help=f"failure probability (default: {delta:g})")  # fmt: skip
-    add("--neighbors", choices=RELATIONS, default=None,
+    add("--neighbors", choices=get_args(Neighbors), default=None,
         help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
     add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
@@ -319,7 +319,7 @@ def _add_create(actions):
     create.add_argument(
         "--delta", type=float, default=0.0, help="ceiling of the failure probability (default: 0)"
     )
-    create.add_argument("--neighbors", choices=RELATIONS, default=ADD_REMOVE)
+    create.add_argument("--neighbors", choices=get_args(Neighbors), default="add_remove")
     create.add_argument("--composition", choices=COMPOSITIONS, default="sum")
     create.add_argument(
         "--unit", metavar="NAME", help="what a person is, as patient_id: others are refused"

@@ -17,7 +17,6 @@ import numpy as np
 from ..exceptions import BudgetError, import_optional, in_digits
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
-from ..privacy.mechanisms import ADD_REMOVE
 from .pages import KEPT, NEED_DELTA, REFUSED, cell, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.
@@ -121,7 +120,7 @@ def _amounts(epsilon, delta):
 def open_budget(given):
     """Return the budget that a release is charged to: that of --ledger, or one of its own."""
     if given.ledger is None:
-        relation = given.neighbors or ADD_REMOVE
+        relation = given.neighbors or "add_remove"
         return BudgetAccountant(given.epsilon, given.delta, neighbors=relation)
     accountant = BudgetAccountant.open(given.ledger)
     if given.neighbors not in (None, accountant.neighbors):

@@ -61,7 +61,7 @@ test-slow: $(VENV)/.installed ## Run the long statistical and fault-injection te
 
 test-peers: $(PEERS)/.installed ## Run what versions can break beside diffprivlib, with the oldest versions
 	@echo "Left out, no version of a library breaks them:" $(filter-out $(OF_VERSIONS),$(wildcard tests/test_*.py \
-		$(patsubst %/,%,$(wildcard tests/*/ tests/privacy/*/))))
+		$(patsubst %/,%,$(wildcard tests/*/))))
 	$(PEERS)/bin/$(PYTEST) -m "not slow" $(OF_VERSIONS)
 
 test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases, with torch

@@ -93,7 +93,7 @@ def _listed_on(page):
     """Yield the full names in the tables of a page, and whether they are those of results."""
     text = page.read_text()
     within = re.findall(r"^\.\. automodule:: (\S+)$", text, re.MULTILINE)
-    for i, part in enumerate(text.split("\nWhat they return\n")):
+    for i, part in enumerate(text.split("\nResults\n")):
         for name in re.findall(r"^   ~?([\w.]+)$", part, re.MULTILINE):
             yield name if name.startswith("skdp_bary.") else f"{within[0]}.{name}", i == 1
 

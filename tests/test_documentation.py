@@ -1,5 +1,6 @@
-"""The documentation shows what its scripts make of the benchmarks, and examples ask questions."""
+"""The documentation shows what its scripts make of the benchmarks; examples import what exists."""
 
+import ast
 import csv
 import importlib
 import io
@@ -92,3 +93,31 @@ def test_every_example_has_a_title():
     for path in EXAMPLES:
         bar, title, below = path.read_text().partition('"""')[2].strip().splitlines()[:3]
         assert bar == below == "=" * len(bar) and len(title) <= len(bar) and "?" not in title, path
+
+
+def test_examples_and_benchmarks_import_what_exists():
+    """Neither runs with the fast tests: a name that moved would be missed first in the gallery."""
+    root, looked, missing = DOC.parent, 0, []
+    for path in (
+        p for part in ("examples", "benchmarks", "doc") for p in (root / part).rglob("*.py")
+    ):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("skdp_bary"):
+                continue
+            try:
+                module = importlib.import_module(node.module)
+                for name in (each.name for each in node.names):
+                    if not hasattr(module, name) and not is_module(f"{node.module}.{name}"):
+                        missing.append((path.name, name))
+            except ImportError as error:  # of an extra that is not there
+                assert "needs the module" in str(error), path
+            looked += 1
+    assert looked > 200 and not missing
+
+
+def is_module(name):
+    """Whether a name with dots is that of a module."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # what stands before the last dot is no package
+        return False

@@ -29,8 +29,8 @@ from scipy.special import gammaln
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.papers.races import race_delta
 from skdp_bary.privacy.mechanisms import gaussian_delta
-from skdp_bary.privacy.plans import race_delta
 
 rows = np.full((50, 1), 0.1)
 moved = rows.copy()

@@ -52,7 +52,6 @@ PROCESSES = {
     "test_budget.py": NO_FIT,
     "test_cli.py": "its one fit in a process is marked as unseeded",
     "test_files.py": "files are whole, and full disks are told, whatever is written",
-    "test_scale.py": COUNTED,
     "test_guarantee.py": "what a fit draws is not asked for",
     "test_cluster_faults.py": COUNTED,
     "test_larger_than_memory.py": COUNTED,

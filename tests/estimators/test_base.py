@@ -1,6 +1,5 @@
 """The one fit: what is charged when, what is refused before, and who knows what."""
 
-import pickle
 import re
 import warnings
 from dataclasses import fields
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_validate
 
 from skdp_bary import (
@@ -22,9 +20,9 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
+from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from tests.cases import every
-from tests.world import DiscreteLaplace, NoiseSource, RoundedGaussian, Tape, exact, home, use_tape
+from tests.world import exact, home
 
 _base = home("Facts")
 
@@ -38,42 +36,6 @@ def measure(**parameters):
 # Charges
 
 
-def test_a_fit_charges_its_plan_once():
-    accountant = BudgetAccountant(3.0)
-    model = measure(accountant=accountant).fit(X)
-    (entry,) = accountant.entries
-    assert model.privacy_ == model.privacy_plan(2)
-    assert (entry.epsilon, entry.delta) == (1.0, 0.0)
-    model.fit(X)
-    assert len(accountant.entries) == 2
-    model.sample(100)
-    model.score(X)
-    assert len(accountant.entries) == 2
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("parameters", [{}, {"n_hint": None}, {"n_hint": None, "bounds": None}])
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_what_is_drawn_adds_up_to_what_is_charged(relation, parameters, delta):
-    model = measure(delta=delta, neighbors=relation, **parameters)
-    with use_tape(Tape()) as tape:
-        model.fit(X)
-    loss = {
-        record.released.name: record.released.mechanism.loss(
-            record.sensitivity, record.released.scales
-        )
-        for record in tape.records
-    }
-    assert list(loss) == [step.name for step in model.privacy_.steps]
-    kind = RoundedGaussian if delta else DiscreteLaplace
-    for step in model.privacy_.steps:
-        assert isinstance(step.mechanism, kind)
-        amount = step.mechanism.mu**2 if delta else step.mechanism.epsilon
-        assert float(loss[step.name]) == pytest.approx(amount, rel=1e-9)
-        assert float(loss[step.name]) <= amount * (1 + 1e-15)
-
-
 @every("epsilon", [1 / 3, 0.1234567, 2**0.5, 1e-6, 123.456789123])
 @every("delta", [0.0, 1e-6 / 7])
 def test_a_fit_of_its_own_affords_any_epsilon(epsilon, delta):
@@ -81,36 +43,6 @@ def test_a_fit_of_its_own_affords_any_epsilon(epsilon, delta):
     plan = measure(epsilon=epsilon, delta=delta).fit(X).privacy_
     assert 0 <= exact(epsilon) - exact(plan.epsilon) < Fraction(1, 10**6)
     assert 0 <= exact(delta) - exact(plan.delta) < Fraction(1, 10**18)
-
-
-def test_the_charge_comes_before_the_first_draw(monkeypatch):
-    draw, accountant = NoiseSource.discrete_laplace, BudgetAccountant(1.0)
-
-    def fail(self, *args):
-        if type(self) is NoiseSource:  # and not in a rehearsal
-            raise RuntimeError("the generator failed")
-        return draw(self, *args)
-
-    monkeypatch.setattr(NoiseSource, "discrete_laplace", fail)
-    model = measure(accountant=accountant)
-    with pytest.raises(RuntimeError, match="generator failed"):
-        model.fit(X)
-    assert len(accountant.entries) == 1
-    with pytest.raises(NotFittedError):
-        model.sample()
-
-
-def test_a_fit_that_fails_after_its_charge_stays_charged(monkeypatch):
-    accountant = BudgetAccountant(1.0)
-    model, finish = measure(accountant=accountant), PrivateMeasure._finish
-
-    def fail(self, *told):
-        return 1 / 0 if self is model else finish(self, *told)  # another object is rehearsed
-
-    monkeypatch.setattr(PrivateMeasure, "_finish", fail)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(X)
-    assert len(accountant.entries) == 1
 
 
 # Refusals that must not cost anything
@@ -148,40 +80,6 @@ def test_bad_rows_are_refused_before_any_charge(kind, steps):
     assert not hasattr(model, "privacy_")
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": np.nan}, "epsilon"),
-        ({"epsilon": "1"}, "epsilon"),
-        ({"delta": 1.0}, "delta"),
-        ({"delta": -1e-9}, "delta"),
-        ({"bounds": (1, 0)}, "low < high"),
-        ({"bounds": ([0, 0, 0], [1, 1, 1])}, "bounds must hold one number per feature"),
-        ({"bounds": "01"}, "bounds must be"),
-        ({"n_hint": 0}, "n_hint"),
-        ({"n_hint": 1.5}, "n_hint"),
-        ({"neighbors": "swap"}, "neighbors must be one of"),
-        ({"depth": -1}, "depth"),
-        ({"depth": 27}, "depth"),
-        ({"depth": 2.0}, "depth"),
-        ({"depth": "deep"}, "depth must be .* one of 'auto'"),
-        ({"method": "quadtree"}, "method must be one of"),
-        ({"random_state": -1}, "random_state"),
-        ({"accountant": 5}, "accountant must be a BudgetAccountant"),
-    ],
-)
-@every("n_hint", [400, None])
-def test_bad_parameters_are_refused_before_any_charge(parameters, message, n_hint):
-    accountant = BudgetAccountant(1.0, 1e-3)
-    with (
-        sklearn.config_context(skip_parameter_validation=True),
-        pytest.raises((ValueError, TypeError), match=message),
-    ):
-        measure(**{"accountant": accountant, "n_hint": n_hint} | parameters).fit(X)
-    assert not accountant.entries
-
-
 def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
     accountant = BudgetAccountant(2.0)
     with pytest.raises(ValueError, match=r"reads the rows once a step \(count, tree\)"):
@@ -211,23 +109,7 @@ def test_what_the_budget_cannot_pay_reads_no_row():
     assert not accountant.entries
 
 
-def test_relations_are_not_mixed():
-    accountant = BudgetAccountant(1.0, neighbors="replace_one")
-    assert measure(accountant=accountant).fit(X).privacy_.relation == "replace_one"
-    with pytest.raises(RelationError):
-        measure(accountant=accountant, neighbors="add_remove").fit(X)
-    assert measure().fit(X).privacy_.relation == "add_remove"
-
-
 # Randomness
-
-
-def test_seeded_fits_say_so():
-    accountant = BudgetAccountant(2.0)
-    with pytest.warns(PrivacyWarning, match="seeded, not private"):
-        measure(accountant=accountant, random_state=0).fit(X)
-    measure(accountant=accountant).fit(X)
-    assert [entry.note for entry in accountant.entries] == ["seeded, not private", ""]
 
 
 def test_the_ledger_says_what_a_person_was():
@@ -238,19 +120,6 @@ def test_the_ledger_says_what_a_person_was():
     assert [entry.unit for entry in accountant.entries] == ["rows", "persons by groups"]
     table = accountant.summary()
     assert "persons by groups" in table and "  rows" in table
-
-
-def test_names_of_columns_are_for_frames_that_know_them():
-    with pytest.raises(ValueError, match="groups='user' names a column, and X has no columns"):
-        measure().fit(X, groups="user")
-
-
-def test_unseeded_fits_differ_whatever_numpy_is_told():
-    totals = set()
-    for _ in range(8):
-        np.random.seed(0)  # noqa: NPY002
-        totals.add(measure(epsilon=0.01).fit(X).total_)
-    assert len(totals) > 1
 
 
 # What a fit knows
@@ -278,50 +147,6 @@ def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatc
     else:
         assert facts.size == 400
     assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})
-
-
-def test_estimators_keep_no_rows():
-    big = np.random.default_rng(1).random((50_000, 2))
-    model = measure(depth=6).fit(big)
-    assert len(pickle.dumps(model)) < 40_000
-    lengths = [len(v) for v in vars(model).values() if isinstance(v, np.ndarray)]
-    assert max(lengths) < 200
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_names_and_numbers_of_features():
-    model = measure().fit(pd.DataFrame(X, columns=["a", "b"]))
-    assert model.n_features_in_ == 2
-    assert list(model.feature_names_in_) == ["a", "b"]
-    assert not hasattr(measure().fit(X), "feature_names_in_")
-    with pytest.raises(ValueError, match="3 features"):
-        model.score(pd.DataFrame(np.ones((2, 3))))
-
-
-def test_clone_keeps_the_accountant_and_forgets_the_fit():
-    accountant = BudgetAccountant(2.0)
-    model = measure(accountant=accountant).fit(X)
-    other = clone(model)
-    assert other.accountant is accountant
-    assert not other.__sklearn_is_fitted__()
-    other.fit(X)
-    assert len(accountant.entries) == 2
-
-
-@every("n_features", [1, 2, 7, 50])
-def test_plans_hold_for_every_number_of_features(n_features):
-    for delta in (0.0, 1e-6):
-        plan = PrivateMeasure(0.7, delta).privacy_plan(n_features)
-        assert plan.epsilon == 0.7
-        assert (plan.mu > 0) == (delta > 0)
-    with pytest.raises(ValueError, match="n_features"):
-        PrivateMeasure().privacy_plan(0)
-
-
-def test_names_of_an_earlier_fit_are_forgotten():
-    model = measure().fit(pd.DataFrame(X, columns=["east", "north"]))
-    assert model.feature_names_in_.tolist() == ["east", "north"]
-    assert not hasattr(model.fit(X), "feature_names_in_")
 
 
 @pytest.mark.filterwarnings("ignore:About 6 persons")

@@ -122,18 +122,6 @@ def test_eigenvalues_are_read_without_the_noise():
     assert found[1:].max() < 20
 
 
-def test_a_domain_may_be_bought():
-    X, y = mixtures()
-    model = make(bounds=None, n_hint=None).fit(3 * X - 1, y)
-    assert [step.name for step in model.privacy_.steps][:4] == [
-        "count",
-        "scale",
-        "center",
-        "radius",
-    ]
-    np.testing.assert_allclose(model.support_.mean(axis=0), 3 * X.mean(axis=0) - 1, atol=0.2)
-
-
 def test_number_of_axes():
     X, y = mixtures()
     record = record_fit(make(n_components=3, random_state=0), {"X": X, "y": y})

@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
 
 from skdp_bary import PrivateGenerator
 from skdp_bary.base import Frame
-from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry import Ball
 from tests.cases import every
 from tests.world import InWidths, home, record_fit, replay_after, spiked
 
@@ -74,13 +73,6 @@ def test_cells_find_clusters(data, fitted):
     assert fitted.weights_.sum() == pytest.approx(1.0)
 
 
-def test_attributes_have_their_shapes(fitted):
-    assert fitted.means_.shape == (2, 2, 4) and fitted.covariances_.shape == (2, 2, 4, 4)
-    np.testing.assert_allclose(fitted.covariances_, np.swapaxes(fitted.covariances_, 2, 3))
-    assert np.linalg.eigvalsh(fitted.covariances_).min() > -1e-9
-    assert fitted.classes_.tolist() == [0, 1] and fitted.n_components_ == 2
-
-
 def test_labels_follow_the_release_or_the_public_prior(data):
     X, y = data
     kept = (y == 0) | (np.arange(len(y)) % 3 == 0)
@@ -96,24 +88,13 @@ def test_rows_without_labels_are_one_class(data):
     fit = make(classes=None).fit(data[0])
     rows, labels = fit.sample(5)
     assert rows.shape == (5, 4) and labels.tolist() == [0] * 5
+    assert not np.array_equal(rows, fit.sample(5)[0])
+    with pytest.raises(ValueError, match="y must be one of"):
+        fit.sample(5, y="maybe")
     with pytest.raises(ValueError, match="classes must name"):
         make(classes=None).fit(*data)
     fit = make(classes=None, neighbors="replace_one").fit(*data)
     assert fit.classes_.tolist() == [0, 1]
-
-
-def test_labels_may_be_words(data):
-    X, y = data
-    fit = make(classes=["no", "yes"]).fit(X, np.array(["no", "yes"])[y])
-    assert set(fit.sample(100, y="yes")[1]) == {"yes"}
-    with pytest.raises(ValueError, match="y must be one of"):
-        fit.sample(5, y="maybe")
-
-
-def test_samples_are_reproducible_and_drawn_anew(fitted):
-    first, second = (fitted.sample(50, random_state=3) for _ in range(2))
-    np.testing.assert_array_equal(first[0], second[0])
-    assert not np.array_equal(fitted.sample(50)[0], fitted.sample(50)[0])
 
 
 @every("n_features", [3, 8])
@@ -128,33 +109,10 @@ def test_bounds_of_any_place_and_shape(n_features):
     assert ball.contains(make(bounds=ball).fit(X, y).sample(2000)[0]).all()
 
 
-def test_bounds_and_size_may_be_bought(data):
-    fit = make(bounds=None, n_hint=None).fit(*data)
-    names = [step.name for step in fit.privacy_.steps]
-    assert names[:4] == ["count", "scale", "center", "radius"] and names[-1] == "grams"
-    assert isinstance(fit.domain_, Box)
-
-
-def test_pure_privacy_is_refused_with_the_reason():
-    with pytest.raises(ValueError, match="needs delta > 0"):
-        make(delta=0.0).privacy_plan(4)
-
-
-@every(
-    "settings, message",
-    [
-        ({"n_components": 0}, "n_components"),
-        ({"n_components": "many"}, "n_components"),
-        ({"class_spread": -1.0}, "class_spread"),
-        ({"image_shape": (2, 3)}, "image_shape"),
-        ({"image_shape": 4}, "image_shape"),
-        ({"image_shape": (2.0, 2)}, "image_shape"),
-        ({"classes": [1, 1]}, "classes"),
-    ],
-)
-def test_wrong_parameters_are_refused(settings, message, data):
-    with pytest.raises((ValueError, TypeError), match=message):
-        make(**settings).fit(*data)
+@every("settings, told", [({"delta": 0.0}, "delta > 0"), ({"image_shape": (2, 3)}, "image_shape")])
+def test_what_has_no_sound_form_is_refused(settings, told):
+    with pytest.raises(ValueError, match=told):
+        make(**settings).privacy_plan(4)
 
 
 def test_number_of_cells_is_a_public_rule():
@@ -194,20 +152,6 @@ def test_few_images_are_not_clipped_to_a_point():
     assert 0.25 * np.mean(own) < found.mean() < 2.5 * np.mean(own)
 
 
-@pytest.mark.slow
-def test_few_images_teach_the_classes_with_every_seed():
-    """One seed in eight taught hardly more than chance, 10 percent; now it is .68 and more."""
-    X, y = load_digits(return_X_y=True)
-    settings = {"image_shape": (8, 8), "bounds": (0, 16), "classes": range(10), "n_hint": 1347}
-    for seed in range(12):
-        model = make(
-            epsilon=1.0, delta=1e-5, neighbors="replace_one", random_state=seed, **settings
-        ).fit(X[:1347], y[:1347])
-        rows, labels = model.sample(3000, random_state=seed)
-        learned = LogisticRegression(max_iter=100).fit(rows / 16.0, labels)
-        assert learned.score(X[1347:] / 16.0, y[1347:]) > 0.5
-
-
 def test_images_are_smooth_and_dark_pixels_stay_dark():
     X, y = blobs()
     fit = make(image_shape=(8, 8), epsilon=5.0, n_hint=3000, random_state=0).fit(X, y)
@@ -235,19 +179,6 @@ def test_pixels_that_are_seldom_bright_vary():
         assert (fit.means_[label, 0, corner] < 0.02).all()
         rows, _ = fit.sample(4000, y=label, random_state=0)
         assert rows[:, corner].std(axis=0).min() > 0.3 * np.std(lit)
-
-
-def test_smoothing_helps_images():
-    X, y = blobs()
-    real = np.stack([X[y == label].mean(axis=0) for label in (0, 1)])
-    errors = []
-    for shape in ((8, 8), None):
-        fits = [
-            make(image_shape=shape, epsilon=0.3, n_hint=3000, random_state=s).fit(X, y)
-            for s in range(3)
-        ]
-        errors.append(np.mean([((fit.means_[:, 0] - real) ** 2).sum() for fit in fits]))
-    assert errors[0] < errors[1]
 
 
 def test_noise_alone_gives_rows_in_the_domain():
@@ -304,41 +235,11 @@ def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     assert {step.name: step.ratio for step in report.steps}["grams"] > 0.9
 
 
-def test_labels_and_sizes_follow_the_relation(data):
-    """Sizes are exact where they are public, and noisy where they are not."""
-    X, y = data
-    for relation in RELATIONS:
-        candidate = make(neighbors=relation, n_components=1, random_state=0)
-        record = record_fit(candidate, {"X": X, "y": y})
-        means = next(r for r in record.records if r.released.name == "means")
-        exact = np.array_equal(means.exact[0], means.released.values[0])
-        assert exact == (relation == "replace_one")
-        masses = [read.mass[0] for read in means.query.read(means.released)]
-        assert np.array_equal(masses, np.bincount(y)) == exact
-
-
-@every("n_cells", [1, 5])
-def test_shares_of_the_plan_add_up(n_cells):
-    setting = make(n_components=n_cells)._method_setting(4, 2, None)
-    assert sum(shares(setting).values()) == pytest.approx(1.0)
-
-
 def test_classes_that_are_read_under_replace_one_settle_the_cells():
     X, _ = two_classes(600)
     y = np.arange(600) % 100
     fit = make(classes=None, neighbors="replace_one", n_hint=None, epsilon=100.0).fit(X, y)
     assert fit.n_components_ == 1 and len(fit.privacy_.steps) == 3
-
-
-def test_samples_have_the_names_of_the_columns(data):
-    pandas = pytest.importorskip("pandas")
-    X, y = data
-    named = make(n_components=1).fit(pandas.DataFrame(X, columns=list("abcd")), y)
-    frame, labels = named.sample(20, random_state=0, as_frame=True)
-    assert list(frame.columns) == list("abcd") and labels.shape == (20,)
-    np.testing.assert_array_equal(frame.to_numpy(), named.sample(20, random_state=0)[0])
-    bare, _ = make(n_components=1).fit(X, y).sample(2, as_frame=True)
-    assert list(bare.columns) == [0, 1, 2, 3]
 
 
 def test_advice_says_when_classes_are_too_small():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateTwoSampleTest
-from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from tests.cases import every
 from tests.world import (
@@ -42,22 +41,11 @@ def test_a_shift_is_found_and_nothing_is_not(neighbors):
     assert equal.pvalue > 0.05 and equal.interval[0] < 0.1
 
 
-def test_gaussian_noise_serves_too():
-    assert PrivateTwoSampleTest([0, 1], delta=1e-6, **SEEDED).fit(*cohorts(0.3)).pvalue_ < 0.01
-
-
 def test_a_public_reference_is_compared_with_all_rows():
     X, y = cohorts(0.2)
     test = PrivateTwoSampleTest(reference=X[y == 0], **SEEDED).fit(X[y == 1])
     assert test.pvalue_ < 0.01
     assert [step.name for step in test.privacy_.steps] == ["sizes", "gap"]
-
-
-def test_narrow_rows_get_narrow_cells():
-    """Bounds that are ten times too wide cost little."""
-    X, y = cohorts(0.02, spread=0.03)
-    test = PrivateTwoSampleTest([0, 1], neighbors="replace_one", **SEEDED)
-    assert test.fit(X, y).pvalue_ < 0.05
 
 
 def test_cells_halve_with_the_rows():
@@ -92,12 +80,6 @@ def test_refusals_are_in_words(given, y, words):
     with pytest.raises(ValueError, match=words):
         test.fit(X, y)
     assert not hasattr(test, "result_")
-
-
-def test_a_result_is_short():
-    result = PrivateTwoSampleTest([0, 1], **SEEDED).fit(*cohorts(0.2)).result_
-    assert repr(result).startswith("SampleComparison(pvalue=0.005, distance=")
-    assert len(repr(result)) < 90
 
 
 def test_intervals_hold_the_distance():
@@ -197,11 +179,6 @@ def test_the_level_is_kept(d, epsilon, neighbors):
         )
         rejected += test.fit(*cohorts(0.0, n=300, d=d, seed=seed)).pvalue_ <= 0.05
     assert 0.02 * 400 <= rejected <= 0.09 * 400
-
-
-def test_seeded_noise_is_said_to_be():
-    with pytest.warns(PrivacyWarning, match="seeded, not private"):
-        PrivateTwoSampleTest([0, 1], **SEEDED).fit(*cohorts(0.0, n=50))
 
 
 def test_classes_beside_a_reference_are_refused():

@@ -4,8 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdp_bary import DPSlicedWasserstein
 from skdp_bary.geometry import Ball
@@ -111,11 +109,6 @@ def test_ranks_are_shares_of_the_private_distribution(groups):
     assert list(make().fit(X).set_output(transform="default").transform(X[:1]).shape) == [1, 100]
 
 
-def test_ranks_in_several_classes_lie_side_by_side(groups, fitted):
-    X, _ = groups
-    assert fitted.transform(X[:5]).shape == (5, 200) == (5, len(fitted.get_feature_names_out()))
-
-
 def test_score_is_minus_the_distance(groups, fitted):
     X, y = groups
     one = make().fit(X)
@@ -152,50 +145,3 @@ def test_distances_are_roots_of_costs(groups, p):
     assert error == (std if p == 1 else pytest.approx(std / (2 * distance), rel=0.02))
     near, error = make(p=p, epsilon=0.5).fit(X).distance(X, return_std=True)
     assert near >= 0 and error > 0
-
-
-def test_chunks_dask_and_pipelines_release_the_same(groups):
-    dask_array = pytest.importorskip("dask.array")
-    X, _ = groups
-    whole = make().fit(X)
-    for other in (
-        [X[:3], X[3:]],
-        lambda: iter([X[500:], X[:500]]),
-        dask_array.from_array(X, (90, 2)),
-    ):
-        np.testing.assert_array_equal(make().fit(other).quantiles_, whole.quantiles_)
-    pipeline = make_pipeline(FunctionTransformer(), make()).fit(X)
-    np.testing.assert_array_equal(pipeline[-1].quantiles_, whole.quantiles_)
-    assert pipeline.transform(X[:2]).shape == (2, 100)
-
-
-def test_a_release_can_be_stored(fitted, groups):
-    X, _ = groups
-    copy = pickle.loads(pickle.dumps(fitted))
-    assert copy.distance(X, label="a") == fitted.distance(X, label="a")
-    assert not hasattr(copy, "n_samples_")
-
-
-def test_persons_of_many_rows_count_once(groups):
-    X, _ = groups
-    ids = np.arange(len(X)) // 2
-    sliced = make().fit(X, groups=ids)
-    assert sliced.distance(X) < 0.05
-
-
-@every(
-    "parameters, message",
-    [
-        ({"p": 3}, "p must be 1 or 2"),
-        ({"method": "rank"}, "method must be one of"),
-        ({"directions": "loose"}, "directions must be one of"),
-        ({"n_projections": 0}, "n_projections must be"),
-        ({"n_projections": 200_000}, "n_projections must be at most 131"),
-        ({"n_quantiles": 0}, "n_quantiles must be"),
-        ({"n_min": 0}, "n_min must be"),
-        ({"n_min": 2**31}, "n_min must be"),
-    ],
-)
-def test_settings_are_refused_before_anything_is_charged(parameters, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        make(**parameters).privacy_plan(2)

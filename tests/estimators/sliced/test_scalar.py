@@ -41,13 +41,6 @@ def test_costs_are_unbiased_and_their_error_is_right(p):
     assert fits[0].noise_std_[0] == stds[0]
 
 
-def test_a_distance_is_noised_by_little():
-    """At most 2 R / (n sqrt(d)) times sqrt(2) / epsilon, and what rounding to levels adds."""
-    fitted = scalar(p=1, random_state=0).fit(PRIVATE)
-    assert fitted.noise_std_[0] == pytest.approx(2**0.5 * 2.0 / 300 / 2**0.5, rel=2e-3)
-    assert fitted.distance() >= 0.0
-
-
 def test_what_it_cannot_answer_is_refused():
     fitted = scalar(random_state=0).fit(PRIVATE)
     assert fitted.quantiles_ is None
@@ -115,15 +108,6 @@ def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
     monkeypatch.setattr("skdp_bary.queries.slices.most_persons", lambda k, p: 50)
     with pytest.raises(ValueError, match="too many"):
         scalar(n_min=None, neighbors="replace_one", n_hint=20).fit(PRIVATE)
-
-
-def test_noise_that_cannot_be_drawn_is_refused_before_the_charge(monkeypatch):
-    monkeypatch.setattr("skdp_bary.desk.desk.MAX_SCALE", 1e6)
-    accountant = BudgetAccountant(5.0, 0.0)
-    wide = scalar(n_min=100, epsilon=1e-6, accountant=accountant)
-    with pytest.raises(ValueError, match="epsilon is too small for step 'cost'"):
-        wide.fit(PRIVATE)
-    assert accountant.total() == (0.0, 0.0)
 
 
 def test_delta_is_not_wasted():

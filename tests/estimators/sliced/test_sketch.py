@@ -113,26 +113,9 @@ def test_directions_that_are_not_tight_pay_for_their_norm():
     assert ratio == pytest.approx(norm / 2**0.5, rel=1e-3) and ratio > 1.05
 
 
-def test_directions_are_known_before_the_fit():
-    """Worst cases are paid for, so no secrecy of the directions is needed, nor any fresh draw."""
-    X = np.zeros((50, 4))
-    for name in ("tight", "iid"):
-        fits = [DPSlicedWasserstein(3, directions=name, n_min=50, bounds=(0, 1)) for _ in range(2)]
-        first, second = (sliced.fit(X).directions_ for sliced in fits)
-        np.testing.assert_array_equal(first, second)
-
-
 def test_pure_privacy_is_refused():
     with pytest.raises(ValueError, match="delta must be above zero"):
         DPSlicedWasserstein(delta=0.0, bounds=(0, 1)).privacy_plan(2)
-
-
-def test_more_persons_than_stated_do_not_lower_the_noise(samples):
-    """A noise that followed the number of rows would publish it."""
-    X, _ = samples
-    few, many = (fits(rows, runs=1)[0] for rows in (X, np.vstack([X, X])))
-    assert few.noise_std_ == many.noise_std_
-    np.testing.assert_array_equal(few.quantiles_, many.quantiles_)
 
 
 def test_a_bought_size_is_below_the_number_of_persons(samples):

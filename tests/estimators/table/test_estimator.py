@@ -1,15 +1,12 @@
 """PrivateTable: what comes in, what comes out, and that only counts go between."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
 from tests.cases import every
-from tests.world import record_fit, replay
+from tests.world import record_fit
 
 pandas = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -97,32 +94,6 @@ class TestRows:
         rows = PrivateTable(schema, **SMALL).fit(given).sample(5)
         assert type(rows) is type(given) and rows.shape == (5, given.shape[1])
 
-    def test_the_same_integers_from_every_container(self, tmp_path):
-        table = bank(80).drop(columns=["age", "job"])
-        schema = Schema([(n, k) for n, k in SCHEMA.columns if n not in ("age", "job")])
-        containers = [table.iloc[:, ::-1], [table[:30], table[30:]], lambda: iter([table])]
-        if pytest.importorskip("polars"):
-            import polars
-
-            containers.append(polars.from_pandas(table))
-        dask = pytest.importorskip("dask.dataframe")
-        table.to_parquet(tmp_path / "table.parquet")
-        containers += [dask.from_pandas(table, npartitions=3), str(tmp_path / "table.parquet")]
-        model = PrivateTable(schema, "member", **SMALL)
-        for other in containers:
-            report = replay(model, {"X": table}, {"X": other})
-            assert not any(any(step.l1) for step in report.steps), type(other)
-
-    def test_persons_with_many_rows_on_a_cluster_are_those_in_memory(self):
-        dask = pytest.importorskip("dask.dataframe")
-        table = bank(60)[["income", "member"]].assign(person=np.arange(60) // 3)
-        schema = Schema({"income": Number(0, 1e5), "member": Boolean()})
-        model = PrivateTable(schema, "member", **SMALL)
-        whole = {"X": table.drop(columns="person"), "groups": table["person"].to_numpy()}
-        other = {"X": dask.from_pandas(table, npartitions=4), "groups": "person"}
-        report = replay(model, whole, other)
-        assert not any(any(step.l1) for step in report.steps)
-
     def test_a_table_of_one_column_and_a_table_of_its_label(self):
         table = bank(50)
         for schema, label in (
@@ -132,58 +103,6 @@ class TestRows:
             names = list(schema)
             rows = PrivateTable(Schema(schema), label, **SMALL).fit(table[names]).sample(7)
             assert list(rows.columns) == names and len(rows) == 7
-
-
-class TestNothingButCounts:
-    """No dtype, list of categories, missing value or order reaches the release by itself."""
-
-    def test_types_of_columns(self):
-        table = bank(60).assign(age=np.arange(60) % 60 + 20)
-        floats = table.assign(age=table["age"].astype(float))
-        texts = table.assign(
-            age=table["age"].astype(str),
-            since=table["since"].dt.strftime("%Y-%m-%d"),
-            member=table["member"].astype(int),
-            grade=table["grade"].astype(object),
-        )
-        expected = released(table)
-        assert released(floats) == expected and released(texts) == expected
-
-    def test_a_missing_value_changes_its_own_row_only(self):
-        """One missing value makes floats of all whole numbers of its column."""
-        whole = bank(60).assign(age=np.arange(60) % 60 + 20)
-        gone = whole.assign(age=whole["age"].astype(float).where(np.arange(60) != 7))
-        model = PrivateTable(SCHEMA, "member", neighbors="replace_one", **SMALL)
-        for step in replay(model, {"X": whole}, {"X": gone}).steps:
-            assert max(step.l1) <= 2 * 15
-
-    def test_lists_of_categories(self):
-        table = bank(60)
-        job = table["job"].cat
-        more = table.assign(job=job.add_categories(["pilot", "spy"]))
-        other_order = table.assign(job=job.reorder_categories(["nurse", "cook"]))
-        expected = released(table)
-        assert released(more) == expected and released(other_order) == expected
-
-    def test_a_rare_value_is_another_one_like_all_that_are_not_listed(self):
-        table = bank(60).assign(job=bank(60)["job"].astype(object))
-        spy, king = (
-            table.assign(job=table["job"].where(np.arange(60) != 3, v)) for v in ("spy", "king")
-        )
-        assert released(spy) == released(king)
-        rows = PrivateTable(SCHEMA, "member", **SMALL).fit(king).sample(200)
-        assert set(rows["job"].dropna()) <= {"cook", "nurse", "pilot", "other"}
-
-    def test_a_column_that_is_all_missing(self):
-        empty = bank(60).assign(age=[None] * 60)
-        rows = PrivateTable(SCHEMA, "member", **SMALL).fit(empty).sample(20)
-        assert rows["age"].dtype == "Int64"
-        assert released(empty) == released(empty.assign(age=np.full(60, np.nan)))
-
-    def test_order_of_rows_and_columns(self):
-        table = bank(60)
-        assert released(table) == released(table.sample(frac=1.0, random_state=0))
-        assert released(table) == released(table.iloc[:, ::-1])
 
 
 class TestRefused:
@@ -236,16 +155,3 @@ class TestPlan:
         X[:, 4] = X[:, 1]
         model = PrivateTable(Number(0, 1), delta=0.0, epsilon=5.0, **SMALL).fit(X)
         assert (1, 4) in model.pairs_ and len(model.pairs_) == 9
-
-    def test_noise_too_large_is_refused_unpaid(self):
-        budget = BudgetAccountant(1.0)
-        rows = np.zeros((4, 200))
-        model = PrivateTable(Boolean(), epsilon=1e-6, delta=0.0, accountant=budget, **SMALL)
-        with pytest.raises(ValueError, match="epsilon is too small for step"):
-            model.fit(rows, groups=[0, 0, 1, 1])
-        assert not budget.entries
-
-    def test_a_diagram_shows_the_plan(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", PrivacyWarning)
-            assert "RoundedGaussian" in PrivateTable(SCHEMA)._repr_html_()

@@ -100,7 +100,11 @@ def expected():
 def test_types_lists_of_categories_and_order(library, expected):
     floats = library.floats([float(age) for age in COLUMNS["age"]])
     turned = {name: COLUMNS[name][::-1] for name in reversed(COLUMNS)}
-    tables = [COLUMNS, COLUMNS | {"age": floats}, turned]
+    words = {
+        "age": [str(age) for age in COLUMNS["age"]],
+        "member": [i % 2 ^ 1 for i in range(N_ROWS)],
+    }
+    tables = [COLUMNS, COLUMNS | {"age": floats}, turned, COLUMNS | words]
     for listed in (["nurse", "cook"], ["spy", "cook", "nurse"]):
         tables.append(COLUMNS | {"job": library.categories(COLUMNS["job"], listed)})
     for columns in tables:

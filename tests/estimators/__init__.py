@@ -67,7 +67,7 @@ _PRIVATE = {
         ),
     ],
     "NoisyRowsSlicedWasserstein": [
-        NoisyRowsSlicedWasserstein(2, neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5)),
+        NoisyRowsSlicedWasserstein(2, neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5))
     ],
     "PrivateDomainAdapter": [
         AdapterOnPublicSource(
@@ -188,12 +188,7 @@ _PRIVATE = {
             n_rounds=2,
         ),
         PrivateWassersteinBarycenter(
-            1,
-            n_init=1,
-            bounds=([0.0, 0.0], [1.0, 1.0]),
-            n_hint=100,
-            method="subspace",
-            delta=1e-5,
+            1, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, method="subspace", delta=1e-5
         ),
     ],
 }
@@ -203,7 +198,7 @@ _PRIVATE = {
 _AUDITED = {
     "DPSlicedWasserstein": [DPSlicedWasserstein(2, bounds=(0, 1), n_quantiles=3)],
     "PrivateDomainAdapter": [
-        AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60),
+        AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60)
     ],
     "LevelwiseEMDHeatmap": [LevelwiseEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
     "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2)],
@@ -213,14 +208,12 @@ _AUDITED = {
         PrivateMeasure(epsilon=0.5, depth=1, n_hint=60),
         PrivateMeasure(bounds=(0, 1), depth=2, n_hint=60, method="pyramid"),
     ],
-    "PrivateTable": [
-        PrivateTable(Schema([WholeNumber(-1, 1)] * 2), n_components=2, max_iter=1),
-    ],
+    "PrivateTable": [PrivateTable(Schema([WholeNumber(-1, 1)] * 2), n_components=2, max_iter=1)],
     "PrivateTwoSampleTest": [
-        PrivateTwoSampleTest(["a", "b"], bounds=(0, 1), n_min=30, n_resamples=9),
+        PrivateTwoSampleTest(["a", "b"], bounds=(0, 1), n_min=30, n_resamples=9)
     ],
     "PrivateWassersteinBarycenter": [
-        PrivateWassersteinBarycenter(1, n_init=1, bounds=(0, 1), n_hint=60),
+        PrivateWassersteinBarycenter(1, n_init=1, bounds=(0, 1), n_hint=60)
     ],
 }
 
@@ -262,12 +255,8 @@ _SCIKIT_LEARN = {
         JLTransformer(n_hint=1000),
         JLTransformer(rule="kmeans", n_clusters=8, bounds=(-1, 1)),
     ],
-    "PrivateEMDHeatmap": [
-        AnyWidthHeatmap(bounds=(-10.0, 10.0), resolution=16),
-    ],
-    "LevelwiseEMDHeatmap": [
-        AnyWidthLevels(bounds=(-10.0, 10.0), resolution=16, n_hint=50),
-    ],
+    "PrivateEMDHeatmap": [AnyWidthHeatmap(bounds=(-10.0, 10.0), resolution=16)],
+    "LevelwiseEMDHeatmap": [AnyWidthLevels(bounds=(-10.0, 10.0), resolution=16, n_hint=50)],
     # the checks bring labels without naming their set, which only this relation allows
     "PrivateGenerator": [PrivateGenerator(bounds=(-10, 10), neighbors="replace_one")],
     "PrivateTable": [PrivateTable(Number(-10, 10), n_components=2, max_iter=2)],
@@ -354,7 +343,7 @@ _ROWS_COME_OUT = {
 }
 _SCHEMAS_CLIP = {
     "check_bad_rows_are_refused_before_the_charge": "Infinity is clipped like all that is out of "
-    "range, and what is in no list is another value. test_table refuses missing values.",
+    "range, and what is in no list is another value. test_table refuses missing values."
 }
 
 

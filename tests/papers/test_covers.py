@@ -20,7 +20,6 @@ from tests.world import (
     NoiseSource,
     Offer,
     RaceChoice,
-    Tape,
     ball_sums,
     compare_picks,
     cover_radii,
@@ -29,7 +28,6 @@ from tests.world import (
     race_delta,
     released,
     sketch,
-    use_tape,
 )
 
 GRIDS = home("CoverGrid")
@@ -93,14 +91,6 @@ def test_coverage_counts_every_row_within_reach_and_takes_away_the_same(
         squares = ((center - grid.coordinates(np.array([place])) // step) ** 2).sum(axis=1)
         left &= squares > grid.reach
         assert np.array_equal(coverage.is_left(places), left)
-
-
-def test_grid_points_are_numbered_from_corner_to_corner():
-    grid = CoverGrid((10, 7), 4)
-    assert grid.sides == (7, 5)
-    assert np.array_equal(grid.coordinates(np.array([0, 34])), [[-12, -8], [12, 8]])
-    corners = [np.array([0, 20, 10, 12, 11]), np.array([0, 14, 7, 9, 8])]
-    assert grid.places_of(corners).tolist() == [1 * 5 + 0, 6 * 5 + 4, 17, 4 * 5 + 3, 17]
 
 
 def test_ball_sums_on_narrow_grids():
@@ -297,21 +287,3 @@ def test_the_audit_of_picks_says_what_no_neighbor_may_change(after, words):
 
 
 # Releases
-
-
-def test_picks_are_recorded_and_handed_back():
-    query, race = ask(), RaceChoice(0.2)
-    with use_tape(Tape()) as first:
-        found = released(query, race, rows_of(40))
-    with use_tape(Tape(first.records)) as second:
-        again = released(query, race, rows_of(90, seed=7), seed=1)
-    assert np.array_equal(again.values[0], found.values[0])
-    assert len(first.records[0].exact) == len(second.records[0].exact) == 6
-    assert not found.values[0].flags.writeable
-
-
-def test_picks_do_not_depend_on_numpy_settings():
-    query, X = ask(), np.vstack([np.zeros((20_000, 2)), rows_of(5)])
-    usual = run(query, X, rate=0.5)[0]
-    with np.errstate(all="raise"):
-        assert np.array_equal(run(query, X, rate=0.5)[0], usual)

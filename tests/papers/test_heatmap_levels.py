@@ -213,13 +213,6 @@ class TestTies:
                 np.testing.assert_allclose(a, b, atol=1e-12)
 
 
-def test_the_first_level_keeps_its_positive_parts():
-    tree = Tree.complete(2, top=1)
-    rng = np.random.default_rng(8)
-    values = [rng.normal(size=n) * 4 for n in tree.sizes]
-    assert np.array_equal(minimize_l1(tree, values)[0], np.maximum(values[0], 0))
-
-
 def test_resolution_two_to_the_24():
     """A selection of 20 cells a level down to 2**24 by 2**24, solved as by HiGHS."""
     rng = np.random.default_rng(9)
@@ -283,12 +276,6 @@ def test_paper_is_algorithm_two_on_the_noisy_pyramid():
     assert np.allclose(np.diff(np.log2(shares)), -0.5)
 
 
-def test_paper_on_the_finest_grid():
-    model = heatmap(resolution=2**24, epsilon=10.0).fit(blobs())
-    assert len(model.privacy_.steps) == 23
-    assert len(model.cells_) < 4 * 20 * 24
-
-
 @pytest.mark.slow
 def test_measuring_only_what_is_looked_at_changes_no_law():
     """The paper draws noise for every cell of every level; we draw it for the children kept."""
@@ -329,12 +316,6 @@ def _statistics(levels, masses):
 def test_methods_that_measure_every_cell_refuse_huge_grids(method):
     with pytest.raises(ValueError, match="resolution"):
         heatmap(method=method, resolution=2**13).fit(blobs())
-
-
-@every("name, value", [("n_kept", 0), ("top_share", 0.0), ("method", "adaptive")])
-def test_bad_parameters_are_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        heatmap(**{name: value}).fit(blobs())
 
 
 def test_the_largest_cells_are_kept_and_of_equal_ones_the_first():

@@ -7,7 +7,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant
 from tests.cases import every
 from tests.world import (
     RATE_OF_MU,
@@ -263,12 +262,6 @@ def test_a_renyi_filter_never_prices_a_race_below_its_loss():
     loss += rates[RoundedGaussian].mu ** 2 * wide.order / 2.0
     assert wide.price_plan(plan).delta == 0
     assert loss * 1e6 <= wide.price_plan(plan).loss <= loss * 1e6 + 2
-
-
-def test_accountants_charge_races():
-    accountant = BudgetAccountant(1.0, 1e-6)
-    accountant.charge(race_plan("add_remove", 1.0, 1e-6, {"a": 1.0, "cover": 1.0}, "cover"), "test")
-    assert [(e.epsilon, e.delta) for e in accountant.entries] == [(1.0, 1e-6)]
 
 
 def test_the_rate_of_a_unit_never_adds_up_to_more():

@@ -50,7 +50,7 @@ CHARGED = "its fits in other processes are charged or refused, whatever they dra
 # Files that start some, which draw bits of the operating system, and why that is no luck.
 PROCESSES = {
     "test_budget.py": NO_FIT,
-    "test_cli.py": "its one fit in a process is marked as unseeded",
+    "test_cli.py": NO_FIT,
     "test_files.py": "files are whole, and full disks are told, whatever is written",
     "test_guarantee.py": "what a fit draws is not asked for",
     "test_cluster_faults.py": COUNTED,
@@ -58,7 +58,7 @@ PROCESSES = {
     "test_on_a_cluster.py": COUNTED,
     "damage.py": NO_FIT,
     "test_interop.py": NO_FIT,
-    "test_measure_display.py": NO_FIT,
+    "test_displays.py": NO_FIT,
     "conftest.py": NO_FIT,
     "test_accountant_processes.py": NO_FIT,
     "test_ledger_backup.py": NO_FIT,

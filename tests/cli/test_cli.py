@@ -35,22 +35,6 @@ def folder(tmp_path, monkeypatch):
 PLACES = ["places.csv", "--columns", "lon", "lat", "--bounds", "0", "1"]
 
 
-@pytest.mark.unseeded("a mean that is 29 standard deviations off has a probability below 1e-12")
-@pytest.mark.parametrize("module", ["skdp_bary"])
-def test_it_runs_as_a_process(folder, module):
-    done = subprocess.run(
-        [sys.executable, "-m", module, "measure", *PLACES, "--out", "measure.csv"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "wrote measure.csv" in done.stdout
-    written = np.loadtxt(folder / "measure.csv", delimiter=",", skiprows=1)
-    assert written[:, 2].sum() == pytest.approx(1.0)
-    assert abs(written[:, 2] @ written[:, :2] - 0.5).max() < 0.05
-
-
 def test_a_refusal_ends_the_process_with_its_status(folder):
     BudgetAccountant.create("budget.db", 0.5)
     options = [*PLACES, "--ledger", "budget.db", "--out", "measure.csv"]
@@ -127,19 +111,6 @@ def test_a_dry_run_reads_and_charges_nothing(folder, capsys):
     assert "epsilon=1, delta=0, add_remove; fits" in said
     assert "bounds: lon from 0 to 1, lat from 0 to 1" in said
     assert BudgetAccountant.open("budget.db").entries == ()
-
-
-def test_a_dry_run_says_how_much_noise_there_is(folder, capsys):
-    options = [*PLACES, "--clusters", "5", "--n-hint", "200", "--dry-run"]
-    assert main(["kmeans", *options]) == 0
-    assert "Noise level" in capsys.readouterr().out
-
-
-def test_kmeans_has_as_many_centers_as_asked(folder, capsys):
-    assert main(["kmeans", *PLACES, "--clusters", "5", "--n-hint", "3000", "--out", "c.csv"]) == 0
-    centers = np.loadtxt("c.csv", delimiter=",", skiprows=1)
-    assert centers.shape == (5, 3)
-    assert centers[:, 2].sum() == pytest.approx(3000, rel=0.1)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -232,16 +203,6 @@ def test_a_schema_has_names_and_blanks_and_nothing_of_the_rows(folder, capsys):
     (folder / "rows.csv").write_text("31,7\n77,8\n")
     assert main(["schema", "rows.csv"]) == 2
     assert "77" not in capsys.readouterr().err
-
-
-def test_help_names_every_command(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
-    text = capsys.readouterr().out
-    words = ("measure", "kmeans", "heatmap", "distance", "compare", "sketch", "table", "budget")
-    for word in (*words, "audit", "exit status"):
-        assert word in text
 
 
 @pytest.mark.parametrize(

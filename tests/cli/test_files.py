@@ -217,15 +217,6 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(folder, monkeypatch, caps
     check_content(kept)
 
 
-def test_a_file_system_without_links_will_do(folder, monkeypatch):
-    def no_links(*given):
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
-    assert release("measure", *PLACES, "--out", "m.csv") == 0
-    check_content("m.csv")
-
-
 def test_a_link_is_followed_and_the_mask_is_heeded(folder):
     (folder / "there").mkdir()
     (folder / "m.csv").symlink_to(folder / "there" / "real.csv")

@@ -5,7 +5,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
-from tests.world import CsvFile, ParquetFile, home
+from tests.world import home
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -90,15 +90,6 @@ def test_rules_in_a_schema_file_are_refused_in_words(capsys):
     assert "rules: they are given to PrivateTable" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("file", [CsvFile, ParquetFile])
-def test_columns_are_read_by_themselves(file):
-    path = "bank.csv" if file is CsvFile else "bank.parquet"
-    table, share = next(file(path).tables(["age", "trouble"]))
-    assert table.column_names == ["age", "trouble"] and share == 1.0
-    missing = pandas.read_csv("bank.csv")["age"].isna().sum()
-    assert table["age"].null_count == missing and table["trouble"].null_count == 0
-
-
 def test_arrays(folder, monkeypatch):
     """Without pandas rows are drawn as Arrow tables."""
     monkeypatch.setattr(home("container_of"), "find_spec", lambda name: None)
@@ -106,14 +97,6 @@ def test_arrays(folder, monkeypatch):
     with np.load("made.npz") as made:
         assert set(made) == {"age", "job", "since", "income", "trouble"}
         assert made["income"].shape == (20,) and set(made["trouble"]) <= {"True", "False"}
-
-
-def test_a_dry_run_reads_and_charges_nothing(capsys):
-    BudgetAccountant.create("budget.db", 1.0, 1e-6)
-    options = [*TABLE, "--ledger", "budget.db", "--dry-run"]
-    assert main(["table", "bank.csv", *options]) == 3
-    assert "DOES NOT FIT" in capsys.readouterr().out
-    assert BudgetAccountant.open("budget.db").entries == ()
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,6 @@ def test_what_may_not_be_a_column(written, header, given, text):
     assert "0.5" not in str(caught.value)
 
 
-@pytest.mark.parametrize("header", ["0,1,2", "age,humid,2020s", "lon,lat,heat_index"])
-def test_all_columns_make_a_row_where_names_allow_it(written, header):
-    table = Table(written(f"{header}\n1,2,3\n"))
-    assert np.concatenate(list(table.chunks())).tolist() == [[1, 2, 3]]
-
-
 def test_a_table_that_can_be_read_once_only_is_refused(tmp_path):
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(ValueError, match="no regular file"):

@@ -298,19 +298,6 @@ class TestWhatOneRowCouldDo:
                 step.set_params(random_state=0)
             assert self.moved(make_pipeline(step, *plain), rows, more, build) == 0
 
-    def test_a_dense_random_projection_rounds_rows_together(self):
-        """Which rows of a whole product round alike is up to the library; alone they all do."""
-        step = random_projection.SparseRandomProjection(2, density=1, random_state=0)
-        assert "density" in fault(NUMBERS, step)
-        assert not fault(NUMBERS, RowByRow(step))
-        assert not fault(NUMBERS, step.set_params(density=0.9))
-
-    def test_sparse_rows_get_no_answer_from_a_column_transformer(self):
-        columns = ColumnTransformer([("all", "passthrough", [0, 1])])
-        assert fault(columns)
-        assert fault(SPARSE, columns)
-        assert not fault(SPARSE, columns.set_params(sparse_threshold=0))
-
     def test_values_are_named_by_no_error_of_a_schema(self):
         schema = Schema(
             {"job": Category(["a"], outside="refuse"), "age": Integer(0, 9, outside="refuse")}
@@ -580,13 +567,6 @@ def test_classes_that_may_keep_rows_elsewhere_are_not_called_public(step):
     assert "nothing can see" in fault(RowByRow(step))
 
 
-def test_what_a_class_keeps_is_what_no_copy_forgets():
-    """The reason for the verdict: one large row moves the rows behind it."""
-    rows = RowByRow(Largest()).fit_transform([[5.0], [1.0]])
-    Largest.seen = 0.0
-    assert rows.ravel().tolist() == [10.0, 6.0]
-
-
 @every("function", [None, np.log1p, np.tanh, np.sort, special.expit, special.erf])
 def test_functions_of_numpy_and_scipy_are_public_one_row_at_a_time(function):
     assert fault(RowByRow(preprocessing.FunctionTransformer(function))) == ""
@@ -682,11 +662,6 @@ def test_a_search_takes_a_frame_of_strings_behind_its_schema():
     odd = pd.concat([frame, pd.DataFrame({"job": [0.5], "age": ["7"], "note": [None]})])
     with pytest.raises(ValueError, match="Column 'note' has missing values"):
         search.fit(odd)
-
-
-def test_estimators_read_frames_without_a_schema():
-    frame = pd.DataFrame({"a": [True, False] * 20, "b": [1, 2] * 20, "c": [0.5, 0.25] * 20})
-    assert PrivateMeasure(bounds=(0, 2)).fit(frame).n_features_in_ == 3
 
 
 NOT_OF_NUMBERS = {

@@ -90,12 +90,6 @@ def test_the_search_is_charged_once_and_before_anything_is_read():
     assert search.estimator.accountant is None
 
 
-def test_a_search_of_its_own_affords_any_epsilon():
-    """A ceiling is rounded down and a spend up, so its own budget is what one spend takes."""
-    search = PrivateSearchCV(barycenter(), {"n_atoms": [1]}, mean_trials=2, epsilon=1 / 3)
-    assert search.fit(corners(50)).best_params_ == {"n_atoms": 1}
-
-
 def test_nothing_tells_how_many_trials_were_made():
     search = PrivateSearchCV(barycenter(), GRID, mean_trials=4).fit(corners(300))
     fitted = {name for name in vars(search) if name.endswith("_")}
@@ -149,15 +143,6 @@ def test_a_part_under_replace_any_pays_for_no_search():
     with pytest.raises(RelationError, match="size of part"):
         search.fit(corners(100))
     assert accountant.entries == ()
-
-
-def test_the_ledger_says_what_a_person_was():
-    accountant = BudgetAccountant(epsilon=2.0)
-    search = PrivateSearchCV(barycenter(), {"n_init": [1]}, mean_trials=2, accountant=accountant)
-    search.fit(corners(100))
-    with pytest.warns(PrivacyWarning, match="people with several rows or ids lose more"):
-        search.fit(corners(100), groups=np.arange(100) // 4)
-    assert [entry.unit for entry in accountant.entries] == ["rows", "persons by groups"]
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -350,13 +335,6 @@ def test_a_pipeline_is_searched_behind_its_public_steps():
     loss = ((behind[:, None] - best[-1].support_) ** 2).sum(axis=2).min(axis=1).sum() / 2
     assert -search.best_score_ == pytest.approx(loss, abs=0.02 * len(rows))
     assert set(vars(estimator[0])) == {"bounds", "target", "clip"}  # the search fits clones
-
-
-def test_a_pipeline_of_one_step_is_searched_like_its_step():
-    search = PrivateSearchCV(
-        Pipeline([("end", barycenter())]), {"end__n_atoms": [1, 4]}, mean_trials=4
-    )
-    assert set(search.fit(corners(300)).best_params_) == {"end__n_atoms"}
 
 
 def test_public_steps_take_whole_arrays_only():

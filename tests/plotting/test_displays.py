@@ -1,0 +1,325 @@
+"""Displays: what is drawn is the release, where it belongs, and what is not private says so."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.exceptions import NotFittedError
+
+from skdp_bary import (
+    BudgetAccountant,
+    DPSlicedWasserstein,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+)
+from skdp_bary.geometry import Ball, Box, Mask
+from skdp_bary.plotting import (
+    BarycenterDisplay,
+    BudgetDisplay,
+    ClusterDisplay,
+    HeatmapDisplay,
+    MeasureDisplay,
+    PrivacyUtilityDisplay,
+    SlicesDisplay,
+)
+from tests.world import PrivacyUtilityCurve
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+CURVE = PrivacyUtilityCurve(np.array([1.0, 0.1]), np.array([[0.7, 0.9], [0.2, 0.4]]))
+RNG = np.random.default_rng(0)
+Y = RNG.choice(["north", "south"], size=600)
+X = RNG.random((600, 3))
+X[:, 1] += Y == "north"
+SETTINGS = {"bounds": (0.0, 2.0), "n_hint": 600}
+
+
+def barycenter(n_features=2, classes=("north", "south"), **given):
+    given = {"epsilon": 2.0, "n_init": 1, "random_state": 0} | SETTINGS | given
+    y = Y if len(classes) > 1 else np.full(600, classes[0])
+    return PrivateWassersteinBarycenter(3, classes=classes, **given).fit(X[:, :n_features], y)
+
+
+def measure(n_features=2, **given):
+    return PrivateMeasure(**({"epsilon": 2.0} | SETTINGS | given)).fit(X[:, :n_features])
+
+
+def heatmap(bounds=Box([0.0, 20.0], [8.0, 24.0]), place=(7.0, 21.0)):  # noqa: B008
+    rows = np.tile(place, (300, 1))
+    return PrivateEMDHeatmap(5.0, bounds=bounds, resolution=32, random_state=0).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {
+        BarycenterDisplay: barycenter(delta=1e-6),
+        MeasureDisplay: measure(),
+        HeatmapDisplay: heatmap(),
+        ClusterDisplay: PrivateKMeans(3, **SETTINGS).fit(X[:, :2]),
+        SlicesDisplay: DPSlicedWasserstein(
+            12, epsilon=100.0, bounds=(0, 2), n_min=500, random_state=0
+        ).fit(X[:, :2]),
+        BudgetDisplay: BudgetAccountant(1.0),
+        PrivacyUtilityDisplay: CURVE,
+    }
+
+
+class TestEveryDisplay:
+    def test_it_draws_on_given_axes_as_many_as_it_has(self, fitted):
+        ways = [
+            *((kind, "from_estimator", (), {}) for kind in list(fitted)[:5]),
+            (BarycenterDisplay, "from_comparison", (X[:, :2], Y), {}),
+            (MeasureDisplay, "from_comparison", (X[:, :2],), {}),
+            (HeatmapDisplay, "from_estimator", (), {"level": 0.9}),
+            (BudgetDisplay, "from_accountant", (), {}),
+            (PrivacyUtilityDisplay, "from_comparison", (), {}),
+        ]
+        for kind, way, given, more in ways:
+            n_axes = 2 if given or more else 1
+            _, axes = pyplot.subplots(1, n_axes)
+            display = getattr(kind, way)(fitted[kind], *given, ax=axes, **more)
+            assert np.ravel(display.axes_)[0] is np.ravel(axes)[0], kind
+            assert len(np.ravel(display.axes_)) == n_axes and display.plot(ax=axes) is display
+            if n_axes == 2:
+                with pytest.raises(ValueError, match="ax must hold 2 axes"):
+                    display.plot(ax=axes[0])
+
+    def test_rows_are_shown_where_asked_and_said_to_be_not_private(self, fitted):
+        for kind, more in ((BarycenterDisplay, (Y,)), (MeasureDisplay, ())):
+            released = kind.from_estimator(fitted[kind])
+            assert released.rows is None and len(released.axes_) == 1
+            assert "not private" not in released.axes_[0].get_title()
+            rows, release = kind.from_comparison(fitted[kind], X[:, :2], *more).axes_
+            assert "not private" in rows.get_title()
+            assert release.get_title().startswith("release, epsilon=2")
+            assert rows.get_xlim() == release.get_xlim() == (0.0, 2.0)
+        curve = PrivacyUtilityDisplay.from_comparison(CURVE)
+        assert "not private" in curve.axes_.get_title()
+        one = MeasureDisplay.from_comparison(measure(1), X[:, :1])
+        assert "not private" in one.axes_[0].get_title()
+        assert one.axes_[0].get_ylim() == one.axes_[1].get_ylim()
+
+    def test_titles_name_the_price_and_axes_the_columns(self, fitted):
+        pandas = pytest.importorskip("pandas")
+        named = pandas.DataFrame(X[:, :2], columns=["east", "north"])
+        for kind, model in ((BarycenterDisplay, PrivateWassersteinBarycenter(2, n_init=1)),
+                            (MeasureDisplay, PrivateMeasure())):  # fmt: skip
+            axes = kind.from_estimator(model.set_params(**SETTINGS).fit(named)).axes_[0]
+            assert (axes.get_xlabel(), axes.get_ylabel()) == ("east", "north")
+        for kind, title in (
+            (BarycenterDisplay, "epsilon=2, delta=1e-06"), (ClusterDisplay, "centers, epsilon=1"),
+            (HeatmapDisplay, "epsilon=5"), (SlicesDisplay, "epsilon=100"),
+        ):  # fmt: skip
+            (axes,) = np.ravel(kind.from_estimator(fitted[kind]).axes_)
+            assert title in axes.get_title()
+
+    def test_what_cannot_be_drawn_is_refused(self, fitted):
+        kmeans = PrivateKMeans(5, **SETTINGS).fit(np.tile(X[:, :2], 3))
+        bary, plane, curve = BarycenterDisplay, MeasureDisplay, PrivacyUtilityDisplay
+        for kind, way, given, error, told in (
+            (bary, "estimator", (PrivateWassersteinBarycenter(),), NotFittedError, "fitted"),
+            (plane, "estimator", (PrivateMeasure(),), NotFittedError, "fitted"),
+            (bary, "estimator", (barycenter(3),), ValueError, "two features, .* has 3"),
+            (plane, "estimator", (measure(3),), ValueError, "one or two features, .* has 3"),
+            (bary, "comparison", (X[:, :1], Y), ValueError, "X must have 2 features"),
+            (bary, "comparison", (X[:, :2],), ValueError, "y must hold labels"),
+            (plane, "comparison", (X,), ValueError, "X must have 2 features"),
+            (HeatmapDisplay, "estimator", (PrivateMeasure(),), TypeError, "PrivateEMDHeatmap, got"),
+            (ClusterDisplay, "estimator", (kmeans,), ValueError, "image_shape"),
+            (curve, "comparison", ({},), TypeError, "PrivacyUtilityCurve"),
+            (curve, "comparison", ({"a": 3.0},), TypeError, "PrivacyUtilityCurve"),
+        ):
+            rows = way == "comparison" and kind is not curve
+            with pytest.raises(error, match=told):
+                getattr(kind, f"from_{way}")(*([fitted[kind]] if rows else []), *given)
+
+    def test_a_missing_matplotlib_names_its_extra(self, fitted, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+        for kind in (BarycenterDisplay, MeasureDisplay):
+            with pytest.raises(ImportError, match=r'pip install "skdp_bary\[plot\]"'):
+                kind.from_estimator(fitted[kind])
+
+    def test_importing_the_pictures_does_not_import_matplotlib(self):
+        code = "import sys, skdp_bary.plotting; sys.exit('matplotlib' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+    def test_outlines_are_drawn_on_every_picture(self, fitted):
+        square = [[0, 20], [2, 20], [2, 22], [0, 22], [0, 20]]
+        displays = (
+            HeatmapDisplay.from_estimator(fitted[HeatmapDisplay], outlines=[square], level=0.5),
+            BarycenterDisplay.from_comparison(
+                fitted[BarycenterDisplay], X[:, :2], Y, outlines=[square]
+            ),
+        )
+        for axes in (each for display in displays for each in display.axes_):
+            np.testing.assert_array_equal(axes.get_lines()[0].get_xydata(), square)
+
+
+class TestBarycenters:
+    def test_atoms_and_measures_are_those_of_the_release(self):
+        model = barycenter(epsilon=20.0)
+        display = BarycenterDisplay.from_estimator(model)
+        np.testing.assert_array_equal(display.atoms_[0].get_offsets(), model.support_)
+        for drawn, own in zip(display.groups_, model.private_measures_, strict=True):
+            np.testing.assert_array_equal(drawn.get_offsets(), own.support)
+            sizes = drawn.get_sizes()
+            small = sizes < sizes.max()  # the largest marks are cut
+            ratio = sizes[small] / own.weights[small]
+            assert small.any()
+            np.testing.assert_allclose(ratio, ratio.mean())
+        legend = display.axes_[0].get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["north", "south"]
+        colors = [tuple(group.get_facecolor()[0][:3]) for group in display.groups_]
+        assert colors[0] != colors[1]
+
+    def test_rows_are_shown_with_their_group_and_one_group_needs_no_labels(self, fitted):
+        model = fitted[BarycenterDisplay]
+        display = BarycenterDisplay.from_comparison(model, X[:, :2], Y)
+        drawn = display.axes_[0].collections
+        for label, group in zip(("north", "south"), drawn, strict=False):
+            np.testing.assert_array_equal(group.get_offsets(), X[label == Y, :2])
+        one = BarycenterDisplay.from_comparison(barycenter(classes=("all",)), X[:, :2])
+        assert len(one.rows[0]) == 600 and one.axes_[0].get_legend() is None
+
+
+class TestMeasures:
+    def test_cells_carry_the_density_of_the_release_and_hold_their_points(self):
+        model = measure(n_features=2, n_hint=3000)
+        display = MeasureDisplay.from_estimator(model)
+        areas = (display.high - display.low).prod(axis=1)
+        assert display.weights.sum() == pytest.approx(1.0) and areas.sum() <= 4.0 + 1e-9
+        drawn = display.cells_.get_array()
+        np.testing.assert_allclose(drawn, model.weights_ / areas)
+        reported = np.exp(model.score_samples(model.support_))  # with one uniform person
+        np.testing.assert_allclose(drawn, reported, rtol=0.1, atol=0.1)
+        for point, weight in zip(model.support_[:50], model.weights_[:50], strict=True):
+            inside = ((display.low < point) & (point < display.high)).all(axis=1)
+            assert inside.sum() == 1 and display.weights[inside][0] == weight
+
+    def test_the_corners_of_a_cell_go_around_it(self):
+        display = MeasureDisplay.from_estimator(measure(depth=3))
+        corners = display.cells_.get_paths()[0].vertices
+        np.testing.assert_allclose(corners.min(axis=0), display.low[0])
+        np.testing.assert_allclose(corners.max(axis=0), display.high[0])
+        steps = np.abs(np.diff(corners, axis=0))
+        assert ((steps[:4] > 0).sum(axis=1) == 1).all()  # one side after another, no diagonal
+
+    def test_one_feature_is_drawn_as_a_density(self):
+        model = measure(1)
+        heights, edges, _ = MeasureDisplay.from_estimator(model).cells_.get_data()
+        masses = heights * np.diff(edges)
+        assert masses.sum() == pytest.approx(1.0)
+        expected = np.histogram(model.support_[:, 0], edges, weights=model.weights_)[0]
+        np.testing.assert_allclose(np.cumsum(masses), np.cumsum(expected), atol=0.02)
+
+    def test_rows_and_release_have_one_scale_and_balls_their_box(self):
+        display = MeasureDisplay.from_comparison(measure(), X[:, :2])
+        assert display.axes_[0].collections[0].norm is display.cells_.norm
+        ball = MeasureDisplay.from_estimator(measure(bounds=Ball([0.0, 0.0], 2.0)))
+        assert ball.axes_[0].get_xlim() == (-2.0, 2.0)
+
+
+class TestHeatmaps:
+    def test_the_heatmap_is_drawn_where_it_belongs_with_its_uncertainty(self, fitted):
+        model = fitted[HeatmapDisplay]
+        display = HeatmapDisplay.from_estimator(model, level=0.9)
+        image = display.images_[0]
+        assert np.array_equal(image.get_array(), model.heatmap_)
+        assert image.origin == "lower" and image.get_extent() == [0.0, 8.0, 20.0, 24.0]
+        row, column = np.unravel_index(image.get_array().argmax(), (32, 32))
+        assert abs(20 + (row + 0.5) / 8 - 21.0) < 0.3 and abs((column + 0.5) / 4 - 7.0) < 0.6
+        low, high = model.interval(0.9)
+        assert set(np.round(np.unique(display.uncertainty), 9)) <= set(np.round(high - low, 9))
+        assert display.uncertainty.max() == pytest.approx((high - low).max())
+        assert not hasattr(HeatmapDisplay(np.ones((2, 2)), extent=(0, 1, 0, 1)), "axes_")
+
+    def test_what_lies_outside_of_a_mask_is_blank(self):
+        """The blur of the heatmap reaches over the water; the picture does not."""
+        lake = [[0, 20], [2, 20], [2, 24], [0, 24]]
+        land = Mask([[[0, 20], [8, 20], [8, 24], [0, 24]], lake])
+        display = HeatmapDisplay.from_estimator(heatmap(land, (2.5, 21.0)), level=0.9)
+        pictures = display.heatmap, display.uncertainty
+        for image, picture in zip(display.images_, pictures, strict=True):
+            shore = picture.shape[1] // 4
+            assert np.isnan(picture[:, :shore]).all() and np.isfinite(picture[:, shore:]).all()
+            assert np.isfinite(image.norm.vmax)
+        assert np.nanargmax(display.heatmap) % 32 in range(8, 13)
+
+
+def test_centers_that_are_images_are_ordered_by_size():
+    kmeans = PrivateKMeans(5, epsilon=10.0, delta=1e-6, **SETTINGS).fit(np.tile(X, 2))
+    display = ClusterDisplay.from_estimator(kmeans, image_shape=(2, 3))
+    titles = [float(axes.get_title()) for axes in display.axes_]
+    assert len(titles) == 5 and titles == sorted(titles, reverse=True)
+
+
+def test_slices_are_those_of_the_release_and_chosen_by_public_rows(fitted):
+    sliced = fitted[SlicesDisplay]
+    display = SlicesDisplay.from_estimator(sliced, n_slices=3)
+    assert len(display.lines_) == 3
+    np.testing.assert_array_equal(display.lines_[1].get_ydata(), sliced.quantiles_[0, 1])
+    rows = np.random.default_rng(1).normal([0.5, 1.8], 0.01, size=(300, 2))
+    chosen = SlicesDisplay.from_estimator(sliced, rows, n_slices=2)
+    along = np.abs(sliced.directions_[1])
+    assert set(chosen.slices) <= set(np.argsort(-along)[:5].tolist())
+    assert len(chosen.axes_.lines) == 4
+
+
+def test_means_of_fits_are_drawn_over_epsilon_in_order():
+    display = PrivacyUtilityDisplay.from_comparison(CURVE, score_name="minus cost")
+    (line,), single = display.lines_, display.axes_.get_lines()[1]
+    assert line.get_xdata().tolist() == [0.1, 1.0]
+    np.testing.assert_allclose(line.get_ydata(), [0.3, 0.8])
+    assert sorted(single.get_ydata()) == [0.2, 0.4, 0.7, 0.9]
+    assert (display.axes_.get_xscale(), display.axes_.get_ylabel()) == ("log", "minus cost")
+    both = PrivacyUtilityDisplay.from_comparison({"grid": CURVE, "other": CURVE})
+    texts = [text.get_text() for text in both.axes_.get_legend().get_texts()]
+    assert texts == ["grid: mean", "single fits", "other: mean"] and len(both.lines_) == 2
+
+
+class TestBudgets:
+    @staticmethod
+    def spent(**given):
+        accountant = BudgetAccountant(2.0, **given)
+        for part, epsilon, who in (
+            (None, 0.5, "one"), ("a", 0.3, "part"), ("b", 0.4, "part"), (None, 0.1, "two"),
+            ("a", 0.2, "part"),
+        ):  # fmt: skip
+            (accountant if part is None else accountant.part(part)).spend(epsilon, who=who)
+        return accountant
+
+    def test_the_running_total_ends_where_the_accountant_does(self):
+        for neighbors, running in (
+            ("add_remove", [0.5, 0.8, 0.9, 1.0, 1.1]),
+            ("replace_one", [0.5, 0.8, 0.9, 1.0, 1.1]),
+            ("replace_any", [0.5, 0.8, 1.2, 1.3, 1.5]),
+        ):
+            accountant = self.spent(neighbors=neighbors)
+            display = BudgetDisplay.from_accountant(accountant)
+            np.testing.assert_allclose(display.running, running)
+            assert display.running[-1] == pytest.approx(accountant.total()[0])
+
+    def test_bars_show_the_entries_their_parts_and_their_names(self):
+        display = BudgetDisplay.from_accountant(self.spent())
+        assert [bar.get_height() for bar in display.bars_] == [0.5, 0.3, 0.4, 0.1, 0.2]
+        colors = [bar.get_facecolor() for bar in display.bars_]
+        assert colors[0] == colors[3] and colors[1] == colors[4] and len(set(colors)) == 3
+        legend = {text.get_text() for text in display.axes_.get_legend().get_texts()}
+        assert legend == {"whole data", "a", "b", "total", "ceiling"}
+        names = [text.get_text() for text in display.axes_.get_xticklabels()]
+        assert names == ["one", "part", "part", "two", "part"]
+
+    def test_many_no_and_renyi_entries(self):
+        accountant = BudgetAccountant(1.0)
+        empty = BudgetDisplay.from_accountant(accountant)
+        assert len(empty.bars_) == 0 and empty.total == 0.0
+        for _ in range(40):
+            accountant.spend(0.01, who="survey")
+        assert BudgetDisplay.from_accountant(accountant).axes_.get_xlabel() == "entry"
+        renyi = self.spent(delta=1e-6, composition="renyi")
+        display = BudgetDisplay.from_accountant(renyi)
+        assert display.running is None and display.total == renyi.total()[0]

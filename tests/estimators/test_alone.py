@@ -84,14 +84,6 @@ def test_one_object_in_eight_threads_is_charged_for_what_it_holds(estimator):
     assert not _alone._FITS
 
 
-def test_clones_in_eight_threads_share_the_budget():
-    accountant = BudgetAccountant(3.0)
-    model = PrivateMeasure(1.0, bounds=(0, 1), n_hint=200, accountant=accountant)
-    X = np.random.default_rng(0).random((200, 2))
-    results = race(lambda: clone(model).fit(X))
-    assert sum(isinstance(r, PrivateMeasure) for r in results) == len(accountant.entries) == 3
-
-
 def test_a_fit_that_fails_lets_the_next_one_in():
     model = PrivateMeasure(bounds=(0, 1), n_hint=200)
     with pytest.raises(ValueError, match="X"):

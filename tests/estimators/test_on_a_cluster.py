@@ -72,21 +72,9 @@ FITS = {
     "heatmap, size bought": (PrivateEMDHeatmap(resolution=32, method="one_shot", **SEEDED), X, {}),
     "kmeans": (PrivateKMeans(3, n_init=1, **SEEDED), X, {}),
     "kmeans, wide": (PrivateKMeans(2, n_init=1, delta=1e-6, **SEEDED), WIDE, {"groups": PEOPLE}),
-    "kmeans, cover": (
-        MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED),
-        X,
-        {},
-    ),
-    "kmeans, weights": (
-        PrivateKMeans(3, n_init=1, **SEEDED),
-        X,
-        {"sample_weight": rng.random(N)},
-    ),
-    "sliced": (
-        DPSlicedWasserstein(n_projections=6, delta=1e-6, n_min=200, **SEEDED),
-        X,
-        {},
-    ),
+    "kmeans, cover": (MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED), X, {}),
+    "kmeans, weights": (PrivateKMeans(3, n_init=1, **SEEDED), X, {"sample_weight": rng.random(N)}),
+    "sliced": (DPSlicedWasserstein(n_projections=6, delta=1e-6, n_min=200, **SEEDED), X, {}),
     "sliced, rows": (
         NoisyRowsSlicedWasserstein(2, delta=1e-6, neighbors="replace_one", **SEEDED),
         X,
@@ -123,14 +111,6 @@ def one_thread():
 @pytest.mark.parametrize("name", FITS)
 def test_the_same_release(one_thread, name):
     assert released(fitted(name, chunks=CUTS[0])) == released(fitted(name))
-
-
-@pytest.mark.parametrize("name", ["heatmap of persons", "measure, bounds bought"])
-def test_another_seed_releases_something_else(name):
-    """So the comparisons here can fail."""
-    estimator, rows, beside = FITS[name]
-    other = clone(estimator).set_params(random_state=5).fit(rows, **beside)
-    assert released(other) != released(fitted(name))
 
 
 @pytest.mark.parametrize("name", FITS)

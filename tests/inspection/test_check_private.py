@@ -65,23 +65,6 @@ def test_steps_that_learn_from_rows_leak(step):
         check_private(make_pipeline(step, measure()), strict=True)
 
 
-@every(
-    "step",
-    [
-        DomainScaler(bounds=(0, 1)),
-        JLTransformer(n_components=2),
-        preprocessing.FunctionTransformer(),
-        preprocessing.PolynomialFeatures(),
-        preprocessing.OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore"),
-        random_projection.SparseRandomProjection(n_components=3),
-        "passthrough",
-    ],
-)
-def test_steps_that_learn_nothing_are_public(step):
-    steps = [("schema", SCHEMA), ("public", step), ("measure", measure())]
-    assert check_private(Pipeline(steps), strict=True).ok
-
-
 def test_public_steps_learn_the_same_from_any_rows():
     """The list is right about scikit-learn: what is fitted does not depend on the rows."""
     rng = np.random.default_rng(0)
@@ -125,33 +108,6 @@ def test_behind_a_private_step_rows_pass_alone():
     assert [step.verdict for step in apart] == ["leaks", "leaks"]
     with pytest.raises(ValueError, match="must learn nothing.*fit it before"):
         search_parts(make_pipeline(alone, PrivateKMeans(2, bounds=(0, 1))))
-
-
-def encoder_and_rest(**settings):
-    encoder = preprocessing.OneHotEncoder(
-        categories=[list("abcdef")], handle_unknown="ignore", **settings.pop("encoder", {})
-    )
-    return ColumnTransformer([("kind", encoder, [0]), ("rest", "passthrough", [1])], **settings)
-
-
-def test_the_number_of_zeros_decides_nothing():
-    """Sparse rows are refused before the charge, so their density must not make them sparse."""
-    found = verdicts(make_pipeline(SCHEMA, encoder_and_rest(), measure()))
-    assert found["columntransformer"] == "unknown"
-    for safe in (
-        encoder_and_rest(sparse_threshold=0),
-        encoder_and_rest(encoder={"sparse_output": False}),
-    ):
-        assert check_private(make_pipeline(SCHEMA, safe, measure())).ok
-    with pytest.raises(ValueError, match="must learn nothing"):
-        search_parts(make_pipeline(encoder_and_rest(), PrivateKMeans(2, bounds=(0, 1))))
-
-
-def test_encoders_that_warn_of_rows_are_not_public():
-    loud = preprocessing.OneHotEncoder(
-        categories=[["a", "b"]], drop="first", handle_unknown="ignore", sparse_output=False
-    )
-    assert not check_private(make_pipeline(loud, measure())).ok
 
 
 @every(

@@ -76,13 +76,6 @@ def test_directions_find_what_no_single_number_shows():
     assert "combination" in report.event
 
 
-def test_a_data_independent_mechanism_has_no_loss():
-    report = epsilon_lower_bound(
-        lambda data, rng: rng.normal(size=3), 0, 1, n_runs=2000, random_state=0
-    )
-    assert report.epsilon < 0.05
-
-
 def test_an_exact_answer_has_as_much_loss_as_the_runs_can_show():
     report = epsilon_lower_bound(lambda data, rng: data, 0, 1, n_runs=2000)
     assert report.epsilon > 4.5
@@ -139,10 +132,6 @@ def test_a_shared_budget_is_not_touched():
     assert accountant.entries == ()
 
 
-def test_unseeded_estimators_need_no_seed():
-    assert epsilon_lower_bound(SMALL, {"X": X}, {"X": X[1:]}, n_runs=20).epsilon <= 1.0
-
-
 def test_estimators_of_others_are_audited_through_extract():
     model = KMeans(n_clusters=1, n_init=1)
     report = epsilon_lower_bound(
@@ -159,13 +148,6 @@ def test_progress_is_reported():
         lambda data, rng: data, 0, 1, n_runs=5, callback=lambda *progress: seen.append(progress)
     )
     assert seen == [(i, 5) for i in range(1, 6)]
-
-
-def test_audits_with_a_seed_can_be_repeated():
-    first, second = (
-        epsilon_lower_bound(SMALL, X, X[1:], n_runs=40, random_state=3) for _ in range(2)
-    )
-    assert first == second
 
 
 @every(

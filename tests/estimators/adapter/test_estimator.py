@@ -138,17 +138,6 @@ class TestMaps:
         adapter(estimator=noted, method="moments", hidden=4).fit(*source, TARGET[:90])
         assert sizes[-90:] == [1] * 90
 
-    def test_single_precision_is_mapped_once(self):
-        calls = []
-
-        def noted(rows):
-            calls.append(len(rows))
-            return rows
-
-        rows = TARGET[:50].astype(np.float32)
-        adapter(estimator=noted, method="class_means", hidden=4, block_rows=50).fit(*SOURCE, rows)
-        assert calls.count(50) == 1
-
 
 class TestGuard:
     def test_a_poor_source_model_warns(self):
@@ -229,10 +218,6 @@ class TestPrivacy:
         assert len(names) == 156
         squares = {step.name: step.mechanism.mu**2 for step in plan.steps}
         assert sum(squares[name] for name in looks) == pytest.approx(0.05 * sum(squares.values()))
-
-    def test_a_count_is_bought_where_the_number_is_private(self):
-        assert adapter(neighbors="add_remove").privacy_plan(6).steps[0].name == "count"
-        assert adapter(neighbors="add_remove", n_hint=9).privacy_plan(6).steps[0].name != "count"
 
     @every("place", [0, 30, 59])
     def test_a_person_who_leaves_moves_no_view_of_another(self, place):

@@ -75,23 +75,6 @@ def test_a_class_has_the_noise_that_it_would_have_alone(relation, delta):
     np.testing.assert_allclose(first.scales[: len(second.scales)], second.scales, rtol=1e-9)
 
 
-def test_who_changes_the_class_pays_in_both_under_replace_any():
-    X, y = rows(sizes=(60, 60))
-    records = {
-        relation: record_fit(make(neighbors=relation, n_hint=120), {"X": X, "y": y}).records
-        for relation in RELATIONS
-    }
-    one, other = (records[r][0].released.scales[0] for r in ("add_remove", "replace_any"))
-    np.testing.assert_allclose(other, 2.0 * one, rtol=1e-9)
-
-
-def test_without_a_hint_the_plan_follows_the_noisy_size():
-    X, y = rows()
-    fitted = make(n_hint=None, epsilon=4.0).fit(X, y)
-    assert fitted.privacy_.steps[0].name == "count"
-    assert {step.name for step in fitted.privacy_.steps} >= {"cells", "fill", "low_1", "ambient_1"}
-
-
 @every("relation", RELATIONS)
 @every("n, name", [(200, "fill"), (6000, "models")])
 def test_without_a_hint_the_method_follows_the_size(relation, n, name):

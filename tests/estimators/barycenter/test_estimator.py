@@ -72,23 +72,11 @@ def test_score_is_minus_the_exact_cost_of_the_rows(fitted):
     np.testing.assert_allclose(model.score(X, y), -np.mean(costs), rtol=1e-9)
 
 
-def test_private_measures_stay_inside_the_border():
-    X = TRIANGLE.sample(3000, np.random.default_rng(0))
-    model = make(classes=None, bounds=TRIANGLE, n_hint=3000).fit(X)
-    assert TRIANGLE.contains(model.private_measures_[0].support).all()
-
-
 @every("neighbors", ["add_remove", "replace_any"])
 def test_labels_without_the_public_set_are_an_error(neighbors):
     X, y = two_blobs(200)
     with pytest.raises(ValueError, match="classes must name the public set"):
         make(classes=None, neighbors=neighbors).fit(X, y)
-
-
-def test_public_labels_may_be_read_from_y():
-    X, y = two_blobs(400)
-    model = make(classes=None, neighbors="replace_one", n_hint=None).fit(X, y)
-    assert model.classes_.tolist() == [0, 1]
 
 
 @every(

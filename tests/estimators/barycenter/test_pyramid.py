@@ -78,11 +78,6 @@ def test_without_a_hint_the_size_decides(n, step):
     assert step in steps_of(model.fit(rows(n, 5)))
 
 
-def test_other_domains_are_not_cut():
-    model = make(bounds=Ball(np.zeros(3), 2.0), method="pyramid", n_hint=300).fit(rows(300, 3))
-    assert "place" not in steps_of(model)
-
-
 @every("delta", [0.0, 1e-6])
 @every("relation", RELATIONS)
 @every("width", [2, 5])

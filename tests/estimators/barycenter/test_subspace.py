@@ -57,19 +57,6 @@ def test_without_a_seed_the_atoms_of_the_lift_are_not_drawn_again(data):
     np.testing.assert_array_equal(away.argmin(axis=1), np.arange(6))
 
 
-def test_the_scatter_is_diagonalised_once(data, monkeypatch):
-    eigh, widths = np.linalg.eigh, []
-
-    def counted(matrix):
-        widths.append(np.shape(matrix))
-        return eigh(matrix)
-
-    make(n_components=3).fit(*data)  # rehearses, which later fits of the same facts do not
-    monkeypatch.setattr(np.linalg, "eigh", counted)
-    make(n_components=3).fit(*data)
-    assert widths == [(10, 10), (2, 3, 3)]
-
-
 def test_potentials_and_cost_are_those_of_the_models(data, fitted):
     for code, measure in enumerate(fitted.private_measures_):
         labels = np.full(measure.n_points, code)
@@ -82,25 +69,12 @@ def test_potentials_and_cost_are_those_of_the_models(data, fitted):
     np.testing.assert_allclose(fitted.release_cost_, np.mean(costs), rtol=0.02)
 
 
-def test_rows_are_cut_into_nearly_equal_cells(data, fitted):
-    X, y = data
-    for code in (0, 1):
-        shares = np.bincount(fitted.predict(X[y == code], y[y == code]), minlength=4) / 3000
-        np.testing.assert_allclose(shares, 0.25, atol=0.1)
-
-
 def test_sizes_of_classes_do_not_matter_but_weights_do():
     X, y = mixtures(sizes=(5000, 1000))
     means = np.stack([X[y == code].mean(axis=0) for code in (0, 1)])
     for weights, shares in ((None, [0.5, 0.5]), ([9, 1], [0.9, 0.1])):
         model = make(class_weights=weights, epsilon=50.0).fit(X, y)
         np.testing.assert_allclose(model.support_.mean(axis=0), shares @ means, atol=0.02)
-
-
-def test_one_distribution_needs_no_labels():
-    X, _ = mixtures()
-    model = make(classes=None).fit(X)
-    assert model.support_.shape == (4, 10) and len(model.private_measures_) == 1
 
 
 def test_atoms_stay_in_the_domain_when_noise_is_all_there_is():

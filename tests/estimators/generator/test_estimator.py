@@ -7,7 +7,6 @@ import pytest
 from sklearn.datasets import load_digits
 
 from skdp_bary import PrivateGenerator
-from skdp_bary.base import Frame
 from skdp_bary.geometry import Ball
 from tests.cases import every
 from tests.world import InWidths, home, record_fit, replay_after, spiked
@@ -95,18 +94,6 @@ def test_rows_without_labels_are_one_class(data):
         make(classes=None).fit(*data)
     fit = make(classes=None, neighbors="replace_one").fit(*data)
     assert fit.classes_.tolist() == [0, 1]
-
-
-@every("n_features", [3, 8])
-def test_bounds_of_any_place_and_shape(n_features):
-    X, y = two_classes(n_features=n_features)
-    low, high = np.arange(n_features) - 5.0, np.arange(n_features) - 2.0
-    fit = make(bounds=(low, high)).fit(low + 3.0 * X, y)
-    rows, labels = fit.sample(10_000, y=1, random_state=0)
-    expected = (low + 3.0 * X[y == 1]).mean(axis=0)
-    np.testing.assert_allclose(rows.mean(axis=0), expected, atol=0.06)
-    ball = Ball(np.full(n_features, 0.5), 0.5)
-    assert ball.contains(make(bounds=ball).fit(X, y).sample(2000)[0]).all()
 
 
 @every("settings, told", [({"delta": 0.0}, "delta > 0"), ({"image_shape": (2, 3)}, "image_shape")])
@@ -200,14 +187,6 @@ def test_without_a_seed_no_later_step_draws_the_cells_again(data):
         assert np.linalg.norm(low[:, None] - last, axis=2).min(axis=1).max() < 0.1
 
 
-def test_rows_are_mapped_to_the_leading_axes_once(monkeypatch):
-    X, y = two_classes(600, 80)
-    mapped, honest = [], Frame._mapped
-    monkeypatch.setattr(Frame, "_mapped", lambda self, X: mapped.append(len(X)) or honest(self, X))
-    make(n_components=2).fit(X, y)
-    assert sum(mapped) == len(X)
-
-
 @every("relation", ["replace_one", "replace_any"])
 def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
@@ -233,13 +212,6 @@ def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     report = replay_after(before, candidate, pair[1])
     assert report.holds, report
     assert {step.name: step.ratio for step in report.steps}["grams"] > 0.9
-
-
-def test_classes_that_are_read_under_replace_one_settle_the_cells():
-    X, _ = two_classes(600)
-    y = np.arange(600) % 100
-    fit = make(classes=None, neighbors="replace_one", n_hint=None, epsilon=100.0).fit(X, y)
-    assert fit.n_components_ == 1 and len(fit.privacy_.steps) == 3
 
 
 def test_advice_says_when_classes_are_too_small():

@@ -6,7 +6,7 @@ import pytest
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball
 from tests.cases import every
-from tests.world import ProjectedQuantiles, SliceLattice, block_matrix, gaussian_mu, tight_frame
+from tests.world import block_matrix, gaussian_mu, tight_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -195,17 +195,3 @@ def test_errors_of_distances_cover_them_near_zero_too(samples, fitted, shift):
     true = blocked_cost(X, BALL.clip(Y), fitted[0].directions_) ** 0.5
     distances, errors = np.array([s.distance(Y, return_std=True) for s in fitted]).T
     assert np.mean(np.abs(distances - true) <= 1.96 * errors) >= 0.91
-
-
-def test_numbers_of_every_class_are_rounded():
-    """The sum over the classes of what rounding moves is in the noise."""
-    query = make_quantiles(n_classes=9)
-    m, k, spread = 7, query.lattice.n_directions, query.lattice.spread
-    expected = (m * spread + (m * k * 9) ** 0.5) ** 2
-    ((bound,),) = query.sensitivity("add_remove").l2_squared
-    assert expected <= bound <= expected * (1 + 1e-6) + 1
-
-
-def make_quantiles(n_classes):
-    lattice = SliceLattice(BALL, np.eye(2))
-    return ProjectedQuantiles(lattice, (50,) * n_classes, n_classes, 1, 7)

@@ -5,9 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.validation import check_is_fitted
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
@@ -26,11 +25,6 @@ def measure(accountant, epsilon=0.1, **params):
 def spent(accountant):
     """Number of fits and epsilon in the ledger."""
     return len(accountant.entries), accountant.total()[0]
-
-
-def assert_unfitted(estimator):
-    with pytest.raises(NotFittedError):
-        check_is_fitted(estimator)
 
 
 @pytest.fixture
@@ -99,24 +93,6 @@ def test_the_warning_about_refusals_comes_once_per_budget():
             for _ in range(3):
                 with pytest.raises(ValueError, match="fits failed"):
                     cross_val_score(measure(accountant), X, cv=2)
-
-
-def test_a_refused_fit_outside_of_a_search_is_an_error_and_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(BudgetError):
-            measure(BudgetAccountant(epsilon=0.05)).fit(X)
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_a_refused_fit_leaves_no_trace():
-    estimator = measure(BudgetAccountant(epsilon=0.05))
-    before = dict(vars(estimator))
-    with pytest.raises(BudgetError):
-        estimator.fit(X)
-    assert vars(estimator) == before
-    assert_unfitted(estimator)
-    assert spent(estimator.accountant) == (0, 0.0)
 
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

@@ -1,7 +1,5 @@
 """The estimators inside scikit-learn's own tools, and frames of every library going in and out."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -124,16 +122,6 @@ def test_a_pipeline_of_frames():
     assert table.columns == list(pipeline.get_feature_names_out())
 
 
-@pytest.mark.parametrize("duplicate", [clone, lambda p: pickle.loads(pickle.dumps(p))])
-def test_pipelines_are_copied_with_their_budget(duplicate, tmp_path):
-    accountant = BudgetAccountant(epsilon=5.0, ledger=tmp_path / "budget.db")
-    rows = RNG.uniform(0, 100, size=(N, 8))
-    pipeline = chain(accountant).fit(rows)
-    copied = duplicate(pipeline)
-    copied.fit(rows)
-    assert len(accountant.entries) == len(copied[-1].accountant.entries) == 2
-
-
 def test_columns_have_steps_of_their_own():
     pandas = pytest.importorskip("pandas")
     accountant = BudgetAccountant(epsilon=4.0)
@@ -184,14 +172,6 @@ def test_a_grid_over_a_pipeline_pays_for_every_fit():
     assert len(accountant.entries) == 4 * 2 + 1
     assert search.best_params_["end__n_clusters"] == 3
     assert search.best_estimator_[-1].accountant is accountant
-
-
-def test_cross_validation_keeps_what_was_paid_for():
-    accountant = BudgetAccountant(epsilon=3.0)
-    pipeline = make_pipeline(DomainScaler((0, 1)), kmeans(accountant=accountant))
-    results = cross_validate(pipeline, X, cv=3, return_estimator=True, error_score="raise")
-    assert np.isfinite(results["test_score"]).all() and len(results["estimator"]) == 3
-    assert accountant.remaining() == (0.0, 0.0)
 
 
 def test_groups_reach_the_private_step_by_its_name():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
-from tests.cases import every
 
 
 def test_rows_stay_in_the_public_bounds_and_people_are_all_there():
@@ -32,16 +31,3 @@ def test_nobody_checks_in_from_the_middle_of_the_river():
     X, _ = make_city_checkins(n_people=2000, random_state=0)
     middle = 9.0 + 1.5 * np.sin(X[:, 0] / 4.0)
     assert (np.abs(X[:, 1] - middle) >= 0.35 - 1e-9).all()
-
-
-@every(
-    "arguments, name",
-    [
-        ({"n_people": 0}, "n_people"),
-        ({"mean_visits": 0.5}, "mean_visits"),
-        ({"n_places": 3}, "n_places"),
-    ],
-)
-def test_bad_numbers_are_named(arguments, name):
-    with pytest.raises(ValueError, match=name):
-        make_city_checkins(**arguments)

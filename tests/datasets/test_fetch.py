@@ -100,14 +100,6 @@ def test_the_subset_of_the_paper(snap, tmp_path):
     assert data.shape == (4, 2) and groups.tolist() == [0, 0, 17, 17]
 
 
-def test_frames_have_names(snap, tmp_path):
-    pytest.importorskip("pandas")
-    data, groups = fetch_snap_checkins(
-        "gowalla", data_home=tmp_path, as_frame=True, return_X_y=True
-    )
-    assert list(data.columns) == ["longitude", "latitude"] and groups.name == "user"
-
-
 def test_a_file_that_changed_is_refused(snap, tmp_path):
     path = fetch_snap_checkins("gowalla", data_home=tmp_path).filename
     path.write_bytes(gzip.compress(b"other"))
@@ -158,12 +150,6 @@ def test_half_a_file_is_not_taken_for_one(site, tmp_path):
         Downloads(tmp_path, True, 2, 0.0).get(site.address + "short.txt", "short.txt")
     assert site.asked == ["/short.txt"] * 3
     assert list((tmp_path / "skdp_bary").iterdir()) == []
-
-
-def test_local_addresses_work_too(tmp_path):
-    (tmp_path / "a.txt").write_text("hello")
-    path = Downloads(tmp_path / "home").get((tmp_path / "a.txt").as_uri(), "b.txt")
-    assert path.read_text() == "hello"
 
 
 @every("wrong", [{"name": "foursquare"}, {"subset": "half"}])

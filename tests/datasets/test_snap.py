@@ -51,11 +51,6 @@ def test_january_in_the_country(path):
     assert checkins.data.tolist() == [[-73.7828063965, 40.6438845363]]
 
 
-def test_nothing_left_is_an_empty_answer(path):
-    checkins = load_snap_checkins(path, start="2020-01-01")
-    assert checkins.data.shape == (0, 2) and not len(checkins.groups) and not len(checkins.times)
-
-
 def test_bounds_that_hold_nothing_are_told(path):
     """Latitude before longitude is the likely reason; an empty month is none."""
     swapped = ((24, -125), (50, -66))
@@ -93,13 +88,3 @@ def test_bad_arguments_and_empty_files(path, tmp_path):
     (tmp_path / "empty.txt").touch()
     with pytest.raises(ValueError, match="holds no check-ins"):
         load_snap_checkins(tmp_path / "empty.txt")
-
-
-@pytest.mark.filterwarnings("ignore:The release holds about")  # few, and noise drowns them
-def test_heatmap_of_a_file(path):
-    """From the file to a private heatmap, users as persons."""
-    from skdp_bary import PrivateEMDHeatmap
-
-    checkins = load_snap_checkins(path)
-    model = PrivateEMDHeatmap(bounds=Box([-125, 24], [-66, 50]), resolution=16)
-    assert model.fit(checkins.data, groups=checkins.groups).heatmap_.shape == (16, 16)

@@ -3,19 +3,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.transformers import DomainScaler, JLTransformer
 from tests.cases import every
 
-DOMAINS = [
-    (-2, 5),
-    Box([-1, 0, 10], [1, 5, 11]),
-    Ball([1.0, 2.0, 3.0], 0.7),
-]
+DOMAINS = [(-2, 5), Box([-1, 0, 10], [1, 5, 11]), Ball([1.0, 2.0, 3.0], 0.7)]
 everywhere = [(bounds, target) for bounds in DOMAINS for target in ("box", "ball")]
 everywhere.append((Mask([[0, 0], [3, 0], [0, 2]], resolution=32), "box"))
 everywhere.append((Mask([[0, 0], [3, 0], [0, 2]], resolution=32), "ball"))
@@ -87,28 +81,6 @@ def test_without_clipping_no_bounds_are_handed_on():
     assert DomainScaler((0, 2)).fit([[1.0]]).transform([[6.0]]) == 1.0
 
 
-@every(
-    "parameters, message",
-    [
-        ({"target": "sphere"}, "target"),
-        ({"bounds": (1, 1)}, "low < high"),
-        ({"bounds": ([0, 0], [1, 1])}, "per feature"),
-        ({"bounds": Ball([0.0], 1.0)}, "n_features=3"),
-    ],
-)
-def test_wrong_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        DomainScaler(**parameters).fit(np.zeros((2, 3)))
-
-
-def test_wrong_rows_are_refused():
-    scaler = DomainScaler().fit(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="3 features"):
-        scaler.inverse_transform(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="NaN"):
-        scaler.transform([[0.0, np.nan, 0.0]])
-
-
 @every("step", [DomainScaler(), JLTransformer(1)])
 @every(
     "X, message",
@@ -125,28 +97,3 @@ def test_what_is_no_number_is_refused(step, X, message):
         step.fit(X)
     with pytest.raises(ValueError, match=message):
         step.fit(np.zeros((1, 2))).transform(X)
-
-
-def test_text_is_refused_without_naming_it():
-    with pytest.raises(TypeError, match="must hold real numbers") as caught:
-        DomainScaler().fit(np.array([[1.0, "Mallory"]], dtype=object))
-    assert "Mallory" not in str(caught.value)
-
-
-def test_names_pass_through():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"age": [20.0, 30.0], "income": [1.0, 2.0]})
-    scaler = DomainScaler(([0, 0], [100, 10])).set_output(transform="pandas").fit(frame)
-    assert list(scaler.get_feature_names_out()) == ["age", "income"]
-    assert list(scaler.transform(frame).columns) == ["age", "income"]
-
-
-def test_domains_survive_a_grid_search():
-    from sklearn.linear_model import Ridge
-
-    X = np.random.default_rng(3).uniform(-1, 1, (60, 2))
-    search = GridSearchCV(
-        make_pipeline(DomainScaler(), Ridge()),
-        {"domainscaler__bounds": [Box([-1, -1], [1, 1]), Ball([0.0, 0.0], 2.0), (-1, 1)]},
-    )
-    assert search.fit(X, X[:, 0]).best_score_ > 0.9

@@ -34,53 +34,28 @@ FITS = {
     "measure": (PrivateMeasure(n_hint=N, **SEEDED), X, {}),
     "measure, bounds bought": (PrivateMeasure(random_state=4), X, {}),
     "measure, size read": (PrivateMeasure(neighbors="replace_one", **SEEDED), X, {}),
-    "measure of persons": (
-        PrivateMeasure(neighbors="replace_one", **SEEDED),
-        X,
-        {"groups": PEOPLE},
-    ),
-    "barycenter": (
-        PrivateWassersteinBarycenter(3, classes=[0, 1], method="coreset", n_init=1, **SEEDED),
-        X,
-        {"y": Y},
-    ),
-    "barycenter by rounds": (
-        PrivateWassersteinBarycenter(
-            3, classes=[0, 1], method="perturbation", n_init=1, epsilon=20.0, delta=1e-6, **SEEDED
-        ),
-        WIDE,
-        {"y": Y},
-    ),
-    "barycenter of clusters": (
-        PrivateWassersteinBarycenter(
-            3, classes=[0, 1], method="clusters", n_init=1, epsilon=20.0, **SEEDED
-        ),
-        WIDE,
-        {"y": Y},
-    ),
-    "barycenter, labels found": (
-        PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1, **SEEDED),
-        X,
-        {"y": Y, "groups": PEOPLE},
-    ),
+    "measure of persons": (PrivateMeasure(neighbors="replace_one", **SEEDED), X,
+     {"groups": PEOPLE}),
+    "barycenter": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="coreset", n_init=1,
+     **SEEDED), X, {"y": Y}),
+    "barycenter by rounds": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="perturbation",
+     n_init=1, epsilon=20.0, delta=1e-6, **SEEDED), WIDE, {"y": Y}),
+    "barycenter of clusters": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="clusters",
+     n_init=1, epsilon=20.0, **SEEDED), WIDE, {"y": Y}),
+    "barycenter, labels found": (PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1,
+     **SEEDED), X, {"y": Y, "groups": PEOPLE}),
     "heatmap": (PrivateEMDHeatmap(resolution=32, **SEEDED), X, {}),
-    "heatmap of persons": (
-        PrivateEMDHeatmap(resolution=32, bounds=(0.1, 0.9), random_state=4),
-        X,
-        {"groups": PEOPLE},
-    ),
+    "heatmap of persons": (PrivateEMDHeatmap(resolution=32, bounds=(0.1, 0.9), random_state=4), X,
+     {"groups": PEOPLE}),
     "heatmap, size bought": (PrivateEMDHeatmap(resolution=32, method="one_shot", **SEEDED), X, {}),
     "kmeans": (PrivateKMeans(3, n_init=1, **SEEDED), X, {}),
     "kmeans, wide": (PrivateKMeans(2, n_init=1, delta=1e-6, **SEEDED), WIDE, {"groups": PEOPLE}),
     "kmeans, cover": (MaxCoverKMeans(2, epsilon=5.0, delta=1e-6, n_init=1, **SEEDED), X, {}),
     "kmeans, weights": (PrivateKMeans(3, n_init=1, **SEEDED), X, {"sample_weight": rng.random(N)}),
     "sliced": (DPSlicedWasserstein(n_projections=6, delta=1e-6, n_min=200, **SEEDED), X, {}),
-    "sliced, rows": (
-        NoisyRowsSlicedWasserstein(2, delta=1e-6, neighbors="replace_one", **SEEDED),
-        X,
-        {},
-    ),
-}
+    "sliced, rows": (NoisyRowsSlicedWasserstein(2, delta=1e-6, neighbors="replace_one", **SEEDED),
+     X, {}),
+}  # fmt: skip
 
 
 def released(estimator):

@@ -76,53 +76,37 @@ def fault(*steps):
     return "; ".join(f"{step.reason}: {step.advice}" for step in found)
 
 
-@every(
-    "steps",
-    [
-        (DomainScaler(), JLTransformer(2)),
-        (NUMBERS, preprocessing.PolynomialFeatures(), preprocessing.Binarizer()),
-        (POSITIVE, AdditiveChi2Sampler()),
-        (DomainScaler(), AdditiveChi2Sampler()),
-        (SPARSE, AdditiveChi2Sampler(), JLTransformer(2)),
-        (NUMBERS, preprocessing.SplineTransformer(knots=KNOTS)),
-        (NUMBERS, random_projection.SparseRandomProjection(2)),
-        (NUMBERS, SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)),
-        (TABLE, ColumnTransformer([("job", ONE_HOT, ["job"])], sparse_threshold=0)),
-        (TABLE, ColumnTransformer([("job", ORDINAL, ["job"]), ("age", "passthrough", ["age"])])),
-        (TABLE, ColumnTransformer([("n", HashingVectorizer(), "note")], sparse_threshold=0)),
-        (TABLE, ColumnTransformer([("a", preprocessing.Binarizer(), ["age"])])),
-        (
-            TABLE,
-            ColumnTransformer(
-                [("job", ORDINAL, ["job"]), ("note", "drop", ["note"])], remainder="passthrough"
-            ),
-            preprocessing.Binarizer(),
-        ),
-        (),
-        (RowByRow(preprocessing.Normalizer()),),
-    ],
-)
+@every("steps", [
+    (DomainScaler(), JLTransformer(2)),
+    (NUMBERS, preprocessing.PolynomialFeatures(), preprocessing.Binarizer()),
+    (POSITIVE, AdditiveChi2Sampler()),
+    (DomainScaler(), AdditiveChi2Sampler()),
+    (SPARSE, AdditiveChi2Sampler(), JLTransformer(2)),
+    (NUMBERS, preprocessing.SplineTransformer(knots=KNOTS)),
+    (NUMBERS, random_projection.SparseRandomProjection(2)),
+    (NUMBERS, SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)),
+    (TABLE, ColumnTransformer([("job", ONE_HOT, ["job"])], sparse_threshold=0)),
+    (TABLE, ColumnTransformer([("job", ORDINAL, ["job"]), ("age", "passthrough", ["age"])])),
+    (TABLE, ColumnTransformer([("n", HashingVectorizer(), "note")], sparse_threshold=0)),
+    (TABLE, ColumnTransformer([("a", preprocessing.Binarizer(), ["age"])])),
+    (TABLE, ColumnTransformer([("job", ORDINAL, ["job"]), ("note", "drop", ["note"])],
+     remainder="passthrough"), preprocessing.Binarizer()),
+    (),
+    (RowByRow(preprocessing.Normalizer()),),
+])  # fmt: skip
 def test_public_behind_a_declared_form(steps):
     assert fault(*steps) == ""
 
 
-@every(
-    "step",
-    [
-        ONE_HOT,
-        ORDINAL,
-        preprocessing.Binarizer(),
-        preprocessing.PolynomialFeatures(),
-        preprocessing.SplineTransformer(knots=KNOTS),
-        AdditiveChi2Sampler(),
-        random_projection.SparseRandomProjection(2),
-        feature_extraction.FeatureHasher(input_type="string"),
-        HashingVectorizer(),
-        SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True),
-        ColumnTransformer([("a", DomainScaler(), [0])]),
-        FeatureUnion([("a", preprocessing.PolynomialFeatures()), ("b", DomainScaler())]),
-    ],
-)
+@every("step", [
+    ONE_HOT, ORDINAL, preprocessing.Binarizer(), preprocessing.PolynomialFeatures(),
+    preprocessing.SplineTransformer(knots=KNOTS), AdditiveChi2Sampler(),
+    random_projection.SparseRandomProjection(2),
+    feature_extraction.FeatureHasher(input_type="string"), HashingVectorizer(),
+    SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True),
+    ColumnTransformer([("a", DomainScaler(), [0])]),
+    FeatureUnion([("a", preprocessing.PolynomialFeatures()), ("b", DomainScaler())]),
+])  # fmt: skip
 def test_steps_of_scikit_learn_need_the_declared_form(step):
     assert "put SchemaTransformer" in fault(step)
     late = Pipeline([("step", step), ("schema", NUMBERS)])
@@ -332,21 +316,13 @@ def test_an_imputer_must_know_the_missing_numbers_that_a_schema_allows(schema, m
 KNOTS = np.array([[0.0], [0.5], [1.0]])
 
 
-@every(
-    "step",
-    [
-        preprocessing.Binarizer(),
-        preprocessing.PolynomialFeatures(2),
-        preprocessing.SplineTransformer(knots=KNOTS, extrapolation="constant"),
-        AdditiveChi2Sampler(),
-        PolynomialCountSketch(),
-        random_projection.SparseRandomProjection(1),
-        DomainScaler((0, 1)),
-        JLTransformer(1, bounds=(0, 1)),
-        RowByRow(preprocessing.Normalizer()),
-        FeatureUnion([("a", preprocessing.Binarizer())]),
-    ],
-)
+@every("step", [
+    preprocessing.Binarizer(), preprocessing.PolynomialFeatures(2),
+    preprocessing.SplineTransformer(knots=KNOTS, extrapolation="constant"), AdditiveChi2Sampler(),
+    PolynomialCountSketch(), random_projection.SparseRandomProjection(1), DomainScaler((0, 1)),
+    JLTransformer(1, bounds=(0, 1)), RowByRow(preprocessing.Normalizer()),
+    FeatureUnion([("a", preprocessing.Binarizer())]),
+])  # fmt: skip
 def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_some(step):
     gaps, full = (SchemaTransformer(Number(0, 1, missing=missing)) for missing in (True, False))
     with pytest.raises(ValueError, match="NaN"):
@@ -475,19 +451,13 @@ def test_numbers_of_known_size_may_grow(steps):
     assert fault(*steps) == ""
 
 
-@every(
-    "step",
-    [
-        DomainScaler((0, 0.5), clip=False),
-        DomainScaler((1, 1.5), clip=False, target="ball"),
-        *(JLTransformer(2, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
-        JLTransformer(2, bounds=(-2, 1), random_state=0),
-        BEYOND,
-        preprocessing.SplineTransformer(knots=PLACES, extrapolation="linear"),
-        preprocessing.SplineTransformer(knots=PLACES),
-        preprocessing.PolynomialFeatures(3),
-    ],
-)
+@every("step", [
+    DomainScaler((0, 0.5), clip=False), DomainScaler((1, 1.5), clip=False, target="ball"),
+    *(JLTransformer(2, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
+    JLTransformer(2, bounds=(-2, 1), random_state=0), BEYOND,
+    preprocessing.SplineTransformer(knots=PLACES, extrapolation="linear"),
+    preprocessing.SplineTransformer(knots=PLACES), preprocessing.PolynomialFeatures(3),
+])  # fmt: skip
 @every("size", [0.5, 1e3, 1e40])
 def test_no_number_is_larger_than_was_foreseen(step, size):
     rows = np.random.default_rng(0).uniform(-size, size, (99, 3))
@@ -519,17 +489,11 @@ def test_negative_weights_of_a_union_make_negative_numbers():
         assert told in found and bool(found) == bool(told)
 
 
-@every(
-    "step",
-    [
-        preprocessing.FunctionTransformer(counting),
-        *steps_that_meet_rows(),
-        preprocessing.FunctionTransformer(
-            np.apply_along_axis, kw_args={"func1d": counting, "axis": 1}
-        ),
-        make_pipeline(preprocessing.FunctionTransformer(counting)),
-    ],
-)
+@every("step", [
+    preprocessing.FunctionTransformer(counting), *steps_that_meet_rows(),
+    preprocessing.FunctionTransformer(np.apply_along_axis, kw_args={"func1d": counting, "axis": 1}),
+    make_pipeline(preprocessing.FunctionTransformer(counting)),
+])  # fmt: skip
 def test_functions_that_may_keep_rows_elsewhere_are_not_called_public(step):
     assert "numpy or scipy.special" in fault(RowByRow(step))
     (verdict, _) = check_private(make_pipeline(RowByRow(step), PrivateMeasure(bounds=(0, 1)))).steps
@@ -553,16 +517,11 @@ class Strict(preprocessing.Normalizer):
     """A subclass may do anything."""
 
 
-@every(
-    "step",
-    [
-        Largest(),
-        Strict(),
-        make_pipeline(Largest()),
-        FeatureUnion([("a", preprocessing.Normalizer()), ("b", make_pipeline(Largest()))]),
-        ColumnTransformer([("a", Largest(), [0])]),
-    ],
-)
+@every("step", [
+    Largest(), Strict(), make_pipeline(Largest()),
+    FeatureUnion([("a", preprocessing.Normalizer()), ("b", make_pipeline(Largest()))]),
+    ColumnTransformer([("a", Largest(), [0])]),
+])  # fmt: skip
 def test_classes_that_may_keep_rows_elsewhere_are_not_called_public(step):
     assert "nothing can see" in fault(RowByRow(step))
 
@@ -715,31 +674,23 @@ def _fit(self, X, y=None, **beside):
     return self
 
 
-@every(
-    "step",
-    [
-        _patched(preprocessing.Normalizer()),
-        _patched(RowByRow(preprocessing.Normalizer())),
-        RowByRow(_patched(preprocessing.Normalizer())),
-        RowByRow(make_pipeline(_patched(preprocessing.Normalizer()))),
-        _patched(DomainScaler((0, 1))),
-        _patched(make_pipeline(preprocessing.FunctionTransformer()), "fit_transform"),
-        _subclass(preprocessing.FunctionTransformer)(),
-        _subclass(DomainScaler)((0, 1)),
-        RowByRow(_subclass(preprocessing.Normalizer)()),
-        RowByRow(
-            preprocessing.FunctionTransformer(_subclass(preprocessing.Normalizer)().transform)
-        ),
-        _subclass(PrivateKMeans, fit=_fit)(2, bounds=(0, 1)),
-        type("Mine", (PrivateKMeans,), {"fit": _fit})(2, bounds=(0, 1)),
-        type("Mine", (PrivateKMeans,), {"_before_charge": _fit})(2, bounds=(0, 1)),
-        type("Mine", (PrivateSearchCV,), {"fit": _fit})(PrivateKMeans(2, bounds=(0, 1)), {}),
-        _patched(PrivateKMeans(2, bounds=(0, 1)), "fit"),
-        RowByRow(type("Mine", (PrivateKMeans,), {"transform": _fit})(2, bounds=(0, 1))),
-        _patched(RowByRow(PrivateKMeans(2, bounds=(0, 1)))),
-        type("Model", (TransformerMixin, BaseEstimator), {"__module__": "diffprivlib.models"})(),
-    ],
-)
+@every("step", [
+    _patched(preprocessing.Normalizer()), _patched(RowByRow(preprocessing.Normalizer())),
+    RowByRow(_patched(preprocessing.Normalizer())),
+    RowByRow(make_pipeline(_patched(preprocessing.Normalizer()))), _patched(DomainScaler((0, 1))),
+    _patched(make_pipeline(preprocessing.FunctionTransformer()), "fit_transform"),
+    _subclass(preprocessing.FunctionTransformer)(), _subclass(DomainScaler)((0, 1)),
+    RowByRow(_subclass(preprocessing.Normalizer)()),
+    RowByRow(preprocessing.FunctionTransformer(_subclass(preprocessing.Normalizer)().transform)),
+    _subclass(PrivateKMeans, fit=_fit)(2, bounds=(0, 1)),
+    type("Mine", (PrivateKMeans,), {"fit": _fit})(2, bounds=(0, 1)),
+    type("Mine", (PrivateKMeans,), {"_before_charge": _fit})(2, bounds=(0, 1)),
+    type("Mine", (PrivateSearchCV,), {"fit": _fit})(PrivateKMeans(2, bounds=(0, 1)), {}),
+    _patched(PrivateKMeans(2, bounds=(0, 1)), "fit"),
+    RowByRow(type("Mine", (PrivateKMeans,), {"transform": _fit})(2, bounds=(0, 1))),
+    _patched(RowByRow(PrivateKMeans(2, bounds=(0, 1)))),
+    type("Model", (TransformerMixin, BaseEstimator), {"__module__": "diffprivlib.models"})(),
+])  # fmt: skip
 def test_code_of_others_under_a_known_name_is_unknown(step):
     pipeline = make_pipeline(step, PrivateMeasure(bounds=(0, 1)))
     verdict = check_private(pipeline).steps[0]

@@ -194,52 +194,29 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
         assert 0.999 < spent / selection_mu(trials, 1.0, delta) <= 1.0
 
 
-@every(
-    "estimator, settings, error, match",
-    [
-        (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
-        (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
-        (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
-        ("kmeans", {}, TypeError, "estimator of this package"),
-        (
-            barycenter(),
-            {"param_grid": {"epsilon": [1, 2]}},
-            ValueError,
-            "epsilon=1, and one trial has 0.45 for its fit",
-        ),
-        (PrivateMeasure(bounds=(0, 1)), {"param_grid": {"delta": [0.0]}}, ValueError, "must not"),
-        (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
-        (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
-        (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
-        (make_pipeline(DomainScaler((0, 1))), {}, TypeError, "one of this package"),
-        (make_pipeline(barycenter(accountant=BudgetAccountant(1.0))), {}, ValueError, "Give the"),
-        (
-            Pipeline([("scale", DomainScaler((0, 1))), ("end", barycenter())]),
-            {"param_grid": {"scale__target": ["box"]}},
-            ValueError,
-            "could not be compared",
-        ),
-        (
-            Pipeline([("end", barycenter())]),
-            {"param_grid": {"end": [barycenter()]}},
-            ValueError,
-            "could not be compared",
-        ),
-        (
-            Pipeline([("end", barycenter())]),
-            {"param_grid": {"end__bounds": [(0, 2)]}},
-            ValueError,
-            "must not vary",
-        ),
-        (barycenter(), {"score_share": 1.0}, ValueError, "score_share"),
-        (
-            barycenter(neighbors="replace_one"),
-            {"accountant": BudgetAccountant(9.0)},
-            ValueError,
-            "neighbors",
-        ),
-    ],
-)
+@every("estimator, settings, error, match", [
+    (barycenter(accountant=BudgetAccountant(1.0)), {}, ValueError, "Give the accountant"),
+    (PrivateWassersteinBarycenter(), {}, ValueError, "public bounds"),
+    (PrivateDomainAdapter(bounds=(0, 1)), {}, TypeError, "transform"),
+    ("kmeans", {}, TypeError, "estimator of this package"),
+    (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError,
+     "epsilon=1, and one trial has 0.45 for its fit"),
+    (PrivateMeasure(bounds=(0, 1)), {"param_grid": {"delta": [0.0]}}, ValueError, "must not"),
+    (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
+    (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
+    (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
+    (make_pipeline(DomainScaler((0, 1))), {}, TypeError, "one of this package"),
+    (make_pipeline(barycenter(accountant=BudgetAccountant(1.0))), {}, ValueError, "Give the"),
+    (Pipeline([("scale", DomainScaler((0, 1))), ("end", barycenter())]),
+     {"param_grid": {"scale__target": ["box"]}}, ValueError, "could not be compared"),
+    (Pipeline([("end", barycenter())]), {"param_grid": {"end": [barycenter()]}}, ValueError,
+     "could not be compared"),
+    (Pipeline([("end", barycenter())]), {"param_grid": {"end__bounds": [(0, 2)]}}, ValueError,
+     "must not vary"),
+    (barycenter(), {"score_share": 1.0}, ValueError, "score_share"),
+    (barycenter(neighbors="replace_one"), {"accountant": BudgetAccountant(9.0)}, ValueError,
+     "neighbors"),
+])  # fmt: skip
 def test_what_cannot_be_searched_is_refused_before_a_charge(estimator, settings, error, match):
     search = PrivateSearchCV(estimator, **({"param_grid": GRID} | settings))
     with pytest.raises(error, match=match):
@@ -353,24 +330,13 @@ def test_rows_that_public_steps_refuse_cost_nothing():
     assert search.accountant.entries == ()
 
 
-@every(
-    "estimator, grid, delta, better",
-    [
-        (PrivateMeasure(bounds=(0, 1), n_hint=4000), {"depth": [1, 5]}, 0.0, {"depth": 5}),
-        (
-            PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16),
-            {"epsilon": [1e-3, 0.9]},
-            0.0,
-            {"epsilon": 0.9},
-        ),
-        (
-            PrivateGenerator(bounds=(0, 1), n_hint=4000),
-            {"epsilon": [0.05, 2.0]},
-            1e-6,
-            {"epsilon": 2.0},
-        ),
-    ],
-)
+@every("estimator, grid, delta, better", [
+    (PrivateMeasure(bounds=(0, 1), n_hint=4000), {"depth": [1, 5]}, 0.0, {"depth": 5}),
+    (PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16), {"epsilon": [1e-3, 0.9]}, 0.0,
+     {"epsilon": 0.9}),
+    (PrivateGenerator(bounds=(0, 1), n_hint=4000), {"epsilon": [0.05, 2.0]}, 1e-6,
+     {"epsilon": 2.0}),
+])  # fmt: skip
 def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, grid, delta, better):
     for _ in range(6):  # a search may hold one trial, and that of the worse candidate
         budget = BudgetAccountant(8.0, delta)

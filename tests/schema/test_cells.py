@@ -8,24 +8,14 @@ from tests.cases import every
 from tests.world import MOST_CELLS, TableCells, cells_of_kind, frame_of
 
 KINDS = [
-    Boolean(missing=True),
-    Category(["a", "b"], missing=True),
-    Ordinal([1, 2, 3], outside="refuse"),
-    Integer(-3, 12, missing=True),
-    Integer(0, 10**6),
-    Integer(0, 10**6, log=True),
-    Number(-1.0, 1.0),
-    Number(1.0, 1e6, log=True, missing=True),
-    Number(0.0, 10.0, 0.25),
-    Number(0.0, 1.0, 1e-4),
-    Number(1.0, 1e6, log=True, special=(-9, 0, 999.5), missing=True),
-    Number(0.0, 10.0, 0.25, special=(-0.1, 5.0)),
-    Integer(18, 99, special=(-1, 999)),
-    Integer(0, 10**6, special=(500,)),
-    Date("2020-01-01", "2020-03-01"),
-    Date("2010-01-01", "2024-12-31", missing=True),
-    Date("2024-01-01", "2024-01-02", "minute"),
-]
+    Boolean(missing=True), Category(["a", "b"], missing=True), Ordinal([1, 2, 3], outside="refuse"),
+    Integer(-3, 12, missing=True), Integer(0, 10**6), Integer(0, 10**6, log=True),
+    Number(-1.0, 1.0), Number(1.0, 1e6, log=True, missing=True), Number(0.0, 10.0, 0.25),
+    Number(0.0, 1.0, 1e-4), Number(1.0, 1e6, log=True, special=(-9, 0, 999.5), missing=True),
+    Number(0.0, 10.0, 0.25, special=(-0.1, 5.0)), Integer(18, 99, special=(-1, 999)),
+    Integer(0, 10**6, special=(500,)), Date("2020-01-01", "2020-03-01"),
+    Date("2010-01-01", "2024-12-31", missing=True), Date("2024-01-01", "2024-01-02", "minute"),
+]  # fmt: skip
 
 
 @every("kind", KINDS)

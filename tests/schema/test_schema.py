@@ -136,19 +136,12 @@ READ = [
 ]  # fmt: skip
 
 
-@every(
-    "table",
-    [
-        pd.DataFrame(ROWS),
-        pd.DataFrame(ROWS)[list(ROWS)[::-1]],
-        pd.DataFrame(ROWS).convert_dtypes(),
-        pd.DataFrame(ROWS).astype({"job": "category", "grade": "category", "size": "category"}),
-        pd.DataFrame(ROWS, dtype=object),
-        pl.DataFrame(ROWS),
-        list(zip(*ROWS.values(), strict=True)),
-        np.array(list(zip(*ROWS.values(), strict=True)), dtype=object),
-    ],
-)
+@every("table", [
+    pd.DataFrame(ROWS), pd.DataFrame(ROWS)[list(ROWS)[::-1]], pd.DataFrame(ROWS).convert_dtypes(),
+    pd.DataFrame(ROWS).astype({"job": "category", "grade": "category", "size": "category"}),
+    pd.DataFrame(ROWS, dtype=object), pl.DataFrame(ROWS), list(zip(*ROWS.values(), strict=True)),
+    np.array(list(zip(*ROWS.values(), strict=True)), dtype=object),
+])  # fmt: skip
 def test_any_table_is_read_alike(table):
     assert repr([values.tolist() for values in SCHEMA.read(table)]) == repr(READ)
 
@@ -370,47 +363,41 @@ def test_codes_tell_others_from_missing():
     assert codes.tolist() == [1, 0, 2, -1]
 
 
-@every(
-    "make, error, message",
-    [
-        (lambda: Number(1, 1), ValueError, "low must be below high"),
-        (lambda: Number(0, np.inf), ValueError, "moderate size"),
-        (lambda: Number("0", 1), TypeError, "low must be a number"),
-        (lambda: Number(0, 1, log=True), ValueError, "log=True needs low above 0"),
-        (lambda: Number(0, 1, resolution=0), ValueError, "resolution"),
-        (lambda: Number(0, 1, outside="other"), ValueError, "outside must be one of"),
-        (lambda: Number(0, 1, missing="yes"), TypeError, "missing must be True or False"),
-        (lambda: Integer(0, 2**60), ValueError, "moderate size"),
-        (lambda: Integer(0, 1.5), TypeError, "integers"),
-        (lambda: Category("abc"), TypeError, "a list"),
-        (lambda: Category([]), TypeError, "one or more, all of one type"),
-        (lambda: Category([1, "1"]), TypeError, "one type"),
-        (lambda: Category([1, 1]), ValueError, "different"),
-        (lambda: Category(["a", "\ud800"]), ValueError, "text that UTF-8 can write"),
-        (lambda: Schema({"\udcff": Text()}), ValueError, "text that UTF-8 can write"),
-        (lambda: Number(np.timedelta64(1), 2), TypeError, "low must be a number"),
-        (lambda: Number(0, 1, resolution=np.timedelta64(1)), ValueError, "resolution"),
-        (lambda: Category(["other"]), ValueError, "stands for all others"),
-        (lambda: Date("May", "June"), ValueError, "must be a date"),
-        (lambda: Date("2021-01-01", "2020-01-01"), ValueError, "low must be below"),
-        (lambda: Date("2020-01-01", "2021-01-01", resolution="week"), ValueError, "resolution"),
-        (lambda: Schema({}), TypeError, "dict of kinds"),
-        (lambda: Schema({"a": 1}), TypeError, "dict of kinds"),
-        (lambda: Schema({1: Text()}), ValueError, "different strings"),
-        (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
-        (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
-        (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' must"),
-        (
-            lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}),
-            ValueError,
-            r"'a': a column of kind text has no \['low'\]",
-        ),
-        (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
-        (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
-        (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
-        (lambda: SCHEMA.levels("age"), ValueError, "'age' is declared as integer: only categories"),
-    ],
-)
+@every("make, error, message", [
+    (lambda: Number(1, 1), ValueError, "low must be below high"),
+    (lambda: Number(0, np.inf), ValueError, "moderate size"),
+    (lambda: Number("0", 1), TypeError, "low must be a number"),
+    (lambda: Number(0, 1, log=True), ValueError, "log=True needs low above 0"),
+    (lambda: Number(0, 1, resolution=0), ValueError, "resolution"),
+    (lambda: Number(0, 1, outside="other"), ValueError, "outside must be one of"),
+    (lambda: Number(0, 1, missing="yes"), TypeError, "missing must be True or False"),
+    (lambda: Integer(0, 2**60), ValueError, "moderate size"),
+    (lambda: Integer(0, 1.5), TypeError, "integers"),
+    (lambda: Category("abc"), TypeError, "a list"),
+    (lambda: Category([]), TypeError, "one or more, all of one type"),
+    (lambda: Category([1, "1"]), TypeError, "one type"),
+    (lambda: Category([1, 1]), ValueError, "different"),
+    (lambda: Category(["a", "\ud800"]), ValueError, "text that UTF-8 can write"),
+    (lambda: Schema({"\udcff": Text()}), ValueError, "text that UTF-8 can write"),
+    (lambda: Number(np.timedelta64(1), 2), TypeError, "low must be a number"),
+    (lambda: Number(0, 1, resolution=np.timedelta64(1)), ValueError, "resolution"),
+    (lambda: Category(["other"]), ValueError, "stands for all others"),
+    (lambda: Date("May", "June"), ValueError, "must be a date"),
+    (lambda: Date("2021-01-01", "2020-01-01"), ValueError, "low must be below"),
+    (lambda: Date("2020-01-01", "2021-01-01", resolution="week"), ValueError, "resolution"),
+    (lambda: Schema({}), TypeError, "dict of kinds"),
+    (lambda: Schema({"a": 1}), TypeError, "dict of kinds"),
+    (lambda: Schema({1: Text()}), ValueError, "different strings"),
+    (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
+    (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
+    (lambda: Schema.from_dict({"columns": {"a": {"kind": "float"}}}), ValueError, "'a' must"),
+    (lambda: Schema.from_dict({"columns": {"a": {"kind": "text", "low": 0}}}), ValueError,
+     r"'a': a column of kind text has no \['low'\]"),
+    (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
+    (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
+    (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
+    (lambda: SCHEMA.levels("age"), ValueError, "'age' is declared as integer: only categories"),
+])  # fmt: skip
 def test_wrong_declarations_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()

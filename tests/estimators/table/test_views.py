@@ -52,21 +52,11 @@ class TestGiven:
         assert rich > 1.7 * poor
         assert fitted.sample(2000, given={"income": (60000, 1e5)})["member"].mean() > 0.7
 
-    @every(
-        "given",
-        [
-            {"nobody": 1},
-            {"member": None},
-            {"job": "spy"},
-            {"age": (40, 30)},
-            {"age": "old"},
-            {"age": [30, 40]},
-            {"age": 1000},
-            {"age": (-20, -10)},
-            {"since": ("1900-01-01", "1900-12-31")},
-            3,
-        ],
-    )
+    @every("given", [
+        {"nobody": 1}, {"member": None}, {"job": "spy"}, {"age": (40, 30)}, {"age": "old"},
+        {"age": [30, 40]}, {"age": 1000}, {"age": (-20, -10)},
+        {"since": ("1900-01-01", "1900-12-31")}, 3,
+    ])  # fmt: skip
     def test_what_cannot_be_given(self, fitted, given):
         with pytest.raises(ValueError, match="given"):
             fitted.sample(3, given=given)
@@ -163,16 +153,10 @@ class TestRules:
         other = bank(60).assign(id=range(60), twice="anything")
         assert released(bank(60)) == released(other, rules=rules)
 
-    @every(
-        "rule",
-        [
-            Key("age"),
-            InOrder("age", "nobody"),
-            InOrder("job", "age"),
-            Shares("income", {1.0: 1}),
-            Shares("job", {"spy": 1}),
-        ],
-    )
+    @every("rule", [
+        Key("age"), InOrder("age", "nobody"), InOrder("job", "age"), Shares("income", {1.0: 1}),
+        Shares("job", {"spy": 1}),
+    ])  # fmt: skip
     def test_rules_that_do_not_suit_the_schema_cost_nothing(self, rule):
         budget = BudgetAccountant(10.0, 1e-4)
         with pytest.raises(ValueError, match=r"rules|given"):

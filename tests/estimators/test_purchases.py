@@ -40,14 +40,6 @@ def test_outliers_do_not_move_the_box():
     assert np.abs(fit(X, epsilon=0.5).domain_.high).max() < 10 * np.abs(plain.high).max()
 
 
-@every("n", [1, 2, 30])
-@every("relation", ["add_remove", "replace_one"])
-def test_few_rows_still_give_a_domain(n, relation):
-    model = fit(rows(n), epsilon=0.1, neighbors=relation)
-    assert (model.domain_.low < model.domain_.high).all()
-    assert model.support_.shape[1] == 2
-
-
 @every("value", [0.0, 5e-324, -1e-300, 1e300, -1.79e308])
 def test_equal_rows_of_any_size_give_a_domain(value):
     with np.errstate(all="raise", under="ignore"):

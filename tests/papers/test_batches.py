@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.exceptions import BudgetError, PlanError
+from skdp_bary.exceptions import BudgetError
 from tests.world import BatchDesk, ClassSizes, batched_plan, home, noise_generator
 
 _desk = home("Desk")
@@ -61,11 +61,6 @@ def test_all_batches_are_paid_for_before_the_first():
     for _ in range(2):
         batches.ask("batch", ClassSizes())
         assert charges == [1]
-
-
-def test_questions_for_another_step_are_refused():
-    with pytest.raises(PlanError, match="the question is for 'other'"):
-        desk(np.zeros((N, 1)), 2).ask("other", ClassSizes())
 
 
 def test_the_number_of_rows_is_that_of_the_plan():

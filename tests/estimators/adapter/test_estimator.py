@@ -123,21 +123,6 @@ class TestMaps:
             adapter(views=views, accountant=budget).fit(*SOURCE, TARGET)
         assert budget.entries == ()
 
-    def test_views_that_lose_rows_say_so(self):
-        with pytest.raises(ValueError, match=r"views\(rows, draws\).*one row for every row"):
-            adapter(views=lambda rows, draws: rows[:1]).fit(*SOURCE, TARGET)
-
-    def test_private_rows_are_handed_over_one_by_one(self):
-        sizes = []
-
-        def noted(rows):
-            sizes.append(len(rows))
-            return rows
-
-        source = SOURCE[0][:40], SOURCE[1][:40]
-        adapter(estimator=noted, method="moments", hidden=4).fit(*source, TARGET[:90])
-        assert sizes[-90:] == [1] * 90
-
 
 class TestGuard:
     def test_a_poor_source_model_warns(self):

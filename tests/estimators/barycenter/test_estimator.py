@@ -56,13 +56,6 @@ def test_rows_move_to_the_atoms_in_equal_parts(fitted):
         np.testing.assert_array_equal(model.map(X[y == label], label), model.support_[atoms])
 
 
-def test_transform_is_the_distance_to_each_atom(fitted):
-    model, X, _ = fitted
-    distances = model.transform(X[:5])
-    np.testing.assert_allclose(distances[2, 3], np.linalg.norm(X[2] - model.support_[3]))
-    assert model.get_feature_names_out().tolist()[0] == "privatewassersteinbarycenter0"
-
-
 def test_score_is_minus_the_exact_cost_of_the_rows(fitted):
     model, X, y = fitted
     costs = [

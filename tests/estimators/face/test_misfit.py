@@ -1,8 +1,6 @@
 """Bounds that do not fit the rows are told by the release, where it can tell."""
 
-import tracemalloc
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +15,10 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.geometry import Ball, Box
+from skdp_bary.geometry import Ball
 from skdp_bary.schema import Number
 from tests.cases import every
-from tests.world import Measurement, noisy_total, warn_of_border
+from tests.world import Measurement, noisy_total
 
 N = 2000
 RNG = np.random.default_rng(0)
@@ -58,16 +56,6 @@ def test_rows_that_all_lie_at_one_face_are_told(estimator):
 )
 def test_rows_inside_are_not(estimator, X):
     assert said(estimator, X) == []
-
-
-def test_a_look_at_many_points_takes_hardly_any_memory():
-    points, weights = RNG.random((200_000, 2)), np.ones(200_000)
-    facts = SimpleNamespace(domain=Box([0.0, 0.0], [1.0, 1.0]), n_features=2, size=1e6)
-    tracemalloc.start()
-    warn_of_border(points, weights, facts, 1.0, (0, 1))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.5 * points.nbytes
 
 
 def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
@@ -148,12 +136,6 @@ def test_a_map_of_the_few_is_told_where_noise_drowns_them():
     (text,) = said(heatmap.set_params(epsilon=0.02), FITTING[:5])
     assert "no more than its noise alone would show at epsilon=0.02" in text
     assert "there are too few persons for this epsilon" in text
-
-
-def test_one_call_of_fit_is_named_as_the_place():
-    with pytest.warns(PrivacyWarning, match="end of feature") as caught:
-        CLIPPING[0].fit(DEGREES)
-    assert caught[0].filename == __file__
 
 
 def test_a_map_with_nearly_all_mass_in_few_cells_is_told():

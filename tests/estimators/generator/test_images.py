@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateGenerator
 from skdp_bary.geometry import Box
 from tests.cases import every
 from tests.world import (
@@ -102,13 +101,3 @@ def test_variances_that_a_mean_allows():
     domain = Box([0.0, -2.0], [1.0, 2.0])
     found = largest_variances(domain, np.array([[0.5, 0.0], [0.0, 2.0]]))
     np.testing.assert_allclose(found, [[0.25, 4.0], [1e-4, 16e-4]])
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_a_list_is_a_shape_as_well():
-    X = np.random.default_rng(0).random((60, 2))
-    given = {"bounds": (0, 1), "n_hint": 60, "random_state": 0}
-    listed, tupled = (
-        PrivateGenerator(1, image_shape=shape, **given).fit(X) for shape in ([1, 2], (1, 2))
-    )
-    assert np.array_equal(listed.covariances_, tupled.covariances_)

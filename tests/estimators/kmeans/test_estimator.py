@@ -131,13 +131,6 @@ def plan_of(n_features, *arguments, **settings):
     return cluster_plan(PrivateKMeans(*arguments, **settings)._method_setting(n_features))
 
 
-def test_mixed_plans_move_with_the_signal():
-    rounds = [plan_of(100, 16, delta=1e-6, n_hint=n).low_rounds for n in (1_000, None, 10**7)]
-    assert rounds == [1, 3, 5]
-    assert plan_of(5, max_iter=1).ambient_rounds == 1
-    assert plan_of(5, max_iter=0).shares.keys() == {"place", "reach", "moments", "cells", "fill"}
-
-
 @every("delta, enough", [(0.0, 400), (1e-6, 300)])
 def test_distances_are_asked_for_where_they_stand_out_of_the_noise(delta, enough):
     def plan(n):

@@ -106,9 +106,6 @@ class TestDelayedChunks:
         make = dask.delayed(lambda rows: (X[rows], Y[rows], W[rows]), pure=False)
         return [make(rows) for rows in np.split(np.arange(N), cuts)]
 
-    def test_results_that_a_client_holds(self, client):
-        assert plain(client.scatter([X[:500], X[500:]])) == plain(X)
-
     def test_labels_are_in_the_chunks(self):
         with pytest.raises(ValueError, match="labels inside the chunks"):
             open_source(self.chunks([10]), Y)
@@ -200,25 +197,6 @@ class TestPersons:
             integers(frame_source(wrong, groups=wrong.index))
 
 
-class TestFiles:
-    """A reader of files may cut partitions anew when it is asked for fewer columns."""
-
-    @pytest.fixture
-    def folder(self, tmp_path):
-        pytest.importorskip("pyarrow")
-        ids = pd.Index(IDS["integers"], name="who")
-        frame = LABELLED.set_index(ids).sort_index()
-        dd.from_pandas(frame, npartitions=5).to_parquet(tmp_path)
-        return tmp_path
-
-    @pytest.mark.parametrize("calculate_divisions", [True, False])
-    def test_persons_of_the_index(self, one_thread, folder, calculate_divisions):
-        frame = dd.read_parquet(folder, calculate_divisions=calculate_divisions)
-        assert frame.known_divisions == calculate_divisions
-        source = frame_source(frame, groups=frame.index)
-        assert integers(source) == in_memory(groups=IDS["integers"])
-
-
 def named(X, y=None, groups=None, sample_weight=None):
     X, beside = DaskSource.columns(X, y=y, groups=groups, sample_weight=sample_weight)
     return X, beside["y"], beside["groups"], beside["sample_weight"]
@@ -234,18 +212,6 @@ class TestNames:
     def test_there_is_no_such_column(self):
         with pytest.raises(ValueError, match="groups='who' is no column"):
             named(dd.from_pandas(FRAME, npartitions=1), groups="who")
-
-    @pytest.mark.parametrize("place", ["part.0.parquet", "", "*.parquet", "folder/"])
-    def test_parquet(self, one_thread, tmp_path, place):
-        pytest.importorskip("pyarrow")
-        folder = tmp_path / "folder"
-        dd.from_pandas(LABELLED, npartitions=3).to_parquet(folder)
-        n_rows = len(pd.read_parquet(folder / "part.0.parquet")) if place[:1] == "p" else N
-        path = f"{tmp_path}/folder/" if place == "folder/" else folder / place
-        rows, y, _, weights = named(path, y="label", sample_weight="weight")
-        source = open_source(rows, y, sample_weight=weights, classes=CLASSES)
-        whole = open_source(X[:n_rows], Y[:n_rows], sample_weight=W[:n_rows], classes=CLASSES)
-        assert integers(source) == integers(whole)
 
     def test_text_that_is_no_path(self):
         with pytest.raises(ValueError, match="must name Parquet files"):

@@ -1,5 +1,6 @@
 """Configuration of the documentation; nothing in a build or in a page needs a network."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ exclude_patterns = ["_build", "templates"]
 templates_path = ["templates"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = "skdp_bary"
+html_title = f"skdp_bary {version}"
 html_static_path = ["static"]
 html_css_files = ["skdp_bary.css"]
 html_math_renderer = "mathml"
@@ -47,6 +48,10 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+if home := os.environ.get("SKDP_BARY_HOME"):  # the address of the repository, see setup.py
+    html_theme_options["icon_links"] = [
+        {"name": "Repository", "url": home, "icon": "fa-solid fa-code-branch"}
+    ]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

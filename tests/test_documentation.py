@@ -12,6 +12,7 @@ import pytest
 from tests.public import DOC_PAGES
 
 DOC = Path(__file__).parents[1] / "doc"
+README, HOME = DOC.parent / "README.rst", DOC / "index.rst"
 EXAMPLES = sorted((DOC.parent / "examples").glob("*/plot_*.py"))
 
 
@@ -64,13 +65,10 @@ def test_every_table_is_shown_and_every_picture_exists():
     assert not [name for name in tables if f"tables/{name}" not in pages]
 
 
-def test_the_lines_of_the_first_page_do_what_they_say():
-    """They are ten, they run, and what is left is the comment of the last one."""
-    code = (DOC / "figures" / "first_release.py").read_text()
-    assert len([line for line in code.splitlines() if line]) <= 10
-    made = {}
-    exec(code.replace("20_000", "500"), made)
-    assert str(made["budget"].remaining()) == code.strip().partition("# ")[2]
+def test_the_first_lines_fit_a_phone_and_are_the_same_on_both_pages():
+    first = [re.findall(r"^>>> .*", page.read_text(), re.MULTILINE) for page in (README, HOME)]
+    assert first[0] == first[1] and len(first[0]) == 5
+    assert max(map(len, first[0])) <= 40
 
 
 def test_every_story_is_told_in_under_fifteen_lines():

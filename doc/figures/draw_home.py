@@ -1,4 +1,4 @@
-"""Draw the pictures of the first page: what its ten lines draw, a card an estimator, two charts.
+"""Draw the pictures of the first page: a card per estimator, two charts.
 
 ``python doc/figures/draw_home.py [NAME ...]``; noise is fresh, so no two runs draw the same.
 Cards have no background and no text but gray; what has axes is drawn for light and for dark pages.
@@ -6,7 +6,6 @@ Cards have no background and no text but gray; what has axes is drawn for light 
 
 import argparse
 import csv
-import runpy
 
 import matplotlib
 
@@ -193,17 +192,6 @@ def on_both(name, draw):
         settings = dict.fromkeys(parts, ink) | {"axes.facecolor": "none", "font.size": 11}
         with matplotlib.rc_context(settings):
             save(draw(), f"{name}_{mode}.png", dpi=110)
-
-
-def draw_first_release():
-    """What the ten lines of the first page draw."""
-
-    def draw():
-        runpy.run_path(str(DOC / "figures" / "first_release.py"))
-        plt.gcf().set_size_inches(5.4, 3.9)
-        return plt.gcf()
-
-    on_both("first_release", draw)
 
 
 def draw_maps():

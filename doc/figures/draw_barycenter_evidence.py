@@ -1,4 +1,4 @@
-"""Make the tables and pictures of barycenter_evidence.rst from the results of the benchmarks.
+"""Make the tables and pictures of results.rst from the results of the benchmarks.
 
 ``python doc/figures/draw_barycenter_evidence.py [--data DIR]``; the map of the US and the digits
 need the folder with the population tables and MNIST, and are left as they are without it.

@@ -1,4 +1,4 @@
-"""Make the tables of sliced_paper_results.rst and torch.rst from the results of the benchmarks.
+"""Make the tables of results.rst and torch.rst from the results of the benchmarks.
 
 ``python doc/figures/draw_sliced_results.py``. What has not been measured yet is left empty.
 """

@@ -18,7 +18,6 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 WORKERS ?= 2
 MINUTES ?= 10
 PYTEST := python -m pytest -n $(WORKERS)
-ON_SPARK := doc/howto/monthly_spark.rst
 # The inner loop: what is offered, the layers, and three estimators without searches for neighbors.
 SMOKE := tests/test_contracts.py tests/test_layers.py tests/test_no_luck.py tests/test_parameters.py \
 	tests/test_pickles.py tests/test_public_api.py tests/test_root_pages.py tests/testing/test_mutants.py
@@ -29,7 +28,7 @@ OF_VERSIONS := tests/peers tests/test_contracts.py tests/datasets tests/estimato
 	tests/estimators/test_cluster_faults.py tests/estimators/test_on_a_cluster.py tests/geometry tests/interop \
 	tests/metrics tests/model_selection tests/plotting tests/privacy/test_calibration.py tests/schema \
 	tests/rows tests/desk tests/queries tests/testing/test_small_worlds.py tests/transformers tests/transport
-DOCTESTS := --doctest-glob='*.rst' README.rst $(filter-out $(ON_SPARK),$(wildcard doc/*.rst $(addprefix doc/,$(addsuffix /*.rst,tour howto explanation reference))))
+DOCTESTS := --doctest-glob='*.rst' README.rst $(wildcard doc/*.rst $(addprefix doc/,$(addsuffix /*.rst,tour howto explanation reference)))
 
 # Tests and benchmarks use processes, not threads, to fill the cores.
 export OMP_NUM_THREADS := 1
@@ -70,7 +69,7 @@ test-torch: $(TORCH)/.installed ## Run the tests of networks trained on releases
 test-spark: $(SPARK)/.installed ## Run the tests on a local Spark, which needs Java 17 or newer
 	@java -version 2> /dev/null || { echo "Spark needs Java 17 or newer:" \
 		"on Debian and Ubuntu apt-get install openjdk-17-jre-headless" >&2; exit 1; }
-	PYSPARK_PYTHON=$(CURDIR)/$(SPARK)/bin/python $(SPARK)/bin/python -m pytest -x --doctest-glob='*.rst' tests/spark $(ON_SPARK)
+	PYSPARK_PYTHON=$(CURDIR)/$(SPARK)/bin/python $(SPARK)/bin/python -m pytest -x tests/spark
 
 postgres: ## Make sure that there is a PostgreSQL server for the tests of shared budgets
 	@.ci/find-postgres

@@ -264,24 +264,25 @@ def test_no_modules_import_each_other_in_a_circle():
         assert circles(planted) == {frozenset(circle) for circle in expected}
 
 
-def loaded(statement):
-    """Names of the modules that a fresh interpreter holds after a statement."""
-    script = f"import sys; {statement}; print(*sys.modules)"
+def loaded(*statements):
+    """Names of the modules that a fresh interpreter newly holds after each statement."""
+    script = "import sys\n" + "\n".join(f"{one}; print(*sys.modules)" for one in statements)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
+    held = [set(line.split()) for line in run.stdout.splitlines()]
+    return [after - before for before, after in zip([set(), *held], held, strict=False)]
 
 
 def test_imports_pull_in_nothing_heavy_and_the_front_door_alone_no_estimator():
-    theirs = loaded("import sklearn.model_selection")  # scikit-learn imports pandas where it is
-    for statement in (
+    front, _theirs, *ours, control = loaded(
+        "import skdp_bary",
+        "import sklearn.model_selection",  # scikit-learn imports pandas where it is
         "from skdp_bary import PrivateMeasure",
         "from skdp_bary import BudgetAccountant; BudgetAccountant(1.0).spend(0.1)",
         "import skdp_bary.inspection, skdp_bary.testing",
         "from skdp_bary.papers import NoisyRowsSlicedWasserstein",
-    ):
-        ours = {name.partition(".")[0] for name in loaded(statement) - theirs}
-        assert "skdp_bary" in ours and ours & HEAVY == set(), statement
-    front = loaded("import skdp_bary")
-    assert {name.partition(".")[0] for name in front} & HEAVY == set()
-    assert {n for n in front if n.startswith("skdp_bary.")} == {"skdp_bary._version"}
-    assert "numba" in loaded("import numba") - theirs
+        "import sqlite3",
+    )
+    assert {name for name in front if name.startswith("skdp_bary.")} == {"skdp_bary._version"}
+    held = {name.partition(".")[0] for name in front.union(*ours)}
+    assert "skdp_bary.papers" in set().union(*ours) and held & HEAVY == set()
+    assert "sqlite3" in control and "sqlite3" in HEAVY

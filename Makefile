@@ -74,10 +74,13 @@ test-spark: $(SPARK)/.installed ## Run the tests on a local Spark, which needs J
 postgres: ## Make sure that there is a PostgreSQL server for the tests of shared budgets
 	@.ci/find-postgres
 
-lint: $(VENV)/.installed ## Check style, formatting and the types of the public surface
+lint: $(VENV)/.installed ## Check style, formatting, words and the types of the public surface
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/codespell README.rst SECURITY.rst CONTRIBUTING.rst doc skdp_bary examples benchmarks tests
+	$(VENV)/bin/sphinx-lint --disable line-too-long --enable default-role --ignore doc/_build --ignore doc/auto_examples --ignore doc/reference/generated README.rst SECURITY.rst doc
+	$(VENV)/bin/python -m tests.wording
 
 format: $(VENV)/.installed ## Put the formatting right
 	$(VENV)/bin/ruff check --fix .

@@ -102,16 +102,16 @@ class Finding:
     norm: str  # "L1" or "L2", which is squared
     noise: str  # how blocks are weighed: "own", as is asked, "all" alike, or the only block
     n_pairs: int
-    realised: Fraction
+    realized: Fraction
     stated: Fraction
     slack: Slack | None = None
 
     @property
     def ratio(self):
-        """Realised over stated; 1 where neither is anything."""
+        """Realized over stated; 1 where neither is anything."""
         if not self.stated:
-            return 1.0 if not self.realised else float("inf")
-        return float(self.realised / self.stated)
+            return 1.0 if not self.realized else float("inf")
+        return float(self.realized / self.stated)
 
     @property
     def violation(self):
@@ -119,9 +119,9 @@ class Finding:
         where = (
             f"{self.query}, {self.world}, {self.kind}, {self.relation}, {self.norm} {self.noise}"
         )
-        if self.realised > self.stated:
-            return f"{where}: {self.realised} moved, {self.stated} stated"
-        if self.slack is None and self.realised != self.stated:
+        if self.realized > self.stated:
+            return f"{where}: {self.realized} moved, {self.stated} stated"
+        if self.slack is None and self.realized != self.stated:
             return f"{where}: {self.stated} stated, only {self.ratio:.6f} of it reached"
         explained = self._explained()
         if self.ratio < explained:
@@ -238,7 +238,7 @@ def _compared(world, query, people, kind, relation, n_others):
     return [
         Finding(
             *(type(query).__name__, world.name, kind, relation, norm, noise, moved.total()),
-            realised=max((_weighed(both[power - 1], scale) for both in moved), default=Fraction(0)),
+            realized=max((_weighed(both[power - 1], scale) for both in moved), default=Fraction(0)),
             stated=max(_weighed(case, scale) for case in cases),
             slack=world.slacks.get(norm),
         )
@@ -308,7 +308,7 @@ def _raced(world, query, people, kind, relation, n_others):
     return [
         Finding(
             *(type(query).__name__, world.name, kind, relation, "L1", "own", n_pairs),
-            realised=Fraction(most),
+            realized=Fraction(most),
             stated=Fraction(l1[0]),
         )
     ]

@@ -1,7 +1,7 @@
 """Cost of private centers relative to that of scikit-learn's KMeans on the same rows.
 
 Sets: blobs, a mixture and overlapping clusters are generated; with ``--data FOLDER`` also "tracts"
-(centres of the census tracts of 2010), "people" (200,000 draws from them by population), "mnist",
+(centers of the census tracts of 2010), "people" (200,000 draws from them by population), "mnist",
 "fashion" and "usps" (the last two were not looked at while the method was made). A cell is a set,
 k, epsilon, a kind of noise, a relation and whether bounds are given; five seeds each. Beside it
 stand plain noisy rounds of Lloyd's algorithm from public random centers, and ONE private mean of
@@ -103,7 +103,7 @@ def overlapping():
 
 
 def tracts(data, draws=None):
-    """Return the tracts' centres, or that many draws of them by population."""
+    """Return the tracts' centers, or that many draws of them by population."""
     table = np.genfromtxt(data / "us_tracts_2010_pop.csv.gz", delimiter=",", names=True)
     rows = np.column_stack([table["lon"], table["lat"]])
     if draws is None:

@@ -105,7 +105,7 @@ def row_of_model(model):
     """Return the line of the table of speed."""
     return {
         "work": f"{model['family']}, {model['rows']:,} rows, {FEATURES} features (no measurement)",
-        "peer": "KMeans(n_init=1) of scikit-learn, modelled alike",
+        "peer": "KMeans(n_init=1) of scikit-learn, modeled alike",
         "ratio": model["times_as_fast"],
         "before": None,
         "growth": None,

@@ -68,12 +68,12 @@ def estimators(n_rows):
     }
 
 
-def make_chunk(number, n_rows, labelled):
+def make_chunk(number, n_rows, labeled):
     """Return rows in three blobs, and their labels if they are asked for."""
     rng = np.random.default_rng(number)
     labels = rng.integers(N_CLASSES, size=n_rows)
     X = np.clip(rng.normal(0.2 + 0.3 * labels[:, None], 0.1, size=(n_rows, 2)), 0, 1)
-    return (X, labels) if labelled else X
+    return (X, labels) if labeled else X
 
 
 def sizes(n_rows):
@@ -91,15 +91,15 @@ def as_array(n_rows):
     return X, y
 
 
-def as_chunks(n_rows, labelled):
+def as_chunks(n_rows, labeled):
     """Return a function that makes the chunks one after the other."""
-    return lambda: (make_chunk(i, size, labelled) for i, size in enumerate(sizes(n_rows)))
+    return lambda: (make_chunk(i, size, labeled) for i, size in enumerate(sizes(n_rows)))
 
 
-def as_delayed(n_rows, labelled):
+def as_delayed(n_rows, labeled):
     """Return chunks that the workers make."""
     make = dask.delayed(make_chunk, pure=False)
-    return [make(i, size, labelled) for i, size in enumerate(sizes(n_rows))]
+    return [make(i, size, labeled) for i, size in enumerate(sizes(n_rows))]
 
 
 def as_persisted(n_rows):
@@ -144,12 +144,12 @@ def measure_speed(n_rows, repeats, wanted):
     with cluster, Client(cluster):
         there = as_persisted(n_rows)
         for name in wanted:
-            estimator, labelled = estimators(n_rows)[name]
+            estimator, labeled = estimators(n_rows)[name]
             ways = {
-                "array": (here[0], here[1] if labelled else None),
-                "chunks": (as_chunks(n_rows, labelled), None),
-                "delayed": (as_delayed(n_rows, labelled), None),
-                "persisted": (there[0], there[1] if labelled else None),
+                "array": (here[0], here[1] if labeled else None),
+                "chunks": (as_chunks(n_rows, labeled), None),
+                "delayed": (as_delayed(n_rows, labeled), None),
+                "persisted": (there[0], there[1] if labeled else None),
             }
             seconds, equal = {way: [] for way in ways}, True
             for _ in range(repeats):

@@ -1,6 +1,6 @@
 """Adapting to private photographs: VisDA and Office-31.
 
-The settings of Rakotomamonjy and Ralaivola (ICML 2021): labelled public images of one domain,
+The settings of Rakotomamonjy and Ralaivola (ICML 2021): labeled public images of one domain,
 private images without labels of another one, 2048 features of a public network, and fully connected
 layers on them. ``--method sketch`` releases the slices of the private images once; ``--method
 batches`` is Algorithm 2 of the paper with the gradient through public images only, all steps paid

@@ -38,7 +38,7 @@ moved[0] = 0.9
 for relation, neighbor in (("add_remove", rows[1:]), ("replace_one", moved)):
     measure = PrivateMeasure(bounds=(0, 1), depth=4, neighbors=relation, n_hint=50)
     step = replay_sensitivity(measure, rows, neighbor).steps[0]
-    print(f"{relation:12} the total and four levels change by {step.l1}, loss {step.realised:.2f}")
+    print(f"{relation:12} the total and four levels change by {step.l1}, loss {step.realized:.2f}")
 
 # %%
 # The loss is 1 in both cases because the package makes the noise for what the relation can change,

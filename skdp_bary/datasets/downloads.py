@@ -24,7 +24,7 @@ from ..exceptions import check_integer, check_option, import_optional
 from ..geometry.domains import Box
 from .files import RACE_GROUPS, TOTAL, load_acs_tracts, load_gazetteer_tracts, load_snap_checkins
 
-# Files from the network, kept in scikit-learn's data folder and recognised by their checksums.
+# Files from the network, kept in scikit-learn's data folder and recognized by their checksums.
 
 _FOLDER = "skdp_bary"
 _TIMEOUT = 60.0  # seconds without an answer

@@ -255,12 +255,12 @@ class MomentsMethod(Marginals):
         mean = released.values[1][0] * (unit / persons)
         second = symmetric(released.values[2][0], released.values[3][0]) * (unit**2 / persons)
         middle = here.mean(axis=0)
-        centred = here - middle
-        before = centred.T @ centred / len(here)
+        centered = here - middle
+        before = centered.T @ centered / len(here)
         scale = np.sqrt(np.maximum(np.diag(before), 1e-12))
         after = (second - np.outer(mean, mean)) / np.outer(scale, scale)
         matrix = gaussian_map(before / np.outer(scale, scale), after)
-        return mean + ((centred / scale) @ matrix.T) * scale
+        return mean + ((centered / scale) @ matrix.T) * scale
 
 
 class SketchMethod(Marginals):
@@ -292,7 +292,7 @@ class SketchMethod(Marginals):
 
 
 def gaussian_map(before, after):
-    """Return the matrix of the optimal transport map between centred Gaussians.
+    """Return the matrix of the optimal transport map between centered Gaussians.
 
     The second covariance may be noisy: eigenvalues below a small part of the typical variance of
     the first are raised to it.

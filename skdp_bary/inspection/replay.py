@@ -38,11 +38,11 @@ class StepReplay:
         The mechanism that the plan names for it.
     allowed : float
         Privacy loss that was paid for: epsilon, ``mu**2`` for Gaussian noise, the rate of picks.
-    realised : float
+    realized : float
         Loss between the two data sets, from the exact answers and the scales of the noise; of
         picks, the largest change of what one of them chose from.
     ratio : float
-        ``realised / allowed``.
+        ``realized / allowed``.
     l1, l2_squared : tuple of int
         How far each block of the answer moved.
     violations : tuple of str
@@ -52,7 +52,7 @@ class StepReplay:
     name: str
     mechanism: object
     allowed: float
-    realised: float
+    realized: float
     ratio: float
     l1: tuple
     l2_squared: tuple
@@ -88,13 +88,13 @@ class ReplayReport:
 
     @property
     def tightness(self) -> float:
-        """Largest ratio of realised to allowed loss over the steps; 0 without steps."""
+        """Largest ratio of realized to allowed loss over the steps; 0 without steps."""
         return max((step.ratio for step in self.steps), default=0.0)
 
     def __str__(self):
-        lines = [f"{'release':<20} {'allowed':>12} {'realised':>12} {'ratio':>10}"]
+        lines = [f"{'release':<20} {'allowed':>12} {'realized':>12} {'ratio':>10}"]
         for step in self.steps:
-            numbers = f"{step.allowed:>12.6g} {step.realised:>12.6g} {step.ratio:>10.4g}"
+            numbers = f"{step.allowed:>12.6g} {step.realized:>12.6g} {step.ratio:>10.4g}"
             lines.append(f"{step.name:<20} {numbers}")
         return "\n".join([*lines, *(f"violation: {text}" for text in self.violations)])
 
@@ -242,12 +242,12 @@ def _compare(before, after, planned):
     moved = [_changes(a, b) for a, b in zip(before.exact, after.exact, strict=True)]
     l1 = tuple(sum(map(abs, changes)) for changes in moved)
     l2 = tuple(sum(change * change for change in changes) for changes in moved)
-    realised = _loss(mechanism, l1, l2, old.scales)
-    if realised > allowed:
-        violations.append(f"loses {float(realised)}, more than the {float(allowed)} paid for")
+    realized = _loss(mechanism, l1, l2, old.scales)
+    if realized > allowed:
+        violations.append(f"loses {float(realized)}, more than the {float(allowed)} paid for")
     violations += _beyond_stated(before.sensitivity, l1, l2, old.scales)
-    ratio = float(realised / allowed)
-    sizes = float(allowed), float(realised), ratio
+    ratio = float(realized / allowed)
+    sizes = float(allowed), float(realized), ratio
     return StepReplay(old.name, mechanism, *sizes, l1, l2, tuple(violations))
 
 

@@ -71,7 +71,7 @@ _PREDICTED_ROWS = 4096
 class SlicedNetworkAdapter(
     KnowsSearches, PlainParameters, VersionedPickle, ClassifierMixin, BaseEstimator
 ):
-    """A classifier trained on public labelled rows and adapted to private rows without labels.
+    """A classifier trained on public labeled rows and adapted to private rows without labels.
 
     Algorithm 2 of Rakotomamonjy and Ralaivola, made private: features of private rows are computed
     one by one and clipped to a public ball, what leaves are noisy block means of their sorted

@@ -18,7 +18,7 @@ cancel:
     losses (Feldman and Zrnic, 2021; Whitehouse, Ramdas, Rogers and Wu, 2023, with bad cases).
     Divergence is turned into (epsilon, delta) by a pointwise bound on ``(p - exp(epsilon) q)+``
     (Canonne, Kamath and Steinke, 2020, Proposition 12), which needs no total mass of one.
-    The order is fixed together with the ceiling: a filter that picks the most favourable order
+    The order is fixed together with the ceiling: a filter that picks the most favorable order
     once the entries are known is not proved.
 
 Parts of the data enter one pair of neighbors at a time. Two neighboring data sets differ in one

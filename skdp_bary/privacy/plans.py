@@ -122,7 +122,7 @@ class Plan:
 def split_epsilon(epsilon, shares):
     """Split a pure budget by name: each step gets its share, rounded so that the sum never exceeds.
 
-    `shares` maps step names to positive numbers; they are normalised by their sum.
+    `shares` maps step names to positive numbers; they are normalized by their sum.
     """
     amounts = _amounts(check_epsilon(epsilon), tuple(map(float, shares.values())))
     return dict(zip(shares, amounts, strict=True))

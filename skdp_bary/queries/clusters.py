@@ -248,7 +248,7 @@ class ClippedMeans(ClusterQuery):
         largest = self.largest_factors
         share = 2.0**_SHARE_BITS / largest
         whole = np.floor(largest * share)
-        for rows, label, square, masses in labelled_blocks(self, chunk):
+        for rows, label, square, masses in labeled_blocks(self, chunk):
             factor, outside = self._factors(label, square)
             part = whole[label]
             part[outside] = np.floor(factor[outside] * share[label[outside]])
@@ -313,7 +313,7 @@ class ClusterMoments(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         radii = self.integer_radii**2
-        for rows, label, square, masses in labelled_blocks(self, chunk):
+        for rows, label, square, masses in labeled_blocks(self, chunk):
             factor, _ = self._factors(label, square)
             part = _relative(square, radii[label])
             mass = np.ones(len(label)) if masses is None else masses.astype(float)
@@ -379,7 +379,7 @@ class TotalSpread(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         square_radius = float(self.integer_radii.max()) ** 2
-        for _, _, square, masses in labelled_blocks(self, chunk, keep=True):
+        for _, _, square, masses in labeled_blocks(self, chunk, keep=True):
             part = _relative(square, square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
@@ -466,7 +466,7 @@ class _Labels:
         return self.frame is query.frame and np.array_equal(self.centers, query.integer_centers)
 
 
-def labelled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_BLOCK]:
+def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_BLOCK]:
     """Yield integer rows, their nearest centers, squared distances from them, and masses or None.
 
     Parameters

@@ -128,7 +128,7 @@ class Frame:
         return np.rint((self.center - self._before.center) / self.step)
 
     def without_axes(self) -> Frame:
-        """Return the frame in which rows are only centred."""
+        """Return the frame in which rows are only centered."""
         if self.axes is None:
             return self
         return self._before or Frame(self.domain, self.center, self.bits)
@@ -162,10 +162,10 @@ class Frame:
         size = len(chunk.X) * self._row_bytes
         if size > room:
             return None
-        centred = self.without_axes()
-        if centred is not self and size + len(chunk.X) * centred._row_bytes <= room:
-            centred._kept_of(chunk)  # later questions without the axes come back to them
-        moved = None if centred is not self else chunk.memo.pop(self._before, None)
+        centered = self.without_axes()
+        if centered is not self and size + len(chunk.X) * centered._row_bytes <= room:
+            centered._kept_of(chunk)  # later questions without the axes come back to them
+        moved = None if centered is not self else chunk.memo.pop(self._before, None)
         before = [frame for frame in chunk.memo if isinstance(frame, Frame)]
         while before and size + sum(_n_bytes(chunk.memo[frame]) for frame in before) > room:
             del chunk.memo[before.pop(0)]

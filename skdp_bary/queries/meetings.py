@@ -228,10 +228,10 @@ class PairLaw(MeetingsQuery):
         wide = mass >= 1 << LIMB_BITS - 1  # products leave what is added exactly
         pairs = pairs.astype(object) if wide else pairs
         alone = np.diagonal(pairs)
-        centred = abs(pairs * mass - alone[:, None] * alone)
+        centered = abs(pairs * mass - alone[:, None] * alone)
         square = Fraction(0)
         for chosen, weight in self._weights_of_pairs():
-            kept = centred * np.repeat(np.repeat(chosen, _KEPT**2, axis=0), _KEPT**2, axis=1)
+            kept = centered * np.repeat(np.repeat(chosen, _KEPT**2, axis=0), _KEPT**2, axis=1)
             sums = int((kept**2).sum()) if wide else exact_dot(kept, kept)
             square += weight * sums / int(chosen.sum())
         return square / mass**4

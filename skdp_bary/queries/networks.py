@@ -141,7 +141,7 @@ class HeadFrame:
         return found
 
     def forward(self, view, point):
-        """Return centred hidden values in units, which of them are on, and scores of classes."""
+        """Return centered hidden values in units, which of them are on, and scores of classes."""
         preactivations, coordinates = view
         moved, unit = point.moved(self)
         values = preactivations * self._preactivation_unit
@@ -174,7 +174,7 @@ class HeadPoint:
     inner : ndarray of shape (q, r + 1)
         What is added to the inner layer, along its axes.
     outer : ndarray of shape (n_classes, n_hidden + 1)
-        The outer layer, for centred hidden values.
+        The outer layer, for centered hidden values.
     """
 
     inner: np.ndarray

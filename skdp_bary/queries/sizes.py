@@ -63,7 +63,7 @@ class Count(Query):
 
 @dataclass(frozen=True)
 class DistanceHistogram(Query):
-    """Mass of the rows by their distance from a public centre.
+    """Mass of the rows by their distance from a public center.
 
     Parameters
     ----------
@@ -227,9 +227,9 @@ _SHARED_BITS = 10  # ... and where the mass of a person has up to 20 bits itself
 
 @dataclass(frozen=True, eq=False)
 class Moments(Query):
-    """Mass and sum of the centred rows of every class, and their second moments.
+    """Mass and sum of the centered rows of every class, and their second moments.
 
-    A row minus the centre of its class is mapped by a released linear map, if there is one, clipped
+    A row minus the center of its class is mapped by a released linear map, if there is one, clipped
     to a ball and truncated toward zero to integers of bounded norm, by operations whose
     result depends on the row alone.
 
@@ -241,7 +241,7 @@ class Moments(Query):
     centers : ndarray of shape (n_classes, n_features)
         Public or released.
     radius : float
-        Rows are clipped to this distance from the centre, after the map.
+        Rows are clipped to this distance from the center, after the map.
     components : ndarray of shape (n_components, n_features) or None
         Released linear map.
     second : {"none", "pooled", "classes"}

@@ -1,4 +1,4 @@
-"""Rows on their way to integers: checked, labelled, weighted, and whose they are."""
+"""Rows on their way to integers: checked, labeled, weighted, and whose they are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..values import (
     refuse_other_tensors,
 )
 
-# Rows on their way to integers: checked chunk by chunk, labelled, weighted, never kept.
+# Rows on their way to integers: checked chunk by chunk, labeled, weighted, never kept.
 
 WEIGHT_UNITS = 1 << 16
 PERSON_UNITS = 1 << 20

@@ -191,7 +191,7 @@ def check_empirical_loss(
 
 
 def _audit(estimator, n_runs, confidence, callback):
-    pair = max(hostile_pairs(estimator, "rows"), key=lambda pair: _realised(estimator, pair))
+    pair = max(hostile_pairs(estimator, "rows"), key=lambda pair: _realized(estimator, pair))
     report = epsilon_lower_bound(
         estimator,
         pair.data,
@@ -211,6 +211,6 @@ def _audit(estimator, n_runs, confidence, callback):
     return report
 
 
-def _realised(estimator, pair):
+def _realized(estimator, pair):
     seeded = clone(estimator).set_params(random_state=0)
-    return sum(step.realised for step in replay(seeded, pair.data, pair.neighbor).steps)
+    return sum(step.realized for step in replay(seeded, pair.data, pair.neighbor).steps)

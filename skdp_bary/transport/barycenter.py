@@ -62,7 +62,7 @@ def free_support_barycenter(
 ) -> BarycenterResult:
     """Find a few weighted atoms whose mean transport cost to the measures is small.
 
-    Minimises ``sum_i measure_weights[i] * W_p(measures[i], atoms)**p`` over the positions of the
+    Minimizes ``sum_i measure_weights[i] * W_p(measures[i], atoms)**p`` over the positions of the
     atoms: they are pulled by the points they receive, over-relaxed, on a coarse sample of the
     measures, on a finer one, and on all points. The problem is not convex: the result is a local
     minimum, the best over the starts. The plans at the end are exact.
@@ -70,7 +70,7 @@ def free_support_barycenter(
     Parameters
     ----------
     measures : sequence of DiscreteMeasure
-        In one space; masses are normalised to one.
+        In one space; masses are normalized to one.
     n_atoms : int
         Number of atoms.
     measure_weights : array-like of shape (n_measures,), default=None

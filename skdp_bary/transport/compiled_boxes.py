@@ -468,6 +468,6 @@ def _costs(atoms, points, p):
 
 
 def prepare(points):
-    """Return points ready to be labelled."""
+    """Return points ready to be labeled."""
     points = np.require(points, dtype=np.float64, requirements=["C", "W"])
     return BoxedPoints(points) if points.shape[1] <= BOXED else LoosePoints(points)

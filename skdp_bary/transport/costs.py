@@ -56,7 +56,7 @@ def sparse_cost(points, atoms, plan, p):
 def two_cheapest(costs):
     """Return row of the minimum, minimum and second minimum of every column; overwrites `costs`.
 
-    The row index replaces the lowest bits of each entry, so that plain minima, which vectorise,
+    The row index replaces the lowest bits of each entry, so that plain minima, which vectorize,
     carry it along. Values keep all but ``log2(n_rows)`` of their 53 bits, so columns whose two
     minima agree to that precision may get either row.
     """

@@ -170,7 +170,7 @@ class TransportResult:
     Attributes
     ----------
     cost : float
-        Cost of the plan, for masses normalised to one: the p-th power of the Wasserstein distance.
+        Cost of the plan, for masses normalized to one: the p-th power of the Wasserstein distance.
     dual : float
         Value of the potentials: no plan costs less.
     plan : scipy.sparse.csr_array of shape (n_points, n_atoms)
@@ -264,7 +264,7 @@ def quantiles(measure: DiscreteMeasure, levels: ArrayLike) -> np.ndarray:
 def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float = 2) -> float:
     """Return the p-th power of the Wasserstein distance between two measures on the line.
 
-    Masses are normalised to one. For p at least one the monotone plan is optimal, whatever the
+    Masses are normalized to one. For p at least one the monotone plan is optimal, whatever the
     costs tie.
 
     Parameters

@@ -40,9 +40,9 @@ def solve_semidiscrete(
     Parameters
     ----------
     measure : DiscreteMeasure
-        The points. Masses are normalised to one.
+        The points. Masses are normalized to one.
     atoms : DiscreteMeasure
-        Where they go; meant for far fewer atoms than points. Masses are normalised to one.
+        Where they go; meant for far fewer atoms than points. Masses are normalized to one.
     p : float, default=2
         The cost of a unit of mass is the distance to the power `p`, at least one.
     potentials : array-like of shape (n_atoms,), default=None

@@ -65,7 +65,7 @@ def table(found):
     """Return a table of text, followed by every violation in words."""
     lines = found["lines"]
     width = max((len(line["promise"]) for line in lines), default=20)
-    rows = [f"{'promise':<{width}} {'trials':>9} {'worst realised/stated':>22} {'violations':>11}"]
+    rows = [f"{'promise':<{width}} {'trials':>9} {'worst realized/stated':>22} {'violations':>11}"]
     said = None
     for line in lines:
         if line["subject"] and line["promise"] != said:

@@ -98,7 +98,7 @@ def _worst_pair(shown):
     seeded = clone(shown.estimator).set_params(random_state=0)
 
     def loss(pair):
-        return sum(step.realised for step in replay(seeded, pair.data, pair.neighbor).steps)
+        return sum(step.realized for step in replay(seeded, pair.data, pair.neighbor).steps)
 
     return max(hostile_pairs(seeded, "rows"), key=loss)
 

@@ -13,7 +13,7 @@ class Trial:
     """The outcome of one attempt."""
 
     subject: str = ""  # what was attacked, where a promise is about several things
-    ratio: float | None = None  # realised over stated, where there is something to measure
+    ratio: float | None = None  # realized over stated, where there is something to measure
     violation: str = ""  # what contradicts the promise, in words
     count: int = 1  # how many trials this is the outcome of
 

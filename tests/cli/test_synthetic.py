@@ -116,7 +116,7 @@ def test_arrays(folder, monkeypatch):
     ],
 )
 def test_what_cannot_be_released_costs_nothing(folder, capsys, options, text):
-    (folder / "wide.yaml").write_text(SCHEMA + "  colour: {kind: boolean}\n")
+    (folder / "wide.yaml").write_text(SCHEMA + "  color: {kind: boolean}\n")
     (folder / "strict.yaml").write_text(SCHEMA.replace("99, missing: true", "99"))
     BudgetAccountant.create("budget.db", 9.0, 1e-6)
     assert main(["table", "bank.csv", *TABLE, *options, "--ledger", "budget.db"]) == 2

@@ -29,16 +29,16 @@ LABELS = [0, 1]
 MOST_MB = 700  # of a worker that has done nothing else, 250 of which are libraries
 
 
-def write(path, names, n_groups, seed, labelled):
-    """Write one file of uniform rows, uncompressible, a row group at a time."""
+def write(path, names, n_groups, seed, labeled):
+    """Write one file of uniform rows, incompressible, a row group at a time."""
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     rng = np.random.default_rng(seed)
-    fields = [(name, arrow.float64()) for name in names] + [("label", arrow.int64())] * labelled
+    fields = [(name, arrow.float64()) for name in names] + [("label", arrow.int64())] * labeled
     with parquet.ParquetWriter(path, arrow.schema(fields)) as file:
         for _ in range(n_groups):
             columns = {name: rng.random(GROUP) for name in names}
-            if labelled:
+            if labeled:
                 columns["label"] = rng.integers(len(LABELS), size=GROUP)
             file.write_table(arrow.table(columns))
 
@@ -52,8 +52,8 @@ def folders(tmp_path_factory):
         folder.mkdir()
     for number in range(FILES):
         name = f"{number:02d}.parquet"
-        write(found["wide"] / name, WIDE, 1, number, labelled=True)
-        write(found["plane"] / name, PLANE, 16, number, labelled=False)
+        write(found["wide"] / name, WIDE, 1, number, labeled=True)
+        write(found["plane"] / name, PLANE, 16, number, labeled=False)
     yield found
     for file in home.glob("*/*.parquet"):
         file.unlink()
@@ -86,18 +86,18 @@ def peak():
 
 SEEN = {"bounds": (0, 1)}
 SIZED = SEEN | {"n_hint": FILES * GROUP}
-LABELLED = {"y": "label"}
+LABELED = {"y": "label"}
 TABLE = {name: Number(0, 1) for name in WIDE} | {"label": Category(LABELS)}
 FITS = {
     "kmeans": (PrivateKMeans(8, n_init=1, **SIZED), "wide", {}),
     "barycenter": (
         PrivateWassersteinBarycenter(8, classes=LABELS, n_init=1, **SIZED),
         "wide",
-        LABELLED,
+        LABELED,
     ),
-    "sliced": (DPSlicedWasserstein(delta=1e-8, n_min=GROUP, **SEEN), "wide", LABELLED),
-    "generator": (PrivateGenerator(delta=1e-9, classes=LABELS, **SIZED), "wide", LABELLED),
-    "two samples": (PrivateTwoSampleTest(classes=LABELS, n_resamples=99, **SEEN), "wide", LABELLED),
+    "sliced": (DPSlicedWasserstein(delta=1e-8, n_min=GROUP, **SEEN), "wide", LABELED),
+    "generator": (PrivateGenerator(delta=1e-9, classes=LABELS, **SIZED), "wide", LABELED),
+    "two samples": (PrivateTwoSampleTest(classes=LABELS, n_resamples=99, **SEEN), "wide", LABELED),
     "drift": (PrivateDriftSketch(delta=1e-9, **SIZED), "wide", {}),
     "table": (PrivateTable(TABLE), "wide", {}),
     "measure": (PrivateMeasure(**SIZED), "plane", {}),

@@ -101,7 +101,7 @@ def test_later_questions_are_asked_as_they_were():
     report = replay_sensitivity(PrivateMeasure(depth=4, n_hint=50), X, np.r_[X, [[1e5, -1e5]]])
     assert report.holds
     assert [step.name for step in report.steps] == ["scale", "center", "radius", "tree"]
-    assert all(step.realised > 0 for step in report.steps)
+    assert all(step.realized > 0 for step in report.steps)
 
 
 def test_persons_weights_and_containers():
@@ -228,12 +228,12 @@ def test_a_stated_sensitivity_below_the_change_is_reported_even_when_the_noise_c
             return Sensitivity(stated.l1, tuple(tuple(0 for _ in c) for c in stated.l2_squared))
 
     report = replay_sensitivity(asking(Understated), X, X[1:])
-    assert report.steps[0].realised <= report.steps[0].allowed
+    assert report.steps[0].realized <= report.steps[0].allowed
     assert "moved by 3.0 in squared L2, stated is 0.0" in " ".join(report.violations)
 
 
 def test_the_report_is_a_table():
     text = str(replay_sensitivity(measure(), X, X[:-2]))
-    assert text.splitlines()[0].split() == ["release", "allowed", "realised", "ratio"]
+    assert text.splitlines()[0].split() == ["release", "allowed", "realized", "ratio"]
     assert text.splitlines()[1].split() == ["tree", "1", "2", "2"]
     assert text.splitlines()[2].startswith("violation: tree: ")

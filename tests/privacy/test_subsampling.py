@@ -31,13 +31,13 @@ EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0)
 ORDERS = (1.0, 1.3, 2.0, 3.5, 8.0)
 
 
-def geometric_law(centre, epsilon):
+def geometric_law(center, epsilon):
     ratio = math.exp(-epsilon)
-    return (1 - ratio) / (1 + ratio) * ratio ** np.abs(OUTPUTS - centre)
+    return (1 - ratio) / (1 + ratio) * ratio ** np.abs(OUTPUTS - center)
 
 
-def gaussian_law(centre, mu):
-    edges = np.arange(-15, 18.005, 0.01) - mu * centre
+def gaussian_law(center, mu):
+    edges = np.arange(-15, 18.005, 0.01) - mu * center
     left, right = edges[:-1], edges[1:]
     return np.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))
 

@@ -16,8 +16,8 @@ def test_gram_is_the_second_moment():
     X = 0.3 * np.random.default_rng(0).standard_normal((400, 3))
     query = Gram(frame(), 5.0)
     diagonal, upper = answer(query, X)
-    centred = X - query.frame.center
-    expected = centred.T @ centred
+    centered = X - query.frame.center
+    expected = centered.T @ centered
     np.testing.assert_allclose(diagonal * query.unit, np.diag(expected), rtol=0.01)
     np.testing.assert_allclose(upper * query.unit, expected[np.triu_indices(3, 1)], atol=0.3)
 

@@ -5,7 +5,7 @@ import numpy as np
 from skdp_bary.base import Chunk, ClippedMeans, Frame
 from skdp_bary.geometry import Box
 from tests.cases import every
-from tests.world import ClusterMoments, Sketch, TotalSpread, labelled_blocks
+from tests.world import ClusterMoments, Sketch, TotalSpread, labeled_blocks
 
 WIDTH = 20
 
@@ -63,7 +63,7 @@ def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width):
 def test_a_count_that_stops_half_way_leaves_nothing():
     frame, centers, X = question()
     memo = {}
-    blocks = labelled_blocks(ask(TotalSpread, frame, centers, 1), Chunk(X, None, None, memo), True)
+    blocks = labeled_blocks(ask(TotalSpread, frame, centers, 1), Chunk(X, None, None, memo), True)
     next(blocks)
     blocks.close()
     assert [key for key in memo if not isinstance(key, Frame)] == []

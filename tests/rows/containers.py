@@ -35,7 +35,7 @@ class Tensor:
         return self.values.astype(dtype or self.values.dtype)
 
 
-class Labelled(Tensor):
+class Labeled(Tensor):
     """An array of xarray makes streams too, with a row for every entry and a column of places."""
 
     ndim = None
@@ -84,7 +84,7 @@ ARRAYS = {
     "pandas mixed": lambda X: pd.DataFrame(X).astype({1: np.float32}),
     "polars": pl.DataFrame,
     "with __array__": Tensor,
-    "with __array__ and streams": Labelled,
+    "with __array__ and streams": Labeled,
     "xarray": xarray,
 }
 COLUMNS = {"list": list, "pandas": pd.Series, "polars": pl.Series, "arrow": arrow.array}

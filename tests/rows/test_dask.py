@@ -35,7 +35,7 @@ X = rng.random((N, 3))
 Y = CLASSES[rng.integers(2, size=N)]
 W = rng.random(N)
 FRAME = pd.DataFrame(X, columns=["u", "v", "w"])
-LABELLED = FRAME.assign(label=Y, weight=W)
+LABELED = FRAME.assign(label=Y, weight=W)
 UNIT_BOX = Box([0.0] * 3, [1.0] * 3)
 
 
@@ -94,7 +94,7 @@ def frame_source(frame, **options):
 
 def test_rows_that_are_selected(one_thread):
     """Some partitions have none."""
-    frame, kept = dd.from_pandas(LABELLED, npartitions=9), X[:, 0] < 0.05
+    frame, kept = dd.from_pandas(LABELED, npartitions=9), X[:, 0] < 0.05
     frame = frame[frame["u"] < 0.05]
     memory = {"sample_weight": W[kept], "groups": Y[kept], "classes": CLASSES}
     found = integers(frame_source(frame, groups=frame["label"]))
@@ -116,7 +116,7 @@ class TestDelayedChunks:
         narrow = [dask.delayed(X), dask.delayed(X[:, :2])]
         with pytest.raises(ValueError, match="2 features, but X has 3"):
             plain(narrow)
-        wider = [dask.delayed(FRAME), dask.delayed(LABELLED[["u", "v", "w", "weight"]])]
+        wider = [dask.delayed(FRAME), dask.delayed(LABELED[["u", "v", "w", "weight"]])]
         with pytest.raises(ValueError, match="not known \\['weight'\\]"):
             plain(wider)
         with pytest.raises(ValueError, match="Either every chunk"):
@@ -153,7 +153,7 @@ class TestPersons:
         people = IDS["strings"]
         source = array_source(101, groups=da.from_array(people, chunks=101))
         assert integers(source) == in_memory(groups=people)
-        frame = dd.from_pandas(LABELLED.assign(who=people), npartitions=7)
+        frame = dd.from_pandas(LABELED.assign(who=people), npartitions=7)
         assert integers(frame_source(frame, groups=frame["who"])) == in_memory(groups=people)
 
     def test_keys_follow_from_ids_alone(self):
@@ -184,14 +184,14 @@ class TestPersons:
     def test_an_index_in_order_needs_no_shuffle(self, one_thread, monkeypatch):
         monkeypatch.delattr(home("gathered"), "gathered")
         people = IDS["integers"]
-        frame = dd.from_pandas(LABELLED.set_index(people).sort_index(), npartitions=6)
+        frame = dd.from_pandas(LABELED.set_index(people).sort_index(), npartitions=6)
         assert frame.known_divisions
         source = frame_source(frame, groups=frame.index)
         assert integers(source) == in_memory(groups=people)
         assert source.count_persons() == 60
 
     def test_divisions_are_not_believed(self, one_thread):
-        frame = dd.from_pandas(LABELLED.set_index(IDS["integers"]).sort_index(), npartitions=6)
+        frame = dd.from_pandas(LABELED.set_index(IDS["integers"]).sort_index(), npartitions=6)
         wrong = dd.from_delayed(frame.to_delayed()[::-1], divisions=frame.divisions)
         with pytest.raises(ValueError, match="outside the divisions"):
             integers(frame_source(wrong, groups=wrong.index))

@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas")
 
 N = 1003
 rng = np.random.default_rng(0)
-LABELLED = pd.DataFrame(rng.random((N, 3)), columns=["u", "v", "w"]).assign(
+LABELED = pd.DataFrame(rng.random((N, 3)), columns=["u", "v", "w"]).assign(
     label=rng.choice(["a", "b"], N), weight=rng.random(N)
 )
 CLASSES = np.array(["a", "b"])
@@ -32,7 +32,7 @@ def folder(tmp_path):
     """Return a folder of three files, each with several row groups."""
     for number, rows in enumerate(np.array_split(np.arange(N), 3)):
         file = tmp_path / f"part.{number}.parquet"
-        LABELLED.iloc[rows].to_parquet(file, row_group_size=100, index=False)
+        LABELED.iloc[rows].to_parquet(file, row_group_size=100, index=False)
     return tmp_path
 
 
@@ -106,7 +106,7 @@ def test_only_columns_that_are_needed_are_read(folder, monkeypatch):
 
 
 def test_an_index_is_no_feature(tmp_path):
-    LABELLED.set_index("label").to_parquet(tmp_path / "rows.parquet")
+    LABELED.set_index("label").to_parquet(tmp_path / "rows.parquet")
     rows = opened(tmp_path, sample_weight="weight")
     assert isinstance(DaskSource.columns(tmp_path, y="label", groups=None)[0], ParquetRows)
     assert rows.names == ["u", "v", "w"]
@@ -114,27 +114,27 @@ def test_an_index_is_no_feature(tmp_path):
 
 
 def test_files_whose_columns_stand_in_another_order(folder):
-    LABELLED[LABELLED.columns[::-1]].to_parquet(folder / "rest.parquet", index=False)
+    LABELED[LABELED.columns[::-1]].to_parquet(folder / "rest.parquet", index=False)
     found, _, _ = together(chunks(opened(folder, sample_weight="weight"), 1))
-    expected = np.repeat(LABELLED[["u", "v", "w"]].to_numpy(), 2, axis=0)
+    expected = np.repeat(LABELED[["u", "v", "w"]].to_numpy(), 2, axis=0)
     np.testing.assert_array_equal(found, expected[np.lexsort(expected.T)])
 
 
 def test_a_file_that_lacks_a_column(folder):
-    LABELLED.drop(columns="v").to_parquet(folder / "rest.parquet", index=False)
+    LABELED.drop(columns="v").to_parquet(folder / "rest.parquet", index=False)
     with pytest.raises(ValueError, match=r"missing \['v'\]"):
         chunks(opened(folder, sample_weight="weight"), 1)
 
 
 def test_files_without_rows(folder):
-    LABELLED[:0].to_parquet(folder / "none.parquet", index=False)
+    LABELED[:0].to_parquet(folder / "none.parquet", index=False)
     rows = opened(folder, sample_weight="weight")
     assert rows.public_size() == N
     assert_same_rows(rows, folder)
 
 
 def test_names_of_folders_are_columns_that_dask_reads(tmp_path):
-    dd.from_pandas(LABELLED.assign(day=LABELLED.label == "a"), npartitions=2).to_parquet(
+    dd.from_pandas(LABELED.assign(day=LABELED.label == "a"), npartitions=2).to_parquet(
         tmp_path / "rows", partition_on="day"
     )
     X, _ = DaskSource.columns(str(tmp_path / "rows"), y="label", groups=None)
@@ -150,7 +150,7 @@ def test_what_dask_must_join_or_shuffle_it_reads_too(folder):
 
 
 def test_files_of_another_filesystem():
-    LABELLED.to_parquet("memory://bucket/rows/part.parquet", row_group_size=100)
+    LABELED.to_parquet("memory://bucket/rows/part.parquet", row_group_size=100)
     rows = opened("memory://bucket/rows/", sample_weight="weight")
     assert_same_rows(rows, "memory://bucket/rows/")
 
@@ -172,11 +172,11 @@ def test_recoded_rows_keep_their_names(folder):
     rows = open_rows(str(folder), y="label", sample_weight="weight", recode=Halved())
     found = np.vstack([chunk.X for chunk in chunks(rows, 1)])
     assert rows.names == ["u", "v", "w"]
-    assert found.sum() == pytest.approx(LABELLED[["u", "v", "w"]].to_numpy().sum() / 2)
+    assert found.sum() == pytest.approx(LABELED[["u", "v", "w"]].to_numpy().sum() / 2)
 
 
 def test_an_error_of_the_reader_quotes_nothing(folder):
-    LABELLED.assign(v="secret").to_parquet(folder / "rest.parquet", index=False)
+    LABELED.assign(v="secret").to_parquet(folder / "rest.parquet", index=False)
     with pytest.raises(ValueError, match="column .v. of X must hold real numbers") as told:
         chunks(opened(folder, sample_weight="weight"), 1)
     assert "secret" not in str(told.value)

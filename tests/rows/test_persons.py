@@ -270,15 +270,15 @@ HOSTILE_VALUES = {
 
 
 @every("values", HOSTILE_VALUES.values())
-@every("labelled", [False, True])
-def test_rows_are_ordered_as_by_lexsort(values, labelled):
+@every("labeled", [False, True])
+def test_rows_are_ordered_as_by_lexsort(values, labeled):
     """Whatever bits the one sort has room for, down to none for the values."""
     rng, order = np.random.default_rng(1), persons.person_order
     for n_persons in (1, 5, 2**20, 2**57, 2**62):
         X = rng.choice(values, (300, 2))
         people = rng.integers(n_persons, size=300) if n_persons > 5 else np.arange(300) % n_persons
         weights = rng.integers(3, size=300)
-        codes = rng.integers(2, size=300) if labelled and n_persons < 2**62 else None
+        codes = rng.integers(2, size=300) if labeled and n_persons < 2**62 else None
         keys = [weights, X[:, 1], X[:, 0], *([] if codes is None else [codes]), people]
         assert np.array_equal(order(X, codes, people, weights), np.lexsort(keys))
 

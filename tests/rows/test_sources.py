@@ -1,6 +1,6 @@
 """The contract of every source: rows in a container are the rows of the array, and so are persons.
 
-Plain, labelled, weighted, of persons, and all of that at once: the same integers, however often
+Plain, labeled, weighted, of persons, and all of that at once: the same integers, however often
 they are read. What a source refuses stands in the file that is named after it.
 """
 

@@ -139,8 +139,8 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
     (chunk,) = read(source)
     masses = chunk.in_units(units).masses
     assert set(np.bincount(groups, masses)) <= {0.0, float(units)}
-    relabelled = X[::-1].copy()  # other values, the same labels
-    (other,) = open_source(relabelled, y, groups=groups, classes=np.arange(3)).read(0)
+    relabeled = X[::-1].copy()  # other values, the same labels
+    (other,) = open_source(relabeled, y, groups=groups, classes=np.arange(3)).read(0)
     for person in np.unique(groups):
         own = groups == person
         of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]

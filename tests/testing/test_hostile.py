@@ -26,7 +26,7 @@ RELATIONS = ("add_remove", "replace_one", "replace_any")
 KINDS = ("rows", "persons", "weights")
 
 
-class Labelled(PrivateMeasure):
+class Labeled(PrivateMeasure):
     """Public labels for the pairs to change."""
 
     classes = ("a", "b", "c")
@@ -56,7 +56,7 @@ def labels_of(persons):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("cls", [PrivateMeasure, Labelled])
+@pytest.mark.parametrize("cls", [PrivateMeasure, Labeled])
 def test_pairs_differ_in_one_person(cls, relation, kind):
     pairs = hostile_pairs(cls(bounds=(0, 1), neighbors=relation), kind)
     assert len({pair.name for pair in pairs}) == len(pairs) >= 8
@@ -74,7 +74,7 @@ def test_pairs_differ_in_one_person(cls, relation, kind):
 
 def test_labels_change_under_replace_any_only():
     for relation in ("replace_one", "replace_any"):
-        pairs = hostile_pairs(Labelled(bounds=(0, 1), neighbors=relation), "rows")
+        pairs = hostile_pairs(Labeled(bounds=(0, 1), neighbors=relation), "rows")
         changed = any(labels_of(persons(p.data)) != labels_of(persons(p.neighbor)) for p in pairs)
         assert changed == (relation == "replace_any")
 

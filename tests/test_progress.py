@@ -38,7 +38,7 @@ def test_nothing_a_bar_or_lines(capsys):
     measure(verbose=2).fit(X)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("PrivateMeasure: step 1 of 2, count: DiscreteLaplace(epsilon=")
-    assert lines[-1] == "PrivateMeasure: post-processing"
+    assert lines[2:] == ["PrivateMeasure: post-processing"]  # one line per step
     with pytest.raises(ValueError, match="verbose must be 0 or 1 or 2"):
         measure(verbose=3).fit(X)
 
@@ -55,7 +55,7 @@ def test_rows_are_quarters_and_never_numbers(monkeypatch, capsys):
         patched.setattr(counting, "delayed", lambda f: f)
         measure(n_hint=9, depth=3, verbose=2).fit(X)
     assert set(said) == {capsys.readouterr().err}
-    assert said[0].count("of the rows") == 4 and "read 100% of the rows" in said[0]
+    assert said[0].count("%") == 4 and said[0].splitlines()[0].endswith(" 25% 50% 75% 100%")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from .tape import active_tape
 
 _SUM_ROOM = 1 << 62  # of sums: what is left is for noise
 _WIDTH = 24  # of the bar
-_LINES = 4  # about the rows in a step: one a part would count the parts, and so the rows
+_LINES = 4  # shares of the rows in a line: one a part would count the parts, and so the rows
 _REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of nobody
 
 
@@ -36,45 +36,45 @@ class PaidSteps:
 
 
 class Progress:
-    """What a fit calls at its stations, and what these calls print to the standard error.
+    """Progress of a fit on the standard error: none, a bar, or a line per step.
 
     Parameters
     ----------
     who : str
         What is fitted.
     verbose : {0, 1, 2}
-        0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line for every station.
+        0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line per step.
     """
 
     def __init__(self, who="", verbose=0):
         self._who = who
         self._verbose = verbose
-        self._drawn = ""  # what stands in the line of the bar
-        self._told = 0  # lines about the rows of this step
+        self._drawn = ""  # the text of a line that has no end yet
+        self._told = 0  # quarters of the rows that its line has
 
     def step(self, number, total, step):
-        """Say which step of a plan comes next; numbers begin at 0."""
+        """Show the next step of a plan; numbers begin at 0."""
         self._told = 0
         if self._verbose == 1:
             self._draw(number / total, f"{number + 1}/{total} {step.name}")
         elif self._verbose:
-            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
+            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}, rows read:")
 
     def read(self, share):
-        """Say which quarters of the rows have been read for the present step; each is said once."""
-        while self._verbose == 2 and self._told < int(_LINES * share):
+        """Add the quarters of the rows that were read to the line of the step, each once."""
+        while self._verbose == 2 and self._drawn and self._told < int(_LINES * share):
             self._told += 1
-            self._line(f"read {self._told / _LINES:.0%} of the rows")
+            _write(f" {self._told / _LINES:.0%}")
 
     def finish(self):
-        """Say that all is released, and what is left is to compute on it."""
+        """Show that everything is released, and only post-processing is left."""
         if self._verbose == 1:
             self._draw(1.0, "post-processing")
         elif self._verbose:
             self._line("post-processing")
 
     def end(self):
-        """Leave the line of the bar."""
+        """Leave the line."""
         if self._drawn:
             _write("\n")
             self._drawn = ""
@@ -86,7 +86,9 @@ class Progress:
         self._drawn = bar
 
     def _line(self, text):
-        _write(f"{self._who}: {text}\n")
+        self.end()
+        self._drawn = f"{self._who}: {text}"
+        _write(self._drawn)
 
 
 def _write(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar
@@ -117,7 +118,7 @@ class _Range(Kind):
             object.__setattr__(self, name, value)
             if not is_number(value):
                 raise TypeError(f"{name} must be a number, got {value!r}.")
-            if not np.isfinite(value) or (limit is not None and abs(value) > limit):
+            if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
                 raise ValueError(f"{name} must be a number of moderate size, got {value!r}.")
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
@@ -134,7 +135,7 @@ class _Range(Kind):
         for value in special:
             if not is_one(value):
                 raise TypeError(f"special must hold {what} only, got {value!r}.")
-            if not np.isfinite(value) or (limit is not None and abs(value) > limit):
+            if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
                 raise ValueError(f"special must hold numbers of moderate size, got {value!r}.")
         if len(set(special)) < len(special):
             raise ValueError(f"special must hold different numbers, got {special!r}.")

@@ -29,7 +29,7 @@ def publish(month, warehouse, ledger, site):
     rows = pyarrow.parquet.read_table(Path(warehouse, f"{month}.parquet"))
     heatmap.fit(rows, groups="person")
     draft = page.with_suffix(".draft")
-    draft.write_text(json.dumps(heatmap.to_geojson()))
+    draft.write_text(json.dumps(heatmap.to_geojson(period=month, unit="person")))
     page.with_suffix(".receipt").write_text(budget.receipt().to_json())
     os.replace(draft, page)
     return 0

@@ -219,18 +219,27 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return self.coreset_.normalized()
 
-    def to_geojson(self) -> dict:
-        """Return the cells as a GeoJSON feature collection.
+    def to_geojson(self, **about) -> dict:
+        """Cells as a GeoJSON feature collection, for a map of ``density``.
+
+        Parameters
+        ----------
+        **about
+            Public facts to state in the file, such as ``period="2026-05", unit="person"``.
 
         Returns
         -------
         collection : dict
-            One rectangle a cell with its ``mass``, and ``low`` and ``high`` of the 90 % interval
-            where there is a posterior.
+            One rectangle per cell with its ``mass`` in people, its ``density`` per unit of area,
+            and ``low`` and ``high`` of the 90% interval of the mass if there is a posterior. The
+            member ``release`` states epsilon, delta, the relation and `about`.
         """
         check_is_fitted(self)
-        cells = self.cells_
-        numbers = {"mass": cells.mass}
+        cells, plan = self.cells_, self.privacy_
+        numbers = {
+            "mass": cells.mass,
+            "density": cells.mass / (cells.high - cells.low).prod(axis=1),
+        }
         if self._posterior is not None:
             numbers["low"], numbers["high"] = self.interval(0.9)
         features = []
@@ -243,7 +252,8 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                     "properties": {name: float(values[i]) for name, values in numbers.items()},
                 }
             )
-        return {"type": "FeatureCollection", "features": features}
+        stated = {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
+        return {"type": "FeatureCollection", "release": stated | about, "features": features}
 
     @property
     def _n_features_out(self):

@@ -149,12 +149,18 @@ class TestAnswers:
         assert cost == pytest.approx(weights @ distances)
 
     def test_geojson(self, fitted):
-        collection = json.loads(json.dumps(fitted.to_geojson()))
+        collection = json.loads(json.dumps(fitted.to_geojson(period="2026-05")))
         masses = [f["properties"]["mass"] for f in collection["features"]]
         assert np.allclose(masses, fitted.cells_.mass)
-        ring = collection["features"][0]["geometry"]["coordinates"][0]
-        assert ring[0] == ring[-1] and len(ring) == 5
-        assert {"mass", "low", "high"} == set(collection["features"][0]["properties"])
+        for feature in collection["features"]:
+            ring = np.array(feature["geometry"]["coordinates"][0])
+            assert (ring[0] == ring[-1]).all() and len(ring) == 5
+            told, area = feature["properties"], np.ptp(ring, axis=0).prod()
+            assert set(told) == {"mass", "density", "low", "high"}
+            assert told["density"] * area == pytest.approx(told["mass"])
+        plan, stated = fitted.privacy_, collection["release"]
+        assert stated["epsilon"] == plan.epsilon and stated["relation"] == plan.relation
+        assert stated["period"] == "2026-05"
 
 
 class TestPrivacyConditions:

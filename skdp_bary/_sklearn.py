@@ -1,4 +1,4 @@
-"""What a scikit-learn object needs beside its algorithm: private names, pickles with a version."""
+"""What a scikit-learn object needs next to its algorithm: private names, pickles with a version."""
 
 import copy
 import sys

@@ -8,7 +8,7 @@ inside the package does not matter and may change.
 =========================  ====================================================================
 A question                 What comes back
 =========================  ====================================================================
-:class:`Count`             how many persons there are
+:class:`Count`             how many people there are
 :class:`ClippedSum`        the sum of the rows in a ball about the origin, and their mass
 :class:`Moments`           masses, sums and second moments about public centers, class by class
 :class:`Gram`              outer products of rows in a frame that was released before

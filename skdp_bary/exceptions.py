@@ -125,7 +125,7 @@ def check_integer(value, name, *, low=None, high=None):
 
 
 def refuse_class(value, name):
-    """Raise, naming the parameter, where a class is given in the place of an estimator."""
+    """Raise, naming the parameter, where a class is given instead of an estimator."""
     if isinstance(value, type):
         raise TypeError(
             f"{name} must be an estimator, and {value.__name__} is a class: pass "

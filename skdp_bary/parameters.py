@@ -33,10 +33,10 @@ class Rule(ABC):
 
     @abstractmethod
     def _admits(self, value):
-        """Return whether a value is allowed."""
+        """Whether a value is allowed."""
 
     def _knows(self, value):
-        """Return whether a value is of the right kind, though it may not be allowed."""
+        """Whether a value is of the right kind, though it may not be allowed."""
         return False
 
     def check(self, value: object, name: str) -> None:

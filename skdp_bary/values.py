@@ -50,7 +50,7 @@ def refuse_masked(values, name):
 
 
 def names_somebody(name):
-    """Whether a name is one that people give to ids, or pandas to a column without a name."""
+    """Whether a name is one that people give to IDs, or pandas to a column without a name."""
     if not isinstance(name, str):
         return False
     last_word = (_NAME_WORDS.findall(name) or [""])[-1].lower()
@@ -233,7 +233,7 @@ def refuse_other_tensors(X, name):
 
 
 def becomes_a_new_array(X):
-    """Return whether :func:`as_numbers` shares no memory with `X`, as is so of Arrow tables."""
+    """Whether :func:`as_numbers` shares no memory with `X`, as is so of Arrow tables."""
     return column_names(X) is not None and not _is_plain_frame(X)
 
 
@@ -259,7 +259,7 @@ def _numbers_of_frame(X, name):
 
 
 def _is_plain_frame(X):
-    """Return whether a frame of pandas gives its numbers at once, perhaps without a copy."""
+    """Whether a frame of pandas gives its numbers at once, perhaps without a copy."""
     return hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes)
 
 
@@ -380,7 +380,7 @@ NO_COLUMNS = (
 
 
 def with_width(X, width):
-    """Return an empty list as no rows of so many columns; None: nobody knows, which will raise."""
+    """Return an empty list as no rows of so many columns; None: no one knows, which will raise."""
     return np.empty((0, width or 0)) if isinstance(X, (list, tuple)) and not X else X
 
 
@@ -464,14 +464,14 @@ def names_seen(transformer):
 
 
 def warn_of_ids(names, bounds):
-    """Warn where a column is read as a number whose name is one of an id.
+    """Warn where a column is read as a number whose name is one of an ID.
 
     Parameters
     ----------
     names : list of str or None
         Of the columns that are features; None where they have none.
     bounds : object
-        Where they name the columns, somebody has said in public that all of them are features.
+        Where they name the columns, someone has said in public that all of them are features.
     """
     if isinstance(bounds, Mapping):
         return
@@ -486,7 +486,7 @@ def warn_of_ids(names, bounds):
 
 
 def warn_of_unread_ids(y):
-    """Warn where a fit without groups may have been given ids in another place.
+    """Warn where a fit without groups may have been given IDs in another place.
 
     That is as labels, or as the groups of a search of scikit-learn, which its fits do not see.
 

@@ -298,7 +298,7 @@ def read_sketch(path):
 
 
 def compare_sketches(first, second):
-    """Return the outcome of the test whether two released sketches have one law."""
+    """Return the outcome of the test whether two released sketches have one distribution."""
     (ours, own), (theirs, others) = read_sketch(first), read_sketch(second)
     if own != others:
         raise ValueError(f"{first} has the columns {own}, and {second} has {others}.")
@@ -364,7 +364,7 @@ def _synthetic_fit(file, given, estimator, unit):
 
 
 def _ids(column, given):
-    """Return person ids as an Arrow array of text, whole."""
+    """Return person IDs as an Arrow array of text, whole."""
     arrow = import_optional("pyarrow", "cli", "skdp-bary table")
     types, kind = arrow.types, column.type
     if types.is_dictionary(kind):
@@ -502,7 +502,7 @@ def backup(given):
 
 
 def restore(given):
-    """Put a backup in the place of a ledger."""
+    """Replace a ledger by a backup."""
     print(BudgetAccountant.restore(given.copy, given.ledger, who=given.who, note=given.note))
     return 0
 

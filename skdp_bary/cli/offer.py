@@ -388,7 +388,7 @@ def heatmap(estimator, columns, ending):
 
 
 def _points_of(estimator):
-    """Return points, their weights, and what these are: persons, or shares that add up to one."""
+    """Return points, their weights, and what these are: people, or shares that add up to one."""
     if hasattr(estimator, "cluster_centers_"):
         return estimator.cluster_centers_, estimator.cluster_weights_, "persons"
     measure = estimator.to_measure()

@@ -254,7 +254,7 @@ def cell(text):
 
 
 def say(text, stream=None):
-    """Print lines, escaped, now; an OSError says that nobody can read them.
+    """Print lines, escaped, now; an OSError says that no one can read them.
 
     Parameters
     ----------

@@ -256,7 +256,7 @@ _COMMA, _QUOTE, _QUOTES_END = b","[0], b'"'[0], b"\n"[0]
 def quotes_are_whole(block):
     """Whether in every line the first quote begins a cell, the second ends it, and so on.
 
-    A doubled quote ends and begins again, so both may also stand beside a quote.
+    A doubled quote ends and begins again, so both may also stand next to a quote.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ class ParquetFile:
     """The named columns of a Parquet file.
 
     A value is read by the type that its column has in the file, so that it does not matter which
-    values stand beside it. That type is public, as names are: whoever writes the file must choose
+    values stand next to it. That type is public, as names are: whoever writes the file must choose
     it without looking at the rows.
 
     Parameters

@@ -26,7 +26,7 @@ class Table:
     columns : list of str or None
         Columns that make a row; None takes all that are not `label` or `groups`.
     label, groups : str or None
-        Column of the labels, and of the person ids.
+        Column of the labels, and of the person IDs.
     """
 
     def __init__(self, path, columns=None, label=None, groups=None):
@@ -51,12 +51,12 @@ class Table:
             yield batch.X if self._label is None else (batch.X, _labels(batch.texts[0]))
 
     def whole(self):
-        """Return rows, labels and numbered person ids of the whole table."""
+        """Return rows, labels and numbered person IDs of the whole table."""
         X, y, ids = self.read()
         return X, y, numbered(ids)
 
     def read(self):
-        """Return rows, labels and person ids of the whole table, ids as Arrow arrays of text."""
+        """Return rows, labels and person IDs of the whole table, IDs as Arrow arrays of text."""
         batches = list(self._batches())
         X = np.concatenate([np.empty((0, len(self.columns))), *(batch.X for batch in batches)])
         y = None
@@ -83,7 +83,7 @@ def open_file(path):
 
 
 def numbered(ids):
-    """Return ids, given as Arrow arrays of text, as numbers: equal ones for equal texts.
+    """Return IDs, given as Arrow arrays of text, as numbers: equal ones for equal texts.
 
     They are counted by first appearance.
     """
@@ -116,7 +116,7 @@ def watched(pieces, no_rows):
 
 
 def refuse_empty(name, texts, path):
-    """Raise where ids or labels, an Arrow array of text, are empty."""
+    """Raise where IDs or labels, an Arrow array of text, are empty."""
     compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
     if compute.any(compute.equal(texts, "")).as_py():
         raise ValueError(
@@ -133,14 +133,14 @@ def refuse_doubles(where, names):
 
 
 def _listed(names):
-    """Return the names, unless they look like values: then the line may be somebody's row."""
+    """Return the names, unless they look like values: then the line may be someone's row."""
     if any(map(_is_number, names)):
         return ": the first line must hold the names of the columns."
     return f"; it has {names}."
 
 
 def refuse_values_as_names(names, path):
-    """Refuse a first line that looks like somebody's row."""
+    """Refuse a first line that looks like someone's row."""
     if any(map(_is_number, names)):
         raise ValueError(f"The first line of {path} must hold the names of the columns.")
 

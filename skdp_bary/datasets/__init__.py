@@ -1,4 +1,4 @@
-"""Generated data, collected from nobody, and public data sets: readers of files, and downloads."""
+"""Generated data, collected from no one, and public datasets: readers of files, and downloads."""
 
 from .downloads import fetch_census_tracts, fetch_digits_images, fetch_snap_checkins
 from .files import load_snap_checkins

@@ -1,4 +1,4 @@
-"""Public data sets from the network, known by their checksums."""
+"""Public datasets from the network, known by their checksums."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Downloads:
     def get(self, url, name, checksum=None, shown=None):
         """Return the path of a file, downloaded when it is not there yet.
 
-        The SHA-256 of the first download is recorded beside the file, in a file whose name ends in
+        The SHA-256 of the first download is recorded next to the file, in a file whose name ends in
         ``.sha256``; a file that no longer agrees with it, or with the `checksum` given, is refused.
 
         Parameters
@@ -153,7 +153,7 @@ def fetch_census_tracts(
     barycenters of the population take 2015.
 
     The addresses are those that the Census Bureau documents. It may ask for a key, which it gives
-    away for free.
+    away at no privacy cost.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def fetch_census_tracts(
         Whether to download what is not there; if False an OSError is raised.
     checksums : dict or None, default=None
         SHA-256 by file name that files must have. Other files are accepted as the first download
-        brings them; their SHA-256 are recorded beside them, so that a file that changes later is
+        brings them; their SHA-256 are recorded next to them, so that a file that changes later is
         refused.
     api_key : str or None, default=None
         Key for the server of the survey; it is sent, and kept nowhere.
@@ -202,7 +202,7 @@ def fetch_census_tracts(
 
     Notes
     -----
-    A tract is not a person. For rows of persons, draw tracts with probabilities proportional to
+    A tract is not a person. For rows of people, draw tracts with probabilities proportional to
     ``population``, or repeat the rows of ``data``.
 
     Examples
@@ -324,7 +324,7 @@ def fetch_snap_checkins(
         Whether to download what is not there; if False an OSError is raised.
     checksum : str or None, default=None
         SHA-256 that the file must have. None accepts what the first download brings and records
-        its SHA-256 beside it, so that a file that changes later is refused.
+        its SHA-256 next to it, so that a file that changes later is refused.
     return_X_y : bool, default=False
         Whether to return ``(data, groups)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -380,7 +380,7 @@ def fetch_snap_checkins(
 
 @dataclass(frozen=True)
 class _Images:
-    """A data set of OpenML: its number, what its pixels and labels mean, and the image shape."""
+    """A dataset of OpenML: its number, what its pixels and labels mean, and the image shape."""
 
     data_id: int
     low: float
@@ -409,7 +409,7 @@ def fetch_digits_images(
     """Load MNIST, USPS or Fashion-MNIST, downloading them from OpenML if necessary.
 
     ``sklearn.datasets.fetch_openml`` downloads, checks and keeps the files. Pixels are brought to
-    [0, 1] by the range that the data set has by definition, not by the values that occur: the
+    [0, 1] by the range that the dataset has by definition, not by the values that occur: the
     public bounds of the images are ``(0, 1)``.
 
     Parameters
@@ -487,7 +487,7 @@ def _fetched(name, kept, asked):
 
 
 def _scaled(data, meaning, name):
-    """Return pixels in [0, 1], or raise where they are not what the data set is known for."""
+    """Return pixels in [0, 1], or raise where they are not what the dataset is known for."""
     values = np.asarray(data, dtype=np.float64)
     n_pixels = meaning.shape[0] * meaning.shape[1]
     if values.shape[1] != n_pixels:

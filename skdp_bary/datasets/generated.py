@@ -1,4 +1,4 @@
-"""Generated data, collected from nobody."""
+"""Generated data, collected from no one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_city_checkins(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Generate check-ins of people at the places of a city of 20 by 20 kilometers.
 
-    The city has a center with a street grid, seven districts, and a river in which nobody checks
+    The city has a center with a street grid, seven districts, and a river in which no one checks
     in. Every person lives in a district and visits places near home and in the center. How often
     people check in varies a lot: most a few times, a few very often, as on real platforms. That is
     why ``groups`` matters when such rows are protected.
@@ -46,7 +46,7 @@ def make_city_checkins(
     Parameters
     ----------
     n_people : int, default=2000
-        Number of persons.
+        Number of people.
     mean_visits : float, default=10.0
         Mean number of check-ins of a person, at least 1.
     n_places : int, default=400
@@ -142,7 +142,7 @@ def make_gaze(
     Parameters
     ----------
     n_people : int, default=50
-        Number of persons.
+        Number of people.
     mean_looks : float, default=20.0
         Mean number of looks of a person, at least 1.
     random_state : int, RandomState instance or None, default=None

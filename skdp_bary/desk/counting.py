@@ -308,13 +308,13 @@ def n_threads():
 
 
 def wants_processes():
-    """Return whether ``joblib.parallel_config`` asks for workers that are no threads."""
+    """Whether ``joblib.parallel_config`` asks for workers that are no threads."""
     backend, _ = get_active_backend()
     return effective_n_jobs(None) > 1 and not getattr(backend, "supports_sharedmem", False)
 
 
 class _OneThread:
-    """Holds the linear algebra libraries at one thread while anybody wants them to be.
+    """Holds the linear algebra libraries at one thread while anyone wants them to be.
 
     The limit is one of the process: of several fits in threads the first sets it, and the last one
     lifts it.

@@ -92,7 +92,7 @@ class Progress:
 
 
 def _write(text):
-    """Write what may be lost: a fit does not fail where nobody can read."""
+    """Write what may be lost: a fit does not fail where no one can read."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -206,7 +206,7 @@ class Desk:
         raise PlanError(f"No step of the plan is named {name!r}, the steps are {self._names()}.")
 
     def pay(self):
-        """Spend the price of the plan, once; `ask` does it where nobody has."""
+        """Spend the price of the plan, once; `ask` does it where no one has."""
         if self._is_paid:
             raise PlanError("This plan has been charged: all of its steps are paid for at once.")
         self._is_paying = True  # until it is known: an interrupt may come in between
@@ -235,7 +235,7 @@ class Desk:
 
     @contextmanager
     def watched(self):
-        """Say beside an interrupt from the keyboard what has been charged."""
+        """Say next to an interrupt from the keyboard what has been charged."""
         try:
             yield
         except KeyboardInterrupt as stop:
@@ -275,11 +275,11 @@ class Desk:
 
 
 class RehearsalNoise(NoiseSource):
-    """Noise of answers about nobody, which audits do not count among the draws of a fit."""
+    """Noise of answers about no one, which audits do not count among the draws of a fit."""
 
 
 class Rehearsal(Desk):
-    """A desk without rows and without a budget, whose answers are public noise about nobody.
+    """A desk without rows and without a budget, whose answers are public noise about no one.
 
     What public facts forbid, above all noise too large to be drawn in a later step, shows here
     before anything is charged. Nothing of it is kept.
@@ -352,9 +352,9 @@ def release(sketch, step, relation, noise, sensitivity, scales, tape=None):
 
 
 def _refuse_wrapped(released, sensitivity):
-    """Raise where so much mass was released that sums beside it may have wrapped around.
+    """Raise where so much mass was released that sums next to it may have wrapped around.
 
-    By released numbers alone: anybody who sees the release could tell.
+    By released numbers alone: anyone who sees the release could tell.
     """
     query = released.query
     if query.mass_block is None:

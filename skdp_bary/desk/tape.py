@@ -1,6 +1,6 @@
 """Tapes: how the audit tools look at a fit before and after noise.
 
-A tape shows exact answers, so a fit under a tape is private to nobody. Only ``inspection`` opens
+A tape shows exact answers, so a fit under a tape is private to no one. Only ``inspection`` opens
 one; ``tests/test_layers.py`` enforces it.
 """
 

@@ -61,7 +61,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     A model is trained on the public source. The private target rows are asked a few questions, and
     the model is changed by the noisy answers. Whether that helps depends on the data: the source
-    model is always kept beside the adapted one, and a warning is given where it is too poor to
+    model is always kept next to the adapted one, and a warning is given where it is too poor to
     adapt.
 
     Parameters
@@ -78,7 +78,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     views : callable or None, default=None
         ``views(rows, draws)`` returns rows altered in a way that does not change their class, as
         many as it was given. `draws` has shape (n_rows, 8): uniform numbers in [0, 1) that are a
-        public function of their row, in place of a random generator. It is called after `row_map`.
+        public function of their row, instead of a random generator. It is called after `row_map`.
         ``method="self_training"`` needs it.
 
     method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
@@ -113,13 +113,13 @@ default="self_training"
         row at a time, always at an address of one kind, so no row can influence the features of
         another through what they are given; they must keep nothing between calls and draw nothing.
         A larger number is faster and relies on them further: what they return for a row must be
-        the same, to the last bit, beside any other rows.
+        the same, to the last bit, next to any other rows.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, much smaller than one over the number of persons. It
+        Failure probability of the guarantee, much smaller than one over the number of people. It
         may be 0 for "class_means".
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
@@ -128,7 +128,7 @@ default="self_training"
         source.
 
     n_hint : int or None, default=None
-        Public number of private persons, by which sums are divided. None takes a noisy count under
+        Public number of private people, by which sums are divided. None takes a noisy count under
         "add_remove", and reads the number under the other relations, which make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -143,7 +143,7 @@ default="self_training"
         reproducible, for tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ default="self_training"
             Private rows, without labels. They are read once a step: chunks must be readable again,
             and the features of chunks are computed anew every time, those of an array once.
         groups : array-like of shape (n_rows,), optional
-            Person ids of the private rows. Without them every row is a person.
+            Person IDs of the private rows. Without them every row is a person.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the private rows in [0, 1].
         unit : str or None, default=None
@@ -372,7 +372,7 @@ default="self_training"
             check_views_signature(self.views)
 
     def _is_no_gain(self, pairs):
-        """Return whether adaptation does not help on public pairs, and say so."""
+        """Whether adaptation does not help on public pairs, and say so."""
         gain = mean_gain(self, pairs)
         if gain > 0.0:
             return False
@@ -475,7 +475,7 @@ def mean_gain(adapter, pairs):
     """Return by how much accuracy on public targets grows when they are adapted to, on average.
 
     Every public target is treated as if it was private, with as much noise as its own number of
-    rows gets; nothing is charged, because there is nobody to protect.
+    rows gets; nothing is charged, because there is no one to protect.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def moments_query(radius, axes, facts, second, weights):
 
 
 def counted_mass(released, facts):
-    """Return the number of persons that released moments are about."""
+    """Return the number of people that released moments are about."""
     if facts.relation == ADD_REMOVE or not facts.mass_public:
         return float(max(facts.size, 1))
     return max(float(released.values[0][0]) / facts.units, 1.0)
@@ -426,7 +426,7 @@ def trained_head(frame, point):
 
 
 def make_anchor(source, signal):
-    """Return the anchor for a budget and a number of persons: mu times the number."""
+    """Return the anchor for a budget and a number of people: mu times the number."""
     n_directions, n_axes, nu = next(sizes for least, *sizes in TUNED.sizes if signal >= least)
     head, tables = source.head, source.tables
     n_views, n_rows, width = tables.shape

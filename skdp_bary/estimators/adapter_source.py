@@ -380,7 +380,7 @@ def _try_views(maps, X):
 
 
 def _require_rowwise(maps, X):
-    """Refuse maps that treat a row otherwise beside other rows, as far as source rows show it."""
+    """Refuse maps that treat a row otherwise next to other rows, as far as source rows show it."""
     for view in (0, 1) if maps.views is not None else (0,):
         together = raw_features(maps, X, view)
         alone = np.concatenate([raw_features(maps, X[i : i + 1], view) for i in range(len(X))])

@@ -90,18 +90,18 @@ class PrivateWassersteinBarycenter(
         How the distributions are released:
 
         - "auto": "pyramid" for two to four features when `bounds` is a box that is given, and for
-          five and six with ``delta=0`` and few persons. Otherwise "coreset" for p = 1 and for up to
+          five and six with ``delta=0`` and few people. Otherwise "coreset" for p = 1 and for up to
           three features, and from four on "subspace"
-          when ``delta > 0``, unless the budget and `n_hint`, or else the number of persons once it
+          when ``delta > 0``, unless the budget and `n_hint`, or else the number of people once it
           is known, say that moments would be mostly noise, and else "clusters"; chosen by what is
           public or released alone;
         - "coreset": a tree for every distribution, then the exact barycenter of the measures made
           of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
           fourth level with ``delta=0``;
         - "pyramid": as "coreset" with counts of cells that are split where earlier counts show
-          persons, in a box that is cut to where the rows are, so rows are read five times. In two
+          people, in a box that is cut to where the rows are, so rows are read five times. In two
           to six features its cost is lower by far where bounds are wide, or shapes thin for the
-          persons an atom has;
+          people an atom has;
         - "clusters": private k-means of every distribution, with as many clusters as atoms, then
           the exact barycenter of the weighted centers. For four features and more; where noise
           leaves nothing to see of clusters, centers and atoms go to one private mean;
@@ -124,7 +124,7 @@ class PrivateWassersteinBarycenter(
         Public weight of each distribution in the mean; equal by default.
 
     n_init : int or None, default=None
-        Number of starts of the barycenter search. They are post-processing and cost nothing but
+        Number of starts of the barycenter search. They are post-processing and cost only
         time. None: ten for one distribution, two for several and for "pyramid", where starts hardly
         differ.
 
@@ -140,7 +140,7 @@ class PrivateWassersteinBarycenter(
         "projected", the number of dimensions after the random map.
 
     subsample : float or None, default=None
-        Share of the persons, in (0, 1), that a fit reads: a random batch, drawn once, for which
+        Share of the people, in (0, 1), that a fit reads: a random batch, drawn once, for which
         the noise is smaller at the same (epsilon, delta). Under "add_remove" each person enters
         with this probability, under "replace_one" this share of every class is drawn; other
         relations, chunks and Dask collections are refused. With all rows at hand it rarely helps:
@@ -156,14 +156,14 @@ class PrivateWassersteinBarycenter(
 
     delta : float, default=0.0
         Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of persons) means Gaussian noise.
+        value (much smaller than one over the number of people) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and no atom of a private
         measure is outside. None finds a box with a fifth of the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets resolutions only. None takes a noisy count with
+        Public guess of the number of people; sets resolutions only. None takes a noisy count with
         a twentieth of the budget under "add_remove", and reads the number under the other
         relations, which make it public.
 
@@ -179,7 +179,7 @@ class PrivateWassersteinBarycenter(
         reproducible, for tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -482,7 +482,7 @@ class PrivateWassersteinBarycenter(
             warn(_ONE_PLACE, stacklevel=4)
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return whether noise will drown the persons, by public facts, for the quote of a budget.
+        """Whether noise will drown the people, by public facts, for the quote of a budget.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ class CoresetMethod(BarycenterMethod):
 class PyramidMethod(BarycenterMethod):
     """An adaptive pyramid of counts for every class, then the exact barycenter.
 
-    Its cells are small where persons are, so that few persons an atom show a thin shape. A box is
+    Its cells are small where people are, so that few people an atom show a thin shape. A box is
     cut first to where a noisy mean and distances from it say that nearly all rows are.
     """
 
@@ -199,8 +199,8 @@ class AutoMethod(BarycenterMethod):
     """The method that public facts speak for.
 
     Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
-    box give it where bounds are wide or shapes thin for the persons there are. From a few features
-    on, and a few more with pure noise and few persons, sums over released cells say more, which
+    box give it where bounds are wide or shapes thin for the people there are. From a few features
+    on, and a few more with pure noise and few people, sums over released cells say more, which
     needs means (p = 2): with Gaussian noise moments in a few released axes say most, unless
     `n_hint`, or else the size once it is known, says that noise drowns them. Clusters go to the
     mean of all rows by themselves where there is no more to be seen. Who names a `distortion` asks
@@ -271,12 +271,12 @@ def _is_drowned(setting):
 
 
 def n_public_classes(setting):
-    """Return how many classes are named."""
+    """Number of classes are named."""
     return 1 if setting.classes is None else max(np.size(setting.classes), 1)
 
 
 def signal_level(setting):
-    """Return persons a class, by the public hint, over those whose moments are not drowned."""
+    """Return people a class, by the public hint, over those whose moments are not drowned."""
     persons = setting.n_hint / n_public_classes(setting)
     epsilon, delta = setting.epsilon, setting.delta
     if delta > 0:
@@ -336,7 +336,7 @@ def ask_trees(tree_method, facts, domain, n_atoms, components=None):
 
 
 def tree_depth(tree_method, n_atoms, facts):
-    """Depth of the trees by public facts: cells small beside those of the atoms, not emptied by
+    """Depth of the trees by public facts: cells small next to those of the atoms, not emptied by
     noise."""
     mechanism = facts.mechanisms["tree"]
     gaussian = mechanism.is_gaussian
@@ -458,7 +458,7 @@ class BarycenterTuning:
     """Chosen on generated mixtures of four Gaussians, and for "subspace" on Fashion-MNIST and USPS.
 
     The same mixtures are behind ``benchmarks/barycenter/perturbation.py`` and ``methods.py``;
-    ``mnist.py`` beside them shows the choices on other digits. None of them changes what is
+    ``mnist.py`` next to them shows the choices on other digits. None of them changes what is
     guaranteed: they divide the budget, and say where rows are clipped and how long is searched.
     """
 

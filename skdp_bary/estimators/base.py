@@ -80,7 +80,7 @@ class Facts:
     domain : Box, Ball, Mask or None
         Public or bought domain of the rows; None before it is bought.
     size : int or None
-        Number of persons, of the batch where only one is read: a public number or a noisy count;
+        Number of people, of the batch where only one is read: a public number or a noisy count;
         None before it is bought.
     mechanisms : dict
         Mechanism of each step, by name.
@@ -118,7 +118,7 @@ class BasePrivateEstimator(
 
     A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
     constructor stores ``epsilon``, ``delta``, ``bounds``, ``n_hint``, ``neighbors``,
-    ``accountant`` and ``random_state`` beside its own parameters.
+    ``accountant`` and ``random_state`` next to its own parameters.
     """
 
     _buys_size = True  # in a step before the others, where it is private and not hinted at
@@ -151,7 +151,7 @@ path, of shape (n_rows, n_features)
             Labels, where the estimator uses them; ignored otherwise. Where columns have names `y`,
             `groups` and `sample_weight` may be names of columns, which are then no features.
         groups : array-like of shape (n_rows,), optional
-            Person ids: the rows of one person count as one person together. Without them every
+            Person IDs: the rows of one person count as one person together. Without them every
             row is a person. Of chunks and streams: the name of a column,
             :class:`~skdp_bary.SortedPersons` or :class:`~skdp_bary.SpilledPersons`.
         sample_weight : array-like of shape (n_rows,), optional
@@ -233,7 +233,7 @@ path, of shape (n_rows, n_features)
         return Plan(self._relation(), epsilon, delta, steps)
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return whether noise will drown the persons, by public facts, for the quote of a budget.
+        """Whether noise will drown the people, by public facts, for the quote of a budget.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ path, of shape (n_rows, n_features)
         return None
 
     def _sampling_rate(self):
-        """Return the probability that a person is in the batch of a fit, or None: all persons."""
+        """Return the probability that a person is in the batch of a fit, or None: all people."""
         return None
 
     def _floats(self, X):
@@ -391,7 +391,7 @@ path, of shape (n_rows, n_features)
             )
 
     def _rehearse(self, plan, facts):
-        """Fit nobody's rows from the first question to the last attribute, and raise what it does.
+        """Fit no one's rows from the first question to the last attribute, and raise what it does.
 
         So nothing of a fit runs for the first time after its charge. What follows from the same
         public facts as before is not done again.
@@ -486,7 +486,7 @@ path, of shape (n_rows, n_features)
         return width_of(self.bounds, None)
 
     def _known_persons(self):
-        """Return the number of persons that public parameters tell, or None."""
+        """Return the number of people that public parameters tell, or None."""
         sizes = [] if self.n_hint is None else [self.n_hint]
         least = getattr(self, "n_min", None)
         if least is not None:  # one number is that of every class

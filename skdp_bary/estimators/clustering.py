@@ -166,7 +166,7 @@ class PrivateClusters:
     ----------
     centers : ndarray of shape (n_clusters, n_features)
     weights : ndarray of shape (n_clusters,)
-        Noisy number of persons of every cluster, not negative.
+        Noisy number of people of every cluster, not negative.
     stderr : ndarray of shape (n_clusters,)
         Root mean square error of a center that is due to the noise.
     n_iter : int
@@ -190,7 +190,7 @@ class WeightedPoints:
     ----------
     points : ndarray of shape (n_points, n_features)
     masses : ndarray of shape (n_points,)
-        Noisy numbers of persons, not negative.
+        Noisy numbers of people, not negative.
     mass_sd : float
         Standard deviation of the noise of one mass.
     within : float
@@ -307,7 +307,7 @@ class ClusterPlan:
     parts : tuple of float
         Shares of the precision of the moments for mass, sum and spread.
     reach : float
-        What distances from a first mean get, beside the other shares; 0 where noise would drown
+        What distances from a first mean get, next to the other shares; 0 where noise would drown
         them, and rows are clipped to the domain alone.
     kept, groups : int
         Cells that are kept, and those after grouping, at most; relative to the clusters.
@@ -352,7 +352,7 @@ def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
     """Return a plan by its shares, rounds in the subspace and bits.
 
     ``max_iter`` counts all rounds; the last two of them use all features. "auto" means those of the
-    recipe beside these two.
+    recipe next to these two.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
 def cluster_plan(setting, size=None):
     """Return the plan of a fit in more than three dimensions.
 
-    A plan follows the signal: persons a cluster times what the budget buys. Where there is so
+    A plan follows the signal: people a cluster times what the budget buys. Where there is so
     little of it that no center would be worth its noise, the budget goes to the mean of all rows,
     from which every center starts. Without ``n_hint`` a noisy or public `size` stands in for it;
     before that is known a plan for some signal is announced.

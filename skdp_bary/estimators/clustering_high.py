@@ -121,7 +121,7 @@ class HighMethod(KMeansMethod):
 
 @dataclass(frozen=True, eq=False)
 class RowMoments:
-    """What the first step says of all rows.
+    """What the first step reports about all rows.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class RowMoments:
     def left_by(self, centers, masses):
         """Return a cautious guess of the rows' mean squared distance from centers.
 
-        It is what the released spread about the mean leaves beside that of the centers.
+        It is what the released spread about the mean leaves next to that of the centers.
         """
         square, masses = self.rms**2, np.maximum(masses, 0.0)
         explained = float(masses @ (centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)

@@ -21,7 +21,7 @@ _LEAST_TRACE = 1e-4  # so that no law is that of a single point
 
 @dataclass(frozen=True, eq=False)
 class SampleComparison:
-    """Outcome of a private test whether two samples have one law.
+    """Outcome of a private test whether two samples have one distribution.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class SampleComparison:
         Share of simulated statistics of one law, noise included, that are at least as large; the
         observed one is counted among them.
     distance : float
-        Estimated distance between the two laws, without what noise and chance add. It is that of
-        the means of features of norm one: 0 for one law, sqrt(2) for laws that never meet.
+        Estimated distance of the two distributions, corrected for noise and chance: that of
+        the means of features of norm one: 0 for one distribution, sqrt(2) at most.
     interval : tuple of float
         Distances that agree with the statistic, at 95 %.
     null : ndarray of shape (n_resamples,)
@@ -76,7 +76,7 @@ class NoisyNumber:
         return (2.0 if self.pure else 1.0) * self.scale**2
 
     def noise(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw fresh noise of the same law."""
+        """Draw fresh noise of the same distribution."""
         if not self.scale:
             return np.zeros(size)
         return (rng.laplace if self.pure else rng.normal)(0.0, self.scale, size)
@@ -105,18 +105,18 @@ class NoisyNumber:
 
 @dataclass(frozen=True)
 class MeanLaw:
-    """What decides how far the means of phi over two samples of one law are apart.
+    """What decides how far the means of phi over two samples of one distribution are apart.
 
     Parameters
     ----------
     sizes : tuple of NoisyNumber
-        Numbers of persons of the samples.
+        Numbers of people of the samples.
     fewest : tuple of float
         ... and what they are at least.
     trace, norm : NoisyNumber
         Of the covariance of phi.
     persons : float
-        About how many persons trace and norm are about.
+        About how many people trace and norm are about.
     """
 
     sizes: tuple
@@ -144,7 +144,7 @@ class MeanLaw:
 
 
 def compare_means(gap, law, n_draws, rng):
-    """Compare a released distance of two means with its law for samples of one law.
+    """Compare a released distance of two means with those of samples of one distribution.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def size_shares(setting, share=TUNED.sizes_share):
 
 
 def require_sizes(setting, facts):
-    """Raise where nothing says how many persons noise should be made for."""
+    """Raise where nothing says how many people noise should be made for."""
     if not facts.total_public and setting.n_min is None and not size_shares(setting):
         raise ValueError(
             "n_min is needed with sample_weight: weights are private, and so is how much mass they "
@@ -266,7 +266,7 @@ def require_sizes(setting, facts):
 
 
 def padded_sizes(setting, facts, most=MOST_PERSONS):
-    """Return the number of persons that each class is padded to; None where sizes are public.
+    """Return the number of people that each class is padded to; None where sizes are public.
 
     Sizes that are not given are asked for, and lowered by some standard deviations of their noise.
     They are cut at `most`; fewer are always allowed.
@@ -288,7 +288,7 @@ def padded_and_bought(setting, facts, sds, most=MOST_PERSONS):
 
 
 def persons_counted(released, n_min, facts):
-    """Return the number of persons that the answer about each class counts, at least one unit."""
+    """Return the number of people that the answer about each class counts, at least one unit."""
     if n_min is not None:
         return [float(size) for size in n_min]
     return [max(float(mass), 1.0) / facts.units for mass in released.values[0]]

@@ -48,7 +48,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, much smaller than one over the number of persons.
+        Failure probability of the guarantee, much smaller than one over the number of people.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Sketches can only be
@@ -56,7 +56,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         fit.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the units of weights only.
+        Public guess of the number of people; sets the units of weights only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
@@ -70,12 +70,12 @@ class PrivateDriftSketch(BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
     moments_ : WaveMoments
-        Released number of persons, means and second moments, with their noise.
+        Released number of people, means and second moments, with their noise.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
@@ -158,7 +158,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         Parameters
         ----------
         other : PrivateDriftSketch or None, default=None
-            Fitted on other persons, with the same bounds.
+            Fitted on other people, with the same bounds.
         public_rows : array-like of shape (n_rows, n_features) or None, default=None
             Rows that are public: the result tells about them without protection.
         n_resamples : int, default=1999
@@ -327,13 +327,13 @@ class WaveMoments:
     Attributes
     ----------
     persons : float
-        Number of persons.
+        Number of people.
     mean : ndarray of shape (2 * n_waves,)
         Cosines, then sines.
     second : ndarray of shape (2 * n_waves, 2 * n_waves)
         Mean of outer products.
     mass_sd, mean_sd, second_sd : float
-        Standard deviation of the noise of the mass over the number of persons, of the entries of
+        Standard deviation of the noise of the mass over the number of people, of the entries of
         `mean`, and of the entries of `second` off the diagonal; 0 for public rows.
     """
 
@@ -351,7 +351,7 @@ class WaveMoments:
 
 
 def compare_waves(ours, theirs, scales, n_draws, rng):
-    """Test whether two moments are of samples of one law.
+    """Test whether two moments are of samples of one distribution.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ def contrast(ours, theirs, scales, waves):
     Returns
     -------
     values, errors : ndarray of shape (n_points,)
-        Differences, and their standard deviations where the samples have one law.
+        Differences, and their standard deviations where the samples have one distribution.
     """
     law = _law_of_gap(ours, theirs, scales)
     squares = np.einsum("ij,ij->i", waves @ law, waves)
@@ -418,7 +418,7 @@ def _smallest(observed, simulated):
 
 
 def _law_of_gap(ours, theirs, scales):
-    """Return the covariance of the difference of two means of samples of one law."""
+    """Return the covariance of the difference of two means of samples of one distribution."""
     weights = np.array([ours.weight, theirs.weight])
     weights = weights / weights.sum()
     sides = (ours, theirs)

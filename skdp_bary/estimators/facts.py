@@ -21,7 +21,7 @@ _MARGIN = 1.2  # widening of the bought radius: noise may have hidden the outerm
 
 
 def buy_size(facts):
-    """Ask for the number of persons, and return the facts with it and with units to suit it."""
+    """Ask for the number of people, and return the facts with it and with units to suit it."""
     released = yield "count", Count(facts.units, facts.mass_public)
     size = max(1, round(int(released.values[0][0]) / facts.units))
     return replace(facts, size=size, units=coarser_units(facts.units, size))

@@ -66,7 +66,7 @@ class PrivateGenerator(BasePrivateEstimator):
     n_components : "auto" or int, default="auto"
         Number of cells of a class, at most 256. "auto" takes 5, or 1 where public facts say that
         noise would drown more: where the Gaussian parameter of the budget times the number of
-        persons of a class is below 5000, or where matrices of 5 cells would not fit 256 MB.
+        people of a class is below 5000, or where matrices of 5 cells would not fit 256 MB.
 
     image_shape : tuple or None, default=None
         Public (height, width) or (height, width, channels) of rows that are images, pixel by pixel
@@ -95,7 +95,7 @@ class PrivateGenerator(BasePrivateEstimator):
 
     delta : float, default=1e-6
         Failure probability of the guarantee, above zero and much smaller than one over the number
-        of persons.
+        of people.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and samples are inside.
@@ -104,7 +104,7 @@ class PrivateGenerator(BasePrivateEstimator):
         the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the number of cells only. None takes a noisy
+        Public guess of the number of people; sets the number of cells only. None takes a noisy
         count with a twentieth of the budget under "add_remove", and reads the number under the
         other relations, which make it public.
 
@@ -120,7 +120,7 @@ class PrivateGenerator(BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class PrivateGenerator(BasePrivateEstimator):
         constant c appended to a clipped row of length at most r, the matrix of its outer product
         moves by ``r**2 + c**2`` when it joins and by ``sqrt(2) (r**2 + c**2)`` when it is replaced,
         whichever cell it goes to; a mean by r and 2 r; the pooled second moment by ``r**2`` and
-        ``sqrt(2) r**2``, where the sums beside it move by r and 2 r. Who changes the class under
+        ``sqrt(2) r**2``, where the sums next to it move by r and 2 r. Who changes the class under
         "replace_any" leaves one and joins another.
     Budget
         All steps, and what finds bounds and size, cost (epsilon, delta) together.
@@ -389,7 +389,7 @@ class PrivateGenerator(BasePrivateEstimator):
         return mixture.stretched(box), prior
 
     def _counts_in_widths(self, domain):
-        """Return whether features are scaled: pixels have one scale, a given spread has its own."""
+        """Whether features are scaled: pixels have one scale, a given spread has its own."""
         if self.image_shape is not None or self.class_spread is not None:
             return False
         if not isinstance(domain, Box):

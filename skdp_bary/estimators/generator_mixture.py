@@ -144,7 +144,7 @@ def read_mixture(domain, classes, scatter, basis, query, released):
 
 
 def tied_mixture(domain, classes, scatter, basis):
-    """Return the Mixture with one cell a class, all with the covariance of the pooled scatter.
+    """Return the Mixture with one cell per class, all with the covariance of the pooled scatter.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def questions(setting, facts):
        axes of the scatter.
     4. *grams*: mass, mean and second moments of every cell.
 
-    Where all classes share one covariance, the scatter and the sums beside it are the last step.
+    Where all classes share one covariance, the scatter and the sums next to it are the last step.
     """
     domain = facts.domain
     classes = yield from class_moments(setting, facts)
@@ -67,12 +67,12 @@ def questions(setting, facts):
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """What the first step says of the classes.
+    """What the first step reports about the classes.
 
     Attributes
     ----------
     sizes : ndarray of shape (n_classes,)
-        Noisy or public numbers of persons, at least one.
+        Noisy or public numbers of people, at least one.
     means : ndarray of shape (n_classes, n_features)
         Drawn to the center of the domain where they are noise.
     reaches : ndarray of shape (n_classes,)
@@ -308,7 +308,7 @@ class GeneratorSetting:
     ----------
     n_features, n_classes : int
     size : int or None
-        Public or estimated number of persons; None, before it is known, announces many cells.
+        Public or estimated number of people; None, before it is known, announces many cells.
     mu : float
         Gaussian parameter of the budget.
     n_components : "auto" or int

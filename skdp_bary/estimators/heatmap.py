@@ -41,7 +41,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball or Mask
         Public map, in the units of the rows. Rows outside carry no mass. It must be given: the
-        outermost place of somebody is a secret.
+        outermost place of someone is a secret.
 
     resolution : int, default=256
         Cells of the map along each side, a power of two up to 2**24. Fits cost what the measured
@@ -59,7 +59,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         people in few places.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; it sets levels only. None: "one_shot" buys a noisy
+        Public guess of the number of people; it sets levels only. None: "one_shot" buys a noisy
         count with a twentieth of the budget under "add_remove", "adaptive" does without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -74,7 +74,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -83,12 +83,12 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         of cells (second feature) and j-th column (first feature) from the lower corner. Its side
         is the resolution, or 1024 for finer grids; see `render`.
     cells_ : HeatmapCells
-        Level, code, corners and mass (in persons) of the cells of the release.
+        Level, code, corners and mass (in people) of the cells of the release.
     coreset_ : DiscreteMeasure
         Their middles, weighted by mass: what `k_median` works on.
     total_ : float
-        Mass of the cells, in persons. Masses are drawn to fewer persons where noise is large;
-        `count_persons` estimates the number of persons.
+        Mass of the cells, in people. Masses are drawn to fewer people where noise is large;
+        `count_persons` estimates the number of people.
     measurements_ : list of Measurement
         The noisy masses.
     grid_ : QuadGrid
@@ -180,7 +180,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         self.verbose = verbose
 
     def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
-        """Return about how many persons are on the map, from the noisy masses as released.
+        """Return about how many people are on the map, from the noisy masses as released.
 
         Unlike `total_` it is drawn to nothing, and may be below 0 where there are few.
 

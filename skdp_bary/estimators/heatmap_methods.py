@@ -29,11 +29,11 @@ class HeatmapSetting:
     epsilon : float
         Budget of all steps of the method together.
     size : int or None
-        Public or estimated number of persons.
+        Public or estimated number of people.
     whole : bool
-        Whether masses are whole persons.
+        Whether masses are whole people.
     reach : int
-        How many persons a neighbor can move: 1 when one is added or removed, else 2.
+        How many people a neighbor can move: 1 when one is added or removed, else 2.
     """
 
     depth: int
@@ -153,7 +153,7 @@ class HeatmapCells:
     low, high : ndarray of shape (n_cells, 2)
         Corners, in the units of the rows.
     mass : ndarray
-        Masses, in persons.
+        Masses, in people.
     """
 
     level: np.ndarray
@@ -198,7 +198,7 @@ def fit_posterior(measurements, *, whole):
     ----------
     measurements : sequence of Measurement
     whole : bool
-        Whether true masses are whole persons.
+        Whether true masses are whole people.
     """
     tree = covering_tree(measurements)
     measurements = [replace(m, rate=min(m.rate, TUNED.sharpest)) for m in measurements]

@@ -96,7 +96,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         low, high : ndarray of shape (n_cells,)
-            In persons, in the order of ``cells_``.
+            In people, in the order of ``cells_``.
         """
         check_is_fitted(self)
         if self._posterior is None:
@@ -219,7 +219,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return self.coreset_.normalized()
 
-    def to_geojson(self, **about) -> dict:
+    def to_geojson(self, **about: object) -> dict:
         """Cells as a GeoJSON feature collection, for a map of ``density``.
 
         Parameters

@@ -139,7 +139,7 @@ class PrivateKMeans(
         take the place of rounds.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons. It sets resolutions and shares, and with more than
+        Public guess of the number of people. It sets resolutions and shares, and with more than
         three features a first mean is divided by it where noise cannot tell it from the number.
         None takes a noisy count under "add_remove", and reads the number under the other relations,
         which make it public.
@@ -150,7 +150,7 @@ class PrivateKMeans(
     delta : float, default=0.0
         Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, as good as
         any with up to about ten features; a positive value (much smaller than one over the number
-        of persons) means Gaussian noise.
+        of people) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. None finds a box, or a ball
@@ -168,14 +168,14 @@ class PrivateKMeans(
         reproducible, for tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers, inside the domain.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Noisy number of persons of each cluster, at least zero.
+        Noisy number of people of each cluster, at least zero.
     center_stderr_ : ndarray of shape (n_clusters,)
         Standard deviation that the noise of the last round gives each coordinate of a center,
         before it is reduced by shrinkage; at most half the widest side of the domain, since

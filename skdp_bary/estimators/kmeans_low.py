@@ -214,7 +214,7 @@ def _name(i):
 
 
 def _first_cells(facts):
-    """Return a grid with about one cell for so many persons as stand out of the noise."""
+    """Return a grid with about one cell for so many people as stand out of the noise."""
     d = facts.n_features
     signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
     beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
@@ -230,7 +230,7 @@ def _scales(d):
 
 
 def _sd(facts, i):
-    """Return the standard deviation of the noise of a count in a look, in persons."""
+    """Return the standard deviation of the noise of a count in a look, in people."""
     mechanism = facts.mechanisms[_name(i)]
     changed = 1.0 if facts.relation == "add_remove" else 2.0
     if mechanism.is_gaussian:

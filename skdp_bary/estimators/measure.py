@@ -43,7 +43,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     delta : float, default=0.0
         Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of persons) means Gaussian noise.
+        value (much smaller than one over the number of people) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. None finds a box with a
@@ -65,7 +65,7 @@ class PrivateMeasure(BasePrivateEstimator):
           means, for a prior of even, uneven and sparse splits that the release itself teaches.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the depth only. None takes a noisy count with a
+        Public guess of the number of people; sets the depth only. None takes a noisy count with a
         twentieth of the budget under "add_remove", and reads the number under the other relations,
         which make it public.
 
@@ -81,7 +81,7 @@ class PrivateMeasure(BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PrivateMeasure(BasePrivateEstimator):
     cells_ : CellMasses
         Level, index and weight of the cells.
     total_ : float
-        Noisy number of persons (the exact number where the relation makes it public).
+        Noisy number of people (the exact number where the relation makes it public).
     tree_ : CellTree
         The tree that was measured.
     domain_ : Box, Ball or Mask

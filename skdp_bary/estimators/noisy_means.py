@@ -15,7 +15,7 @@ _REACH, _POINTS = 8.0, 1025  # standard deviations of a likelihood, and where it
 
 @dataclass(frozen=True, eq=False)
 class NoisyMeans:
-    """What a release about clusters says of the means of their rows.
+    """What a release about clusters reports about the means of their rows.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
 
 
 def noise_left(shrunk, steps, basis=None):
-    """Return how many coordinates of noise each shrunk step still holds.
+    """Number of coordinates of noise each shrunk step still holds.
 
     It is the sum over blocks of axes of their width times the factor that they were shrunk by.
     """

@@ -29,9 +29,9 @@ class TreeMethod(ABC):
         ----------
         tree : CellTree
         blocks : list of ndarray
-            The noisy total, then one array a level, in persons.
+            The noisy total, then one array per level, in people.
         noise_sd : list of float
-            Standard deviation of the noise of each block, in persons.
+            Standard deviation of the noise of each block, in people.
         """
 
     def split_noise(self, tree, noise_sd):
@@ -39,14 +39,14 @@ class TreeMethod(ABC):
         return noise_sd[1:]
 
     def depth(self, signal, finest):
-        """Return how many halvings are worth their noise, not rounded.
+        """Number of halvings are worth their noise, not rounded.
 
         Parameters
         ----------
         signal : float
-            Logarithm to base 2 of the persons in a distribution times epsilon.
+            Logarithm to base 2 of the people in a distribution times epsilon.
         finest : float
-            Halvings after which cells of even masses are small beside what is asked of them.
+            Halvings after which cells of even masses are small next to what is asked of them.
         """
         return min(signal - 3.0, finest)
 
@@ -93,7 +93,7 @@ class BlockCountsMethod(TreeMethod):
     Pure noise costs what its levels add up to, so few levels have much less noise each. A
     difference of halves some levels above the counts is one of sums of independent counts: its
     noise variance doubles with every level, which is the price. The depth was chosen on the US and
-    on a generated population, with 48 atoms and epsilon times persons from 4000 to 200000, and for
+    on a generated population, with 48 atoms and epsilon times people from 4000 to 200000, and for
     fewer on mixtures in two to four dimensions.
 
     Parameters
@@ -115,7 +115,7 @@ class BlockCountsMethod(TreeMethod):
         return min(max(signal - 3.0, 1.5 * signal - 8.6), finest + 2.0)
 
     def query(self, tree, n_classes, units, total_public):
-        """Return the query: a total that nobody can change is free, another one is not asked."""
+        """Return the query: a total that no one can change is free, another one is not asked."""
         levels = self.levels(tree.depth)
         if total_public and tree.depth:
             levels = (0, *levels)
@@ -208,7 +208,7 @@ def nonnegative(parents, estimates, alive=None, doubts=None):
     estimates : list of ndarray
     alive : list of ndarray of bool, default=None
         The other parts of a cell count together. They share what they hold where it is beyond
-        doubt, or no part is alive; else those that are alive get it. In the first look nobody does:
+        doubt, or no part is alive; else those that are alive get it. In the first look no one does:
         the few that are alive would get the noise of all.
     doubts : list of ndarray, default=None
         Squares of what a cell that is not alive may hold of noise; they add up.
@@ -259,7 +259,7 @@ class Measurement:
     level, code : ndarray of int
         The cells: level in a tree, and code at that level; Morton codes of a quadtree.
     mass : ndarray
-        Noisy masses, in persons.
+        Noisy masses, in people.
     rate : float
         The noise on a mass has density proportional to ``exp(-rate * abs(noise))``; Gaussian noise,
         to ``exp(-(rate * noise)**2 / 2)``.

@@ -184,12 +184,12 @@ _FEATURES = 3  # with more, rows of many zeros lie at a face by nature
 
 
 def warn_of_missing(total, measurements, facts, epsilon):
-    """Warn when a map holds few of the persons expected, or no more than noise would show.
+    """Warn when a map holds few of the people expected, or no more than noise would show.
 
     Parameters
     ----------
     total : float
-        Released number of persons on the map.
+        Released number of people on the map.
     measurements : list of Measurement
         The noisy masses that it was made of.
     facts : Facts
@@ -212,12 +212,12 @@ def warn_of_missing(total, measurements, facts, epsilon):
 
 
 def warn_of_hint(total, hint, n_clusters, epsilon):
-    """Warn when a release has far more or fewer persons than its budget was divided for.
+    """Warn when a release has far more or fewer people than its budget was divided for.
 
     Parameters
     ----------
     total : float
-        Released number of persons.
+        Released number of people.
     hint : int or None
         What ``n_hint`` says; None: nothing.
     n_clusters : int
@@ -234,12 +234,12 @@ def warn_of_hint(total, hint, n_clusters, epsilon):
 
 
 def few_persons(size, n_classes, epsilon, known=""):
-    """Return what is wrong with about as many persons in a class as the noise of a count, or "".
+    """Return what is wrong with about as many people in a class as the noise of a count, or "".
 
     Parameters
     ----------
     size : int or None
-        A public or released number of persons; None: not known.
+        A public or released number of people; None: not known.
     n_classes : int
     epsilon : float
     known : str, default=""
@@ -256,7 +256,7 @@ def few_persons(size, n_classes, epsilon, known=""):
 
 
 def warn_of_few_persons(facts, epsilon):
-    """Warn when there are about as many persons in a class as the noise of a count.
+    """Warn when there are about as many people in a class as the noise of a count.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def cheapest(
     good : callable
         Whether a level is enough.
     rows : str
-        What always helps: so many persons.
+        What always helps: so many people.
     """
     for words, level in remedies:
         if good(level):
@@ -389,7 +389,7 @@ def projections(n_features: int) -> list[int]:
 
 
 def rounded_up(persons: float) -> str:
-    """Return a number of persons with two digits, rounded up."""
+    """Return a number of people with two digits, rounded up."""
     unit = 10 ** max(math.floor(math.log10(max(persons, 1.0))) - 1, 0)
     return f"{math.ceil(persons / unit) * unit:,} persons"
 
@@ -481,7 +481,7 @@ def _in_words(cost):
 
 
 def _cost(estimator):
-    """Return how many fits without an accountant one fit of this makes, and their amounts."""
+    """Number of fits without an accountant one fit of this makes, and their amounts."""
     if estimator is None:
         raise _UnknownError
     if isinstance(estimator, BaseSearchCV):

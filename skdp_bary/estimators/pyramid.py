@@ -60,7 +60,7 @@ class Pyramid:
 
     @cached_property
     def signal(self):
-        """Persons, times how well one of them is seen with the whole budget."""
+        """People, times how well one of them is seen with the whole budget."""
         rates = [self.rate(step) for step in (WHOLE, ONCE, TWICE)]
         whole = math.hypot(*rates) if self.is_gaussian else sum(rates)
         return self._persons * whole
@@ -129,7 +129,7 @@ class Pyramid:
 
     @property
     def _persons(self):
-        """Persons of one class, about."""
+        """People of one class, about."""
         return self.facts.size / self.facts.n_classes
 
     @property

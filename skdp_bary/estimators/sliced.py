@@ -69,8 +69,8 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         distribution, and `y` is ignored.
 
     n_min : int, array-like of shape (n_classes,) or None, default=None
-        Public lower bound of the number of persons, of each class, where that number is private.
-        Noise is made for so many persons. A class with fewer is filled up with rows at the center
+        Public lower bound of the number of people, of each class, where that number is private.
+        Noise is made for so many people. A class with fewer is filled up with rows at the center
         of the domain, so too high a number gives a wrong distribution and the same guarantee. None
         buys it: a noisy number, with a twentieth of the budget, less 2.5 standard deviations.
 
@@ -78,14 +78,14 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, much smaller than one over the number of persons.
+        Failure probability of the guarantee, much smaller than one over the number of people.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Noise is proportional to
         its radius. None finds a box with a fifth of the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the number of quantiles only.
+        Public guess of the number of people; sets the number of quantiles only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
@@ -99,7 +99,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         levels g apart, one person of n moves the quantiles by at most
         ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k n_classes)`` in L2, rounding included, and
         the mean cost of k slices by its largest change for one row, over n, and one unit of
-        rounding a class. Where the number of persons is private, n is ``n_min``, and who changes
+        rounding a class. Where the number of people is private, n is ``n_min``, and who changes
         the class moves two distributions.
     Budget
         All distributions together, and what finds bounds and sizes, cost (epsilon, delta).

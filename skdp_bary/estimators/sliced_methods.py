@@ -40,7 +40,7 @@ class SlicedSetting:
     p : int
     reference : array-like or None
     n_min : tuple of int or None
-        Numbers of persons that the classes are padded to, where they are given.
+        Numbers of people that the classes are padded to, where they are given.
     n_hint : int or None
     delta : float
     random_state : None, int or RandomState
@@ -186,7 +186,7 @@ class SlicedSketch(SlicedRelease):
     query : ProjectedQuantiles
         The public question that was asked.
     persons : float
-        Number of persons the noise was made for: a public or an estimated number.
+        Number of people the noise was made for: a public or an estimated number.
     """
 
     quantiles: np.ndarray
@@ -245,7 +245,7 @@ class SlicedSketch(SlicedRelease):
         return self.query.public_means(Y) + self.query.lattice.projected_center[:, None]
 
     def is_same_release(self, other: SlicedSketch) -> bool:
-        """Return whether two sketches have the same noise: a release and itself, or a copy."""
+        """Whether two sketches have the same noise: a release and itself, or a copy."""
         return np.array_equal(self.quantiles, other.quantiles)
 
     def require_comparable(self, other: SlicedSketch) -> None:

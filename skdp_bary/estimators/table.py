@@ -79,7 +79,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         finds the pairs of columns that are worth measuring.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; none is needed, and their number is part of the
+        Public guess of the number of people; none is needed, and their number is part of the
         release.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -95,14 +95,14 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
     mixture_ : TableMixture
         The components.
     total_ : float
-        Number of rows, or of persons, with noise.
+        Number of rows, or of people, with noise.
     pairs_ : list of tuple
         The pairs of columns that were measured, by name or place.
     schema_ : Schema
@@ -424,7 +424,7 @@ class TableJudge:
             Largest mass of a person.
         mixture : TableMixture or None
         total : float
-            Persons, public or released.
+            People, public or released.
         """
         shares = np.zeros(()) if mixture is None else self._shares(mixture)
         expected = np.rint(np.clip(shares * total * units, 0.0, _LARGEST)).astype(np.int64)

@@ -63,7 +63,7 @@ def target_of(measured, places):
     ----------
     measured : Measured
     places : list of int
-        Of the columns beside the label.
+        Of the columns next to the label.
     """
     found = measured.histograms
     n_cells = [np.bincount(measured.bins[place]) for place in places]

@@ -78,7 +78,7 @@ class TableMixture:
     weights : ndarray of shape (n_components, n_classes)
         Joint probabilities of components and classes.
     columns : dict
-        By place, beside the label: a list of ColumnModel, one a class.
+        By place, next to the label: a list of ColumnModel, one a class.
     label : int or None
         Place of the column that tells the class.
     """
@@ -460,7 +460,7 @@ class Marginal:
     values : list of tuple of str
         Values, or ranges of values, of each entry.
     counts : ndarray of shape (n_entries,)
-        Released numbers of rows (persons): right on average, and below 0 at times.
+        Released numbers of rows (people): right on average, and below 0 at times.
     low, high : ndarray of shape (n_entries,)
         Ends of the interval of each entry; below 0 where there may be no rows at all.
     confidence : float

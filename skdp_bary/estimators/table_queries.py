@@ -34,7 +34,7 @@ class TableSetting:
 
     @cached_property
     def places(self):
-        """Places of the columns beside the label."""
+        """Places of the columns next to the label."""
         return [place for place in range(len(self.columns)) if place != self.label]
 
     @cached_property
@@ -44,7 +44,7 @@ class TableSetting:
 
     @cached_property
     def pairs(self):
-        """All pairs of columns beside the label."""
+        """All pairs of columns next to the label."""
         return tuple(combinations(self.places, 2))
 
     @property

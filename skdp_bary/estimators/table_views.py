@@ -138,7 +138,7 @@ class TableViews:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            The rows of the fit, in memory; a column of person ids that the fit was told by name is
+            The rows of the fit, in memory; a column of person IDs that the fit was told by name is
             left out. The report is an exact function of them.
         held_out : table or None, default=None
             Rows like them that were not in the fit: what an attack on membership is judged by.

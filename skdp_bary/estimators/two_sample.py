@@ -58,14 +58,14 @@ class _Sizes:
 
 
 class PrivateTwoSampleTest(BasePrivateEstimator):
-    """Private test whether two cohorts are samples of one law.
+    """Private test whether two cohorts are samples of one distribution.
 
     Both cohorts are private and come in one call, told apart by `y`; or there is one, and a public
     `reference`. Rows are compared by a kernel on public planes, the chance that two rows fall into
     one cell of a random place. Released are the distance of the cohorts by this kernel, one
     number, and what its law depends on when nothing differs. The p-value and an interval for the
     distance between the laws follow by simulation, the noise included. That a p-value below 0.05
-    comes in one of twenty tests of equal laws is checked by simulation too, not proved.
+    comes in one of twenty tests of equal distributions is checked by simulation too, not proved.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         goes to the distance. It must hold no private rows.
 
     n_min : int, array-like of shape (2,) or None, default=None
-        Public lower bound of the number of persons of each cohort, where these numbers are
-        private. Noise is made for so many persons. A cohort with fewer is filled up with rows at
+        Public lower bound of the number of people of each cohort, where these numbers are
+        private. Noise is made for so many people. A cohort with fewer is filled up with rows at
         the center of the domain, so too high a number gives wrong answers and the same guarantee.
         None finds it: a noisy number, with an eighth of the budget, less 3.5 standard deviations.
         Where sizes are no secret, ``neighbors="replace_one"`` or a close bound is worth more.
@@ -101,7 +101,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         fifth of the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons; sets the units of weights only.
+        Public guess of the number of people; sets the units of weights only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default. Under
@@ -116,7 +116,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         tests and simulations; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         most sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n,
         the mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of
         features by at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded
-        down. Where the number of persons is private, n is ``n_min``, and who changes the cohort
+        down. Where the number of people is private, n is ``n_min``, and who changes the cohort
         moves them twice.
     Budget
         All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.16 for
@@ -338,7 +338,7 @@ def _planes(slices, spread):
 
 
 def _octave(spread):
-    """Return how many times cells halve for rows of such a spread."""
+    """Number of times cells halve for rows of such a spread."""
     known = [_gaussian_spread(octave + 0.5) for octave in range(TUNED.octaves - 1)]
     return sum(spread < bound for bound in known)
 
@@ -351,7 +351,7 @@ def _gaussian_spread(octave):
 
 
 def _number(released, place, persons):
-    """Return a released number as a mean over persons, with its noise."""
+    """Return a released number as a mean over people, with its noise."""
     pure = released.mechanism.is_pure
     unit = FRACTION * persons
     value, scale = int(released.values[place][0]), released.scales[place]
@@ -359,7 +359,7 @@ def _number(released, place, persons):
 
 
 def _persons(released, n_min):
-    """Return the numbers of persons that answers count: public ones, or those padded to."""
+    """Return the numbers of people that answers count: public ones, or those padded to."""
     return tuple(persons_counted(released, n_min, released.query))
 
 

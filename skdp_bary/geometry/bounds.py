@@ -194,7 +194,7 @@ def as_plain(pair):
 def _refuse_pairs(bounds):
     """Refuse four numbers that can be read as (lows, highs) and as one pair for each feature.
 
-    Two arrays are lows and highs: nobody makes an array of the range of one feature.
+    Two arrays are lows and highs: no one makes an array of the range of one feature.
     """
     if isinstance(bounds, (tuple, list)) and any(isinstance(b, np.ndarray) for b in bounds):
         return

@@ -246,7 +246,7 @@ class NestedCells:
 
     @cached_property
     def outside(self):
-        """Which cells lie beside the bounding box, where no row is."""
+        """Which cells lie next to the bounding box, where no row is."""
         return (self.places * STRETCH >= np.exp2(self.levels)[:, None]).any(axis=1)
 
     @property

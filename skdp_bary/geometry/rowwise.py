@@ -53,7 +53,7 @@ def unit_rows(X):
 
 
 def saturated(X):
-    """Put the largest float in the place of numbers that are beyond it, in `X` itself.
+    """Replace numbers beyond the largest float by it, in `X` itself.
 
     One such number would make the next step refuse the rows.
     """
@@ -82,7 +82,7 @@ def folded(values):
 def row_distances(X, points):
     """Return the Euclidean distance of every row to every point, of shape (n_rows, n_points).
 
-    Library functions multiply whole matrices, and round a row otherwise beside other rows.
+    Library functions multiply whole matrices, and round a row otherwise next to other rows.
     """
     distances = np.empty((len(X), len(points)))
     for rows, place, block in _blocks_of_distances(X, points):
@@ -190,5 +190,5 @@ def cell_boxes(cells, low, high, shape):
 
 
 def all_cells(shape):
-    """Return the indices of every cell, in C order, one cell a row."""
+    """Return the indices of every cell, in C order, one cell per row."""
     return np.indices(shape).reshape(len(shape), -1).T

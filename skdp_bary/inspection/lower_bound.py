@@ -38,7 +38,7 @@ class LowerBoundReport:
     hits, neighbor_hits : int
         How often the event happened on the data and on the neighbor.
     n_trials : int
-        Number of runs on each data set that the hits are counted in.
+        Number of runs on each dataset that the hits are counted in.
     """
 
     epsilon: float
@@ -67,17 +67,17 @@ def epsilon_lower_bound(
     Parameters
     ----------
     mechanism : callable or estimator
-        A callable gets a data set and a numpy generator (None unless `random_state` is given) and
+        A callable gets a dataset and a numpy generator (None unless `random_state` is given) and
         returns a number or an array. An estimator is cloned and fitted anew for every run.
     data, neighbor : object
-        Two neighboring data sets, as the callable takes them; for an estimator ``X``, or a dict of
+        Two neighboring datasets, as the callable takes them; for an estimator ``X``, or a dict of
         the arguments of ``fit``.
     extract : callable or None, default=None
         For an estimator: ``extract(fitted)`` returns what is published, as a number or an array.
         None takes the noisy integers of an estimator of this package, of which everything it
         publishes is a function.
     n_runs : int, default=1000
-        Number of runs on each of the two data sets. Bounds near the true epsilon need thousands,
+        Number of runs on each of the two datasets. Bounds near the true epsilon need thousands,
         and no number of runs shows more than about ``log(n_runs)``.
     delta : float, default=0.0
         Failure probability that the mechanism is allowed.
@@ -99,7 +99,7 @@ def epsilon_lower_bound(
     sets best: a threshold on a single number, on a linear combination, on a combination clipped as
     the likelihood ratio of Laplace noise is, an exact value, or a property of the low bits of
     floating-point numbers (which gives away noise that was added to floats). The second half gives
-    for each event a lower limit of its probability p on one data set and an upper limit of its
+    for each event a lower limit of its probability p on one dataset and an upper limit of its
     probability q on the other; the bound is the largest ``log((p - delta) / q)``. The chance of a
     wrong limit is shared among all of them.
 

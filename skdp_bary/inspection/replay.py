@@ -39,7 +39,7 @@ class StepReplay:
     allowed : float
         Privacy loss that was paid for: epsilon, ``mu**2`` for Gaussian noise, the rate of picks.
     realized : float
-        Loss between the two data sets, from the exact answers and the scales of the noise; of
+        Loss between the two datasets, from the exact answers and the scales of the noise; of
         picks, the largest change of what one of them chose from.
     ratio : float
         ``realized / allowed``.
@@ -69,7 +69,7 @@ class ReplayReport:
         One per release that both runs made, in order.
     fit_violations : tuple of str
         What contradicts the guarantee outside the single releases: their number or order, the
-        plan, or an error on one of the two data sets only.
+        plan, or an error on one of the two datasets only.
     """
 
     steps: tuple
@@ -83,7 +83,7 @@ class ReplayReport:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing on these two data sets contradicts the guarantee."""
+        """Whether nothing on these two datasets contradicts the guarantee."""
         return not self.violations
 
     @property
@@ -111,7 +111,7 @@ def replay_sensitivity(
     sample_weight: ArrayLike | None = None,
     neighbor_sample_weight: ArrayLike | None = None,
 ) -> ReplayReport:
-    """Measure what the noise of a fit has to hide between two neighboring data sets.
+    """Measure what the noise of a fit has to hide between two neighboring datasets.
 
     A clone of the estimator is fitted on `X` and its releases are recorded. Another clone is fitted
     on `neighbor` and gets the recorded releases back instead of noise. For every release the exact
@@ -125,23 +125,23 @@ def replay_sensitivity(
         not changed and its budget is not touched: the clones pay from budgets of their own under
         the same neighboring relation.
     X, neighbor : array-like, dataframe or chunks
-        Two data sets that are neighbors under that relation; the function cannot know whether they
+        Two datasets that are neighbors under that relation; the function cannot know whether they
         are.
     y, neighbor_y, groups, neighbor_groups, sample_weight, neighbor_sample_weight : array-like, \
 optional
-        The other arguments of ``fit``, for each of the two data sets.
+        The other arguments of ``fit``, for each of the two datasets.
 
     Returns
     -------
     report : ReplayReport
-        ``report.holds`` says whether the two data sets contradict the guarantee,
+        ``report.holds`` says whether the two datasets contradict the guarantee,
         ``report.tightness`` how close they come to the allowed loss. ``print(report)`` shows a
         table.
 
     Notes
     -----
     The comparison is exact: answers are integers and losses are fractions. A replay sees only the
-    two data sets it is given, so it can refute a guarantee and cannot prove one. Try neighbors that
+    two datasets it is given, so it can refute a guarantee and cannot prove one. Try neighbors that
     are meant to hurt: rows far outside the bounds, on borders of cells, alone in their part of the
     domain, many times the same.
 
@@ -327,7 +327,7 @@ def _same(first, second):
 
 @dataclass(frozen=True)
 class Recording:
-    """One fit under a tape, with its exact answers: private to nobody.
+    """One fit under a tape, with its exact answers: private to no one.
 
     Attributes
     ----------

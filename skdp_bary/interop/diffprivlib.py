@@ -30,7 +30,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
 
     Give it to models of diffprivlib as their ``accountant``, make it their default with
     :meth:`set_default`, or use it in a ``with`` statement. What they spend is charged to
-    `accountant`, beside what the estimators of this package spend, and is refused when it does not
+    `accountant`, next to what the estimators of this package spend, and is refused when it does not
     fit. ``clone``, ``copy.deepcopy`` and ``set_params`` keep the same budget.
 
     Parameters

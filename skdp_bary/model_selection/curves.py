@@ -95,7 +95,7 @@ def privacy_utility_curve(
     n_repeats : int, default=5
         Number of fits at each epsilon.
     groups : array-like of shape (n_rows,), optional
-        Person ids, passed to ``fit``.
+        Person IDs, passed to ``fit``.
     callback : callable or None, default=None
         Called as ``callback(done, total)`` after every fit.
 

@@ -238,7 +238,7 @@ class PrivateSearchCV(
         y : array-like of shape (n_rows,), optional
             Labels, where the estimator uses them.
         groups : array-like of shape (n_rows,), optional
-            Person ids.
+            Person IDs.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1].
         unit : str or None, default=None

@@ -389,7 +389,7 @@ class CoverGrid:
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """What a pick chose from, as the audit sees it: exact, so private to nobody.
+    """What a pick chose from, as the audit sees it: exact, so private to no one.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         Share of the cells that is kept, for "topk".
 
     n_hint : int or None, default=None
-        Public guess of the number of persons. None: "dense" buys a noisy count with a twentieth of
+        Public guess of the number of people. None: "dense" buys a noisy count with a twentieth of
         the budget under "add_remove"; the other methods do without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
@@ -205,19 +205,19 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
     heatmap_ : ndarray of shape (side, side)
         The blurred heatmap, which sums to 1.
     cells_ : HeatmapCells
-        Level, code, corners and mass (in persons) of the cells of the release.
+        Level, code, corners and mass (in people) of the cells of the release.
     coreset_ : DiscreteMeasure
         Their middles, weighted by mass. For "paper" with `n_kept` of order k Corollary A.1 bounds
-        what k centers cost on it beside what they cost the people.
+        what k centers cost on it next to what they cost the people.
     total_ : float
-        Mass of the cells, in persons; "laplace" and "topk" keep too many.
+        Mass of the cells, in people; "laplace" and "topk" keep too many.
     measurements_ : list of Measurement
         The noisy masses.
     grid_ : QuadGrid

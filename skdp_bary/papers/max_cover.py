@@ -59,7 +59,7 @@ class RaceMethod(KMeansMethod):
     """A method with a max cover among its steps, and Gaussian noise in all others."""
 
     def check(self, facts):
-        """Raise for persons with several rows, and for weights that a neighbor may change."""
+        """Raise for people with several rows, and for weights that a neighbor may change."""
         if facts.units not in ROW_UNITS:
             raise ValueError(
                 "A max cover is proved for persons with one row each: give no groups, or take "
@@ -72,7 +72,7 @@ class RaceMethod(KMeansMethod):
             )
 
     def priced(self, plan):
-        """Return the plan with a race in place of the step "cover", at the same total."""
+        """Return the plan with a race instead of the step "cover", at the same total."""
         shares = {step.name: step.mechanism.mu**2 for step in plan.steps}
         return race_plan(plan.relation, plan.epsilon, plan.delta, shares, "cover")
 
@@ -116,7 +116,7 @@ class LowCoverMethod(RaceMethod):
 
 
 class HighCoverMethod(RaceMethod, HighMethod):
-    """The steps of HighMethod with a max cover in place of the grid.
+    """The steps of HighMethod with a max cover instead of the grid.
 
     The cover runs in the three leading released axes and comes before *cells*, which counts the
     rows nearest to each pick.
@@ -199,7 +199,7 @@ class MaxCoverKMeans(PrivateKMeans):
         Number of private rounds. "auto" is 3 with at most three features, and 7 with more.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons. None takes a noisy count with a twentieth of the
+        Public guess of the number of people. None takes a noisy count with a twentieth of the
         budget where it is private, and the exact number under the replace relations.
 
     epsilon : float, default=1.0
@@ -228,7 +228,7 @@ class MaxCoverKMeans(PrivateKMeans):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers, inside the domain.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Noisy number of persons of every cluster.
+        Noisy number of people of every cluster.
     center_stderr_ : ndarray of shape (n_clusters,)
         Root mean square error of every center that is due to the noise.
     coarse_ : DiscreteMeasure

@@ -74,7 +74,7 @@ class RaceChoice:
         return self.rate, lost, lost / self.rate, moved, found + more
 
     def delta(self, epsilon, relation, mu=0.0):
-        """Return what the picks cost beside Gaussian steps of `mu`, see :func:`race_delta`."""
+        """Return what the picks cost next to Gaussian steps of `mu`, see :func:`race_delta`."""
         return race_delta(self.rate, epsilon, relation, mu)
 
     def renyi(self, order, relation):
@@ -83,7 +83,7 @@ class RaceChoice:
 
 
 def race_delta(rate, epsilon, relation, mu=0.0):
-    """Return the delta at `epsilon` of a race beside Gaussian releases, rounded up.
+    """Return the delta at `epsilon` of a race next to Gaussian releases, rounded up.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def race_renyi(rate, order, relation):
 
 @lru_cache(maxsize=1024)
 def race_mu(epsilon, delta, relation):
-    """Return the largest ``mu``, rounded down, of Gaussian releases beside a race.
+    """Return the largest ``mu``, rounded down, of Gaussian releases next to a race.
 
     The race has the rate ``RATE_OF_MU * mu`` and the two together are (epsilon, delta) private.
     """
@@ -249,7 +249,7 @@ def compare_picks(before, after, picks, units, one_sided):
     Parameters
     ----------
     before, after : sequence of Offer
-        What every pick chose from, on the two data sets.
+        What every pick chose from, on the two datasets.
     picks : sequence of int
         What was picked, the same on both.
     units : int

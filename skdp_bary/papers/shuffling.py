@@ -1,11 +1,11 @@
-"""Heatmaps without anybody who holds the rows: people send messages through a shuffler.
+"""Heatmaps without anyone who holds the rows: people send messages through a shuffler.
 
 B. Ghazi and others. Differentially private heatmaps. AAAI 2023, Appendix F. The protocol is that of
 B. Balle, J. Bell, A. Gascon, K. Nissim. Private summation in the multi-message shuffle model. CCS
 2020.
 
 Claimed: people who each add a share of the noise and split their numbers into shuffled shares get
-the guarantee of a trusted curator. Wrong: the shares of noise suffice only if nobody drops out, and
+the guarantee of a trusted curator. Wrong: the shares of noise suffice only if no one drops out, and
 rounding down loses mass. Here noise is made for a guaranteed number of honest people, below which
 the analyzer stops, integers keep all mass, and the number of messages is counted exactly.
 
@@ -14,7 +14,7 @@ uniform but for their sum, and all shares are shuffled together. Give the observ
 share of each person stays unshuffled. Then what is left for each person to send in m - 1 shuffled
 shares is uniform, and two runs look alike when a permutation of the (m - 1) n slots maps one onto
 the other. The second moment of the likelihood ratio of what is seen, against a simulator that sees
-nothing but the sum, is E[q**(c - 1)], with c the number of connected components of people under a
+only the sum, is E[q**(c - 1)], with c the number of connected components of people under a
 random permutation of the slots. So the total variation distance is at most
 ``sqrt(E[q**(c - 1)] - 1) / 2``.
 
@@ -225,7 +225,7 @@ def rebuilt(plan):
 
 @dataclass(frozen=True)
 class ShufflePlan:
-    """What everybody agrees on before one round of messages. It is public.
+    """What everyone agrees on before one round of messages. It is public.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class ShufflePlan:
         The guarantee of the round.
     n_guaranteed : int
         Number of honest participants that can be relied on: who add their noise, send all their
-        messages and tell nobody. With fewer there is no guarantee, and the analyzer stops.
+        messages and tell no one. With fewer there is no guarantee, and the analyzer stops.
     n_max : int
         Largest number of participants that the modulus has room for.
     levels : tuple of int, default=(2, 4)
@@ -243,7 +243,7 @@ class ShufflePlan:
     units : int, default=256
         A person's mass of one is rounded to multiples of one part in `units`.
     cells : tuple of (int, int) or None, default=None
-        Measure these cells in place of whole levels: level and Morton code of each, none inside
+        Measure these cells instead of whole levels: level and Morton code of each, none inside
         another. They share all of epsilon.
 
     Attributes
@@ -455,7 +455,7 @@ def shuffle_messages(
         What the clients send.
     random_state : None, int or RandomState, default=None
         None draws the order from the operating system, as the guarantee needs: an order that can
-        be guessed hides nobody. Anything else makes it reproducible, for tests and simulations.
+        be guessed hides no one. Anything else makes it reproducible, for tests and simulations.
 
     Returns
     -------
@@ -477,13 +477,13 @@ def as_messages(messages):
 
 
 def mixed(batches, noise):
-    """Return the messages of all in an order that nobody can guess."""
+    """Return the messages of all in an order that no one can guess."""
     messages = np.concatenate([as_messages(batch) for batch in batches])
     return messages[random_order(len(messages), noise)]
 
 
 def warn_if_seeded(random_state):
-    """Say that what is drawn from a seed protects nobody."""
+    """Say that what is drawn from a seed protects no one."""
     if random_state is not None:
         warnings.warn(_SEEDED, PrivacyWarning, stacklevel=3)
 
@@ -569,7 +569,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         return self
 
     def _count_participants(self, messages):
-        """Return how many took part; stop where the guarantee does not hold."""
+        """Number of took part; stop where the guarantee does not hold."""
         plan = self.plan
         people, rest = divmod(len(messages), plan.n_cells * plan.n_messages)
         if people > plan.n_max:
@@ -751,7 +751,7 @@ def simulate_shuffle(
     X : array-like of shape (n_rows, 2)
         Rows of all participants.
     groups : array-like of shape (n_rows,), default=None
-        Person ids. None: every row is a participant.
+        Person IDs. None: every row is a participant.
     random_state : None, int or RandomState, default=None
         None draws noise and shares from the operating system, as clients do.
 

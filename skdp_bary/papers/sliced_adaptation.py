@@ -331,7 +331,7 @@ def adapt_to_sketch(setting, sliced):
 
 
 class BatchMethod:
-    """One release a step, about a fresh random batch, at the features of that step."""
+    """One release per step, about a fresh random batch, at the features of that step."""
 
     def shares(self, setting):
         """Return the one step, which is asked about every batch."""

@@ -99,7 +99,7 @@ class SlicedNetworkAdapter(
         their number.
 
     weight : float, default=1.0
-        Of the distance between the features, beside the classification loss.
+        Of the distance between the features, next to the classification loss.
 
     n_source_epochs : int, default=10
         Epochs on the public rows alone.

@@ -269,7 +269,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
         Where the network is trained.
 
     class_prior : array-like of shape (n_classes,) or None, default=None
-        Public frequencies by which `sample` draws classes. None takes the numbers of persons that
+        Public frequencies by which `sample` draws classes. None takes the numbers of people that
         the release was made for: public or estimated sizes, or ``n_min``.
 
     n_projections, n_quantiles, directions, n_min, epsilon, delta, bounds, n_hint, neighbors, \
@@ -437,7 +437,7 @@ accountant
         y : array-like of shape (n_rows,), optional
             Labels among ``classes``; ignored without them.
         groups : array-like of shape (n_rows,), optional
-            Person ids: the rows of one person count as one person together.
+            Person IDs: the rows of one person count as one person together.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
         unit : str or None, default=None

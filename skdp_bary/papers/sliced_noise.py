@@ -253,7 +253,7 @@ def calibrate_sigma(
     direction_privacy : {"worst_case", "average"}, default="worst_case"
         "worst_case" holds for any directions of that kind, also when they are used again or can
         be influenced. "average" averages over the draw: it needs directions drawn anew for every
-        step after its batch and everything else about the rows is fixed, from entropy that nobody
+        step after its batch and everything else about the rows is fixed, from entropy that no one
         can repeat. Never use it with a seed. For tight frames the two agree.
     diameter : float, default=1.0
         Largest distance between two rows: twice the radius of the ball that rows are clipped to. It
@@ -402,7 +402,7 @@ def _check_target(delta):
 class BatchedPlan(Plan):
     """The one step of a plan, taken on many batches, each drawn anew without replacement.
 
-    Every batch is a uniformly random subset of `batch_size` of all persons, independent of the
+    Every batch is a uniformly random subset of `batch_size` of all people, independent of the
     others, and what is asked about it may depend on all earlier answers. A step is mu-GDP for a
     person known to be in its batch. The amplified losses of the steps add up (Balle, Barthe and
     Gaboardi, 2018; Zhu, Dong and Wang, 2022); all of them are charged at once, before the first.
@@ -441,7 +441,7 @@ class BatchedPlan(Plan):
 
     @property
     def rate(self):
-        """Smallest float that reads as at least the share of persons in a batch."""
+        """Smallest float that reads as at least the share of people in a batch."""
         return _batch_rate(self.batch_size, self.n_persons)
 
     @property

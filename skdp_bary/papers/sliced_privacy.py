@@ -21,7 +21,7 @@ any fixed ones, or a frame, in the worst case   the squared operator norm of U
 ==============================================  ========================================
 
 **The average laws hold for one change that was fixed before U was drawn.** They need directions
-drawn freshly, from entropy that nobody can influence or repeat, for every release. Whoever can
+drawn freshly, from entropy that no one can influence or repeat, for every release. Whoever can
 choose rows, batches or the next question after seeing U is covered by the worst case only.
 
 Every law is rounded up: it is stochastically larger than H, and so is every privacy loss.

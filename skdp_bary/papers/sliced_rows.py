@@ -142,7 +142,7 @@ def shuffled(rows, noise):
     Parameters
     ----------
     rows : ndarray
-        One row a person.
+        One row per person.
     noise : NoiseSource
         Where the order comes from.
     """
@@ -282,7 +282,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
         fifth of the budget.
 
     n_hint : int or None, default=None
-        Public guess of the number of persons.
+        Public guess of the number of people.
 
     neighbors : {"replace_one"} or None, default=None
         Neighboring relation. None takes the accountant's, which must be "replace_one".
@@ -295,7 +295,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
         release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------

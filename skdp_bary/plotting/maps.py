@@ -32,7 +32,7 @@ _GAMMA = 0.5
 
 
 class HeatmapDisplay:
-    """A heatmap in the units of its rows, with outlines over it and its uncertainty beside it.
+    """A heatmap in the units of its rows, with outlines over it and its uncertainty next to it.
 
     Create it with :meth:`from_estimator`, which needs no rows. Cells outside of a
     :class:`~skdp_bary.geometry.Mask` are left blank.
@@ -46,7 +46,7 @@ class HeatmapDisplay:
     outlines : list of ndarray of shape (n_points, 2) or None, default=None
         Public lines to draw over it, such as borders.
     uncertainty : ndarray of shape (n_rows, n_columns) or None, default=None
-        Drawn beside it: the length of the interval for the mass of the cell at every place.
+        Drawn next to it: the length of the interval for the mass of the cell at every place.
     feature_names : list of str or None, default=None
         Names of the axes.
     title : str, default=""
@@ -108,7 +108,7 @@ class HeatmapDisplay:
         outlines : list of array-like of shape (n_points, 2) or None, default=None
             Public lines to draw over it.
         level : float or None, default=None
-            Draw beside it how long the intervals of this posterior probability are.
+            Draw next to it how long the intervals of this posterior probability are.
         ax : matplotlib Axes, pair of them, or None, default=None
             Axes to draw on; None opens a figure.
 
@@ -208,7 +208,7 @@ class MeasureDisplay:
     """Cells of a released measure, colored by their density.
 
     Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
-    which shows rows beside the release and is not private.
+    which shows rows next to the release and is not private.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class MeasureDisplay:
     title : str, default=""
         Title of the picture of the release.
     rows : ndarray of shape (n_rows, n_features) or None, default=None
-        Rows shown beside the release.
+        Rows shown next to the release.
 
     Attributes
     ----------
@@ -291,7 +291,7 @@ class MeasureDisplay:
         *,
         ax: AxesGiven | None = None,
     ) -> MeasureDisplay:
-        """Draw rows beside the release, for the owner of the rows: this picture is not private.
+        """Draw rows next to the release, for the owner of the rows: this picture is not private.
 
         Parameters
         ----------

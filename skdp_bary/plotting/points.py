@@ -35,7 +35,7 @@ class BarycenterDisplay:
     """Atoms of a barycenter over the private measures of its groups, on two features.
 
     Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
-    which shows rows beside the release and is not private.
+    which shows rows next to the release and is not private.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class BarycenterDisplay:
     title : str, default=""
         Title of the picture of the release.
     rows : list of ndarray of shape (n_rows, 2) or None, default=None
-        Rows of every group, shown beside the release.
+        Rows of every group, shown next to the release.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class BarycenterDisplay:
         outlines: list | None = None,
         ax: AxesGiven | None = None,
     ) -> BarycenterDisplay:
-        """Draw rows beside the release, for the owner of the rows: this picture is not private.
+        """Draw rows next to the release, for the owner of the rows: this picture is not private.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class ClusterDisplay:
     ----------
     centers : ndarray of shape (n_clusters, n_features)
     weights : ndarray of shape (n_clusters,)
-        Noisy numbers of persons.
+        Noisy numbers of people.
     stderr : ndarray of shape (n_clusters,)
         Standard deviation of each coordinate of a center.
     coarse : ndarray of shape (n_points, n_features) or None, default=None

@@ -89,7 +89,7 @@ class SlicesDisplay:
         n_slices: int = 4,
         ax: Axes | None = None,
     ) -> SlicesDisplay:
-        """Draw slices of the release of a fitted estimator, beside public rows if they are given.
+        """Draw slices of the release of a fitted estimator, next to public rows if they are given.
 
         Parameters
         ----------
@@ -172,23 +172,23 @@ _STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns o
 
 
 class ContrastDisplay:
-    """Where one sample has more than another, beside what noise and chance would make of none.
+    """Where one sample has more than another, next to what noise and chance would make of none.
 
     Create it with :meth:`from_sketches`. One feature is drawn as a curve with a band, two as a map
     with lines around what is more than two standard deviations. Around a difference the waves of a
-    sketch leave others of both signs, also where nobody is: maps are pale where both sketches
-    together hold hardly anybody, and have no lines there.
+    sketch leave others of both signs, also where no one is: maps are pale where both sketches
+    together hold hardly anyone, and have no lines there.
 
     Parameters
     ----------
     points : list of ndarray of shape (n_points,)
         Places along each of the one or two features that are drawn.
     differences, errors : ndarray of shape (n_points,) or (n_points, n_points)
-        Differences of the smoothed densities, and their standard deviations under one law.
+        Differences of the smoothed densities, and their standard deviations under one distribution.
     feature_names : list of str
     title : str, default=""
     held : ndarray of bool or None, default=None
-        Of the shape of `differences`: where there are persons enough. None: everywhere.
+        Of the shape of `differences`: where there are people enough. None: everywhere.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class ContrastDisplay:
             Places or names of the features that are drawn. None: the first two.
         at : array-like of shape (n_features,) or None, default=None
             Public point through which the picture cuts: values of the features that are not drawn.
-            None is where both together hold most persons, as the releases tell.
+            None is where both together hold most people, as the releases tell.
         n_points : int, default=65
             Points along a feature.
         ax : matplotlib Axes or None, default=None

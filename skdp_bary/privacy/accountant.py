@@ -86,9 +86,9 @@ class BudgetAccountant(SharedBudget):
     rounded down too, and the fit runs at that: 1 / 3 fits three times into 1.0, each time as
     0.333333. What :meth:`spend` is told of releases made elsewhere is rounded up.
 
-    **Persons.** The guarantee protects persons as each fit sees them: all rows of one id where the
+    **People.** The guarantee protects people as each fit sees them: all rows of one ID where the
     fit was given ``groups``, a single row where it was not. A fit states that as its `unit`: the
-    name of the column of ids, "persons by groups" where it has none, "rows" without groups, or
+    name of the column of IDs, "people by groups" where it has none, "rows" without groups, or
     what is passed as ``fit(..., unit="patient_id")``. Declare the unit with the budget. Without a
     declaration a fit warns when others protected another unit, because people with several rows
     are then promised less than the total.
@@ -104,7 +104,7 @@ class BudgetAccountant(SharedBudget):
     which a :meth:`receipt` shows; :meth:`backup` makes copies that cannot be mistaken for the
     ledger.
 
-    **Parts.** See :meth:`part` for data that falls into disjoint groups of persons.
+    **Parts.** See :meth:`part` for data that falls into disjoint groups of people.
 
     Examples
     --------
@@ -311,7 +311,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     def restore(
         cls, backup: str | os.PathLike, ledger: str | os.PathLike, *, who: str = "", note: str = ""
     ) -> BudgetAccountant:
-        """Return the budget of a backup, put in the place of a ledger file that was lost.
+        """Budget of a backup that replaces a lost ledger file.
 
         What was charged after the backup was made is forgotten by the ledger, and has been
         released: charge it again with :meth:`spend`. The ledger gets an entry that says that it
@@ -349,27 +349,27 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
         Spends on different parts do not add up, because each person is in one part: what counts
         against the ceiling are the spends on the whole data plus the largest part. The caller
-        promises that the parts are disjoint groups of persons, and that who is in which part
+        promises that the parts are disjoint groups of people, and that who is in which part
         does not follow from private data: every person belongs to one part, by a public rule or
-        a public label, and only the rows of its persons are used for a release on a part.
+        a public label, and only the rows of its people are used for a release on a part.
 
         Under ``"add_remove"`` and ``"replace_one"`` a label of the person may name the part.
         Under ``"replace_any"`` a person may move to another part, so the two largest parts add
         up. A spend on a part must then hold for adding or removing one person of that part as
         well as for replacing one, and only :meth:`spend` is possible: fits take the number of
-        persons as public, which the size of a part is not.
+        people as public, which the size of a part is not.
 
         The guarantee rests on that promise and on nothing that is checked. What is checked is
         where the rows are: the same memory or the same file is refused under two parts. Rows of
         which nothing can be told, from a function, a query or a cluster, are refused until
-        `disjoint` says in words why nobody is in two parts. Copies of rows are not seen.
+        `disjoint` says in words why no one is in two parts. Copies of rows are not seen.
 
         Parameters
         ----------
         name : str
             Name of the part.
         disjoint : str or None, default=None
-            Why nobody is in two parts, such as ``"by hospital"``. It is kept with every entry.
+            Why no one is in two parts, such as ``"by hospital"``. It is kept with every entry.
 
         Returns
         -------
@@ -383,7 +383,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
         """Return this budget as it is spent under a policy, such as "so much a year".
 
-        The policy refuses what it does not allow, beside the ceiling. All entries since its first
+        The policy refuses what it does not allow, besides the ceiling. All entries since its first
         day count, whoever made them; totals and receipts stay those of the ledger, and no new
         period gives anything back to the ceiling. Whoever spends from the budget itself is not
         bound by it; ``policy.audit(budget.entries)`` finds that.

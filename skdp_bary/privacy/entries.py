@@ -29,8 +29,8 @@ class Entry:
     relation : str
         Neighboring relation of the release.
     unit : str
-        What one person was to the release: "rows", "persons by groups" where the ids have no name,
-        or the name that was stated; empty where nobody said.
+        What one person was to the release: "rows", "people by groups" where the IDs have no name,
+        or the name that was stated; empty where no one said.
     epsilon, delta : float
         What was asked for; the new ceiling of a raise; zero where a backup was restored.
     part : str
@@ -91,7 +91,7 @@ def note_of(seeded):
 
 
 def units_of(entries):
-    """Return what one person was to the spends of a ledger, where somebody said, in order."""
+    """Return what one person was to the spends of a ledger, where someone said, in order."""
     return tuple(dict.fromkeys(e.unit for e in entries if e.kind == SPEND and e.unit))
 
 

@@ -3,7 +3,7 @@
 A filter fixes a ceiling before the first spend and admits a spend while the running sum of costs
 stays below it. Both filters here stay valid when the mechanisms, their amounts and the moment to
 stop depend on earlier results. The argument is the same for both. Write each entry, under either
-of two neighboring data sets, as a good case of probability ``1 - delta_i`` and a bad case of
+of two neighboring datasets, as a good case of probability ``1 - delta_i`` and a bad case of
 probability ``delta_i``; ``delta_i`` depends on the history alone. The bad cases together have
 probability at most the sum of ``delta_i``, which never exceeds its ceiling. Restricted to good
 cases the likelihood ratio of a history is a product of ratios, and the factors ``1 - delta_i``
@@ -14,14 +14,14 @@ cancel:
     (Rogers, Roth, Ullman and Vadhan, 2016).
 ``renyi``
     At one fixed order ``a``, ``ratio**a * exp(-(a - 1) * sum of losses)`` is a supermartingale
-    under the other data set, so the Renyi divergence of the good cases stays below the ceiling of
+    under the other dataset, so the Renyi divergence of the good cases stays below the ceiling of
     losses (Feldman and Zrnic, 2021; Whitehouse, Ramdas, Rogers and Wu, 2023, with bad cases).
     Divergence is turned into (epsilon, delta) by a pointwise bound on ``(p - exp(epsilon) q)+``
     (Canonne, Kamath and Steinke, 2020, Proposition 12), which needs no total mass of one.
     The order is fixed together with the ceiling: a filter that picks the most favorable order
     once the entries are known is not proved.
 
-Parts of the data enter one pair of neighbors at a time. Two neighboring data sets differ in one
+Parts of the data enter one pair of neighbors at a time. Two neighboring datasets differ in one
 person, so entries on parts without that person have ratio one and the sums above run over the
 entries on the whole data and on that person's part (or two parts). The ceiling holds for every
 person when it holds for the largest sum of each amount separately.
@@ -59,7 +59,7 @@ class Cost:
         return Cost(self.loss + other.loss, self.delta + other.delta)
 
     def fits(self, ceiling):
-        """Return whether neither amount exceeds its ceiling."""
+        """Whether neither amount exceeds its ceiling."""
         return self.loss <= ceiling.loss and self.delta <= ceiling.delta
 
     def below(self, ceiling):
@@ -98,7 +98,7 @@ class Tally:
 
 
 def exposure(tally, relation):
-    """Return the most that one person has spent, among the persons a charge on the part touches."""
+    """Return the most that one person has spent, among the people a charge on the part touches."""
     return (
         tally.whole
         + tally.own

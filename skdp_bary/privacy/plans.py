@@ -155,7 +155,7 @@ class NoBudget:
         """Keep nothing."""
 
     def covers(self, charged, plan):
-        """Return whether one plan promises at most what another does."""
+        """Whether one plan promises at most what another does."""
         return plan.epsilon <= charged.epsilon and plan.delta <= charged.delta
 
     def unit_advice(self, unit):
@@ -241,7 +241,7 @@ def failure_advice(delta: float, persons: int | None = None) -> str:
     ----------
     delta : float
     persons : int or None, default=None
-        A public number of persons.
+        A public number of people.
     """
     if persons and delta * persons > 1.0:
         why = f"above one over the {persons:,} persons that are publicly known of"

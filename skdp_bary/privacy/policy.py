@@ -31,7 +31,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class SpendingPolicy:
     """How much of a budget may be spent in a period, by whom, and what may be carried over.
 
-    A policy is given to :meth:`BudgetAccountant.under`. It refuses what does not fit, beside the
+    A policy is given to :meth:`BudgetAccountant.under`. It refuses what does not fit, besides the
     ceiling of the ledger, and changes nothing else: "epsilon a year" is a promise about every year,
     and the promise about all years together is the ceiling. It binds those who spend under it;
     :meth:`audit` finds entries of others that went beyond.
@@ -47,7 +47,7 @@ class SpendingPolicy:
         Of how many periods what was not spent may be spent later. Any n periods in a row then spend
         at most ``n + carry_over`` times the limit, and the n first ones at most n times.
     spenders : tuple of str, default=()
-        Names that may spend; empty: everybody.
+        Names that may spend; empty: everyone.
     since : str, default=""
         First day that counts, as "2026-01-01". What was spent before it counts for the ledger only.
 
@@ -136,7 +136,7 @@ def limit_of(policy):
 
 
 def may_spend(policy, spender):
-    """Whether a policy lets somebody spend."""
+    """Whether a policy lets someone spend."""
     return not policy.spenders or spender in policy.spenders
 
 
@@ -284,7 +284,7 @@ class BudgetUnderPolicy(SharedBudget):
     spender : str
         Who spends; stands before the name in every entry.
     disjoint : str
-        Why nobody is in two parts; empty where nobody has said.
+        Why no one is in two parts; empty where no one has said.
 
     Examples
     --------
@@ -336,7 +336,7 @@ Nothing was charged.
         name : str
             Name of the part.
         disjoint : str or None, default=None
-            Why nobody is in two parts, such as ``"by hospital"``.
+            Why no one is in two parts, such as ``"by hospital"``.
 
         Returns
         -------

@@ -250,7 +250,7 @@ def may_charge(estimator):
 
 
 def _width_after(step, width):
-    """Return how many columns a step makes, tried on a row of zeros, or None where it is unknown.
+    """Number of columns a step makes, tried on a row of zeros, or None where it is unknown.
 
     Private steps are not tried: their fits are charged.
     """

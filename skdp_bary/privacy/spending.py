@@ -55,7 +55,7 @@ class SharedBudget:
 
     @property
     def unit(self) -> str | None:
-        """What one person is to every fit, as it was declared; None: nobody declared it."""
+        """What one person is to every fit, as it was declared; None: no one declared it."""
         return self._ledger.terms["unit"]
 
     @property
@@ -119,7 +119,7 @@ class SharedBudget:
         return type(self._filter), vars(self._filter)
 
     def covers(self, charged: Plan, plan: Plan) -> bool:
-        """Return whether what one plan is charged pays for another, in what this budget counts.
+        """Whether what one plan is charged pays for another, in what this budget counts.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class SharedBudget:
         self._obey(self._ledger.entries, self._entry(who, plan.epsilon, plan.delta, ""))
 
     def unit_advice(self, unit: str) -> str:
-        """Return why the total of this budget is nobody's, once `unit` is charged too, or "".
+        """Return why the total of this budget is no one's, once `unit` is charged too, or "".
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class BudgetPart(SharedBudget):
     Parameters
     ----------
     ledger, filter_, neighbors, part, disjoint
-        Those of the accountant, the name of the part, and why nobody is in two parts.
+        Those of the accountant, the name of the part, and why no one is in two parts.
     """
 
     def __repr__(self):
@@ -419,7 +419,7 @@ class BudgetPart(SharedBudget):
 
 
 def check_part(name, disjoint):
-    """Return the name of a part and why nobody is in two parts, empty where nobody says."""
+    """Return the name of a part and why no one is in two parts, empty where no one says."""
     if not check_text(name, "name"):
         raise ValueError("name must not be empty: the whole data is no part.")
     if disjoint is None:
@@ -447,7 +447,7 @@ def refuse_under_two_parts(budget, part, word, origin):
     part : str
         Name of the part; empty for the whole data, which adds up with every part.
     word : str
-        Why nobody is in two parts, as the caller has declared; empty where nothing was.
+        Why no one is in two parts, as the caller has declared; empty where nothing was.
     origin : callable or None
         Returns where the rows are: what has ``unknown`` in words, ``is_gone``, and ``meets`` for
         another one, which returns True, False, or None where it cannot tell. None: no rows.

@@ -182,7 +182,7 @@ _LEFT_TO_READERS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 
 @dataclass(frozen=True)
 class Mark:
-    """What a side file says of its ledger.
+    """What a side file reports about its ledger.
 
     Attributes
     ----------

@@ -146,7 +146,7 @@ class SqliteLedger(Chained):
         """Make a ledger of a backup, see ``BudgetAccountant.restore``.
 
         A file that was moved away, because it did not belong to its journal or its side file, will
-        do as well: with the journal beside it or without, whichever is whole and holds more.
+        do as well: with the journal next to it or without, whichever is whole and holds more.
         ``entry_for(terms)`` returns the entry that says so.
         """
         source = cls._at(source)
@@ -341,7 +341,7 @@ class SqliteLedger(Chained):
             yield db
 
     def _check_together(self, side, db):
-        """Return what the side file says of the ledger, which must hold it; None: nothing."""
+        """Return what the side file reports about the ledger, which must hold it; None: nothing."""
         mark, (identity, terms) = self._read_mark(side), self._stored(db)
         if mark is None:
             is_new = db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)

@@ -1,4 +1,4 @@
-"""Amplification by random batches of persons, and plans whose steps all see one batch."""
+"""Amplification by random batches of people, and plans whose steps all see one batch."""
 
 import math
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ from .frames import Frame, octave_about
 
 @dataclass(frozen=True, eq=False)
 class ByClass(Query):
-    """The answers to one query a class, in blocks with a leading axis of classes.
+    """The answers to one query per class, in blocks with a leading axis of classes.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class ByClass(Query):
 
 @dataclass(frozen=True, eq=False)
 class Apart(ByClass):
-    """The answers to one query a class, the blocks of one class after those of another.
+    """The answers to one query per class, the blocks of one class after those of another.
 
     The queries may be as sensitive as they like: each class gets the noise that it would get alone.
 

@@ -327,7 +327,7 @@ class Gram(Query):
 
     @property
     def unit(self) -> float:
-        """What one unit of an entry stands for, in squared lengths times persons."""
+        """What one unit of an entry stands for, in squared lengths times people."""
         return (self.radius * 2.0**-self._bits) ** 2 / self.units
 
     def zeros(self) -> tuple[np.ndarray, ...]:

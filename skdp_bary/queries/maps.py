@@ -39,7 +39,7 @@ class MappedRows(Query):
 
     @property
     def in_threads(self):
-        """That of the query; not where images come from a function of somebody else."""
+        """That of the query; not where images come from a function of someone else."""
         return self.query.in_threads
 
     @abstractmethod
@@ -314,7 +314,7 @@ class FeaturesOf(MappedRows):
 
     @property
     def in_threads(self):
-        """Not where features come from functions of somebody else."""
+        """Not where features come from functions of someone else."""
         return self.features.row_map is None and self.features.extract is None
 
     def image(self, chunk):

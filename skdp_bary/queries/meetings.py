@@ -125,7 +125,7 @@ def exact_dot(first, second):
 
 
 def together(padded):
-    """Return the histogram of all classes, its mass and the persons that answers count."""
+    """Return the histogram of all classes, its mass and the people that answers count."""
     return tuple(sum(column) for column in zip(*padded, strict=True))
 
 
@@ -153,7 +153,7 @@ _GOLDEN = 0.6180339887498949  # its multiples leave no gaps
 class PairLaw(MeetingsQuery):
     """Trace and norm of the covariance of phi, over all classes together.
 
-    The blocks are both, for all persons together. The trace is that of the kernel. The norm is
+    The blocks are both, for all people together. The trace is that of the kernel. The norm is
     that of cells at two places of each of some planes. What different planes have in common counts
     as often as it does among all planes, and what two places of one plane have as often as one
     plane meets itself; a place with itself does not count, as there are many places.
@@ -167,7 +167,7 @@ class PairLaw(MeetingsQuery):
     n_planes: int = 12
 
     def zeros(self):
-        """Return empty histograms, and nobody in every pair of cells."""
+        """Return empty histograms, and no one in every pair of cells."""
         n_all = len(self._planes) * _KEPT**2
         shape = (self.n_classes, n_all, n_all)
         return (*super().zeros(), np.zeros(shape, dtype=np.int64))

@@ -29,7 +29,7 @@ _BITS = 20  # of the length of a clipped row
 
 @dataclass(frozen=True)
 class Count(Query):
-    """Number of persons, in units of mass.
+    """Number of people, in units of mass.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ class Moments(Query):
         return self._assemble(cases)
 
     def _joins(self, persons):
-        """Cases of persons entering classes: L1 and squared L2 of (mass, sum, diagonal, upper)."""
+        """Cases of people entering classes: L1 and squared L2 of (mass, sum, diagonal, upper)."""
         d, r = self.width, 1 << self._bits
         l1 = (1, self._lattice.row_l1, r**2, (d - 1) * r**2 // 2)
         # |q q'|_F**2 = diagonal + 2 upper <= r**4, so a row is between these two extremes

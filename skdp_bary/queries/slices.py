@@ -63,7 +63,7 @@ class PaddedHistograms(Query):
     lattice : SliceLattice
         Public domain and directions.
     n_min : tuple of int or None
-        Number of persons every class is padded to. None where no neighbor can change the mass of a
+        Number of people every class is padded to. None where no neighbor can change the mass of a
         class; nothing is padded then.
     n_classes : int
     units : int
@@ -101,11 +101,11 @@ class PaddedHistograms(Query):
             self._count_class(state[0][code], chunk.X[members], masses)
 
     def _sizes(self, state):
-        """Return the masses of the classes; of fewer than 2**43 persons the sums are exact."""
+        """Return the masses of the classes; of fewer than 2**43 people the sums are exact."""
         return state[0][:, 0, :].sum(axis=1)
 
     def _padded(self, histogram, size, code):
-        """Return the histogram and mass after padding, and the persons that answers count."""
+        """Return the histogram and mass after padding, and the people that answers count."""
         if self.n_min is None:
             return histogram, size, Fraction(size, self.units)
         missing = self.units * self.n_min[code] - size
@@ -178,7 +178,7 @@ class ProjectedHistogram(PaddedHistograms):
     def sensitivity(self, relation):
         """One person of n has an n-th of the mass, and the numbers are counted n times.
 
-        Where n is private the mass is that of at least ``n_min`` persons, and the numbers are
+        Where n is private the mass is that of at least ``n_min`` people, and the numbers are
         counted ``n_min`` times. Rounding down adds at most one a number, in each class in which a
         person has mass. Changing the class changes two distributions, each by one person.
         """
@@ -236,7 +236,7 @@ class ProjectedQuantiles(ProjectedHistogram):
         ----------
         numbers : ndarray of shape (n_directions, n_quantiles)
         persons : float
-            Number of persons that the answer counts.
+            Number of people that the answer counts.
         """
         return self.lattice.restore(numbers / persons)
 
@@ -393,7 +393,7 @@ class ProjectedCost(ProjectedHistogram):
     def _answer(self, histogram, mass):
         """Return the cost in units of the product of the two masses.
 
-        Refused is a public number of persons alone: where it is private, the answer counts `n_min`
+        Refused is a public number of people alone: where it is private, the answer counts `n_min`
         of them, which was checked before the charge.
         """
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
@@ -422,7 +422,7 @@ class ProjectedCost(ProjectedHistogram):
 
 
 def most_persons(n_directions, p):
-    """Return the largest number of persons for whom any cost fits an answer.
+    """Return the largest number of people for whom any cost fits an answer.
 
     A person is at most all levels apart from the reference in every direction.
     """

@@ -135,7 +135,7 @@ class MappedFunction:
 
 
 def recoded_chunk(item, recode):
-    """Return one chunk with its rows recoded; what stands beside them stays as it is."""
+    """Return one chunk with its rows recoded; what stands next to them stays as it is."""
     X, *beside = split_chunk(item, 4)
     return (recode(X), *beside[: len(item) - 1]) if isinstance(item, tuple) else recode(X)
 

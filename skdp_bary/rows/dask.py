@@ -51,7 +51,7 @@ def merge_on_workers(results, merge):
 class DaskSource:
     """Rows of a Dask collection or of delayed chunks; every partition is read where it is.
 
-    With person ids all rows of a person are brought together by a shuffle of Dask, once for every
+    With person IDs all rows of a person are brought together by a shuffle of Dask, once for every
     reading. Ids that are the index of a dataframe with known divisions stay where they are.
     """
 
@@ -129,7 +129,7 @@ class DaskSource:
         self.n_parts = len(self.parts)
 
     def count_persons(self):
-        """Number of persons, counted on the workers."""
+        """Number of people, counted on the workers."""
         return self._ask("n_persons", sum)
 
     @property
@@ -152,7 +152,7 @@ class DaskSource:
 
 
 def _taken_out(X, named, beside):
-    """Return rows without the columns that are named, and these columns beside them."""
+    """Return rows without the columns that are named, and these columns next to them."""
     if not named:
         return X, beside
     if not _is_frame(X):
@@ -229,7 +229,7 @@ def _blocks_like(values, name, blocks):
 
 
 def _ids_are_text(groups):
-    """Return whether all ids are text, by their type, or else by a look at the ids alone."""
+    """Whether all IDs are text, by their type, or else by a look at the IDs alone."""
     kind = str(getattr(groups, "dtype", None)).lower()
     if kind.startswith(("int", "uint", "bool")):
         return False
@@ -251,7 +251,7 @@ def _check_cut(name, n_parts, expected):
 
 
 def _are_together(X, groups, n_blocks):
-    """Whether ids are the index of X, in order: its divisions then say where every person is.
+    """Whether IDs are the index of X, in order: its divisions then say where every person is.
 
     Not when files were cut into other partitions than those that the divisions speak of.
     """
@@ -265,7 +265,7 @@ def _are_together(X, groups, n_blocks):
 
 
 def _beside(X, given):
-    """Join columns to a dataframe, and return it with what is still beside it.
+    """Join columns to a dataframe, and return it with what is still next to it.
 
     Two columns of one dataframe, computed apart, may be cut into different partitions: a reader of
     files decides that by the columns it is asked for.
@@ -306,17 +306,17 @@ _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
 
 @dataclass(frozen=True, eq=False)
 class GatheredReader(PartReader):
-    """Reads partitions of a shuffle: frames of checked rows with the keys of their persons."""
+    """Reads partitions of a shuffle: frames of checked rows with the keys of their people."""
 
     def read(self, frame):
-        """Return rows, codes, weights and persons of one partition."""
+        """Return rows, codes, weights and people of one partition."""
         X = frame[_feature_names(self.n_features)].to_numpy(dtype=np.float64)
         codes = None if self.classes is None else frame[_CODE].to_numpy()
         weights = frame[_WEIGHT].to_numpy() if self.weighted else None
         return X, codes, weights, numbered(frame[_LOW].to_numpy(), frame[_HIGH].to_numpy())
 
     def of_whole_persons(self, n_rows, frame):
-        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole."""
+        """Yield a partition in pieces of about `n_rows`, in each of which people are whole."""
         if len(frame) <= n_rows:
             yield (frame,)
             return
@@ -327,7 +327,7 @@ class GatheredReader(PartReader):
 def gathered(reader, parts):
     """Return the reader and the parts of the same rows after a shuffle by person.
 
-    Which partition a person goes to follows from the id alone.
+    Which partition a person goes to follows from the ID alone.
     """
     dask = import_optional("dask", "dask", "groups on a cluster")
     frames = import_optional("dask.dataframe", "dask", "groups on a cluster")

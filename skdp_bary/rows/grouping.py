@@ -20,7 +20,7 @@ _MOST_PARTS = 1 << 16
 
 @dataclass(frozen=True)
 class SortedPersons:
-    """Person ids of rows that come in chunks, sorted by person in ascending order.
+    """Person IDs of rows that come in chunks, sorted by person in ascending order.
 
     The rows of the last person of a chunk wait for the next chunk, so memory holds a chunk and the
     largest person. An id that is smaller than the one before it is an error.
@@ -28,7 +28,7 @@ class SortedPersons:
     Parameters
     ----------
     ids : str, default=None
-        Name of the column of ids. None: every chunk is ``(X, y, sample_weight, ids)``.
+        Name of the column of IDs. None: every chunk is ``(X, y, sample_weight, IDs)``.
 
     Examples
     --------
@@ -52,20 +52,20 @@ class SortedPersons:
 
 @dataclass(frozen=True)
 class SpilledPersons:
-    """Person ids of rows that come in chunks, in any order, brought together on disk.
+    """Person IDs of rows that come in chunks, in any order, brought together on disk.
 
-    The rows are written once to a file without a name, which nobody else can open and which is gone
+    The rows are written once to a file without a name, which no one else can open and which is gone
     when the fit ends, also when it is interrupted or killed. They lie there as they are: choose a
     folder on an encrypted disk where that matters. Memory holds a chunk, and one part of the rows.
 
     Parameters
     ----------
     ids : str, default=None
-        Name of the column of ids. None: every chunk is ``(X, y, sample_weight, ids)``.
+        Name of the column of IDs. None: every chunk is ``(X, y, sample_weight, IDs)``.
     folder : str, default=None
         On a disk with room for all rows; None: where Python keeps temporary files.
     n_parts : int, default=256
-        How many parts the rows are cut into, by their persons.
+        How many parts the rows are cut into, by their people.
 
     Examples
     --------
@@ -94,14 +94,14 @@ class SpilledPersons:
 
 
 def declared(groups):
-    """Return how persons are brought together: None where `groups` is no declaration."""
+    """Return how people are brought together: None where `groups` is no declaration."""
     if isinstance(groups, str):
         return SpilledPersons(groups)
     return groups if isinstance(groups, (SortedPersons, SpilledPersons)) else None
 
 
 def name_of(groups):
-    """Return `groups`, or the name of the column where it declares one: persons are in memory."""
+    """Return `groups`, or the name of the column where it declares one: people are in memory."""
     if not isinstance(groups, (SortedPersons, SpilledPersons)):
         return groups
     if groups.ids is None:
@@ -116,12 +116,12 @@ class InOrder:
     """Pieces of rows that are sorted by person."""
 
     def pieces(self, read) -> Iterator[tuple]:
-        """Yield rows, codes, persons, counted from 0 in every piece, and weights.
+        """Yield rows, codes, people, counted from 0 in every piece, and weights.
 
         Parameters
         ----------
         read : callable
-            Returns an iterator of rows, codes, weights and ids.
+            Returns an iterator of rows, codes, weights and IDs.
         """
         held, last = [], None
         for *columns, ids in read():
@@ -140,7 +140,7 @@ class InOrder:
             yield _joined(held)
 
     def chunks(self, read, bounds):
-        """Yield chunks with the masses of persons."""
+        """Yield chunks with the masses of people."""
         for piece in self.pieces(read):
             yield from _chunk(piece, shared_masses(*piece, bounds)).parts()
 
@@ -160,13 +160,13 @@ class OnDisk:
         self._spill = spill
 
     def pieces(self, read):
-        """Yield rows, codes, persons, counted from 0 in every piece, and weights."""
+        """Yield rows, codes, people, counted from 0 in every piece, and weights."""
         self._spill.fill(read)
         for part in self._spill.parts():
             yield self._spill.rows(part)
 
     def chunks(self, read, bounds):
-        """Yield chunks with the masses of persons, which are kept from the first reading."""
+        """Yield chunks with the masses of people, which are kept from the first reading."""
         self._spill.fill(read)
         for part in self._spill.parts():
             piece = self._spill.rows(part)
@@ -217,7 +217,7 @@ _SPANS = np.dtype((np.int32, 2))  # of at most PERSON_UNITS
 
 
 class Spill:
-    """Rows, codes, weights and keys of persons in a file, which parts are read from.
+    """Rows, codes, weights and keys of people in a file, which parts are read from.
 
     A person is in the part that the person's key names. Every block of rows is written in the order
     of parts, and where parts begin in it is kept.
@@ -240,7 +240,7 @@ class Spill:
         Parameters
         ----------
         read : callable
-            Returns an iterator of rows, codes, weights and ids.
+            Returns an iterator of rows, codes, weights and IDs.
         """
         if self._rows is not None:
             return
@@ -275,7 +275,7 @@ class Spill:
         return np.flatnonzero(self._sizes)
 
     def rows(self, part):
-        """Return rows, codes, persons, counted from 0, and weights of one part."""
+        """Return rows, codes, people, counted from 0, and weights of one part."""
         records = np.empty(self._sizes[part], dtype=self._kind)
         done = 0
         for begins in self._begins:

@@ -31,7 +31,7 @@ SOURCES = (
 
 
 def _name_of(groups):
-    """Return the name of the column that person ids are in, or None where it has none."""
+    """Return the name of the column that person IDs are in, or None where it has none."""
     name = declared(groups).ids if declared(groups) else getattr(groups, "name", None)
     is_column = declared(groups) or hasattr(groups, "to_frame")  # other names are of computations
     return name if is_column and isinstance(name, str) and name != ROWS else None
@@ -75,8 +75,8 @@ or chunks
         Chunks come from an iterator, or from a list or a function that can be read again. A chunk
         is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
     y, groups, sample_weight : array-like of shape (n_rows,), optional
-        Labels, person ids and weights; chunks carry their own labels and weights. Delayed chunks
-        have ids beside them, as a list of delayed values. Where rows have columns with names, all
+        Labels, person IDs and weights; chunks carry their own labels and weights. Delayed chunks
+        have IDs next to them, as a list of delayed values. Where rows have columns with names, all
         three may be names of columns, which are then no features.
     find_classes : callable or None
         Returns the public labels, or None: labels do not matter; it is given `y`.
@@ -113,7 +113,7 @@ class Rows:
     classes : ndarray or None
         Public labels; None when labels do not matter.
     name_of_groups : str or None
-        Name of the column of person ids, where it has one.
+        Name of the column of person IDs, where it has one.
     """
 
     def __init__(self, source, classes=None, name_of_groups=None):
@@ -127,7 +127,7 @@ class Rows:
         self.names = None if source.named is None else column_names(source.named)
 
     def close(self):
-        """Give back what reading has taken beside memory; to be called when the fit ends."""
+        """Give back what reading has taken besides memory; to be called when the fit ends."""
         if hasattr(self.source, "close"):
             self.source.close()
 
@@ -169,11 +169,11 @@ class Rows:
         return source.weighted and source.grouped and not source.persons_have_one_class
 
     def public_size(self):
-        """Number of persons, to be asked only where the relation makes it public."""
+        """Number of people, to be asked only where the relation makes it public."""
         return self.source.count_persons()
 
     def sample_persons(self, rate, sampling, noise):
-        """Keep a random batch of persons, the same one for every step of the fit.
+        """Keep a random batch of people, the same one for every step of the fit.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Rows:
 
 
 def draw_batch(strata, rate, sampling, noise):
-    """Return which persons are in the batch.
+    """Return which people are in the batch.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def _poisson(strata, rate, noise):
 
 
 def _without_replacement(strata, rate, noise):
-    """Keep the same share, rounded down, of the persons of every class.
+    """Keep the same share, rounded down, of the people of every class.
 
     A person outside the batch can take the place of one inside only when nothing public tells the
     two apart. Labels are public under this relation, so the choice is made class by class.

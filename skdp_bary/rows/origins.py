@@ -29,7 +29,7 @@ class Memory:
     Parameters
     ----------
     low, high : int
-        Addresses that they span; with columns left out of them where `whose` tells of these.
+        Addresses that they span; with columns left out of them where `whose` reports these.
     layout : tuple
         Where their bytes are: address, shape, strides and size of an item.
     watched : weakref
@@ -57,7 +57,7 @@ class Memory:
 
     @property
     def is_lost(self):
-        """Whether the memory is other people's by now, or nobody's."""
+        """Whether the memory is other people's by now, or no one's."""
         return self.is_last and not self.is_there
 
 
@@ -92,7 +92,7 @@ class Origin:
         )
 
     def meets(self, other):
-        """Return whether two sources have the same rows; None where that cannot be told.
+        """Whether two sources have the same rows; None where that cannot be told.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class _Cells:
 
 
 def _meet(one, other):
-    """Return whether two ascending ranges have a number in common."""
+    """Whether two ascending ranges have a number in common."""
     first, second = one.rows, other.rows
     common = gcd(first.step, second.step)
     if not first or not second or (second.start - first.start) % common:

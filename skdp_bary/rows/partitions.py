@@ -42,13 +42,13 @@ class PartReader:
     classes : ndarray or None
         Public labels.
     weighted, grouped : bool
-        Whether there are weights and person ids.
+        Whether there are weights and person IDs.
     mass_bounds : (low, high), Box, Ball, Mask or None
         Public domain outside of which rows carry no mass of a person.
     names : list or None
         Of the columns, in order; None where rows have no names.
     ids_are_text : bool or None
-        Whether person ids are text in all partitions; None: that is known of them otherwise.
+        Whether person IDs are text in all partitions; None: that is known of them otherwise.
     """
 
     n_features: int
@@ -67,7 +67,7 @@ class PartReader:
         least_rows : int
             Slices are not shorter, except the last one.
         *part
-            The partition and what is beside it.
+            The partition and what is next to it.
         """
         if not self.grouped:
             n_rows = max(least_rows, _SLICE_VALUES // max(self.n_features, 1), 1)
@@ -84,13 +84,13 @@ class PartReader:
                 yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts(n_rows)
 
     def n_persons(self, *part):
-        """Return the number of persons of one partition."""
+        """Return the number of people of one partition."""
         if not self.grouped:
             return sum(len(chunk.X) for chunk in self.chunks(1, *part))
         return sum(_n_different(self.read(*piece)[-1]) for piece in self._pieces(*part))
 
     def one_class(self, *part):
-        """Return whether no person of one partition has rows in two classes."""
+        """Whether no person of one partition has rows in two classes."""
         if self.classes is None or not self.grouped:
             return True
         return all(_have_one_class(*self.read(*piece)[1::2]) for piece in self._pieces(*part))
@@ -102,7 +102,7 @@ class PartReader:
         return max(_PIECE_VALUES // max(self.n_features, 1), 1)
 
     def of_whole_persons(self, n_rows, X, y, weights, ids, limits):
-        """Yield a partition in pieces of about `n_rows`, in each of which persons are whole.
+        """Yield a partition in pieces of about `n_rows`, in each of which people are whole.
 
         Like `_slices`, in one piece where its rows are in no array or dataframe.
         """
@@ -119,7 +119,7 @@ class PartReader:
             yield *(_cut(value, rows) for value in values), limits
 
     def read(self, X, y, weights, ids, limits):
-        """Return rows, codes, weights and persons of one partition."""
+        """Return rows, codes, weights and people of one partition."""
         X, codes, weights, ids = self.values(X, y, weights, ids)
         if limits is not None:
             ids = limits.checked(ids)
@@ -127,7 +127,7 @@ class PartReader:
         return X, codes, weights, persons
 
     def values(self, X, y, weights, ids):
-        """Return rows, codes, integer weights and ids of one partition."""
+        """Return rows, codes, integer weights and IDs of one partition."""
         if hasattr(X, "iloc"):
             X, y, weights, ids = _apart(X, y, weights, ids)
         elif isinstance(X, tuple):
@@ -146,14 +146,14 @@ class PartReader:
 
 @dataclass(frozen=True)
 class Limits:
-    """The person ids that may be in one partition: from `low` on, up to `high`."""
+    """The person IDs that may be in one partition: from `low` on, up to `high`."""
 
     low: object
     high: object
     last: bool
 
     def checked(self, ids):
-        """Return ids that are all within: those of different partitions are different then."""
+        """Return IDs that are all within: those of different partitions are different then."""
         values = np.asarray(ids)
         below = values <= self.high if self.last else values < self.high
         if not bool(np.all((values >= self.low) & below)):
@@ -204,7 +204,7 @@ def _cut(values, rows):
 
 
 def _apart(frame, *beside):
-    """Return rows, labels, weights and ids of a partition; some may have been joined to it."""
+    """Return rows, labels, weights and IDs of a partition; some may have been joined to it."""
     names = ("y", "sample_weight", "groups")
     values = zip(names, beside, strict=True)
     beside = [frame[BESIDE + n] if BESIDE + n in frame.columns else v for n, v in values]

@@ -62,7 +62,7 @@ class Chunk:
     codes : ndarray of shape (n_rows,) or None
         Places of the rows' labels among the public classes; None: there is one class.
     masses : ndarray of shape (n_rows,) or None
-        None: one unit a row.
+        None: one unit per row.
     memo : dict
         What queries computed of the rows and will need again; it lives as long as the rows are
         read.
@@ -164,17 +164,17 @@ def encode_labels(y, classes, n_rows):
 
 
 def encode_persons(groups, n_rows):
-    """Return equal integers, counted from 0, exactly for equal person ids."""
+    """Return equal integers, counted from 0, exactly for equal person IDs."""
     ids = plain_ids(groups, n_rows)
     return number_objects(ids) if ids.dtype.kind == "O" else number_values(ids)
 
 
 def plain_ids(groups, n_rows):
-    """Return person ids, one for every row, as an array of integers, or of text.
+    """Return person IDs, one for every row, as an array of integers, or of text.
 
     Objects stay objects: a dtype shared by all of them would let one person's id round those of
-    others. Integers beside text are refused, as nobody knows whether 1 and "1" are one person, and
-    missing ids are refused, as nobody knows whether those rows are one person's or many people's.
+    others. Integers next to text are refused, as no one knows whether 1 and "1" are one person, and
+    missing IDs are refused, as no one knows whether those rows are one person's or many people's.
     """
     groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
@@ -192,12 +192,12 @@ def plain_ids(groups, n_rows):
 
 
 def are_texts(ids):
-    """Return whether plain ids are text and not integers, None where there are none."""
+    """Whether plain IDs are text and not integers, None where there are none."""
     return isinstance(ids[0], str) if len(ids) else None
 
 
 def same_kind(found):
-    """Return whether ids are text, from whether some of them and others are; None: no ids."""
+    """Whether IDs are text, from whether some of them and others are; None: no IDs."""
     kinds = {kind for kind in found if kind is not None}
     if len(kinds) > 1:
         raise ValueError(MIXED_IDS)
@@ -247,14 +247,14 @@ def encode_weights(sample_weight, n_rows):
 def coarser_units(units, size=1, least=math.inf):
     """Return the units of a person, so few that sums fit 64 bits, and their noise what is drawn.
 
-    Persons have ``2**20`` and 3, 6 or 9 digits less, weighted rows ``2**16`` and 3 or 6 less.
+    People have ``2**20`` and 3, 6 or 9 digits less, weighted rows ``2**16`` and 3 or 6 less.
 
     Parameters
     ----------
     units : int
         The finest, in which the rows are; 1 where rows have no masses.
     size : int, default=1
-        Public or estimated number of persons.
+        Public or estimated number of people.
     least : float, default=inf
         The smallest epsilon or mu of a step; noise in which a unit would not be seen.
     """
@@ -383,7 +383,7 @@ def _come_before(columns, first, second):
 
 
 def split_chunk(item, most=3):
-    """Return (X, y, sample_weight) of one chunk, and with `most` of 4 the person ids."""
+    """Return (X, y, sample_weight) of one chunk, and with `most` of 4 the person IDs."""
     parts = item if isinstance(item, tuple) else (item,)
     if not 1 <= len(parts) <= most:
         last = " or (X, y, sample_weight, groups)" if most > 3 else ""
@@ -486,10 +486,10 @@ _HASHED = 1  # in second words of keys; integers that fit have 0 there
 
 
 def person_keys(groups, n_rows):
-    """Return two arrays of int64 that agree for equal person ids, whichever worker computes them.
+    """Return two arrays of int64 that agree for equal person IDs, whichever worker computes them.
 
     Integers are their own keys. Strings, and integers beyond 64 bits, are hashed to 127 bits, so
-    those of two persons agree with a probability below ``n**2 / 2**127`` for n persons.
+    those of two people agree with a probability below ``n**2 / 2**127`` for n people.
     """
     values = plain_ids(groups, n_rows)
     low, high = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
@@ -530,7 +530,7 @@ _MOST = 1 << 16
 
 
 def divided(ids, n_rows, n_pieces):
-    """Yield the places of the rows of each piece; equal ids are in one.
+    """Yield the places of the rows of each piece; equal IDs are in one.
 
     Which piece a person is in changes no integer that is counted, only what is in memory at once.
 

@@ -57,7 +57,7 @@ _NO_IDS = (
 
 
 def refuse_beside_chunks(**given):
-    """Raise where labels, ids or weights stand beside chunks, which carry their own."""
+    """Raise where labels, IDs or weights stand next to chunks, which carry their own."""
     for name, values in given.items():
         if values is not None:
             raise ValueError(_CHUNK_MESSAGES[name])
@@ -171,7 +171,7 @@ class ChunkSource:
         return first
 
     def count_persons(self):
-        """Number of persons, which are rows where chunks carry no ids."""
+        """Number of people, which are rows where chunks carry no IDs."""
         if not self.rereadable:
             raise ValueError(
                 "An iterator of chunks can be read once; give n_hint, the public number of rows."
@@ -204,7 +204,7 @@ class ChunkSource:
             self._gathering.close()
 
     def _checked(self):
-        """Yield rows, codes, integer weights and ids of every chunk."""
+        """Yield rows, codes, integer weights and IDs of every chunk."""
         if self._is_spent and not self.reopenable:
             raise ValueError(
                 "This fit reads the rows more than once, and an iterator of chunks is spent after "
@@ -256,7 +256,7 @@ class ChunkSource:
 
 
 def _no_rows(width, rule):
-    """Return a chunk in place of none."""
+    """Return a chunk instead of none."""
     if width is None:
         raise ValueError(
             "X has no chunks, so nothing says how many columns it has: give one without rows, "
@@ -335,16 +335,16 @@ class ArraySource:
             )
 
     def count_persons(self):
-        """Number of persons that are read."""
+        """Number of people that are read."""
         return self._n_kept
 
     def keep_persons(self, draw):
-        """From now on read the rows of some persons only.
+        """From now on read the rows of some people only.
 
         Parameters
         ----------
         draw : callable
-            Returns which persons to keep, from the class of each (zeros without classes).
+            Returns which people to keep, from the class of each (zeros without classes).
         """
         kept = draw(self._classes_of_persons())
         self._n_kept = int(kept.sum())
@@ -401,7 +401,7 @@ class ArraySource:
 
 
 def _warn_of_other_order(X, **beside):
-    """Warn where values have the index of the rows in another order: they stand beside others."""
+    """Warn where values have the index of the rows in another order: they stand next to others."""
     for name, values in beside.items():
         index = values.index if hasattr(values, "iloc") else X.index
         if len(index) != len(X.index) or index.equals(X.index) or not index.isin(X.index).all():

@@ -43,7 +43,7 @@ class SparkColumn:
 
 @dataclass(frozen=True, eq=False)
 class SparkTable:
-    """A Spark frame and what its columns are: public facts, beside the frame itself.
+    """A Spark frame and what its columns are: public facts, next to the frame itself.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class SparkTable:
 class SparkSource:
     """Rows of a Spark frame; every partition is counted where it is.
 
-    Without person ids partitions are counted as they lie. With them rows are grouped by a hash of
-    the id first: that the rows of one group come together is what ``groupBy`` means.
+    Without person IDs partitions are counted as they lie. With them rows are grouped by a hash of
+    the ID first: that the rows of one group come together is what ``groupBy`` means.
     """
 
     rereadable = True
@@ -149,7 +149,7 @@ class SparkSource:
         _warn_of_event_log(table.frame)
 
     def count_persons(self):
-        """Number of persons, counted on the executors."""
+        """Number of people, counted on the executors."""
         return self._ask("n_persons")
 
     @property
@@ -200,7 +200,7 @@ class SparkColumns:
     recode: object
 
     def part(self, table):
-        """Return rows, labels, weights, ids and limits of an Arrow table, see ``PartReader``."""
+        """Return rows, labels, weights, IDs and limits of an Arrow table, see ``PartReader``."""
         place = len(self.features)
         X = table.select(list(range(place)))
         X = as_floats(X) if self.recode is None else self.recode(X.rename_columns(self.features))
@@ -254,7 +254,7 @@ def _tables(batches, n_features):
 
 
 def _numbers_of_ids(ids):
-    """Return equal integers for equal ids of one group of rows."""
+    """Return equal integers for equal IDs of one group of rows."""
     if ids.null_count:
         raise ValueError(MISSING_IDS)
     if str(ids.type).startswith("dictionary<"):  # which may hold one value twice
@@ -263,7 +263,7 @@ def _numbers_of_ids(ids):
 
 
 def _bucket(table, ids):
-    """Return the column that sends equal ids to one group, of as many as shuffles have."""
+    """Return the column that sends equal IDs to one group, of as many as shuffles have."""
     functions = import_optional("pyspark.sql.functions", "spark", "groups of a Spark frame")
     n_buckets = int(table.frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     return functions.pmod(functions.xxhash64(table.column(ids)), functions.lit(n_buckets))
@@ -280,7 +280,7 @@ def _check_frame(X):
 
 
 def _check_types(table, weights, groups):
-    """Refuse columns that hold no numbers, and ids that are not compared exactly."""
+    """Refuse columns that hold no numbers, and IDs that are not compared exactly."""
     if groups is not None and table.kind(groups.name) not in _IDS:
         raise ValueError(
             f"groups must name a column of integers or strings, and {groups.name!r} is of type "

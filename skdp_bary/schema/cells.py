@@ -276,7 +276,7 @@ class LineCells(Cells):
 
 
 def spans_magnitudes(kind: Kind) -> bool:
-    """Return whether a range of numbers is so wide that skewed values would share few even cells.
+    """Whether a range of numbers is so wide that skewed values would share few even cells.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class TableCells:
     schema : Schema
         Public. One kind for all columns is that of as many as a table has.
     unread : tuple of str, default=()
-        Columns that a table may have beside those of the schema.
+        Columns that a table may have next to those of the schema.
     """
 
     def __init__(self, schema, unread=()):

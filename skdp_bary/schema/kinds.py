@@ -108,7 +108,7 @@ class _Range(Kind):
         return np.where(held, numbers, np.clip(numbers, low, high)) + 0.0  # no -0.0
 
     def holds(self, numbers: np.ndarray) -> np.ndarray:
-        """Return whether numbers are in the range or special."""
+        """Whether numbers are in the range or special."""
         low, high = self.line
         return ((numbers >= low) & (numbers <= high)) | np.isin(numbers, self.special)
 
@@ -158,7 +158,7 @@ class Number(_Range):
     log : bool, default=False
         Whether steps grow with the numbers, for tables; needs ``low > 0``. Amounts of money, sizes
         and times of waiting want it: in even steps most values share a few, and noise makes tails
-        that nobody has.
+        that no one has.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
     special : sequence of float, default=()
@@ -330,7 +330,7 @@ class Category(Kind):
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as objects: declared values, "other", None where missing.
 
-        Among numbers and flags other values are None too: encoders take no text beside them.
+        Among numbers and flags other values are None too: encoders take no text next to them.
         """
         other = "other" if isinstance(self.values[0], str) else None
         return _objects([*self.values, other, None])[self.codes(values, what)]

@@ -17,7 +17,7 @@ _NEWCOMER = 10_000  # id of the person in whom neighbors differ
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighboring data sets as arguments of ``fit``, and what is hostile about them.
+    """Two neighboring datasets as arguments of ``fit``, and what is hostile about them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Part:
 def make_arguments(estimator, n_rows=60, *, kind="rows", n_features=None, seed=0):
     """Return arguments of ``fit``: rows with duplicates, ties and cell borders among them.
 
-    `kind` says what comes with the rows: nothing, person ids, or weights. Labels come along when
+    `kind` says what comes with the rows: nothing, person IDs, or weights. Labels come along when
     the estimator has ``classes``.
     """
     n_features = feature_count(estimator) if n_features is None else n_features
@@ -129,7 +129,7 @@ def _places(estimator):
 
 
 def _parts(estimator, kind, label=0, other_label=0):
-    """Yield named persons: one row each, or several for persons with ids."""
+    """Yield named people: one row each, or several for people with IDs."""
     n_classes = len(public_classes(estimator)) if public_classes(estimator) is not None else 1
     places = _places(estimator)
     for name, place in places.items():

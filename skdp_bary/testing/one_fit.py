@@ -221,7 +221,7 @@ def _require_released_field(estimator, found):
 def _require_mechanism_field(estimator, used):
     """The mechanisms named are the ones that plans use, over all settings.
 
-    What is named beside ``parameter="value"``, up to the next comma, is for that value alone.
+    What is named next to ``parameter="value"``, up to the next comma, is for that value alone.
     """
     text = ",".join(
         part

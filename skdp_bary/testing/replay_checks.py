@@ -342,7 +342,7 @@ def _around_centers(query, directions, lift=np.asarray):
 def _probed(query, n_features):
     """Ask about single random rows of many sizes: the longest answers, and answers far apart.
 
-    For questions about rows that went through somebody else's code, where nothing better is known.
+    For questions about rows that went through someone else's code, where nothing better is known.
     """
     rng = np.random.default_rng(0)
     sizes = rng.choice([0.1, 0.5, 1.0, 2.0, 5.0], size=(_PROBED_ROWS, 1))

@@ -163,7 +163,7 @@ def check_empirical_loss(
     estimator : estimator
         Give it a small tree, few centers and the like: every run fits it twice.
     n_runs : int, default=1000
-        Number of runs on each of the two data sets, for every relation and kind of noise.
+        Number of runs on each of the two datasets, for every relation and kind of noise.
     callback : callable or None, default=None
         Called as ``callback(done, n_runs)`` after each pair of runs.
 

@@ -58,7 +58,7 @@ class DomainScaler(
     """Map a public domain to the unit box or the unit ball.
 
     The usual scalers take minima, maxima or variances of the rows, and each of those is a release
-    that has to be paid for. This one takes them from public bounds: fitting reads nothing but the
+    that has to be paid for. This one takes them from public bounds: fitting reads only the
     number of features, costs no privacy budget, and gives the same transformer on neighboring data
     sets. The rows of the result are as private as those that came in.
 
@@ -70,7 +70,7 @@ class DomainScaler(
     Parameters
     ----------
     bounds : (low, high) pair, Box, Ball or Mask, default=(-1.0, 1.0)
-        Public domain of the rows: what the features can be, not what they are in this data set.
+        Public domain of the rows: what the features can be, not what they are in this dataset.
         The default suits features that are already scaled to [-1, 1].
     target : {"box", "ball"}, default="box"
         "box" maps the bounding box to ``[0, 1]`` in every feature, each feature with its own
@@ -275,9 +275,9 @@ class JLTransformer(
 
     Notes
     -----
-    A projected row does not depend, in a single bit, on the rows beside it: matrix products are
+    A projected row does not depend, in a single bit, on the rows next to it: matrix products are
     made of integers short enough for float64 to be exact. With a plain floating point product a
-    neighbor could change the rounding of a row that nobody touched.
+    neighbor could change the rounding of a row that no one touched.
 
     Examples
     --------

@@ -276,7 +276,7 @@ def _branches(step, form):
 
 
 def _branch_forms(branches):
-    """Forms that branches return; what one passes through is put beside others anew."""
+    """Forms that branches return; what one passes through is put next to others anew."""
     forms = [form_after(step, before) for _, step, before in branches if step != "drop"]
     return [replace(f, kind="mixed", schema=None) if f.kind == "table" else f for f in forms]
 
@@ -387,7 +387,7 @@ KNOWN = {name: frozenset(names.split()) for name, names in _NAMES.items()}
 
 
 def unknown_parameters(step):
-    """Return the names of parameters, not at their defaults, that nobody has looked at."""
+    """Return the names of parameters, not at their defaults, that no one has looked at."""
     known = KNOWN[type(step).__name__]
     return [
         name

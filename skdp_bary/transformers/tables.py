@@ -211,7 +211,7 @@ def _is_pandas(X):
 class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator):
     """Let every row pass a step alone.
 
-    Products of whole matrices, sorts and threads may treat a row in another way beside other rows.
+    Products of whole matrices, sorts and threads may treat a row in another way next to other rows.
     Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64
     of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
     slow: some hundred rows a second.
@@ -368,7 +368,7 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
 
 
 def _drawing_alike(step):
-    """Return a step whose draws are fixed: numpy's own stream is everybody's, and never restored.
+    """Return a step whose draws are fixed: numpy's own stream is everyone's, and never restored.
 
     The numbers are drawn there, as scikit-learn's are.
     """

@@ -414,7 +414,7 @@ def _is_dense(entries, lowest, margins, temperatures):
 
 @_compile
 def _share(entries, i, lowest, temperature, atoms, near, shares):
-    """Write the atoms that share a point and their shares; return how many, and the divisor."""
+    """Write the atoms that share per point and their shares; return how many, and the divisor."""
     size, divisor = 0, 0.0
     for j in range(len(entries)):
         exponent = (entries[j, i] - lowest) / temperature

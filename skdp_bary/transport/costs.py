@@ -416,7 +416,7 @@ def _rises(points, atoms, p):
 
 @cache
 def is_kept(source, name):
-    """Tell whether compiled code of a function is beside its source, and no older.
+    """Tell whether compiled code of a function is next to its source, and no older.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class SplitPrior:
     """What the difference between the two halves of a cell is expected to be, before measuring it.
 
     A mixture of three cases for a cell of mass m: a *smooth* cell, split as the public prior plus
-    the scatter of m persons; an *uneven* cell, split anyhow; an *empty half*. The constants are
+    the scatter of m people; an *uneven* cell, split anyhow; an *empty half*. The constants are
     public and were chosen on generated data.
 
     Parameters
@@ -140,7 +140,7 @@ def prune(tree, levels, least):
     levels : list of ndarray
         Masses of the cells of level 0 to the leaves; a level is taken out once it has been read.
     least : sequence of float
-        For each level but the last, the mass a cell must exceed to be split.
+        For each level but the last, the mass per cell must exceed to be split.
 
     Returns
     -------

@@ -185,7 +185,7 @@ class Split:
             terms.take_better((places[0], ranges(starts[rank], n)), log, numbers[0], floor[0])
 
     def _add_up_some(self, batch, part, rank, terms):
-        """Put convolutions by their definition in the place of those that rounding hides."""
+        """Replace convolutions that rounding hides by their definition."""
         if not part.size:
             return
         sums = convolve_all(self.numbers[part[:, None, None], batch.window[rank]])

@@ -189,7 +189,7 @@ class Grid:
         return np.repeat(per_cell, self.sizes, axis=-1)
 
     def windows(self, cells, length, first=0):
-        """Places of the windows of some cells, from place `first` of `length`; -1 beside them."""
+        """Places of the windows of some cells, from place `first` of `length`; -1 next to them."""
         place = np.arange(length) - np.asarray(first)[..., None]
         sizes, starts = self.sizes[cells][..., None], self.starts[cells][..., None]
         return np.where((place >= 0) & (place < sizes), starts + place, -1)
@@ -250,7 +250,7 @@ class Batch:
 
     @property
     def window(self):
-        """The same places, each window in a row of its own, -1 beside it."""
+        """The same places, each window in a row of its own, -1 next to it."""
         return self._children.windows(self.blocks, self.width)
 
 

@@ -11,7 +11,7 @@ with the private rows every week would spend budget every week. One sketch spend
 # %%
 # The release
 # -----------
-# The budget of the training rows pays for the sketch; afterwards they are not needed any more.
+# The sketch is charged to the budget of the training rows, which are then no longer needed.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ del training
 # %%
 # A year of weeks
 # ---------------
-# From week 30 on the third feature drifts. Each week costs nothing: what is computed from a release
-# and from public rows is free.
+# From week 30 on the third feature drifts. Comparing a release with public rows has no privacy
+# cost.
 
 weeks, distances, errors = np.arange(52), [], []
 for week in weeks:
@@ -42,9 +42,8 @@ for week in weeks:
 print(f"spent after {len(weeks)} comparisons: {budget.total()}")
 
 # %%
-# The bars are the error of the noise. It was drawn once, so it moves all weeks together, and weeks
-# can be compared with each other more closely than the bars suggest. The first ones show how much
-# samples of this size differ without any drift.
+# The bars are the error of the noise, which was drawn once and moves all weeks together. The first
+# weeks show how much samples differ without drift.
 
 quiet = np.array(distances[:20])
 alarm = quiet.mean() + 5 * quiet.std()

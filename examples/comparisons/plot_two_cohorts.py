@@ -11,8 +11,8 @@ Two hospitals measured age and blood pressure. Neither may show its rows. One ca
 # %%
 # The rows
 # --------
-# Most patients are alike. The south has, beside them, a few hundred who are older and have a high
-# blood pressure. Which ages and pressures are possible is known to medicine.
+# Most patients are alike. The south also has a few hundred older patients with high blood pressure.
+# The possible ages and pressures are public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +30,7 @@ south[:400] = rng.normal([78.0, 175.0], [5.0, 8.0], size=(400, 2))
 # %%
 # One test, one charge
 # --------------------
-# The label of a row says which hospital it is of. How many patients a hospital has is no secret
-# here, so nothing is spent on it.
+# The label of a row is its hospital. The number of patients of each hospital is public here.
 
 budget = BudgetAccountant(epsilon=3.0, delta=1e-5, neighbors="replace_one")
 X, hospital = np.vstack([north, south]), np.repeat(["north", "south"], 4000)
@@ -40,8 +39,7 @@ low, high = test.result_.interval
 print(f"p = {test.pvalue_:.4f}; the distance of the laws is between {low:.3f} and {high:.3f}")
 
 # %%
-# The number that was released lies far from where it would lie for patients of one kind, by
-# simulation with the noise.
+# The released distance is far from its simulated distribution for equal cohorts.
 
 plt.figure(figsize=(6, 3), layout="constrained")
 plt.hist(test.result_.null, bins=40, color="tab:gray", label="patients of one kind")
@@ -51,11 +49,10 @@ plt.legend()
 plt.show()
 
 # %%
-# Where do they differ?
-# ---------------------
-# One number cannot say where. Two sketches can, and each may be compared with any other hospital
-# later. A patient is in one hospital, so the sketches are about different people, which the budget
-# knows from the names of its parts: both together cost what one costs.
+# Location of the difference
+# --------------------------
+# Two sketches show where the cohorts differ, and can be compared with other hospitals later. The
+# sketches are about disjoint parts, so both together cost as much as one.
 
 sketches = [
     PrivateDriftSketch(epsilon=2.0, bounds=BOUNDS, accountant=budget.part(name)).fit(rows)
@@ -66,7 +63,7 @@ display.axes_.set(xlabel="age", ylabel="blood pressure", title="more (red) and l
 plt.show()
 
 # %%
-# What all of it cost
-# -------------------
+# Privacy cost
+# ------------
 
 print(budget)

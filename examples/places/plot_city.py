@@ -31,17 +31,15 @@ print(f"{len(X)} check-ins of {len(visits)} people; the busiest one has {visits.
 # %%
 # The release
 # -----------
-# With ``groups`` all check-ins of a person are protected together, and every person counts once.
-# Without it the guarantee would speak about one check-in, and somebody with hundreds of them would
-# be protected hundreds of times less.
+# With ``groups`` all check-ins of a person are protected together, and each person counts once.
+# Without ``groups``, the guarantee covers single check-ins only.
 
 measure = PrivateMeasure(epsilon=1.0, bounds=CITY_BOUNDS).fit(X, groups=people)
 print(f"{len(measure.weights_)} points; about {measure.total_:.0f} people")
 
 # %%
-# Was it worth it? The owner of the rows may look at both pictures side by side. The left one must
-# not leave the house, and says so. It counts rows, the release counts people, so that the busiest
-# users weigh more on the left.
+# The data owner may compare both maps. Do not publish the left one. It counts rows, the release
+# counts people, so the busiest users weigh more on the left.
 
 MeasureDisplay.from_comparison(measure, X)
 plt.show()
@@ -49,7 +47,7 @@ plt.show()
 # %%
 # Synthetic rows
 # --------------
-# As many as wanted: they are drawn from the release, not from the data, and cost nothing.
+# Samples come from the release, not from the data, so any number has no privacy cost.
 
 synthetic = measure.sample(5_000)
 MeasureDisplay.from_estimator(measure)
@@ -57,7 +55,7 @@ plt.plot(*synthetic.T, ".", ms=1.5, color="white", alpha=0.5)
 plt.show()
 
 # %%
-# A fact about the synthetic rows beside the same fact about the people:
+# The same statistic of the synthetic rows and of the people:
 
 center = [9.5, 10.5]
 weight = 1 / visits[people]

@@ -14,7 +14,7 @@ Where a customer lives is private. Which products there are is not.
 # %%
 # Customers
 # ---------
-# A generated country, with the product as label. Its borders are public.
+# A simulated country, with the product as label. Its borders are public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,9 +31,8 @@ print("customers of each product:", np.bincount(product).tolist())
 # %%
 # The centers
 # -----------
-# ``classes`` names the public set of products; without it, even which products occur would be read
-# from private rows. The demand of a product does not depend on how many customers it has in the
-# data: ``class_weights`` would change that.
+# ``classes`` is the public set of products. The demand for a product does not depend on its number
+# of customers. ``class_weights`` would change that.
 
 budget = BudgetAccountant(epsilon=1.0)
 centers = PrivateWassersteinBarycenter(
@@ -49,17 +48,16 @@ BarycenterDisplay.from_estimator(centers)
 plt.show()
 
 # %%
-# The same customers, for the owner's eyes:
+# The same customers, for the data owner only:
 
 BarycenterDisplay.from_comparison(centers, X, product)
 plt.show()
 
 # %%
-# What did privacy cost?
-# ----------------------
-# ``score`` is minus the mean cost of serving the customers given, in squared degrees. It reads the
-# rows, so it is for the owner. The centers that the rows themselves would choose cost only a little
-# less, until epsilon becomes very small.
+# Accuracy
+# --------
+# ``score`` is minus the mean cost of serving the given customers, in squared degrees. It uses the
+# exact rows, so it is for the data owner only.
 
 clouds = [DiscreteMeasure(X[product == label]) for label in range(3)]
 best = free_support_barycenter(clouds, N_CENTERS, n_init=10, random_state=0).cost
@@ -81,10 +79,9 @@ axes.set(xlabel="epsilon", ylabel="extra cost in percent")
 plt.show()
 
 # %%
-# Which center serves whom?
-# -------------------------
-# ``map`` answers for rows that are given, new ones too: a new customer's center follows from the
-# release and from where that customer is.
+# Centers of new customers
+# ------------------------
+# ``map`` gives the center of any row, including new customers, from the release and that row.
 
 newcomers = np.array([[10.0, 10.0], [30.0, 5.0], [50.0, 20.0]])
 for place, center in zip(newcomers, centers.map(newcomers, label=0), strict=True):

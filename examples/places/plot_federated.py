@@ -9,8 +9,8 @@ with noise that no phone knows, and only if enough people take part.
 """
 
 # %%
-# A plan, and what one person sends
-# ---------------------------------
+# A plan and one message
+# ----------------------
 # The plan is public: the map, what is measured, the guarantee, and how many honest participants it
 # relies on. How many messages a person sends for each cell follows from that.
 
@@ -67,8 +67,8 @@ sent = rounds.first.bytes_per_person + two_rounds.plan.bytes_per_person
 print(f"two rounds: {sent / 1000:.1f} kB a person")
 
 # %%
-# Beside a curator
-# ----------------
+# Comparison with a curator
+# -------------------------
 # A curator who is trusted with the rows can do without delta and without messages.
 
 curator = PrivateEMDHeatmap(2.0, bounds=CITY_BOUNDS, n_hint=N_PEOPLE).fit(X, groups=people)

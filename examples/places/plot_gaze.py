@@ -8,10 +8,10 @@ private heatmap of the looks of a group keeps what designers want to know and hi
 """
 
 # %%
-# Looks at a picture
-# ------------------
-# Picture and looks are generated. A look is a row, in pixels to the right of and below the upper
-# left corner; a person has many of them. The bounds are the public size of the picture.
+# Fixations
+# ---------
+# The image and the fixations are simulated. A row is a fixation in pixels from the upper left
+# corner, and a person has many. The bounds are the public size of the image.
 
 import matplotlib.pyplot as plt
 
@@ -34,10 +34,10 @@ def overlay(ax, heatmap, title):
 
 
 # %%
-# Three levels of protection
-# --------------------------
-# The picture on the left is what the owner of the rows sees. With ``groups`` all looks of a person
-# are protected together, and everybody counts the same.
+# Three values of epsilon
+# -----------------------
+# The map on the left is exact, for the data owner only. With ``groups`` all fixations of a person
+# are protected together.
 
 noiseless = LevelwiseEMDHeatmap(1e5, bounds=GAZE_BOUNDS, method="laplace")
 truth = noiseless.fit(X, groups=people).heatmap_
@@ -51,9 +51,10 @@ for ax, epsilon in zip(axes[1:], (0.5, 1.0, 5.0), strict=True):
 plt.show()
 
 # %%
-# The method of the paper and plain noise, at the same epsilon
-# ------------------------------------------------------------
-# Both are there to compare with. Plain noise on every pixel drowns the looks of a hundred people.
+# Comparison at the same epsilon
+# ------------------------------
+# The method of the paper, and plain noise on every pixel, which dominates the fixations of a
+# hundred people.
 
 _, axes = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
 models = {

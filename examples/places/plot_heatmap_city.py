@@ -8,10 +8,10 @@ which every user counts once, and no user can be found.
 """
 
 # %%
-# The same check-ins at three epsilons
-# ------------------------------------
-# A few hundred people, most of them with a few check-ins and some with very many. The bounds of the
-# city and a guess of the number of people are public.
+# Three values of epsilon
+# -----------------------
+# A few hundred people, most with a few check-ins and some with very many. The bounds of the city
+# and an estimate of the number of people are public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,11 +45,10 @@ for ax, epsilon in zip(axes[1:], (0.5, 1.0, 5.0), strict=True):
 plt.show()
 
 # %%
-# How sure is it?
-# ---------------
-# The default method knows the law of its noise, so it can say how uncertain it is. The right-hand
-# picture shows how long the 90 % interval for the number of people of each cell is. Public lines,
-# here the river, can be drawn over both.
+# Uncertainty
+# -----------
+# The right-hand map shows the length of the 90% interval for the number of people in each cell.
+# Public lines, here the river, can be drawn over both.
 
 east = np.linspace(0, 20, 200)
 river = np.column_stack([east, 9.0 + 1.5 * np.sin(east / 4.0)])
@@ -57,10 +56,10 @@ HeatmapDisplay.from_estimator(city, level=0.9, outlines=[river])
 plt.show()
 
 # %%
-# Places for the stops of a bus
-# -----------------------------
-# The cells of the release with their masses stand for the people in anything that depends on
-# distances, such as the five stops that are nearest to everybody.
+# Bus stops
+# ---------
+# The cells of the release represent the people in any problem that depends on distances, such as
+# five stops near most people.
 
 stops, cost = city.k_median(5, random_state=0)
 print(f"about {cost / city.total_:.1f} km to the nearest stop, along the streets")

@@ -8,9 +8,9 @@ and to the guarantee, with and without person ids.
 """
 
 # %%
-# Who checks in
-# -------------
-# Most people of this invented city check in a few times, some very often.
+# Check-ins
+# ---------
+# Most people of this simulated city check in a few times, some very often.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +34,8 @@ print(f"the busiest tenth has {busiest[: len(busiest) // 10].sum() / len(X):.0%}
 # %%
 # Two maps
 # --------
-# Without ``groups`` a row is a person, and the courier looks like a crowd. With ``groups`` every
-# person has a mass of one, shared among their rows: the courier counts as much as anybody.
+# Without ``groups`` a row is a person, and the courier looks like a crowd. With ``groups`` each
+# person has a mass of one, divided among their rows.
 
 by_rows = PrivateEMDHeatmap(1.0, bounds=CITY_BOUNDS, n_hint=8000).fit(X)
 by_people = PrivateEMDHeatmap(1.0, bounds=CITY_BOUNDS, n_hint=400).fit(X, groups=people)
@@ -50,10 +50,8 @@ print(f"similarity of the two maps: {similarity(by_rows.heatmap_, by_people.heat
 # %%
 # Two guarantees
 # --------------
-# How far does one person move what is released? Replaying a fit without that person answers
-# exactly. With ``groups`` the courier moves it by at most what the noise was made for. Without,
-# the same noise faces thousands of rows: the guarantee holds for one row, and for a person with
-# many rows it means next to nothing.
+# A replay of the fit without the courier shows how far one person moves the release. With
+# ``groups`` the noise covers that. Without, it covers one row, and not thousands of them.
 
 others = people < people.max()
 small = {"bounds": CITY_BOUNDS, "resolution": 64, "n_hint": 400}

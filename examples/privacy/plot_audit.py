@@ -12,8 +12,8 @@ on one of them. Neither can prove a guarantee; both find the usual mistakes.
 # %%
 # Replay
 # ------
-# One person far outside the bounds is added to a small data set. The table compares the loss that
-# was paid for with the loss between these two data sets.
+# One person far outside the bounds joins a small dataset. The table compares the charged loss with
+# the loss between these two datasets.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,10 +31,10 @@ print(report)
 print(f"holds: {report.holds}; uses {report.tightness:.0%} of what was paid for")
 
 # %%
-# A person can be everywhere
-# --------------------------
-# If rows are people, somebody with thirty rows moves the answer thirty times as far. The replay
-# shows what a guarantee about rows is worth for that person, and that ``groups`` restores it.
+# People with many rows
+# ---------------------
+# Without ``groups``, a person with thirty rows moves the statistic thirty times as far. The replay
+# shows that ``groups`` restores the guarantee.
 
 busy = np.vstack([X, rng.random((30, 2))])
 report = replay_sensitivity(measure, X, busy)
@@ -47,11 +47,10 @@ report = replay_sensitivity(
 print(f"as one person: loss {report.tightness:.2f} times what was paid for")
 
 # %%
-# Three ways to count
-# -------------------
-# Noisy counts of people in ten cells, for epsilon = 1. The textbook adds Laplace noise in floating
-# point. A careful programmer draws integer noise. Somebody in a hurry then leaves out empty cells,
-# "because there is nobody to protect in them".
+# Three noisy counts
+# ------------------
+# Counts of people in ten cells at epsilon = 1: with floating-point Laplace noise as in textbooks,
+# with integer noise, and with integer noise but without empty cells.
 
 
 def float_noise(rows, generator):
@@ -82,12 +81,11 @@ for mechanism in (integer_noise, skip_empty_cells, float_noise):
     print(f"{mechanism.__name__}: epsilon is at least {audit.epsilon:.2f}, by {audit.event}")
 
 # %%
-# The textbook version fails too: the low bits of a floating-point number show whether a small
-# number was added to zero or to one. This package adds integer noise to integers everywhere.
+# The textbook version fails, too: the low bits of a floating-point number reveal whether noise was
+# added to zero or to one. This package adds integer noise to integers.
 
 # %%
-# The same audit of a private measure, of which everything it publishes is a function of the noisy
-# counts that are compared here. Seeds are the audit's own.
+# The same audit of a private measure. Everything it publishes is a function of these noisy counts.
 
 audited = PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=5, depth=3)
 bounds["PrivateMeasure"] = epsilon_lower_bound(

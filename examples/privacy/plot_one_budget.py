@@ -9,10 +9,9 @@ too much, wherever the fits happen: in a pipeline, a search, another process, ne
 """
 
 # %%
-# A ceiling for everything
-# ------------------------
-# The budget lives in a file here, which other processes of this computer can open too. It survives
-# crashes and restarts.
+# One limit
+# ---------
+# The budget is a file, which other processes of this computer can open. It survives crashes.
 
 import tempfile
 from pathlib import Path
@@ -33,26 +32,26 @@ budget = BudgetAccountant(epsilon=2.0, ledger=ledger)
 X, y = make_population(30_000, n_classes=3, random_state=0)
 
 # %%
-# What would it cost?
-# -------------------
-# A quote comes before the charge.
+# Quote
+# -----
+# A quote charges nothing.
 
 measure = PrivateMeasure(epsilon=0.5, bounds=COUNTRY_BOUNDS, accountant=budget)
 quote = budget.quote(measure, n_features=2)
 print(quote)
 
 # %%
-# A copy of an estimator shares the budget: there is no way around it by cloning.
+# A copy of an estimator shares the budget.
 
 measure.fit(X)
 clone(measure).set_params(epsilon=0.1).fit(X)
 print(budget)
 
 # %%
-# People in disjoint classes
-# --------------------------
-# Nobody is in two classes, so what is spent on different classes does not add up: the most
-# expensive class counts. Each class is a *part* of the data.
+# Disjoint classes
+# ----------------
+# Each person is in one class, so the total is that of the most expensive class. Each class is a
+# *part* of the data.
 
 for label in range(3):
     part = budget.part(f"class {label}")
@@ -60,13 +59,11 @@ for label in range(3):
 print(f"spent: epsilon={budget.total()[0]} (not {0.6 + 3 * 0.4:.1f})")
 
 # %%
-# A grid search fits many times
-# -----------------------------
-# Three values, two folds and one more fit with the best value are seven fits, and each costs its
-# epsilon. ``error_score="raise"`` matters: by default scikit-learn writes NaN where a fit was
-# refused, and goes on. What the search writes into ``cv_results_`` are scores of exact rows: they
-# are for the owner of the rows and are not private. Here the accountant of the search is the same
-# file, opened again, as another process would do it.
+# Grid search
+# -----------
+# Three values, two folds and the final fit are seven fits, and each is charged. Without
+# ``error_score="raise"``, scikit-learn replaces refused fits by NaN. ``cv_results_`` has exact
+# scores, for the data owner only.
 
 budget = BudgetAccountant(epsilon=2.0, ledger=ledger)
 search = GridSearchCV(
@@ -78,7 +75,7 @@ search = GridSearchCV(
 print(f"best depth: {search.best_params_['depth']}; left: epsilon={budget.remaining()[0]}")
 
 # %%
-# What does not fit is refused, and then nothing is charged or released.
+# A fit that exceeds the budget raises an error. Nothing is charged or released.
 
 try:
     PrivateMeasure(epsilon=1.0, bounds=COUNTRY_BOUNDS, accountant=budget).fit(X)
@@ -86,7 +83,7 @@ except BudgetError as error:
     print(error)
 
 # %%
-# The whole story:
+# All charges:
 
 BudgetDisplay.from_accountant(budget)
 plt.show()

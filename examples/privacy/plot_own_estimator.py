@@ -28,8 +28,8 @@ from skdp_bary.testing import check_private_estimator
 # %%
 # A quantile
 # ----------
-# One question: how many persons are in every cell of a tree that halves the domain again and again.
-# The quantile is found from the top, by the noisy counts alone.
+# One query counts the people in every cell of a tree that halves the domain repeatedly. The
+# quantile follows from the noisy counts.
 
 
 class PrivateQuantile(BasePrivateEstimator):
@@ -101,10 +101,9 @@ for q, private, exact in zip(levels, found, np.quantile(incomes, levels), strict
 # %%
 # A linear regression
 # -------------------
-# One question again: the mass, the sum and the second moments of the rows. The last column is the
-# target. Noise in the second moments is met by a ridge of its size. The sum gets
-# twice the noise of the second moments, and only Gaussian noise serves: nobody can move both as far
-# as their bounds in L1 at once, and the judge calls that wasted.
+# One query: the mass, the sum and the second moments of the rows. The last column is the target. A
+# ridge has the size of the noise. ``delta`` must be positive, because Laplace noise would be larger
+# than one person needs.
 
 
 class PrivateLinearRegression(BasePrivateEstimator):
@@ -187,10 +186,10 @@ axes.axhline(-0.25, color="0.6", linestyle=":")
 axes.set(xlabel="epsilon", ylabel="slopes", title="What epsilon buys; dotted: the true slopes")
 
 # %%
-# The judge
-# ---------
-# Every check that the estimators of the package have to pass: what the section *Privacy* says, the
-# sensitivity on neighbors that are meant to hurt, charges before draws, refusals, copies, pickles.
+# Contract suite
+# --------------
+# The checks of all estimators of the package: documentation, sensitivity on hostile neighbors,
+# charges, errors, copies and pickles.
 
 check_private_estimator(PrivateQuantile(depth=4, bounds=Box([0.0], [1.0]), n_hint=100))
 check_private_estimator(PrivateLinearRegression(bounds=(0, 1), n_hint=100))

@@ -3,23 +3,18 @@ r"""
 Flaws in published mechanisms
 =============================
 
-This package grew out of five papers. Their central ideas are sound, and most of their proofs are.
-But a guarantee also depends on details: what a neighbor is, which numbers count as public, how
-noise is drawn on a computer. Here eight such details are put to the test, each in a few lines. What
-the package does instead is in :doc:`/explanation/coming_from_papers`.
+Eight details that break or weaken the guarantees of published mechanisms, each in a few lines.
+:doc:`/explanation/coming_from_papers` lists the fixes of this package.
 
-Everything here is a computation, on public formulas or on invented rows.
+All computations use public formulas or simulated rows.
 """
 
 # %%
-# Is a person who is replaced as cheap as one who is added?
-# ---------------------------------------------------------
-# The papers on barycenters take people as neighbors who are *replaced*, and release counts on every
-# level of a tree, with a schedule of noise by He, Vershynin and Zhu. Adding a person changes one
-# count a level. Replacing one changes two below the total: a count on the old path and one on the
-# new path. If the noise is made for one changed count, the loss is almost twice the epsilon that
-# was meant. The package releases differences of halves, which change as much. A replay measures
-# both on two data sets, before noise.
+# Replacing a person
+# ------------------
+# The papers on barycenters *replace* people. This changes two counts per level below the total, so
+# noise for one changed count loses almost twice the stated epsilon. The package releases
+# differences of halves. A replay measures both relations.
 
 import math
 
@@ -41,15 +36,13 @@ for relation, neighbor in (("add_remove", rows[1:]), ("replace_one", moved)):
     print(f"{relation:12} the total and four levels change by {step.l1}, loss {step.realized:.2f}")
 
 # %%
-# The loss is 1 in both cases because the package makes the noise for what the relation can change,
-# twice as large for ``replace_one``.
+# The loss is 1 in both cases, because the noise is twice as large for ``replace_one``.
 #
-# Does the noise add up to epsilon?
-# ---------------------------------
-# The schedule gives level :math:`j` of :math:`r` a scale proportional to
-# :math:`2^{(1 - 1/d)(r - j)/2}`. The scales have to be divided so that their inverses add up to
-# epsilon. The paper says so; the script that its authors published leaves it out, and what is drawn
-# with it is at another epsilon than stated.
+# Noise of all levels
+# -------------------
+# The schedule of He, Vershynin and Zhu gives level :math:`j` of :math:`r` a scale proportional to
+# :math:`2^{(1 - 1/d)(r - j)/2}`. Inverse scales must add up to epsilon, which the published script
+# omits.
 
 
 def spent(n_levels, d):
@@ -67,13 +60,11 @@ for d in (1, 2, 10):
     print(f"{d:2d} features, 18 levels: {spent(18, d):.1f} times the stated epsilon")
 
 # %%
-# Whose epsilon is it?
-# --------------------
-# The experiment on the US population states epsilon = 1 for everybody in the country, of whom
-# 200,000 are drawn at random. Who is not drawn is protected by that. Seen from the sample that is
-# counted, the same noise is that of a much larger epsilon. Both statements can be true, if nobody
-# learns who was drawn; the second one is to be compared with other methods. (The formula is that of
-# drawing without replacement. The paper draws with it, where somebody may be drawn twice.)
+# Epsilon of a sample
+# -------------------
+# The US experiment states epsilon = 1 for everyone in the country, of whom 200,000 are sampled. On
+# the sample, the same noise has a much larger epsilon. The formula is for sampling without
+# replacement.
 
 
 def within_sample(epsilon, n_sampled, n_all):
@@ -86,21 +77,20 @@ for epsilon in (1, 5):
     print(f"epsilon {epsilon} of all: {within_sample(epsilon, 200_000, POPULATION):.1f} on 200,000")
 
 # %%
-# What does delta = 1/n allow?
-# ----------------------------
-# The same papers take delta = 1/n. A "mechanism" that shows every row with probability 1/n is
-# (0, 1/n)-private by definition. It publishes somebody's row, as it is, most of the time.
+# delta = 1/n
+# -----------
+# A "mechanism" that shows every row with probability 1/n is (0, 1/n)-private by definition. It
+# publishes a random person's row most of the time.
 
 rng = np.random.default_rng(0)
 shown = rng.binomial(n=1000, p=1 / 1000, size=10_000)
 print(f"somebody's row is shown in {np.mean(shown > 0):.0%} of the runs")
 
 # %%
-# Does the textbook noise keep its promise?
-# -----------------------------------------
-# The formula :math:`\sigma = \sqrt{2 \ln(1.25/\delta)}/\varepsilon` is proved for epsilon below 1,
-# as the papers state themselves, and they use it at 1 and at 5. There it happens to hold, with more
-# noise than is needed; a little further on it does not. The package computes the exact delta.
+# Textbook Gaussian noise
+# -----------------------
+# The formula :math:`\sigma = \sqrt{2 \ln(1.25/\delta)}/\varepsilon` is proved for epsilon below 1.
+# The papers use it at 1 and 5, where it happens to hold, with too much noise. At 10 it fails.
 
 DELTA = 1 / 200_000
 for epsilon in (1, 5, 10):
@@ -108,14 +98,11 @@ for epsilon in (1, 5, 10):
     print(f"epsilon {epsilon:2d}: delta {gaussian_delta(mu, epsilon):.1e}, promised {DELTA:.1e}")
 
 # %%
-# Is the number of rows public?
-# -----------------------------
-# The paper on k-means defines neighbors by adding or removing a row, so the number of rows is
-# private. Its grids start at a radius of 1/n. The proof that the picks are private compares the
-# probability of the *same* grid points on both data sets; but the grids of n and of n + 1 rows
-# share hardly a point but the center. Whoever sees two picks of the finest grid reads the number of
-# rows off their distance. (The centers that the paper publishes in the end have noise on them; it
-# is the proof that needs the number to be public. A public guess repairs it.)
+# Number of rows
+# --------------
+# In the paper on k-means the number of rows n is private, but grids start at a radius of 1/n. The
+# grids of n and n + 1 rows share almost no points, so two picks reveal n. A public estimate of n
+# repairs the proof.
 
 ALPHA, DIMENSION = 0.99, 2
 side = {n: ALPHA / n / math.sqrt(DIMENSION) for n in (1000, 1001)}
@@ -125,8 +112,8 @@ for n, length in side.items():
     print(f"on the grid of {n} rows: {bool(off < 1e-9)}")
 
 # %%
-# Its accounting, on the other hand, is sound and spends too much: where the picks may cost delta =
-# 1e-6, the published rate costs far less, and the exact one is three times as large.
+# Its accounting is sound but spends too much: at delta = 1e-6 the exact rate is three times as
+# large.
 
 EPSILON, FAILURE = 0.2, 1e-6
 published = EPSILON / (2 * math.log(math.e / FAILURE))
@@ -134,12 +121,11 @@ for name, rate in (("published", published), ("exact", 0.02198)):
     print(f"{name:9} rate {rate:.4f}: delta {race_delta(rate, EPSILON, 'add_remove'):.1e}")
 
 # %%
-# Is noise from a computer the noise of the proof?
-# ------------------------------------------------
-# The paper on heatmaps adds Laplace noise to sums of real numbers. On a computer both are
-# floating-point numbers, and many sums of a count and a noise cannot occur for another count: the
-# last bits tell. Below, noise of numpy is added to 0, and asked whether the result could come from
-# 0, and whether it could come from 1. With the same noise both should always be possible.
+# Floating-point noise
+# --------------------
+# The paper on heatmaps adds Laplace noise to real numbers. In floating-point numbers, many sums of
+# a count and noise cannot occur for another count. For each of 400 noisy zeros, test whether 0 or 1
+# could have produced it.
 
 
 def could_be(released, count, width=64):
@@ -161,14 +147,12 @@ told_apart = float(np.mean(possible[:, 0] & ~possible[:, 1]))
 print(f"from 0 for certain: {told_apart:.0%} of the releases, at epsilon = 1")
 
 # %%
-# The package counts in integers and adds integer noise, drawn exactly.
+# The package adds exact integer noise to integers.
 #
-# And when people drop out?
-# -------------------------
-# Where nobody is trusted with the rows, every one of n people adds a share of the noise, so small
-# that only the sum of all n shares protects anybody. The paper makes the shares for all n. If some
-# drop out, their shares are missing. A person's mass of one is sent as B units, possibly to B
-# different places, and the loss grows with B.
+# Dropouts
+# --------
+# Without a trusted curator, each of n people adds a share of the noise. If some drop out, their
+# shares are missing. The loss grows with the number B of units of one person.
 
 
 def loss_when_present(share, n_units):
@@ -185,13 +169,11 @@ for n_units in (16, 256):
     print(f"30 % missing {loss_when_present(0.7, n_units):.2f}")
 
 # %%
-# The package makes the shares for the number of people who are *guaranteed* to take part honestly,
-# and stops when fewer do.
+# The package makes shares for a guaranteed number of honest people.
 #
-# In one picture
-# --------------
-# Left: the epsilon that is meant and the epsilon that results, for the details above that have one.
-# Right: releases that prove what was counted, by the last bits of floating-point noise.
+# Plot
+# ----
+# Left: stated and actual epsilon. Right: releases whose last bits reveal the count.
 
 present = np.linspace(0.4, 1.0, 25)
 cases = {

@@ -10,8 +10,7 @@ from public facts, so they cost nothing and the pipeline is as private as its la
 """
 
 # %%
-# Rows with forty measurements of each person. What is known in public: every measurement is a
-# number from 0 to 300.
+# Forty measurements of each person. Publicly known: every measurement is a number from 0 to 300.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +40,8 @@ X = X.clip(0, 300)
 # %%
 # The pipeline
 # ------------
-# The scaler maps the public domain to the unit ball, the projection keeps two random directions,
-# and both hand on the public bounds of what comes out.
+# The scaler maps the public domain to the unit ball, and the projection keeps two random
+# directions. Both output public bounds.
 
 scaler = DomainScaler(bounds=(0, 300), target="ball").fit(X[:1])
 projection = JLTransformer(2, bounds=scaler.output_bounds_, random_state=3).fit(np.zeros((1, 40)))
@@ -59,11 +58,10 @@ MeasureDisplay.from_comparison(pipeline[-1], pipeline[:-1].transform(X))
 plt.show()
 
 # %%
-# Columns of several kinds
-# ------------------------
-# Frames with words, flags and missing values, and every step of scikit-learn, need one thing more:
-# a schema, which says in public what each column can hold. Without it a single odd value would give
-# a column another type, and the encoder would read all other rows in another way.
+# Mixed columns
+# -------------
+# Tables with text, flags and missing values need a public schema. Without one, a single odd value
+# would change the type of a column, and so all other rows.
 
 frame = pd.DataFrame(
     {
@@ -106,10 +104,9 @@ same = (table[:-1].transform(frame) == table[:-1].transform(with_odd)[: len(fram
 print(f"all other rows are the same, bit for bit: {same}")
 
 # %%
-# Why not StandardScaler?
-# -----------------------
-# Remove one person, fit both scalers again, and compare what they learned. Anything that differs is
-# a statement about that person.
+# Fitted scalers leak
+# -------------------
+# Remove one person and fit both scalers again. Any difference reveals something about that person.
 
 X[0] = 300  # somebody unusual
 for candidate in (StandardScaler(), DomainScaler(bounds=(0, 300))):

@@ -11,8 +11,7 @@ could not be published for real ones.
 """
 
 # %%
-# The rows are drawn from three clusters in the plane, and the distance is the mean, over
-# directions, of the Wasserstein distance between projections. The domain is one unit wide.
+# Three clusters in the unit square. The distance is the mean Wasserstein distance over projections.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +44,7 @@ for j, n in enumerate(sizes):
         errors[i, j] = np.mean([distance(X, measure) for measure in fits])
 
 # %%
-# What counts is the product of epsilon and the number of people: ten times the people allow a
+# Accuracy depends on the product of epsilon and the number of people: ten times the people allow a
 # tenth of the epsilon at about the same accuracy.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
@@ -58,9 +57,8 @@ left.legend()
 plt.show()
 
 # %%
-# How to choose epsilon is not a question that a curve can answer: it says how much the release may
-# change the odds of anything that could happen to a person because of it, by at most a factor of
-# ``exp(epsilon)``.
+# A curve does not choose epsilon. A release changes the odds of any event that concerns a person by
+# a factor of at most ``exp(epsilon)``.
 
 for epsilon in epsilons:
     print(f"epsilon={epsilon}: odds change by a factor of at most {np.exp(epsilon):.2f}")

@@ -16,9 +16,8 @@ by 0.7, however large ``K`` is, and whoever sees the noisy atoms can tell which 
 # %%
 # Four points
 # -----------
-# All ``K`` distributions are the same four points of a circle: east, north, west, south. Two atoms
-# serve them best on a diagonal: north with east and south with west, or the other way round. Both
-# diagonals cost the same, until the eastern point of *one* distribution moves a little.
+# All ``K`` distributions are the same four points of a circle. Two atoms serve them best on a
+# diagonal. Both diagonals cost the same, until the eastern point of *one* distribution moves.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,8 +38,7 @@ def four_points(angle):
 
 # %%
 # The published Algorithm 1, with POT's Sinkhorn barycenter at the settings of the papers. ``K - 1``
-# equal distributions count like one of that weight, which saves time and changes nothing else. The
-# algorithm is reproduced here as a warning; the package does not offer it.
+# equal distributions count as one of that weight. The package does not offer this algorithm.
 
 
 def exact_atoms(angle, K):
@@ -74,9 +72,8 @@ for K in (10, 100, 1000):
 # %%
 # The audit
 # ---------
-# Both data sets are released many times, and an event is looked for that is much more frequent on
-# one of them. Nothing about the mechanism is assumed; no number of runs shows more than about its
-# own logarithm.
+# Release both datasets many times, and find an event that is much more frequent on one of them.
+# This assumes nothing about the mechanism.
 
 K, EPSILON, DELTA = 1000, 1.0, 1e-6
 atoms = {angle: exact_atoms(angle, K) for angle in (ANGLE, -ANGLE)}
@@ -94,9 +91,8 @@ published = epsilon_lower_bound(
 print(f"published: epsilon is at least {published.epsilon:.1f}, where {EPSILON} is claimed")
 
 # %%
-# Ours releases a noisy tree of cells of every distribution, on rows like these. The replay compares
-# the exact numbers before noise, and the audit runs the whole fit, on three distributions and fewer
-# times, which is slow enough.
+# This package releases a noisy tree of cells of every distribution. The replay compares the exact
+# numbers before noise, and the audit runs the whole fit.
 
 GROUPS = 3
 labels = np.repeat(np.arange(GROUPS), 4)
@@ -120,10 +116,10 @@ ours = epsilon_lower_bound(
 print(f"ours, audited: epsilon is at least {ours.epsilon:.2f}, where {EPSILON} is claimed")
 
 # %%
-# The picture
-# -----------
-# Fifty releases for each position of the eastern point. Left: the two clouds of noisy atoms do not
-# even touch. Right: what the audit proves.
+# Plot
+# ----
+# Fifty releases for each position of the eastern point. The two clouds of noisy atoms do not touch.
+# Right: the lower bound of the audit.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.5), layout="constrained", width_ratios=(1, 1.2)

@@ -11,9 +11,8 @@ classifier is trained on drawn digits only and tested on real ones.
 # %%
 # The digits
 # ----------
-# The 1797 digits that come with scikit-learn are too few to hide a person among the writers of one
-# numeral, so a population is made of two thirds of them, by moving, slanting and darkening them a
-# little. The last third is kept for the test.
+# Two thirds of scikit-learn's 1797 digits make a simulated population, by shifts, shears and
+# changes of contrast. The last third is the test set.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +43,8 @@ X_test, y_test = images[n_train:].reshape(-1, 64), labels[n_train:]
 # %%
 # One release, any number of samples
 # ----------------------------------
-# Pixel values between 0 and 1, ten numerals and images of 8 x 8 pixels are public facts. Labels are
-# private here, as is the number of writers of each numeral.
+# The range of pixels, the ten digits and the image size are public. Labels are private, as is the
+# number of images of each digit.
 
 
 def accuracy(rows, numerals):
@@ -63,14 +62,12 @@ for name, sample in samples.items():
     print(f"{name:12s} accuracy on real digits {accuracy(*sample):.1f} %")
 
 # %%
-# Drawn digits can come out level with "real" ones, or a point above. That is neither a mistake nor
-# a leak. A linear classifier needs little more than means and covariances, and these are what was
-# released. The "real" rows are moved copies of 1200 digits, so they are not quite what is tested
-# either. And with 600 digits in the test, one standard error is 1.2 points.
+# Synthetic digits can be as accurate as "real" ones, which are altered copies of 1200 digits. A
+# linear classifier needs little more than means and covariances. One standard error is 1.2 points.
 
 # %%
-# Real digits above, drawn ones below
-# -----------------------------------
+# Real and synthetic digits
+# -------------------------
 
 _, axes = plt.subplots(len(samples), 1, figsize=(10, 7))
 for ax, (name, (rows, numerals)) in zip(axes, samples.items(), strict=True):

@@ -76,8 +76,8 @@ for epsilon in (3.0, 0.3):
 print(tables["epsilon = 3"].head(3).to_string())
 
 # %%
-# Is the synthetic table of use?
-# ------------------------------
+# Accuracy
+# --------
 # Models trained on it are tested on real customers, beside one trained on the real table.
 
 
@@ -99,8 +99,8 @@ for name, frame in tables.items():
 print(model.query("job", "trouble").to_frame().round(0).to_string())
 
 # %%
-# Columns side by side
-# --------------------
+# Distributions of columns
+# ------------------------
 
 _, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
 for title, frame in tables.items():

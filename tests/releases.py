@@ -38,8 +38,9 @@ BRANCHES = {
     "PrivateEMDHeatmap": [{"resolution": 32}, {"resolution": 32, "method": "one_shot"}],
     "PrivateWassersteinBarycenter": [
         {"method": name, "n_atoms": 3, "classes": [0, 1]}
-        for name in ("auto", "coreset", "clusters", "pyramid", "subspace", "perturbation")
+        for name in ("auto", "coreset", "clusters", "pyramid", "subspace")
     ],
+    "CoresetBarycenter": [{"n_atoms": 3, "classes": [0, 1]}],
     "DPSlicedWasserstein": [{"classes": [0, 1]}, {"n_hint": 900, "classes": [0, 1]}],
     "PrivateGenerator": [{"classes": [0, 1]}, {"covariance_type": "tied", "classes": [0, 1]}],
     "PrivateTwoSampleTest": [{}],

@@ -23,6 +23,7 @@ from sklearn import datasets
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateKMeans, PrivateWassersteinBarycenter
+from skdp_bary.papers import CoresetBarycenter
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
 RESULTS = Results("barycenter_few_rows")
@@ -199,7 +200,9 @@ def atoms(name, d, epsilon, n, noise, method):
     if method == "one mean":
         return one_mean(name, d, n, epsilon, delta)
     X, y, clouds = load(name, d, n)
-    fitted = PrivateWassersteinBarycenter(
+    rounds = method in ("perturbation", "projected")
+    cls = CoresetBarycenter if rounds else PrivateWassersteinBarycenter
+    fitted = cls(
         ATOMS,
         method="auto" if method == UNHINTED else method,
         classes=range(len(clouds)),

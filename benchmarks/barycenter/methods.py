@@ -1,4 +1,4 @@
-"""Methods of PrivateWassersteinBarycenter on mixtures in 2 to 15 dimensions: where they cross over.
+"""Methods of private barycenters on mixtures in 2 to 15 dimensions: where they cross over.
 
 Two classes, each a mixture of four Gaussians of standard deviation 0.05 in the unit cube, 8 atoms;
 k = 2, n = 20000 persons under add_remove. For every dimension and epsilon: the exact cost of the
@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.papers import CoresetBarycenter
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
 RESULTS = Results("barycenter_methods")
@@ -44,7 +45,8 @@ def mean_cost(clouds, support):
 
 def fit(X, y, d, method, epsilon, delta, seed):
     """Return the private atoms."""
-    model = PrivateWassersteinBarycenter(
+    cls = CoresetBarycenter if method == "perturbation" else PrivateWassersteinBarycenter
+    model = cls(
         N_ATOMS,
         method=method,
         classes=range(N_CLASSES),

@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.papers import CoresetBarycenter
 from skdp_bary.privacy.mechanisms import gaussian_delta, gaussian_mu
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
@@ -36,11 +37,11 @@ CASES = (  # n_features, n_classes, epsilon
     (10, 4, 1.0),
 )
 ROUTES = {
-    "coreset": {},
-    "perturbation": {"method": "perturbation"},
-    "projected": {"method": "projected", "n_components": 2},
-    "coreset, batch": {"subsample": 0.2},
-    "perturbation, batch": {"method": "perturbation", "subsample": 0.2},
+    "coreset": {"method": "coreset"},
+    "perturbation": {"cls": CoresetBarycenter},
+    "projected": {"cls": CoresetBarycenter, "method": "projected", "n_components": 2},
+    "coreset, batch": {"method": "coreset", "subsample": 0.2},
+    "perturbation, batch": {"cls": CoresetBarycenter, "subsample": 0.2},
 }
 
 
@@ -64,9 +65,9 @@ def cost(X, y, atoms):
     return np.mean([solve_semidiscrete(measure, atoms).cost for measure in measures])
 
 
-def fit(X, y, epsilon, delta, seed, **settings):
+def fit(X, y, epsilon, delta, seed, cls=PrivateWassersteinBarycenter, **settings):
     """Return the atoms of one private fit."""
-    model = PrivateWassersteinBarycenter(
+    model = cls(
         N_ATOMS,
         classes=np.unique(y),
         epsilon=epsilon,
@@ -100,7 +101,7 @@ def measure(case, seed):
     ratios, seconds = {}, {}
     for name, settings in ROUTES.items():
         begin = time.perf_counter()
-        atoms = fit(X, y, epsilon, DELTA, seed, **({"method": "coreset"} | settings))
+        atoms = fit(X, y, epsilon, DELTA, seed, **settings)
         seconds[name] = time.perf_counter() - begin
         ratios[name] = cost(X, y, atoms) / free
     ratios["coreset, best of 4"] = best_of_several(X, y, epsilon, seed) / free

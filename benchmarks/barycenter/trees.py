@@ -16,7 +16,6 @@ from benchmarks.barycenter.us import N_ATOMS, exact_cost, interval, load_people
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.datasets import COUNTRY_BOUNDS, make_population
-from skdp_bary.estimators import barycenter as _barycenter
 from skdp_bary.estimators.barycenter_methods import CoresetMethod
 from skdp_bary.estimators.noisy_trees import BlockCountsMethod, HaarMethod
 from skdp_bary.exceptions import PrivacyWarning
@@ -33,8 +32,9 @@ CASES = ((0.1, False), (0.02, False), (1.0, False), (0.1, True), (0.02, True))
 class Barycenter(PrivateWassersteinBarycenter):
     """The estimator, with these trees for methods."""
 
+    _methods = {name: CoresetMethod(trees) for name, trees in TREES.items()}
     _parameter_rules = PrivateWassersteinBarycenter._parameter_rules | {
-        "method": Option(tuple(TREES))
+        "method": Option(tuple(_methods))
     }
 
 
@@ -81,7 +81,6 @@ def main():
     parser.add_argument("--seeds", type=int, default=8)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
-    _barycenter.METHODS.update({name: CoresetMethod(trees) for name, trees in TREES.items()})
     found = RESULTS.read({})
     for population in arguments.populations:
         if population == "us" and arguments.data is None:

@@ -32,7 +32,6 @@ from scipy.stats import t as student  # noqa: E402
 from benchmarks.measure.published import PublishedCounts  # noqa: E402
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateWassersteinBarycenter  # noqa: E402
-from skdp_bary.estimators import barycenter as _barycenter  # noqa: E402
 from skdp_bary.estimators.barycenter_methods import CoresetMethod  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 from skdp_bary.geometry import Mask  # noqa: E402
@@ -76,12 +75,12 @@ GOALS = {
 class Barycenter(PrivateWassersteinBarycenter):
     """The estimator, with the published counts for a method more."""
 
-    _parameter_rules = PrivateWassersteinBarycenter._parameter_rules | {
-        "method": Option(("published", "coreset", "pyramid"))
+    _methods = PrivateWassersteinBarycenter._methods | {
+        "published": CoresetMethod(PublishedCounts())
     }
-
-
-_barycenter.METHODS["published"] = CoresetMethod(PublishedCounts())
+    _parameter_rules = PrivateWassersteinBarycenter._parameter_rules | {
+        "method": Option(tuple(_methods))
+    }
 
 
 def load_people(case, folder, seed, scale=1.0):

@@ -19,7 +19,6 @@ from ..parameters import (
     Number,
     OneOf,
     Option,
-    Points,
     Weights,
 )
 from ..privacy.noise import public_generator
@@ -35,7 +34,6 @@ from .barycenter_methods import (
     advise,
     transport_cost,
 )
-from .barycenter_perturbation import PerturbationMethod, ProjectedMethod
 from .barycenter_subspace import SubspaceMethod
 from .base import BasePrivateEstimator
 from .facts import class_shares, named_or_found_classes, setting_of
@@ -53,20 +51,11 @@ _ONE_PLACE = (
     "All atoms are at one place, the mean of what was released: noise left no more to be seen. "
     "privacy_advice(n_features) says how many persons are needed."
 )
-_CORESET = CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4))
-_PYRAMID = PyramidMethod()
-_SUBSPACE = SubspaceMethod()
-_PERTURBATION = PerturbationMethod()
-_PROJECTED = ProjectedMethod()
-_CLUSTERS = ClustersMethod()
-METHODS = {
-    "auto": AutoMethod(_CORESET, _PYRAMID, _SUBSPACE, _CLUSTERS, _PROJECTED),
-    "coreset": _CORESET,
-    "pyramid": _PYRAMID,
-    "clusters": _CLUSTERS,
-    "subspace": _SUBSPACE,
-    "perturbation": _PERTURBATION,
-    "projected": _PROJECTED,
+_METHODS = {
+    "coreset": CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4)),
+    "pyramid": PyramidMethod(),
+    "clusters": ClustersMethod(),
+    "subspace": SubspaceMethod(),
 }
 
 
@@ -85,8 +74,7 @@ class PrivateWassersteinBarycenter(
     n_atoms : int, default=8
         Number of atoms.
 
-    method : {"auto", "coreset", "pyramid", "clusters", "subspace", "perturbation", \
-"projected"}, default="auto"
+    method : {"auto", "coreset", "pyramid", "clusters", "subspace"}, default="auto"
         How the distributions are released:
 
         - "auto": "pyramid" for two to four features when `bounds` is a box that is given, and for
@@ -107,11 +95,7 @@ class PrivateWassersteinBarycenter(
           leaves nothing to see of clusters, centers and atoms go to one private mean;
         - "subspace": released principal axes, a model of every distribution in them, and mean
           residuals that lift the atoms of the models back to all features. For p = 2 and
-          ``delta > 0``;
-        - "perturbation": from a coarse coreset, or from `init`, rounds of noisy masses and residual
-          sums over the cells of released atoms. For p = 2: in up to three features "coreset" is
-          better, in five and more this is, by far;
-        - "projected": the same after a coarse coreset of randomly projected rows.
+          ``delta > 0``.
 
     p : {1, 2}, default=2
         Power of the distance in the transport cost.
@@ -128,16 +112,8 @@ class PrivateWassersteinBarycenter(
         time. None: ten for one distribution, two for several and for "pyramid", where starts hardly
         differ.
 
-    init : array-like of shape (n_atoms, n_features) or None, default=None
-        Public atoms that the rounds of "perturbation" start from. None spends a fifth of the budget
-        on a coarse coreset. The other methods do not use it.
-
-    n_rounds : int, default=4
-        Number of rounds of "perturbation" and "projected".
-
     n_components : int or None, default=None
-        Number of axes of "subspace". None takes those that stand out from the noise, 2 to 12. For
-        "projected", the number of dimensions after the random map.
+        Number of axes of "subspace". None takes those that stand out from the noise, 2 to 12.
 
     subsample : float or None, default=None
         Share of the people, in (0, 1), that a fit reads: a random batch, drawn once, for which
@@ -145,11 +121,6 @@ class PrivateWassersteinBarycenter(
         with this probability, under "replace_one" this share of every class is drawn; other
         relations, chunks and Dask collections are refused. With all rows at hand it rarely helps:
         the noise shrinks, but less than the batch does.
-
-    distortion : float or None, default=None
-        For "projected" without `n_components`: the relative change of costs for which the dimension
-        is chosen, with the constants of a bound that asks for many dimensions. With it, "auto" is
-        "projected".
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -217,8 +188,7 @@ class PrivateWassersteinBarycenter(
     Mechanism
         RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
         ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for
-        ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, DiscreteLaplace for
-        ``method="perturbation"``, DiscreteLaplace for ``method="projected"``, nothing for
+        ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, nothing for
         ``method="subspace"``: it refuses ``delta=0``.
     Sensitivity
         That of PrivateMeasure for one distribution; a level of counts changes by 1 when a person is
@@ -261,44 +231,32 @@ class PrivateWassersteinBarycenter(
     True
     """
 
+    _setting = BarycenterSetting
+    _methods = {"auto": AutoMethod(**_METHODS), **_METHODS}
     _fewest_steps = 'method="coreset"'
     _effort = ("n_init",)
     _parameter_rules = PRIVACY_RULES | {
         "n_atoms": Integer(1, _MOST_ATOMS),
-        "method": Option(tuple(METHODS)),
+        "method": Option(tuple(_methods)),
         "p": OneOf((1, 2)),
         "classes": Labels() | None,
         "class_weights": Weights() | None,
         "n_init": Integer(1, MOST_STEPS) | None,
-        "init": Points("public points, an array of finite numbers") | None,
-        "n_rounds": Integer(1, MOST_STEPS),
         "subsample": Number(0.0, 1.0, open_low=True) | None,
         "n_components": Integer(1, MOST_FEATURES) | None,
-        "distortion": Number(0.0, 1.0, open_low=True, open_high=True) | None,
     }
 
     def __init__(
         self,
         n_atoms: int = 8,
         *,
-        method: Literal[
-            "auto",
-            "coreset",
-            "pyramid",
-            "clusters",
-            "subspace",
-            "perturbation",
-            "projected",
-        ] = "auto",
+        method: Literal["auto", "coreset", "pyramid", "clusters", "subspace"] = "auto",
         p: float = 2,
         classes: ArrayLike | None = None,
         class_weights: ArrayLike | None = None,
         n_init: int | None = None,
-        init: ArrayLike | None = None,
-        n_rounds: int = 4,
         subsample: float | None = None,
         n_components: int | None = None,
-        distortion: float | None = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
         bounds: Bounds | None = None,
@@ -314,11 +272,8 @@ class PrivateWassersteinBarycenter(
         self.classes = classes
         self.class_weights = class_weights
         self.n_init = n_init
-        self.init = init
-        self.n_rounds = n_rounds
         self.subsample = subsample
         self.n_components = n_components
-        self.distortion = distortion
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -444,16 +399,14 @@ class PrivateWassersteinBarycenter(
         return self.subsample
 
     def _method_setting(self, n_features, class_weights=None):
-        return setting_of(
-            BarycenterSetting, self, n_features=n_features, class_weights=class_weights
-        )
+        return setting_of(self._setting, self, n_features=n_features, class_weights=class_weights)
 
     def _shares(self, n_features):
-        return METHODS[self.method].shares(self._method_setting(n_features))
+        return self._methods[self.method].shares(self._method_setting(n_features))
 
     def _settled_shares(self, facts):
         setting = self._method_setting(facts.n_features)
-        return METHODS[self.method].settled_shares(setting, facts)
+        return self._methods[self.method].settled_shares(setting, facts)
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
@@ -463,7 +416,7 @@ class PrivateWassersteinBarycenter(
     def _questions(self, facts):
         weights = self._weights_of_classes(facts.n_classes)
         setting = self._method_setting(facts.n_features, weights)
-        return weights, (yield from METHODS[self.method].questions(setting, facts))
+        return weights, (yield from self._methods[self.method].questions(setting, facts))
 
     def _finish(self, facts, result):
         self.class_weights_, barycenter = result

@@ -46,10 +46,7 @@ class BarycenterSetting:
     classes: object
     class_weights: np.ndarray | None
     n_init: int | None
-    init: object
-    n_rounds: int
     n_components: int | None
-    distortion: float | None
     epsilon: float
     delta: float
     bounds: object
@@ -203,32 +200,28 @@ class AutoMethod(BarycenterMethod):
     on, and a few more with pure noise and few people, sums over released cells say more, which
     needs means (p = 2): with Gaussian noise moments in a few released axes say most, unless
     `n_hint`, or else the size once it is known, says that noise drowns them. Clusters go to the
-    mean of all rows by themselves where there is no more to be seen. Who names a `distortion` asks
-    for a random projection.
+    mean of all rows by themselves where there is no more to be seen.
 
     Parameters
     ----------
-    low, adaptive, high, clusters, projected : BarycenterMethod
-        For few features, for more of them in a given box, for many with Gaussian noise that leaves
-        enough to see, for many else, and for a given distortion.
+    coreset, pyramid, clusters, subspace : BarycenterMethod
+        For few features, for more of them in a given box, for many, and for many with Gaussian
+        noise that leaves enough to see.
     """
 
-    def __init__(self, low, adaptive, high, clusters, projected):
-        self.low = low
-        self.adaptive = adaptive
-        self.high = high
+    def __init__(self, coreset, pyramid, clusters, subspace):
+        self.coreset = coreset
+        self.pyramid = pyramid
         self.clusters = clusters
-        self.projected = projected
+        self.subspace = subspace
 
     def choose(self, setting):
         """Return the method for a setting."""
-        if setting.distortion is not None:
-            return self.projected
         if _suits_pyramid(setting):
-            return self.adaptive
+            return self.pyramid
         if setting.p != 2 or setting.n_features < TUNED.many_features:
-            return self.low
-        return self.high if setting.delta > 0 and not _is_drowned(setting) else self.clusters
+            return self.coreset
+        return self.subspace if setting.delta > 0 and not _is_drowned(setting) else self.clusters
 
     def shares(self, setting):
         """Return the steps of the chosen method."""
@@ -483,20 +476,6 @@ class BarycenterTuning:
     single_starts: int = 10  # of one distribution, where searches end in several places: cost, time
     starts: int = 2  # of several, which hardly differ, and among models
 
-    # "perturbation" and "projected"
-    start_share: float = 0.2  # of the budget, for trees: a good start against good rounds
-    block_weights: tuple = (4.0, 1.0, 2.0)  # noise of masses, sums and squares, for each other
-    reach: float = 2.0  # clipping radius of residuals over their root mean square: bias, noise
-    least_reach: float = 1e-3  # ... and over the domain
-    start_spread: float = 0.1  # least spread after trees, whose cells are wider than they look
-    least_mass: float = 0.2  # of the mean cell; lighter cells move as if they had it
-    hardly: float = 1e-3  # of the mean cell, that no cell is thought to be lighter than
-    least_size: float = 0.1  # of the mean class; one lost in noise would outweigh all
-    square_range: tuple = (0.1, 3.0)  # of a cell's squared spread over the mean one
-    least_square: float = 0.05  # of the released squares that is spread, not steps, at least
-    model_points: int = 2000  # of the model of every class, also below: precision against time
-    points_per_atom: tuple = (100, 250)  # ... least and most
-
     # "subspace"
     mean_share: float = 0.04  # of mu**2: the origin of all that follows
     reach_share: float = 0.01  # the clipping radius of the scatter
@@ -515,7 +494,10 @@ class BarycenterTuning:
     least_radius: float = 0.05  # of any of them over the clipping radius of the scatter
     least_variance: float = 0.02  # of a model along an axis, over the mean one
     least_class: float = 0.25  # of the mean class or cell; lighter ones are taken as if they had it
-    drawn_per_atom: int = 50  # drawn points of every model, at least
+    model_points: int = 2000  # drawn for every model, at least: precision against time
+    drawn_per_atom: int = 50  # ... and for each atom
+    least_mass: float = 0.2  # of the mean cell; lighter cells move as if they had it
+    hardly: float = 1e-3  # of the mean cell, that no cell is thought to be lighter than
     least_kept: float = 0.01  # of a model's mass in a cell, that a correction leaves there
     scale_range: tuple = (0.05, 2.0)  # of the width of a cell's part of a model in a correction
 

@@ -251,38 +251,6 @@ def _harmonic_frame(d, k):
     return np.vstack(rows)
 
 
-def jl_matrix(n_features: int, n_components: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a Gaussian Johnson-Lindenstrauss matrix, entries N(0, 1 / n_components).
-
-    Projected rows ``X @ P`` keep their squared lengths on average. A projected row may be longer
-    than the row: clip again before stating a sensitivity.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features of the rows.
-    n_components : int
-        Number of columns.
-    rng : numpy.random.Generator or numpy.random.RandomState
-        Source of randomness.
-
-    Returns
-    -------
-    P : ndarray of shape (n_features, n_components)
-        The matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp_bary.geometry.linear_maps import jl_matrix
-    >>> jl_matrix(100, 20, np.random.default_rng(0)).shape
-    (100, 20)
-    """
-    d = _check_count(n_features, "n_features", 1)
-    k = _check_count(n_components, "n_components", 1)
-    return rng.standard_normal((d, k)) / math.sqrt(k)
-
-
 def distance_dimension(n_points, distortion):
     """Return a dimension that keeps all squared distances of `n_points` points.
 

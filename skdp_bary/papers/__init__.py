@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .coresets import CoresetBarycenter
     from .heatmap_levels import LevelwiseEMDHeatmap
     from .max_cover import MaxCoverKMeans
     from .shuffling import (
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .sliced_rows import NoisyRowsSlicedWasserstein
 
 _HOMES = {
+    "CoresetBarycenter": "coresets",
     "LevelwiseEMDHeatmap": "heatmap_levels",
     "MaxCoverKMeans": "max_cover",
     "NoisyRowsSlicedWasserstein": "sliced_rows",
@@ -44,6 +46,7 @@ _HOMES = {
 _WITH_TORCH = ("sliced_adaptation", "sliced_adapter", "sliced_generator", "sliced_training")
 
 __all__ = [
+    "CoresetBarycenter",
     "LevelwiseEMDHeatmap",
     "MaxCoverKMeans",
     "NoisyRowsSlicedWasserstein",

@@ -26,7 +26,12 @@ from skdp_bary import (
     SchemaTransformer,
 )
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.papers import LevelwiseEMDHeatmap, MaxCoverKMeans, NoisyRowsSlicedWasserstein
+from skdp_bary.papers import (
+    CoresetBarycenter,
+    LevelwiseEMDHeatmap,
+    MaxCoverKMeans,
+    NoisyRowsSlicedWasserstein,
+)
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
 from tests.discovery import private_estimators, public_estimators
@@ -36,6 +41,18 @@ _SQUARE = ([0.0, 0.0], [1.0, 1.0])
 
 # Under the contract of the package: small settings of what is slow by default.
 _PRIVATE = {
+    "CoresetBarycenter": [
+        CoresetBarycenter(1, n_init=1, bounds=_SQUARE, n_hint=100, n_rounds=1),
+        CoresetBarycenter(
+            1,
+            n_init=1,
+            bounds=([-1.0, -1.0], [2.0, 2.0]),
+            n_hint=100,
+            method="projected",
+            n_components=1,
+            n_rounds=2,
+        ),
+    ],
     "LevelwiseEMDHeatmap": [
         LevelwiseEMDHeatmap(bounds=(-2, 3), resolution=8, n_hint=60),
         LevelwiseEMDHeatmap(bounds=(0, 1), resolution=8, method="dense"),
@@ -171,23 +188,6 @@ _PRIVATE = {
             epsilon=100.0,
         ),
         PrivateWassersteinBarycenter(
-            1,
-            n_init=1,
-            bounds=([0.0, 0.0], [1.0, 1.0]),
-            n_hint=100,
-            method="perturbation",
-            n_rounds=1,
-        ),
-        PrivateWassersteinBarycenter(
-            1,
-            n_init=1,
-            bounds=([-1.0, -1.0], [2.0, 2.0]),
-            n_hint=100,
-            method="projected",
-            n_components=1,
-            n_rounds=2,
-        ),
-        PrivateWassersteinBarycenter(
             1, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, method="subspace", delta=1e-5
         ),
     ],
@@ -196,6 +196,7 @@ _PRIVATE = {
 # Under an audit: few released numbers, so that a thousand runs come near the true loss, and short
 # fits: each is repeated 2,000 times for every relation and kind of noise.
 _AUDITED = {
+    "CoresetBarycenter": [CoresetBarycenter(1, n_init=1, n_rounds=1, bounds=(0, 1), n_hint=60)],
     "DPSlicedWasserstein": [DPSlicedWasserstein(2, bounds=(0, 1), n_quantiles=3)],
     "PrivateDomainAdapter": [
         AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60)
@@ -262,6 +263,9 @@ _SCIKIT_LEARN = {
     "PrivateTable": [PrivateTable(Number(-10, 10), n_components=2, max_iter=2)],
     "PrivateWassersteinBarycenter": [
         PrivateWassersteinBarycenter(2, n_init=1, bounds=(-10, 10), neighbors="replace_one")
+    ],
+    "CoresetBarycenter": [
+        CoresetBarycenter(2, n_init=1, n_rounds=1, bounds=(-10, 10), neighbors="replace_one")
     ],
     "RowByRow": [RowByRow(Normalizer())],
     "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],

@@ -13,7 +13,7 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.papers import MaxCoverKMeans, NoisyRowsSlicedWasserstein
+from skdp_bary.papers import CoresetBarycenter, MaxCoverKMeans, NoisyRowsSlicedWasserstein
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -38,8 +38,8 @@ FITS = {
      {"groups": PEOPLE}),
     "barycenter": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="coreset", n_init=1,
      **SEEDED), X, {"y": Y}),
-    "barycenter by rounds": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="perturbation",
-     n_init=1, epsilon=20.0, delta=1e-6, **SEEDED), WIDE, {"y": Y}),
+    "barycenter by rounds": (CoresetBarycenter(3, classes=[0, 1], n_init=1, epsilon=20.0,
+     delta=1e-6, **SEEDED), WIDE, {"y": Y}),
     "barycenter of clusters": (PrivateWassersteinBarycenter(3, classes=[0, 1], method="clusters",
      n_init=1, epsilon=20.0, **SEEDED), WIDE, {"y": Y}),
     "barycenter, labels found": (PrivateWassersteinBarycenter(3, neighbors="replace_one", n_init=1,

@@ -31,7 +31,7 @@ ESTIMATORS = [
     PrivateKMeans(2, n_init=1, delta=1e-6, **SETTINGS),
     PrivateGenerator(**SETTINGS),
     PrivateMeasure(delta=1e-6),
-    PrivateWassersteinBarycenter(2, n_init=1, n_rounds=2, **SETTINGS),
+    PrivateWassersteinBarycenter(2, n_init=1, **SETTINGS),
     PrivateWassersteinBarycenter(2, n_init=1, delta=1e-6, **SETTINGS),
 ]
 NEED_DELTA = (

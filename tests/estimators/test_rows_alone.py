@@ -19,7 +19,7 @@ PUBLIC = {"bounds": (-1, 1), "random_state": 0, "epsilon": 50.0}
 METHODS = [
     (PrivateKMeans(9, n_hint=400, **PUBLIC), 40, ("predict", "transform")),
     (
-        PrivateWassersteinBarycenter(9, method="perturbation", n_hint=400, **PUBLIC),
+        PrivateWassersteinBarycenter(9, method="clusters", n_hint=400, **PUBLIC),
         40,
         ("predict", "transform", "map"),
     ),

@@ -21,7 +21,7 @@ def data(n=60, seed=0):
 
 
 @every("delta", [0.0, 1e-5])
-@every("method", ["coreset", "perturbation"])
+@every("method", ["coreset", "clusters"])
 def test_what_is_charged_is_the_amplified_cost(method, delta):
     X, _ = data()
     accountant = BudgetAccountant(1.0, delta)

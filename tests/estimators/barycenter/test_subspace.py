@@ -141,7 +141,6 @@ def test_settings_without_a_sound_form_are_refused(settings, match):
         ({"n_hint": 900, "epsilon": 1.0, "classes": None}, 20, "subspace"),
         ({"n_hint": 60, "bounds": None, "delta": 0.0, "epsilon": 1.0}, 10, "clusters"),
         ({"n_hint": None, "epsilon": 1.0}, 10, "subspace"),
-        ({"distortion": 0.5}, 3, "projected"),
     ],
 )
 def test_auto_chooses_by_public_parameters(settings, n_features, method):

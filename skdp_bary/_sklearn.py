@@ -111,7 +111,7 @@ def _frames(frame):
 
 
 def captioned_block(estimator, caption):
-    """Return what scikit-learn draws for an estimator in a diagram, with a line below its name."""
+    """Content of an estimator's diagram in scikit-learn, with a line below its name."""
     return _VisualBlock(
         "single",
         estimator,

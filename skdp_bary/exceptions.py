@@ -62,7 +62,7 @@ def is_number(value):
 def plain(value):
     """Return a number, truth value or text as that of Python, and anything else as it is.
 
-    Numbers of numpy overflow, lose digits and divide by zero in silence; fractions are refused by
+    Numbers of numpy overflow, lose digits and divide by zero in silence; fractions are rejected by
     functions of numpy.
     """
     if isinstance(value, (tuple, list)):
@@ -177,7 +177,7 @@ def float_below(value, digits=12):
 def as_charged(epsilon, delta):
     """Return the largest amounts that budgets count and that are not above what a person writes.
 
-    A plan promises these, so its steps cost no more than what is charged, and k fits of a k-th of
+    A plan promises these, so its steps cost no more than the charge, and k fits of a k-th of
     a budget fit into it.
     """
     return _whole_below(epsilon, EPSILON_DIGITS), _whole_below(delta, DELTA_DIGITS)

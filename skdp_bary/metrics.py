@@ -141,7 +141,7 @@ def earth_mover_distance(
     Notes
     -----
     Mass that two measures share need not move, because the cost satisfies the triangle inequality.
-    So only the differences are transported. Where few points differ, a plan is found by the network
+    So only the differences are transported. If few points differ, a plan is found by the network
     simplex of POT. Otherwise mass flows along the edges of the grid, four a cell: the L1 distance
     between two cells is the length of a shortest path, so the cheapest flow costs what the best
     plan does. It is found by HiGHS.

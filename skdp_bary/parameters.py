@@ -362,7 +362,7 @@ class Labels(Rule):
 
 @dataclass(frozen=True)
 class Weights(Rule):
-    """Finite numbers of at least `least`, one a class."""
+    """Finite numbers of at least `least`, one per class."""
 
     least: float = _LIGHTEST
 

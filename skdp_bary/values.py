@@ -147,7 +147,7 @@ def array_of(values, name):
 
 
 def unquoted(read, *arguments):
-    """Return what `read` returns; errors of engines quote values of rows, so they are not shown."""
+    """Call `read`; errors of engines quote values of rows, so they are not shown."""
     try:
         return read(*arguments)
     except Exception as error:
@@ -162,7 +162,7 @@ def exact_values(values):
     """Return an array of a pandas, polars or Arrow column in which every value is as it was given.
 
     Where one value is missing, these libraries make floats of all integers, and those beyond 2**53
-    become others: such a column is returned as objects. Text that is not UTF-8 is refused.
+    become others: such a column is returned as objects. Text that is not UTF-8 is rejected.
     """
     return unquoted(_as_given, values)
 

@@ -105,7 +105,7 @@ def _written_map(estimator, given):
 
 
 def _distance_of(estimator, given):
-    """Return which distance it is, its value and its standard error."""
+    """Distance, its value and its standard error."""
     if estimator.method == "scalar":
         how = "released as one number"
         distance, error = estimator.distance(return_std=True)

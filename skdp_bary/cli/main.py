@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _shielded(arguments):
-    """Put a blank before lists of numbers that begin with a minus, which are no options."""
+    """Put a blank before lists of numbers that begin with a minus, which are not options."""
     return [f" {text}" if _NEGATIVE.fullmatch(text) else text for text in arguments]
 
 

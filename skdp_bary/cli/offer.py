@@ -57,7 +57,7 @@ def offer(estimator, n_features, fit, given, check_form=None):
 
 
 def persons_in_words(columns, groups):
-    """Return which columns make a row, and what a person is."""
+    """Columns that make a row, and the privacy unit."""
     person = "a row" if groups is None else f"all rows with one value of {shown(groups)}"
     return f"a row is ({', '.join(map(shown, columns))}); a person is {person}"
 

@@ -71,7 +71,7 @@ class Page:
     status: str = RELEASE_STATUS
 
     def options(self):
-        """Return what argparse makes a parser of."""
+        """Arguments of a parser of argparse."""
         return {
             "help": self.brief,
             "description": self.description,

@@ -349,7 +349,7 @@ def missing(name, path):
 
 
 def not_numbers(name, path):
-    """Return the error that a column has cells which are no numbers."""
+    """Return the error that a column has cells which are not numbers."""
     return ValueError(
         f"The column {name!r} of {path} must hold numbers, in every row: an empty cell, a word "
         "such as NA, or a decimal comma is none. Leave out such rows, or put a public value in "
@@ -450,7 +450,7 @@ class ParquetFile:
         return any(is_kind(kind) for is_kind in kinds)
 
     def _guarded(self, read):
-        """Return what `read` returns; errors of the file quote nothing of what is in it."""
+        """Call `read`; errors of the file quote none of its content."""
         try:
             return read()
         except (self._arrow.ArrowException, OSError):

@@ -54,7 +54,8 @@ class Downloads:
         """Return the path of a file, downloaded when it is not there yet.
 
         The SHA-256 of the first download is recorded next to the file, in a file whose name ends in
-        ``.sha256``; a file that no longer agrees with it, or with the `checksum` given, is refused.
+        ``.sha256``; a file that no longer agrees with it, or with the `checksum` given, is
+        rejected.
 
         Parameters
         ----------
@@ -324,7 +325,7 @@ def fetch_snap_checkins(
         Whether to download what is not there; if False an OSError is raised.
     checksum : str or None, default=None
         SHA-256 that the file must have. None accepts what the first download brings and records
-        its SHA-256 next to it, so that a file that changes later is refused.
+        its SHA-256 next to it, so that a file that changes later is rejected.
     return_X_y : bool, default=False
         Whether to return ``(data, groups)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -474,7 +475,7 @@ def fetch_digits_images(
 
 
 def _fetched(name, kept, asked):
-    """Return what scikit-learn fetches; without a network, say what to do about it."""
+    """Fetch data with scikit-learn; without a network, explain the alternatives."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "A network error occurred", UserWarning)

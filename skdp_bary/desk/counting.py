@@ -79,7 +79,7 @@ _EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 def collect(query, rows, told=None):
     """Return the sketch of `query` over all rows.
 
-    Rows are counted in threads, one a core, or where they are, by Dask or Spark workers. Inside
+    Rows are counted in threads, one per core, or where they are, by Dask or Spark workers. Inside
     ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
     Only sketches travel; they hold integers, which add up to the same in any order. ``told(share)``
     hears which share of the rows has been read.
@@ -121,7 +121,7 @@ def _collect_threads(query, source, workers, told):
 
 
 def _n_pieces(sketch, workers, chunk):
-    """Return into how many pieces a chunk is cut: each is worth its thread, and its integers."""
+    """Number of pieces of a chunk: each is worth its thread, and its integers."""
     effort = len(chunk.X) * sketch.query.row_effort(chunk.X.shape[1])
     return int(np.clip(effort // max(_LEAST_EFFORT, sketch.size), 1, _PIECES * workers))
 
@@ -229,7 +229,7 @@ class PackedIntegers:
 
 
 def pack(state):
-    """Return a state with its arrays packed; parts that are no arrays are sparse by themselves."""
+    """Return a state with its arrays packed; parts that are not arrays are sparse by themselves."""
     return tuple(_pack(part) if isinstance(part, np.ndarray) else part for part in state)
 
 
@@ -263,7 +263,7 @@ def from_bytes(data, zeros):
     ----------
     data : bytes
     zeros : tuple
-        The state of no rows: parts that are no arrays are added to it.
+        The state of no rows: parts that are not arrays are added to it.
     """
     with np.load(BytesIO(data), allow_pickle=False) as arrays:
         return tuple(_part(arrays, i, part) for i, part in enumerate(zeros))
@@ -308,7 +308,7 @@ def n_threads():
 
 
 def wants_processes():
-    """Whether ``joblib.parallel_config`` asks for workers that are no threads."""
+    """Whether ``joblib.parallel_config`` asks for workers that are not threads."""
     backend, _ = get_active_backend()
     return effective_n_jobs(None) > 1 and not getattr(backend, "supports_sharedmem", False)
 
@@ -387,7 +387,7 @@ class SharedTasks:
 
 
 def share_out(work, tasks, n_threads):
-    """Return what ``work(tasks)`` returns in every one of several threads that share `tasks`.
+    """Results of ``work(tasks)`` in every one of several threads that share `tasks`.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ class Desk:
     plan : Plan or PaidSteps
     noise : NoiseSource
     charge : callable or None
-        ``charge()`` spends the price of the plan, or raises and nothing is drawn. What is charged
-        is fixed before the first question. None: the steps are paid for.
+        ``charge()`` spends the privacy cost of the plan, or raises and nothing is drawn. What is
+        charged is fixed before the first question. None: the steps are paid for.
     progress : Progress
         Told about every station.
     covers : callable or None
@@ -206,7 +206,7 @@ class Desk:
         raise PlanError(f"No step of the plan is named {name!r}, the steps are {self._names()}.")
 
     def pay(self):
-        """Spend the price of the plan, once; `ask` does it where no one has."""
+        """Spend the privacy cost of the plan, once; `ask` does it where no one has."""
         if self._is_paid:
             raise PlanError("This plan has been charged: all of its steps are paid for at once.")
         self._is_paying = True  # until it is known: an interrupt may come in between

@@ -20,7 +20,7 @@ class Query(ABC):
     function of a state of integers that adds up over rows, so chunks can be counted anywhere, in
     order, and give the same integers.
 
-    A state of integers may wrap around 64 bits. Where blocks are sums of rows, so may they: the
+    A state of integers may wrap around 64 bits. If blocks are sums of rows, so may they: the
     noise is added modulo ``2**64`` too, so what comes out is a function of the exact sum plus
     noise. See :doc:`/explanation/guarantees` for the proof.
 

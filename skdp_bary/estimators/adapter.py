@@ -124,7 +124,7 @@ default="self_training"
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain that rows are clipped to before anything else. None: they are used as they
-        are; none are needed, because what is released is clipped by norms that come from the
+        are; none are needed, because the release is clipped by norms that come from the
         source.
 
     n_hint : int or None, default=None
@@ -135,7 +135,7 @@ default="self_training"
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None

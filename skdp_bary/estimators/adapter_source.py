@@ -240,7 +240,7 @@ class Source:
 
     @cached_property
     def axes(self):
-        """Principal axes of the features, the widest first, one a line."""
+        """Principal axes of the features, the widest first, one per line."""
         flat = self.tables.reshape(-1, self.tables.shape[2])
         gram = np.zeros((flat.shape[1], flat.shape[1]))
         for start in range(0, len(flat), _BLOCK):
@@ -339,7 +339,7 @@ def _scaled_features(estimator, X, y, names):
 
 
 def feature_function(estimator, X, y):
-    """Return the function of rows that an estimator, fitted or not, or a callable stands for."""
+    """Return the function of rows that an estimator, fitted or not, or a callable represents."""
     if estimator is None:
         return None
     method = next((m for m in ("transform", "predict_proba") if hasattr(estimator, m)), None)

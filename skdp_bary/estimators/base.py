@@ -78,10 +78,10 @@ class Facts:
     mass_public : bool
         Whether no neighbor can change the mass of all rows together.
     domain : Box, Ball, Mask or None
-        Public or bought domain of the rows; None before it is bought.
+        Public or estimated domain of the rows; None before it is estimated privately.
     size : int or None
         Number of people, of the batch where only one is read: a public number or a noisy count;
-        None before it is bought.
+        None before it is estimated privately.
     mechanisms : dict
         Mechanism of each step, by name.
     domain_guessed : bool
@@ -198,7 +198,7 @@ path, of shape (n_rows, n_features)
         return self
 
     def privacy_plan(self, n_features: int) -> Plan:
-        """Return what a fit on `n_features` features will release and charge.
+        """Plan of a fit on `n_features` features: its releases and its charge.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ path, of shape (n_rows, n_features)
         return in_words(self.bounds, getattr(self, "feature_names_in_", None))
 
     def _guarantee(self):
-        """Return what the last fit promises, or what one would promise."""
+        """Guarantee of the last fit, or of one to come."""
         if hasattr(self, "privacy_"):
             seeded = getattr(self, "_seeded", True)  # unknown is not called private
             return Guarantee.of_plan(self.privacy_, seeded=seeded)

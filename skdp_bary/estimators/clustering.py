@@ -172,7 +172,7 @@ class PrivateClusters:
     n_iter : int
         Number of private rounds of Lloyd's algorithm, or of looks; public.
     coarse : WeightedPoints
-        A few weighted points that stand for the rows, made of an earlier release.
+        A few weighted points that represent the rows, made of an earlier release.
     """
 
     centers: np.ndarray
@@ -184,7 +184,7 @@ class PrivateClusters:
 
 @dataclass(frozen=True, eq=False)
 class WeightedPoints:
-    """Weighted points that stand for the rows.
+    """Weighted points that represent the rows.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ def about_clusters(query_class, facts, frame, centers, radii, shares):
 
 
 def standing_out(setting, counts, sd, most=TUNED.kept_factor):
-    """Return which counts stand out of their noise, the largest first.
+    """Counts that exceed their noise, the largest first.
 
     They are at least as many as the clusters, and at most `most` times that.
     """
@@ -465,7 +465,7 @@ def _gaussian_plan(setting, known):
 
 
 def _reach(needed, error):
-    """Return what distances get, by the share at which they stand out of the noise, or 0.
+    """Share of distances, by the share at which they exceed the noise, or 0.
 
     They get more where the squared `error` of the place they are taken from is little, relative to
     the squared radius of the domain.

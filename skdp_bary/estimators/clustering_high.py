@@ -61,7 +61,7 @@ class HighMethod(KMeansMethod):
         return None if settled == self.plan(setting) else settled.shares
 
     def plan(self, setting, size=None):
-        """Return what the fit does."""
+        """Run the fit."""
         return cluster_plan(setting, size)
 
     def questions(self, setting, facts):

@@ -28,8 +28,8 @@ class SampleComparison:
     statistic : float
         Released distance between the samples, noise and chance included.
     pvalue : float
-        Share of simulated statistics of one law, noise included, that are at least as large; the
-        observed one is counted among them.
+        Share of simulated statistics of one distribution, noise included, that are at least as
+        large; the observed one is counted among them.
     distance : float
         Estimated distance of the two distributions, corrected for noise and chance: that of
         the means of features of norm one: 0 for one distribution, sqrt(2) at most.
@@ -55,7 +55,7 @@ class SampleComparison:
 
 @dataclass(frozen=True)
 class NoisyNumber:
-    """A number with noise of a known law.
+    """A number with noise of a known distribution.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def compare_means(gap, law, n_draws, rng):
 
 
 def _crossing(grid, curve, value):
-    """Return where a curve, which rises but for chance, reaches a value; an end if nowhere."""
+    """Position at which a noisily increasing curve reaches a value; an end if it never does."""
     return float(np.interp(value, np.maximum.accumulate(curve), grid))
 
 
@@ -191,7 +191,7 @@ def _chance(places, pure):
 
 
 def _standard(chances, pure):
-    """Return where the distribution function of standard noise has such values."""
+    """Quantiles of standard noise."""
     if not pure:
         return ndtri(chances)
     with np.errstate(divide="ignore"):
@@ -276,7 +276,7 @@ def padded_sizes(setting, facts, most=MOST_PERSONS):
 
 
 def padded_and_bought(setting, facts, sds, most=MOST_PERSONS):
-    """Return what :func:`padded_sizes` does, and the release of the sizes, None where none is."""
+    """Sizes as of :func:`padded_sizes`, and their release, None if there is none."""
     if facts.total_public:
         return None, None
     if setting.n_min is not None:
@@ -295,7 +295,7 @@ def persons_counted(released, n_min, facts):
 
 
 def sizes_behind(persons, bought):
-    """Return what is known of the sizes of cohorts: bought ones as they were before padding."""
+    """Known sizes of cohorts: estimated ones as they were before padding."""
     if bought is None:
         return tuple(NoisyNumber(count) for count in persons)
     units, scale = bought.query.units, bought.scales[0]

@@ -39,7 +39,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
     Released once are noisy means and covariances of cosines and sines of public slices. Any two
     releases with the same bounds can be tested for one law, or one release against public rows, as
-    often as wanted, at no further cost. Where both samples are at hand at one time,
+    often as wanted, at no further cost. If both samples are at hand at one time,
     :class:`PrivateTwoSampleTest` needs less budget for the same power.
 
     Parameters
@@ -52,7 +52,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Sketches can only be
-        compared that have the same. None finds a box with a fifth of the budget, another in every
+        compared that have the same. None finds a box with 20% of the budget, another in every
         fit.
 
     n_hint : int or None, default=None
@@ -62,7 +62,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -149,7 +149,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         n_resamples: int = 1999,
         random_state: RandomState | None = None,
     ) -> SampleComparison:
-        """Test whether two samples have one law: those of two releases, or of one and public rows.
+        """Test if two samples have one distribution: two releases, or one and public rows.
 
         It is post-processing, and any number of tests is free. Tests with one release share its
         noise, so their p-values depend on each other: correct for many with Bonferroni or Holm.
@@ -200,8 +200,8 @@ class PrivateDriftSketch(BasePrivateEstimator):
             Above zero where this sample has more, in units in which the density of one point is 1
             at that point.
         errors : ndarray of shape (n_points,)
-            Standard deviation of each of them where the samples have one law: that of noise and
-            chance.
+            Standard deviation of each of them where the samples have one distribution: that of
+            noise and chance.
         """
         check_is_fitted(self)
         return self._contrast(read_points(self, X), other, public_rows)[:2]
@@ -358,7 +358,7 @@ def compare_waves(ours, theirs, scales, n_draws, rng):
     ours, theirs : WaveMoments
     scales : ndarray of shape (n_waves,)
         Group of each wave: differences of each group are tested, and of all, and the smallest of
-        their p-values is compared with its own law.
+        their p-values is compared with its own distribution.
     n_draws : int
     rng : numpy.random.Generator or numpy.random.RandomState
     """

@@ -105,14 +105,14 @@ class PrivateGenerator(BasePrivateEstimator):
 
     n_hint : int or None, default=None
         Public guess of the number of people; sets the number of cells only. None takes a noisy
-        count with a twentieth of the budget under "add_remove", and reads the number under the
+        count with 5% of the budget under "add_remove", and reads the number under the
         other relations, which make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -149,7 +149,7 @@ class PrivateGenerator(BasePrivateEstimator):
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``.
     Mechanism
-        RoundedGaussian; ``delta=0`` is refused.
+        RoundedGaussian; ``delta=0`` is rejected.
     Sensitivity
         Rows are clipped to released balls, and a row counts in its class and cell only. With a
         constant c appended to a clipped row of length at most r, the matrix of its outer product
@@ -288,7 +288,7 @@ class PrivateGenerator(BasePrivateEstimator):
         return self.domain_.clip(low + width * images)
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return how large the noise of a class is, by public facts, for the quote of a budget.
+        """Noise level of a class, by public facts, for the quote of a budget.
 
         Parameters
         ----------
@@ -435,7 +435,7 @@ _ROWS = 1000  # at once
 
 
 def check_warps(warps, image_shape):
-    """Return how far images are warped at most, by kind; raise unless it is a good dict.
+    """Largest warp of images, by kind; raise unless it is a good dict.
 
     Parameters
     ----------

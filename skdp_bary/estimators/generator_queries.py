@@ -39,7 +39,7 @@ def questions(setting, facts):
 
     1. *means*: mass, sum and spread of every class about the center of the domain.
     2. *scatter*: second moments of all rows about the released means of their classes.
-    3. *cells_1, ...*: where there are several cells, rounds of Lloyd's algorithm in the leading
+    3. *cells_1, ...*: if there are several cells, rounds of Lloyd's algorithm in the leading
        axes of the scatter.
     4. *grams*: mass, mean and second moments of every cell.
 
@@ -116,7 +116,7 @@ def clipping_lengths(setting, domain, found, sizes):
     """Return root mean square distances of rows from the means of their classes, or the given one.
 
     They are drawn together by their noise, and stay below the distance from the center of the
-    domain, which is known better: where noise hides them, half of its square is a better guess than
+    domain, which is known better: if noise hides them, half of its square is a better guess than
     none. In few dimensions distances differ more, and rows are clipped further out.
     """
     wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))

@@ -1,4 +1,4 @@
-"""PrivateEMDHeatmap: where many people are, as a map."""
+"""PrivateEMDHeatmap: a differentially private map of where people are."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         Standard deviation of the blur of the heatmap, in units of the side of the map.
 
     method : {"adaptive", "one_shot"}, default="adaptive"
-        - "adaptive": a coarse look with a third of the budget, then cells as fine as the masses
+        - "adaptive": a coarse look with one third of the budget, then cells as fine as the masses
           that it showed;
         - "one_shot": two levels at once.
 
@@ -60,13 +60,13 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     n_hint : int or None, default=None
         Public guess of the number of people; it sets levels only. None: "one_shot" buys a noisy
-        count with a twentieth of the budget under "add_remove", "adaptive" does without.
+        count with 5% of the budget under "add_remove", "adaptive" does without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None

@@ -79,7 +79,7 @@ _FINEST_LEVEL = 8  # of one look: time
 
 @dataclass(frozen=True)
 class AdaptiveMethod(HeatmapMethod):
-    """A coarse look with a third of the budget, then cells where it showed mass with the rest."""
+    """A coarse look with one third of the budget, then cells where it showed mass with the rest."""
 
     def shares(self, setting):
         """Return a third for the coarse look, two thirds for the fine one."""
@@ -116,7 +116,7 @@ class AdaptiveMethod(HeatmapMethod):
 
 @dataclass(frozen=True)
 class OneShotMethod(HeatmapMethod):
-    """Two full levels at once, of which the finer has about two cells a person and epsilon."""
+    """Two full levels at once, of which the finer has about two cells per person and epsilon."""
 
     needs_size = True
 

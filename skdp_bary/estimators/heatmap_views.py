@@ -82,12 +82,12 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return picture / picture.sum()
 
     def interval(self, level: float = 0.9) -> np.ndarray:
-        """Return where the mass of each cell lies with posterior probability `level`.
+        """Interval for the mass of each cell, of posterior probability `level`.
 
         The intervals are those of the model behind the posterior means: its public prior
-        and the known law of the noise. They are the shortest ones; for cells that are more likely
-        empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are for
-        single cells, not for all of them at once.
+        and the known distribution of the noise. They are the shortest ones; for cells that are more
+        likely empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are
+        for single cells, not for all of them at once.
 
         Parameters
         ----------

@@ -154,13 +154,13 @@ class PrivateKMeans(
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. None finds a box, or a ball
-        with more than three features, with a fifth of the budget.
+        with more than three features, with 20% of the budget.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -183,7 +183,7 @@ class PrivateKMeans(
     n_iter_ : int
         Number of private rounds, or of looks; public.
     coarse_ : DiscreteMeasure
-        A few weighted points that stand for the rows, from an earlier release; what
+        A few weighted points that represent the rows, from an earlier release; what
         ``choose_n_clusters`` computes on.
     coarse_noise_ : tuple of float
         Standard deviation of the mass of one point of `coarse_`, as a share of all mass, and the
@@ -350,7 +350,7 @@ class PrivateKMeans(
         return -float(np.asarray(sample_weight, dtype=float) @ squares)
 
     def noise_level(self, n_features: int, n_rows: int | None = None) -> NoiseLevel:
-        """Return how much noise a fit would have, for both kinds of noise, see :class:`NoiseLevel`.
+        """Noise level of a fit, for both kinds of noise, see :class:`NoiseLevel`.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class PrivateKMeans(
         return noise_level(self, n_features, check_integer(n_rows, "n_rows", low=1))
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return what ``noise_level`` says, for the quote of a budget.
+        """Text of ``noise_level`` for the quote of a budget.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class LowMethod(KMeansMethod):
         return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 
     def questions(self, setting, facts):
-        """Ask for points that stand for the rows, and return the best centers there."""
+        """Ask for points that represent the rows, and return the best centers there."""
         coarse, total = yield from ask_looks(facts)
         centers = search(setting, facts.domain, coarse)
         centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
@@ -91,7 +91,7 @@ def without_far_noise(setting, domain, coarse, centers):
 
 
 def _near_or_sure(coarse, centers, least):
-    """Return which cells stay, of at least so much mass together."""
+    """Cells that stay, of at least the given mass together."""
     label = nearest(coarse.points, centers)[0]
     masses, cells = (np.bincount(label, x, len(centers)) for x in (coarse.masses, None))
     sds = TUNED.far_sds[coarse.points.shape[1] - 1]
@@ -225,7 +225,7 @@ def _first_cells(facts):
 
 
 def _scales(d):
-    """Return what a cell of each look should hold, in so many dimensions."""
+    """Mass that a cell of each pass should hold, by the number of dimensions."""
     return TUNED.line_scales if d == 1 else TUNED.look_scales
 
 
@@ -245,7 +245,7 @@ def _masses(parents, values, variances):
 
 
 def _cuts(facts, i, masses, spread):
-    """Return how often to halve the axes of each cell before look `i`."""
+    """Number of times to halve the axes of each cell before pass `i`."""
     d = facts.n_features
     scale = _scales(d)[i] * _sd(facts, i) / math.sqrt(2.0)
     scale = max(scale, masses.sum() / TUNED.most_cells)

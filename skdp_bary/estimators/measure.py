@@ -73,7 +73,7 @@ class PrivateMeasure(BasePrivateEstimator):
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None

@@ -216,7 +216,7 @@ def _prior_variance(squares, noise, known):
 
 
 def softmax(scores):
-    """Return the probabilities that the scores in each row stand for."""
+    """Return the probabilities that the scores in each row represent."""
     masses = np.exp(scores - scores.max(axis=1, keepdims=True))
     return masses / masses.sum(axis=1, keepdims=True)
 

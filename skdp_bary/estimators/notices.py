@@ -56,7 +56,7 @@ class Guarantee:
     condition : str, default=""
         When this holds: "" for a fit that was made.
     scope : str, default=""
-        What epsilon and delta are the price of, where it is more than one fit.
+        What epsilon and delta are the privacy cost of, where it is more than one fit.
     one_of_several : bool, default=False
         Whether a search made other fits too, and nothing adds them up.
     """
@@ -72,7 +72,7 @@ class Guarantee:
 
     @classmethod
     def of_plan(cls, plan, *, seeded, condition=""):
-        """Return what a plan promises."""
+        """Guarantee of a plan."""
         steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
         terms = plan.relation, plan.epsilon, plan.delta
         return cls(*terms, steps, seeded, condition, plan.scope, plan.one_of_several)

@@ -86,7 +86,7 @@ class Pyramid:
         return (4,) * (self.tree.depth // 2) + (2,) * (self.tree.depth % 2)
 
     def rate(self, step):
-        """Return the rate of Laplace noise as wide as that of a count in a step of its own."""
+        """Return the rate of Laplace noise as wide as that of a count in its own step."""
         mechanism, reach = self.facts.mechanisms[step], self._reach
         if mechanism.is_gaussian:
             return mechanism.mu * math.sqrt(2.0 / reach)
@@ -307,7 +307,7 @@ def paths_of(levels, codes, depth):
 
 
 def edges_of(levels, codes, depth):
-    """Return where the cells of a partition begin, and where the last one ends."""
+    """Start of each cell of a partition, and the end of the last one."""
     return np.append(np.sort(paths_of(levels, codes, depth)), 1 << depth)
 
 

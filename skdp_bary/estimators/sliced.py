@@ -72,7 +72,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         Public lower bound of the number of people, of each class, where that number is private.
         Noise is made for so many people. A class with fewer is filled up with rows at the center
         of the domain, so too high a number gives a wrong distribution and the same guarantee. None
-        buys it: a noisy number, with a twentieth of the budget, less 2.5 standard deviations.
+        buys it: a noisy number, with 5% of the budget, less 2.5 standard deviations.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -82,7 +82,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border. Noise is proportional to
-        its radius. None finds a box with a fifth of the budget.
+        its radius. None finds a box with 20% of the budget.
 
     n_hint : int or None, default=None
         Public guess of the number of people; sets the number of quantiles only.
@@ -91,7 +91,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -134,7 +134,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         levels g apart, one person of n moves the quantiles by at most
         ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k n_classes)`` in L2, rounding included, and
         the mean cost of k slices by its largest change for one row, over n, and one unit of
-        rounding a class. Where the number of people is private, n is ``n_min``, and who changes
+        rounding a class. If the number of people is private, n is ``n_min``, and who changes
         the class moves two distributions.
     Budget
         All distributions together, and what finds bounds and sizes, cost (epsilon, delta).

@@ -96,7 +96,7 @@ class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         other : DPSlicedWasserstein
             Fitted with the same directions and number of quantiles, or this estimator itself with
-            another label. A copy of one release is refused.
+            another label. A copy of one release is rejected.
         label, other_label : object, default=None
             The distributions that are compared; may be left out where there is only one.
         return_std : bool, default=False

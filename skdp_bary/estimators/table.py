@@ -51,7 +51,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     Parameters
     ----------
     schema : Schema
-        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` stands for a schema
+        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` represents a schema
         in which all columns are of that kind.
 
     label : str, int or None, default=None
@@ -75,7 +75,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee. With 0 noise is Laplace, and a tenth of the budget
+        Failure probability of the guarantee. With 0 noise is Laplace, and 10% of the budget
         finds the pairs of columns that are worth measuring.
 
     n_hint : int or None, default=None
@@ -87,7 +87,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -201,7 +201,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Ranges of the columns, as the schema declares them.
 
-        None where some are no numbers or may be missing.
+        None where some are not numbers or may be missing.
         """
         schema = self._schema
         if schema.n_columns is not None:
@@ -258,7 +258,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return f"by the schema: {some_of(self._schema.describe().splitlines(), '; ')}"
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return what public facts say about noise, and about ranges of the schema.
+        """Notes on noise and on ranges of the schema, from public facts.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return TableSetting(columns, label, self.delta == 0)
 
     def _judge(self, n_features):
-        """Return what compares mixtures of this schema with rows."""
+        """Comparison of mixtures of this schema with rows."""
         return TableJudge(self._schema, n_features)
 
     def _label_place(self, n_features):

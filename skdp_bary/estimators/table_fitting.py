@@ -57,7 +57,7 @@ class Target:
 
 
 def target_of(measured, places):
-    """Return what the mixture is fitted to.
+    """Targets that the mixture is fitted to.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class TableMixture:
     weights : ndarray of shape (n_components, n_classes)
         Joint probabilities of components and classes.
     columns : dict
-        By place, next to the label: a list of ColumnModel, one a class.
+        By place, next to the label: a list of ColumnModel, one per class.
     label : int or None
         Place of the column that tells the class.
     """
@@ -475,7 +475,7 @@ class Marginal:
     confidence: float
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with one row an entry."""
+        """Return a pandas DataFrame with one row per entry."""
         pandas = import_optional("pandas", "cli", "Marginal.to_frame")
         parts = dict(zip(map(str, self.columns), zip(*self.values, strict=True), strict=True))
         numbers = {"count": self.counts, "low": self.low, "high": self.high}

@@ -355,7 +355,7 @@ def neighborhoods(kept, others):
 
 
 def likelihoods(counts, near, mass, sd):
-    """Return how likely a mass is spread over each of some sets of cells, in shares of 1."""
+    """Probability that a mass is spread over each of some sets of cells, in shares of 1."""
     sizes = np.array([len(cells) for cells in near])
     sums = np.array([counts[cells].sum() for cells in near])
     logs = (mass * sums - 0.5 * mass**2) / (sizes * sd**2)
@@ -378,7 +378,7 @@ def spread(counts, mass, sd):
 
 
 def _leaves(counts, mass, sd):
-    """Return where the ranges of a pruned tree start."""
+    """Start of each range of a pruned tree."""
     sums = np.concatenate([[0.0], np.cumsum(counts)])
 
     def pruned(start, stop, depth):

@@ -64,8 +64,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     `reference`. Rows are compared by a kernel on public planes, the chance that two rows fall into
     one cell of a random place. Released are the distance of the cohorts by this kernel, one
     number, and what its law depends on when nothing differs. The p-value and an interval for the
-    distance between the laws follow by simulation, the noise included. That a p-value below 0.05
-    comes in one of twenty tests of equal distributions is checked by simulation too, not proved.
+    distance between the distributions follow by simulation, the noise included. That a p-value
+    below 0.05 comes in one of twenty tests of equal distributions is checked by simulation too, not
+    proved.
 
     Parameters
     ----------
@@ -75,8 +76,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
 
     reference : array-like of shape (n_rows, n_features) or None, default=None
         Public rows that all rows given to ``fit`` are compared with; `y` is ignored then. They say
-        for free how wide cells should be and what the law of the distance is, so the whole budget
-        goes to the distance. It must hold no private rows.
+        at no privacy cost how wide cells should be and what the distribution of the distance is, so
+        the whole budget goes to the distance. It must hold no private rows.
 
     n_min : int, array-like of shape (2,) or None, default=None
         Public lower bound of the number of people of each cohort, where these numbers are
@@ -108,7 +109,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         "replace_one" the sizes of the cohorts are public, and nothing is spent on them.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
         nothing adds up over several fits.
 
     random_state : None, int or RandomState, default=None
@@ -147,12 +148,12 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         most sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n,
         the mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of
         features by at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded
-        down. Where the number of people is private, n is ``n_min``, and who changes the cohort
+        down. If the number of people is private, n is ``n_min``, and who changes the cohort
         moves them twice.
     Budget
         All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.16 for
-        the law of the distance and the rest for the distance; with a reference all of it for the
-        distance. Sizes and bounds are bought before, where they are not given.
+        the distribution of the distance and the rest for the distance; with a reference all of it
+        for the distance. Sizes and bounds are bought before, where they are not given.
     Released
         result_, pvalue_, statistic_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
@@ -289,7 +290,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
 
 
 def _two_cohorts(about, bought):
-    """Ask how wide cells should be, then for the law of the distance and for the distance."""
+    """Query the width of cells, then the distribution of the distance and the distance."""
     slices, n_min, *rest = about
     released = yield "look", PairSpreads(*about, _ladder(slices))
     persons = _persons(released, n_min)
@@ -331,7 +332,7 @@ def _ladder(slices):
 def _planes(slices, spread):
     """Return planes with cells for rows of which about so many rungs of the ladder are too narrow.
 
-    The widest cells, twice as wide as the widest rung, are for rows that fill a third of their
+    The widest cells, twice as wide as the widest rung, are for rows that fill one third of their
     domain; they halve while the spread is below that of Gaussian rows of half the width.
     """
     return unit_planes(slices, 2.0 * TUNED.widest * 2.0 ** -_octave(spread) / CELL)

@@ -36,7 +36,7 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
     bounds : (low, high) pair, mapping or Domain
         A pair of numbers (the same bounds for every feature), a pair of arrays with one number per
         feature, a mapping of names of columns to (low, high) pairs, or a Box, Ball or Mask. Four
-        numbers in two lists that could as well be one pair for each of two features are refused.
+        numbers in two lists that could as well be one pair for each of two features are rejected.
     n_features : int
         Number of columns of the rows.
     names : list of str or None, default=None
@@ -158,7 +158,7 @@ def in_words(bounds: Bounds, names: list[str] | None = None) -> str:
     Parameters
     ----------
     bounds : object
-        As given by a user; None: they are bought.
+        As given by a user; None: they are estimated privately.
     names : list of str or None, default=None
         Names of the features, in their order.
     """

@@ -55,7 +55,7 @@ class Domain(ABC):
 
     @abstractmethod
     def contains(self, X: Rows) -> np.ndarray:
-        """Return which rows lie in the domain, as a boolean array."""
+        """Whether each row lies in the domain, as a boolean array."""
 
     @abstractmethod
     def clip(self, X: Rows) -> np.ndarray:
@@ -258,7 +258,7 @@ class Box(Domain):
     high: np.ndarray = property(attrgetter("_high"), doc="Upper bound of each feature.")
 
     def contains(self, X: Rows) -> np.ndarray:
-        """Return which rows lie in the box, bounds included."""
+        """Whether each row lies in the box, bounds included."""
         X = as_rows(X, self.n_features)
         if self.n_features > _NARROW:
             return ((self._low <= X) & (self._high >= X)).all(axis=1)
@@ -420,7 +420,7 @@ class Ball(Domain):
         return 2 * self._radius * self.n_features**stretch
 
     def contains(self, X: Rows) -> np.ndarray:
-        """Return which rows lie in the ball, its surface included."""
+        """Whether each row lies in the ball, its surface included."""
         X = as_rows(X, self.n_features)
         inside = np.empty(len(X), dtype=bool)
         for rows in row_blocks(*X.shape):

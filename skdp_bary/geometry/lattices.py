@@ -116,7 +116,7 @@ class CentredLattice:
         return units
 
     def restore(self, units: ArrayLike) -> np.ndarray:
-        """Return the points that integer rows stand for."""
+        """Return the points that integer rows represent."""
         return self.domain.center + self.step * np.asarray(units, dtype=np.float64)
 
     @cached_property
@@ -168,7 +168,7 @@ class CentredLattice:
         return units
 
     def _pulled(self, offsets, lengths):
-        """Return which rows surely are pulled into a ball about the origin, and to which integers.
+        """Rows that surely are pulled into a ball about the origin, and their integers.
 
         Both this and the clipping of a ball are off by less than the margin, so where no coordinate
         is that close to a whole number but zero they truncate to the same integers, each shorter by
@@ -338,7 +338,7 @@ class SliceLattice:
                 yield rows, some, (across[some] @ block.T).astype(np.int64)
 
     def restore(self, levels):
-        """Return the projections, relative to the center of the domain, that levels stand for."""
+        """Return the projections, relative to the center of the domain, that levels represent."""
         return (np.asarray(levels) - self.center_level) * self.step
 
     def _block_shape(self):
@@ -410,7 +410,7 @@ class UnitSlices(SliceLattice):
         return (self.rows.clip(X) - self.rows.center) / self.scale
 
     def unscaled(self, points):
-        """Return the rows that scaled points stand for."""
+        """Return the rows that scaled points represent."""
         return self.rows.center + np.asarray(points) * self.scale
 
 
@@ -547,7 +547,7 @@ def direction_count(directions, n_projections, n_features):
 def public_directions(directions, n_projections, n_features):
     """Return the directions of an estimator's parameters, of shape (n_features, n_directions).
 
-    Names stand for matrices drawn from a public seed and the two numbers alone. What is paid for
+    Names represent matrices drawn from a public seed and the two numbers alone. What is paid for
     holds for every row and every matrix: it is the matrix' largest singular value.
     """
     count = direction_count(directions, n_projections, n_features)

@@ -95,7 +95,7 @@ class Mask(Domain):
         return self._resolution
 
     def contains(self, X: Rows) -> np.ndarray:
-        """Return which points lie inside the polygons."""
+        """Whether each point lies inside the polygons."""
         X = as_rows(X, 2)
         boxed = self._box.contains(X)
         cells = cell_indices(self._box.clip(X), self.low, self.high, self._resolution)
@@ -161,7 +161,7 @@ class Mask(Domain):
 
     @cached_property
     def _raster(self):
-        """Return which raster cells lie inside, and which an edge runs through."""
+        """Raster cells that lie inside, and those that an edge runs through."""
         share, *_ = self._measure(self._resolution)
         border = touched_cells(self._edges, self.low, self.high, self._resolution)
         return (share == 1.0) & ~border, border
@@ -352,7 +352,7 @@ def _running(at, here, beyond, shape):
 
 
 def touched_cells(edges, low, high, shape):
-    """Return which cells an edge runs through, or comes very near."""
+    """Cells that an edge runs through, or comes very near."""
     scale = np.array(shape) / (high - low)
     x1, y1, x2, y2 = ((edges - np.tile(low, 2)) * np.tile(scale, 2)).T
     first = np.clip(np.floor(x1 - _MARGIN), 0, shape[0] - 1).astype(np.int64)
@@ -389,7 +389,7 @@ class EdgeColumns:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def contain(self, X):
-        """Return which points are inside, by the even-odd rule."""
+        """Whether each point is inside, by the even-odd rule."""
         column = self._columns(X[:, 0])
         pairs = np.cumsum(self._counts[column])
         inside = np.empty(len(X), dtype=bool)

@@ -1,4 +1,4 @@
-"""check_private: walk a pipeline and say of every step whether it keeps the guarantee."""
+"""check_private: walk a pipeline and report for every step whether it keeps the guarantee."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def _same(bounds, handed):
 
 
 def _for_a_ball(before, step):
-    """Return what else would do where a ball is wanted and a box is handed on."""
+    """Return what else would do where a ball is wanted and a box is passed on."""
     wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
     if not wants_ball or before.target == "ball":
         return ""

@@ -73,7 +73,7 @@ def epsilon_lower_bound(
         Two neighboring datasets, as the callable takes them; for an estimator ``X``, or a dict of
         the arguments of ``fit``.
     extract : callable or None, default=None
-        For an estimator: ``extract(fitted)`` returns what is published, as a number or an array.
+        For an estimator: ``extract(fitted)`` returns the release, as a number or an array.
         None takes the noisy integers of an estimator of this package, of which everything it
         publishes is a function.
     n_runs : int, default=1000
@@ -281,7 +281,7 @@ class Event:
         return f"{self.statistic.name} {self.relation} {self.cut:.6g}"
 
     def happens(self, outputs):
-        """Return on which runs the event happens."""
+        """Whether the event happens, by run."""
         values = self.statistic.values(outputs)
         compare = {"<=": np.less_equal, ">": np.greater, "==": np.equal}[self.relation]
         return compare(values, self.cut)

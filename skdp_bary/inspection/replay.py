@@ -357,7 +357,7 @@ def record_fit(estimator, arguments, script=(), *, accountant=None, answers_only
     script : sequence of Record, default=()
         Releases of an earlier fit, handed back instead of drawing noise.
     accountant : BudgetAccountant or None, default=None
-        Pays for the fit. None: a budget of its own does.
+        Pays for the fit. None: its own budget does.
     answers_only : bool, default=False
         Whether the fit may end with its last release, and leave the estimator unfitted: for
         comparisons of answers, which do not look at what is computed from the releases.
@@ -383,7 +383,7 @@ def record(fitted, arguments, script=(), *, answers_only=False):
 
 
 def detached(estimator):
-    """Return a clone that pays from a budget of its own under the relation of the estimator."""
+    """Return a clone that pays from its own budget under the relation of the estimator."""
     params = estimator.get_params(deep=True)
     changes = {}
     for name in params:

@@ -3,7 +3,7 @@
 diffprivlib asks ``check(epsilon, delta)`` before it reads data and calls ``spend(epsilon, delta)``
 after it has drawn its noise. Between the two calls another thread or process could use up what is
 left, and a crash would leave a release without its charge. So here ``check`` charges, and the
-``spend`` of the same call only confirms what was charged.
+``spend`` of the same call only confirms the charge.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
 
     Give it to models of diffprivlib as their ``accountant``, make it their default with
     :meth:`set_default`, or use it in a ``with`` statement. What they spend is charged to
-    `accountant`, next to what the estimators of this package spend, and is refused when it does not
-    fit. ``clone``, ``copy.deepcopy`` and ``set_params`` keep the same budget.
+    `accountant`, next to what the estimators of this package spend, and is rejected when it does
+    not fit. ``clone``, ``copy.deepcopy`` and ``set_params`` keep the same budget.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         self.accountant.spend(epsilon, delta, who=who, note=_NOTE, unit=self.unit)
 
     def total(self, spent_budget: None = None, slack: None = None) -> float:
-        """Return what was spent.
+        """Total that was spent.
 
         Parameters
         ----------

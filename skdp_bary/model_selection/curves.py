@@ -75,7 +75,7 @@ def privacy_utility_curve(
 ) -> PrivacyUtilityCurve:
     """Score an estimator at several epsilons, on the rows themselves.
 
-    The owner of the rows sees what a budget gives. Every fit has a budget of its own; nothing is
+    The owner of the rows sees what a budget gives. Every fit has its own budget; nothing is
     charged to a shared one, because nothing of this may be published.
 
     Parameters
@@ -172,7 +172,7 @@ def _moved_score(fitted, X, y=None):
 
 
 def _distance_score(fitted, X, y=None):
-    """Return minus the sliced distance of rows to what was released."""
+    """Return minus the sliced distance of rows to the release."""
     rows = DiscreteMeasure(np.asarray(X, dtype=np.float64))
     return -sliced_distance(released_measure(fitted), rows)
 
@@ -216,7 +216,7 @@ def choose_n_clusters(
     n_init: int = 10,
     random_state: RandomState | None = None,
 ) -> ClusterCurve:
-    """Return how the cost falls with the number of clusters, at no further cost in privacy.
+    """Cost by number of clusters, at no further cost in privacy.
 
     Weighted k-means runs on the points that a fit has released, for every number of clusters. The
     points come from one release of the fit, so fit once with the largest number in question, look

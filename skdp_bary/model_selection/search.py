@@ -96,7 +96,7 @@ class PrivateSearchCV(
         Mean number of trials; None takes twice the number of candidates, at least 4.
 
     score_share : float, default=0.1
-        Share of a trial's budget that pays for its score.
+        Share of a trial's budget that covers its score.
 
     scoring : {"accuracy"} or None, default=None
         "accuracy" scores a PrivateGenerator with labels by the rows whose class is told by a
@@ -280,7 +280,7 @@ class PrivateSearchCV(
         return self
 
     def privacy_plan(self, n_features: int) -> Plan:
-        """Return what a fit will charge: the price of all trials and of the choice.
+        """Charge of a fit: the cost of all trials and of the choice.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class PrivateSearchCV(
         return candidates.plan()
 
     def privacy_advice(self, n_features: int) -> str:
-        """Return how large the noise of a score is, for the quote of a budget.
+        """Noise level of a score, for the quote of a budget.
 
         Parameters
         ----------
@@ -430,7 +430,7 @@ class Candidates:
         return self.payer._relation()
 
     def plan(self):
-        """Return what all trials and the choice cost together."""
+        """Cost of all trials and the choice together."""
         return self.trial.plan(self.relation, self.payer.epsilon, self.payer.delta)
 
     def score_stderr(self, n_features, names=None):
@@ -438,7 +438,7 @@ class Candidates:
         return self._kind.stderr(self.payer, self.trial, n_features, names)
 
     def advice(self, n_features):
-        """Return what a score tells, in words."""
+        """Meaning of a score, in words."""
         return self._kind.advice(self.payer, self.trial, n_features)
 
     def open(self, names, X, y, groups, sample_weight):

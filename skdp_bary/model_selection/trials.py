@@ -264,7 +264,7 @@ class NearestScore:
 
 
 class TransportScore:
-    """Minus the sliced Wasserstein distance of what was released to a noisy measure of the rows.
+    """Minus the sliced Wasserstein distance of the release to a noisy measure of the rows.
 
     The measure is a :class:`PrivateMeasure` of its own, bought anew in every trial with what a
     trial may spend on its score; the distance between two releases is post-processing.
@@ -318,7 +318,7 @@ class AccuracyScore:
     """The noisy number of rows whose class is told by a classifier that was trained on drawn rows.
 
     The classifier is post-processing of what the trial released. That drawn rows train it, and all
-    private rows test it, is no test on rows that were trained on: what was released depends on no
+    private rows test it, is no test on rows that were trained on: the release depends on no
     row by more than its epsilon.
     """
 
@@ -399,7 +399,7 @@ class MisfitScore:
 
 
 def score_of(estimator, scoring=None):
-    """Return how trials of an estimator are scored, or None where no private score is known."""
+    """Scoring of the trials of an estimator, or None if no private score is known."""
     kinds = (MisfitScore, NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
     return next((kind() for kind in kinds if kind.judges(estimator)), None)
 

@@ -266,7 +266,7 @@ class KeyTable:
         return sum(len(keys) for keys, _ in self._parts)
 
     def arrays(self):
-        """Return what a journey to another machine takes: keys and masses."""
+        """State for another machine: keys and masses."""
         return _added_up(self._parts) if self._parts else self.sorted()
 
     def add_arrays(self, keys, masses):
@@ -445,7 +445,7 @@ class Coverage:
         return self._place(int(values[index]), noise.uniform_integer(int(copies[index])))
 
     def offer(self):
-        """Return what the next pick chooses from."""
+        """Candidates of the next pick."""
         held = self._covering()
         return Offer(self._places(held), self._covered[held], int(self.offers()[1].sum()))
 
@@ -464,7 +464,7 @@ class Coverage:
         self._count(self._covered[different], 1)
 
     def is_left(self, places):
-        """Return which fine cells, given by their grid points, no pick has covered."""
+        """Fine cells, given by their grid points, that no pick has covered."""
         at = places if self._dense else np.searchsorted(self._cells, places)
         return self._own[at] > 0
 

@@ -57,7 +57,7 @@ class LevelSetting(HeatmapSetting):
 class SelectedCells(HeatmapMethod):
     """Algorithms 1 and 2: the children of the largest cells of a level, level by level.
 
-    Every level is a step of its own, and asks about what the steps before kept.
+    Every level is its own step, and asks about what the steps before kept.
     """
 
     def shares(self, setting):
@@ -191,14 +191,14 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         Share of the cells that is kept, for "topk".
 
     n_hint : int or None, default=None
-        Public guess of the number of people. None: "dense" buys a noisy count with a twentieth of
+        Public guess of the number of people. None: "dense" takes a noisy count with a twentieth of
         the budget under "add_remove"; the other methods do without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own.
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget.
 
     random_state : None, int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the noise reproducible; the
@@ -242,8 +242,8 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         masses move by 1 in L1 when a person joins and by 2 when one is replaced. An estimated
         count moves by 1.
     Budget
-        The steps of a fit share epsilon: for "paper" one a level, each with ``1 / sqrt(2)`` of the
-        share of the level above.
+        The steps of a fit share epsilon: for "paper" one per level, each with ``1 / sqrt(2)`` of
+        the share of the level above.
     Released
         heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_,
         n_features_in_, feature_names_in_

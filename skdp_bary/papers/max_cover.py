@@ -199,7 +199,7 @@ class MaxCoverKMeans(PrivateKMeans):
         Number of private rounds. "auto" is 3 with at most three features, and 7 with more.
 
     n_hint : int or None, default=None
-        Public guess of the number of people. None takes a noisy count with a twentieth of the
+        Public guess of the number of people. None takes a noisy count with 5% of the
         budget where it is private, and the exact number under the replace relations.
 
     epsilon : float, default=1.0
@@ -209,7 +209,7 @@ class MaxCoverKMeans(PrivateKMeans):
         Failure probability of one fit; must be above zero.
 
     bounds : (low, high), mapping, Box, Ball, Mask or None, default=None
-        Public domain that rows are clipped to. None finds it with a fifth of the budget.
+        Public domain that rows are clipped to. None finds it with 20% of the budget.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes that of the accountant, or "add_remove" without one.

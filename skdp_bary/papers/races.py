@@ -61,7 +61,7 @@ class RaceChoice:
         return ()
 
     def compare(self, before, after):
-        """Return what two records of one step lost: allowed, lost, their ratio, moved, and faults.
+        """Losses of two records of one step: allowed, lost, their ratio, moved, and faults.
 
         The picks of `before` were recorded, and `after` follows them on other rows.
         """
@@ -74,7 +74,7 @@ class RaceChoice:
         return self.rate, lost, lost / self.rate, moved, found + more
 
     def delta(self, epsilon, relation, mu=0.0):
-        """Return what the picks cost next to Gaussian steps of `mu`, see :func:`race_delta`."""
+        """Cost of the picks next to Gaussian steps of `mu`, see :func:`race_delta`."""
         return race_delta(self.rate, epsilon, relation, mu)
 
     def renyi(self, order, relation):

@@ -216,7 +216,7 @@ def keep_plain(plan):
 
 
 def rebuilt(plan):
-    """Return what a pickle holds of a public plan: its parameters, from which all else follows.
+    """State of a public plan for pickles: its parameters, from which all else follows.
 
     Who sent it may not say how few messages are enough.
     """
@@ -626,7 +626,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
 class ShuffleRounds:
     """Plans of two rounds: a coarse look, then cells as fine as the masses that it showed.
 
-    The first round has a third of epsilon, the second the rest, and each has half of delta.
+    The first round has one third of epsilon, the second the rest, and each has half of delta.
 
     Parameters
     ----------

@@ -52,13 +52,13 @@ class RowForward:
     sensitivity counts on. A copy is taken, so later training steps do not change it. Numbers beyond
     float32 become its largest ones, and rows that the network has no finite answer for, or fails
     on, become zero: an error would be an answer about one row.
-    Networks that give one public row two images, or change a buffer, are refused: they draw at
+    Networks that give one public row two images, or change a buffer, are rejected: they draw at
     random (dropout in evaluation mode), or count rows.
 
     Parameters
     ----------
     network : torch.nn.Module
-        Public: built without private rows, or from what was released about them.
+        Public: built without private rows, or from the release about them.
     """
 
     def __init__(self, network):
@@ -299,7 +299,7 @@ class AdaptationSetting:
         return torch.randint(n_rows, (min(self.batch_size, n_rows),), generator=rng)
 
     def loss(self, scores, rows, distance, latent):
-        """Return the loss of a step: of the classes, and of the distance to what was released."""
+        """Return the loss of a step: of the classes, and of the distance to the release."""
         loss = nn.functional.cross_entropy(scores, self.source.codes[rows])
         return loss + self.weight * self.source.scaled(distance(self.source.clip(latent)))
 

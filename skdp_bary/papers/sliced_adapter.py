@@ -92,7 +92,7 @@ class SlicedNetworkAdapter(
         Shape of a row that is an image: two convolutions. None: fully connected layers.
 
     latent_sizes : tuple of int, default=(100, 50)
-        Layers of the features of rows that are no images.
+        Layers of the features of rows that are not images.
 
     network : callable or None, default=None
         Takes the number of columns and returns a torch.nn.Module with features as outputs, and
@@ -143,7 +143,7 @@ class SlicedNetworkAdapter(
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit.
+        Shared budget that the fit is charged to.
 
     random_state : None, int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the fit reproducible, and
@@ -182,7 +182,7 @@ class SlicedNetworkAdapter(
         ``radius_``; for "batches" that of a batch.
     Budget
         With "sketch" one release costs (epsilon, delta). With "batches" all steps together do, each
-        on a batch drawn without replacement; what is charged is the composition of the amplified
+        on a batch drawn without replacement; the charge is the composition of the amplified
         losses, before the first step, also where training ends early.
     Released
         network_, source_network_, radius_, noise_std_, sketch_, losses_, classes_, privacy_,
@@ -320,7 +320,7 @@ class SlicedNetworkAdapter(
         return self
 
     def privacy_plan(self, n_features: int, n_persons: int | None = None) -> Plan:
-        """Return what a fit will release and charge.
+        """Plan of a fit: its releases and its charge.
 
         Parameters
         ----------

@@ -249,7 +249,7 @@ def calibrate_sigma(
     directions : {"tight", "iid"} or array of shape (n_features, n_projections), default="tight"
         "tight" is a tight frame, or a uniform orthonormal frame when there are fewer directions
         than features. "iid" draws every direction by itself. An array holds the directions
-        themselves, one a column.
+        themselves, one per column.
     direction_privacy : {"worst_case", "average"}, default="worst_case"
         "worst_case" holds for any directions of that kind, also when they are used again or can
         be influenced. "average" averages over the draw: it needs directions drawn anew for every

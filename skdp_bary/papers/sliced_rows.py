@@ -57,7 +57,7 @@ class RowPile:
         self._parts.append(rows)
 
     def arrays(self):
-        """Return what a journey to another machine takes: all rows."""
+        """State for another machine: all rows."""
         return (np.concatenate([np.zeros((0, self._width), dtype=np.int16), *self._parts]),)
 
     def add_arrays(self, rows):
@@ -79,9 +79,9 @@ class ProjectedRows(Query):
     """The levels of every row's projections, one block a class.
 
     Only under "replace_one", where the number of rows of a class is public: as many rows come out
-    as went in, one a person. A row that is replaced moves its own numbers and no others.
+    as went in, one per person. A row that is replaced moves its own numbers and no others.
 
-    Memory: 2 bytes a row and direction while rows are read, and 24 while noise is added.
+    Memory: 2 bytes per row and direction while rows are read, and 24 while noise is added.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
 
     The release of Rakotomamonjy and Ralaivola, for comparison:
     :class:`~skdp_bary.DPSlicedWasserstein` is far more accurate. Only under "replace_one", with all
-    rows in memory (24 bytes a row and direction), and only for :meth:`smoothed_distance`.
+    rows in memory (24 bytes per row and direction), and only for :meth:`smoothed_distance`.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
         Neighboring relation. None takes the accountant's, which must be "replace_one".
 
     accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own.
+        Shared budget that the fit is charged to. None: this fit is covered by its own budget.
 
     random_state : None, int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the noise reproducible; the

@@ -159,7 +159,7 @@ def feature_network(n_features, latent_sizes, image_shape):
     ----------
     n_features : int
     latent_sizes : tuple of int
-        Layers for rows that are no images: (100, 100) and (100, 50) are those of VisDA and Office.
+        Layers for rows that are not images: (100, 100) and (100, 50) are those of VisDA and Office.
     image_shape : tuple or None
         Images get two convolutions of 32 and 20 filters.
     """

@@ -186,7 +186,7 @@ class PrivacyUtilityDisplay:
     Parameters
     ----------
     curves : dict of PrivacyUtilityCurve
-        Curves by name; the name "" stands for a single curve.
+        Curves by name; the name "" represents a single curve.
     score_name : str, default="score"
         Label of the vertical axis.
 

@@ -63,7 +63,7 @@ class BarycenterDisplay:
     atoms_ : list of matplotlib PathCollection
         The atoms, on each of the axes.
     groups_ : list of matplotlib PathCollection
-        The private measures, one a group.
+        The private measures, one per group.
 
     See Also
     --------
@@ -238,7 +238,7 @@ class BarycenterDisplay:
 
 
 def _read_release(estimator, outlines):
-    """Return what a picture needs of a fitted estimator, from its release alone."""
+    """Data of a plot of a fitted estimator, from its release alone."""
     check_is_fitted(estimator)
     if estimator.n_features_in_ != 2:
         raise ValueError(

@@ -50,7 +50,7 @@ class BudgetAccountant(SharedBudget):
     delta : float, default=0.0
         Ceiling of the failure probability.
     neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
-        Neighboring relation of the guarantee. Plans under another relation are refused.
+        Neighboring relation of the guarantee. Plans under another relation are rejected.
     composition : {"sum", "renyi"}, default="sum"
         How spends add up. ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses
         at one order that follows from the ceiling alone, which admits many more releases with
@@ -63,7 +63,7 @@ class BudgetAccountant(SharedBudget):
         many hosts (extra ``postgres``). With None the entries live in the memory of this process.
     unit : str or None, default=None
         What one person is, the privacy unit of the guarantee, such as ``"patient_id"`` or
-        ``"rows"``. A fit that protects anything else is refused. With None it is not declared.
+        ``"rows"``. A fit that protects anything else is rejected. With None it is not declared.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         ledger : str or path-like
-            File or budget to create; an existing one is refused.
+            File or budget to create; an existing one is rejected.
         epsilon, delta : float
             Ceiling.
         neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
@@ -227,7 +227,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         """Raise the ceiling, an act of the owner of the data that is logged as an entry.
 
         From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
-        answer to what was released is a promise of the largest ceiling that might ever be allowed,
+        answer to releases is a promise of the largest ceiling that might ever be allowed,
         so decide about that one without looking at releases.
 
         Parameters
@@ -265,7 +265,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return self._ledger.receipt()
 
     def verify(self, receipt: Receipt | None = None) -> int:
-        """Raise unless the ledger is whole and holds everything that a receipt speaks of.
+        """Raise unless the ledger is whole and holds everything that a receipt refers to.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ------
         LedgerError
             If an entry was altered or removed, if the running sums are not those of the entries,
-            or if the ledger does not hold what the receipt speaks of.
+            or if the ledger does not hold what the receipt refers to.
         """
         rows, totals = self._ledger.records()
         first = self._ledger.first_link()
@@ -298,7 +298,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         path : str or path-like
-            File to be made; an existing one is refused.
+            File to be made; an existing one is rejected.
 
         Raises
         ------
@@ -323,7 +323,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             What :meth:`backup` wrote, or a whole ledger file that was moved away because it was
             refused.
         ledger : str or path-like
-            Ledger file to be made; an existing one is refused.
+            Ledger file to be made; an existing one is rejected.
         who : str, default=""
             Who decided, as it will appear in the entries.
         note : str, default=""
@@ -360,8 +360,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         people as public, which the size of a part is not.
 
         The guarantee rests on that promise and on nothing that is checked. What is checked is
-        where the rows are: the same memory or the same file is refused under two parts. Rows of
-        which nothing can be told, from a function, a query or a cluster, are refused until
+        where the rows are: the same memory or the same file is rejected under two parts. Rows of
+        which nothing can be told, from a function, a query or a cluster, are rejected until
         `disjoint` says in words why no one is in two parts. Copies of rows are not seen.
 
         Parameters

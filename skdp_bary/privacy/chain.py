@@ -26,7 +26,7 @@ class Receipt:
     number : int
         Number of entries.
     link : str
-        Hash that stands for all of them.
+        Hash that represents all of them.
     """
 
     ledger: str

@@ -63,11 +63,11 @@ class Cost:
         return self.loss <= ceiling.loss and self.delta <= ceiling.delta
 
     def below(self, ceiling):
-        """Return what is left under `ceiling`."""
+        """Cost that is left under `ceiling`."""
         return Cost(max(ceiling.loss - self.loss, 0), max(ceiling.delta - self.delta, 0))
 
     def shared_by(self, number):
-        """Return what each of so many equal amounts may be."""
+        """Largest size of each of the given number of equal amounts."""
         return Cost(self.loss // number, self.delta // number)
 
 

@@ -46,7 +46,7 @@ def check_neighbors(value, name="neighbors"):
 
 
 def compose_parts(costs, relation):
-    """Return what disjoint parts of one dataset cost together, each part costing ``costs[i]``.
+    """Total cost of disjoint parts of one dataset, each part costing ``costs[i]``.
 
     Under ``add_remove`` and ``replace_one`` a person lives in one part, so the largest cost counts.
     Under ``replace_any`` a person may move from one part to another, so the two largest add up;

@@ -65,7 +65,7 @@ class NoiseSource:
     words : callable
         ``words(n)`` returns `n` independent uniform ``uint64``.
     seeded : bool, default=False
-        Whether the words can be reproduced, so that what is released is not private.
+        Whether the words can be reproduced, so that the release is not private.
     function_error : float
         Bound on the relative error of the float functions. A larger bound sends more draws to the
         high-precision path and never changes a value.
@@ -99,7 +99,7 @@ class NoiseSource:
         rate : float
             Its exact binary value counts.
         copies : array of int of shape (n,), default=None
-            How many alternatives an index stands for, at least one each; None: one each.
+            How many alternatives an index represents, at least one each; None: one each.
         """
         utilities = _check_utilities(utilities)
         copies = _check_copies(copies, utilities.size)

@@ -172,7 +172,7 @@ def divided_anew(plan, n_done, shares, covers):
     Gaussian steps may be chosen by earlier releases as long as the sum of all ``mu**2`` stays below
     one fixed before, and pure steps as long as the sum of their epsilons does (adaptive
     composition). What a budget counts need not be these sums: Renyi losses are convex in epsilon,
-    so unequal steps lose more than equal ones of the same sum. Where what was charged does not pay
+    so unequal steps lose more than equal ones of the same sum. Where the charge does not pay
     for all of the new steps, all of them get the same smaller part.
 
     Parameters
@@ -235,7 +235,7 @@ LARGE_DELTA = 1e-3  # no usual number of persons is below one over it
 
 
 def failure_advice(delta: float, persons: int | None = None) -> str:
-    """Return what is wrong with a failure probability, or "".
+    """Text about an invalid failure probability, or "".
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class SpendingPolicy:
         return SumFilter(self.epsilon, self.delta).total(total)
 
     def audit(self, entries: tuple[Entry, ...]) -> tuple[str, ...]:
-        """Return in words which entries of a ledger did not keep to this policy.
+        """Text: the entries of a ledger that did not keep to this policy.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ def may_spend(policy, spender):
 
 
 def in_later_periods(policy, cost, moment):
-    """Return in words when the next period begins, or that none can pay for `cost`.
+    """Text: when the next period begins, or that none can afford `cost`.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _next_period(policy, moment):
 
 
 def left_under(policy, entries, moment, part, relation):
-    """Return what a policy leaves at a moment for a part of the data, in units of a ledger.
+    """Amount that a policy leaves at a moment for a part of the data, in units of a ledger.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class Book:
         self._sums[entry.part] = self._sums.get(entry.part, Cost()) + price(entry)
 
     def room(self, part, relation):
-        """Return what is left for one more entry on a part; less than zero becomes zero."""
+        """Amount that is left for one more entry on a part; less than zero becomes zero."""
         return self._spent(part, relation).below(self._allowed)
 
     def _carried(self):
@@ -255,7 +255,7 @@ class Book:
 
 
 def price(entry):
-    """Return what an entry adds up to, in units of a ledger."""
+    """Total of an entry, in units of a ledger."""
     return UNITS.price(entry.epsilon, entry.delta)
 
 
@@ -371,7 +371,7 @@ Nothing was charged.
         *,
         unit: str | None = None,
     ) -> Quote:
-        """Return what a fit would cost, and whether ledger and policy admit it now.
+        """Quote a fit: its cost, and whether ledger and policy admit it now.
 
         Parameters
         ----------

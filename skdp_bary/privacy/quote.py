@@ -109,7 +109,7 @@ class Asked:
     n_features: int | None
 
     def advice(self):
-        """Return what is to be said about delta and what the estimator says of its noise, or ""."""
+        """Notes on delta and on the noise of the estimator, or ""."""
         advise = getattr(self.estimator, "privacy_advice", None)
         known = getattr(self.estimator, "_known_persons", None)
         told = (
@@ -128,7 +128,7 @@ class Asked:
 
 
 def find_plans(asked: object, n_features: int | None) -> list[Asked]:
-    """Return what is asked for: a plan, that of an estimator, or those of a pipeline.
+    """Plans to quote: a plan, that of an estimator, or those of a pipeline.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _width_of(asked, n_features):
 
 
 def unfit_advice(asked: list[Asked], now: tuple) -> str:
-    """Return what would fit where these plans do not."""
+    """Settings that would fit when these plans do not."""
     epsilon = sum(each.plan.epsilon for each in asked)
     delta = sum(each.plan.delta for each in asked)
     if now[0] <= 0.0:

@@ -50,7 +50,7 @@ class NegativeBinomialTrials:
         return self.eta * (1.0 - stop) / (stop * -math.expm1(self.eta * math.log(stop)))
 
     def draw(self, noise):
-        """Draw a number of trials by its exact law.
+        """Draw a number of trials by its exact distribution.
 
         A geometric number k is kept with probability ``prod (i + eta) / (i + 1)``; both are drawn
         from fractions.
@@ -107,7 +107,7 @@ class PoissonTrials:
         check_integer(self.mean, "mean", low=1)
 
     def draw(self, noise):
-        """Draw a number of trials by its exact law."""
+        """Draw a number of trials by its exact distribution."""
         return sum(_unit_poisson(noise) for _ in range(self.mean))
 
     def pure_base(self, epsilon):
@@ -215,8 +215,9 @@ def _unit_poisson(noise):
 class SelectionPlan(Plan):
     """The best of a random number of trials, checked to cost at most (epsilon, delta).
 
-    What is charged is the price of all trials and of the choice. What is shown is one of them, and
-    it is not cheaper than the search it came from: that it was the best tells about the rows too.
+    What is charged is the privacy cost of all trials and of the choice. What is shown is one of
+    them, and it is not cheaper than the search it came from: that it was the best tells about the
+    rows too.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class SharedBudget:
             Free text kept with the entry.
         origin : callable, default=None
             Tells a part of a budget where the rows are, by objects and never by values. Fits give
-            it. The same rows are refused under two parts, and rows of which nothing can be told
+            it. The same rows are rejected under two parts, and rows of which nothing can be told
             unless the part was declared to be disjoint. None: the caller answers for that.
 
         Raises
@@ -235,7 +235,7 @@ class SharedBudget:
         *,
         unit: str | None = None,
     ) -> Quote:
-        """Return what a fit would cost, without charging.
+        """Quote a fit without charging it.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ def write_new(db, path):
 
 
 def schema_of(db):
-    """Return what a database holds, in the words of SQLite."""
+    """Content of a database, in the words of SQLite."""
     return db.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
     ).fetchall()
@@ -130,7 +130,7 @@ def schema_of(db):
 
 @cache
 def expected_schema():
-    """Return what a ledger holds, see :func:`schema_of`."""
+    """Content of a ledger, see :func:`schema_of`."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
         return schema_of(db)
@@ -142,7 +142,7 @@ def pragma(db, name):
 
 
 def reason_of(error, seconds):
-    """Return in words what SQLite or the operating system refuses, after waiting for `seconds`."""
+    """Text: the refusal of SQLite or the operating system, after waiting for `seconds`."""
     if isinstance(error, TimeoutError):
         return _LOCKED.format(seconds)
     if isinstance(error, OSError):

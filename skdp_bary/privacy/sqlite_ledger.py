@@ -335,7 +335,7 @@ class SqliteLedger(Chained):
 
     @contextmanager
     def _session(self, *, writing=False):
-        """Hold the side file and open one transaction on the ledger that it speaks of."""
+        """Hold the side file and open one transaction on the ledger that it refers to."""
         with self._held(writing=writing) as side, self._transaction(writing=writing) as db:
             self._check_together(side, db)
             yield db
@@ -364,7 +364,7 @@ class SqliteLedger(Chained):
         return mark
 
     def _lives(self, side, trial, db):
-        """Whether a ledger, tried as a copy, is the one that its side file speaks of."""
+        """Whether a ledger, tried as a copy, is the one that its side file refers to."""
         try:
             mark = self._read_mark(side)
         except LedgerError:  # damaged: nothing is spent beside it

@@ -91,7 +91,7 @@ class DisjointCounts(Query):
         return self.block_weights
 
     def sensitivity(self, relation: str) -> Sensitivity:
-        """Return how far one person moves the blocks, case by case."""
+        """Sensitivity of the blocks to one person, case by case."""
         cells, n_blocks = self.cells, len(self.cells.sizes)
         joins, moves_two = (1,) * n_blocks, (2,) * n_blocks
         if relation == ADD_REMOVE:
@@ -457,7 +457,7 @@ class TreeQuery(Query):
         return self.block_weights
 
     def sensitivity(self, relation: str) -> Sensitivity:
-        """Return how far one person moves the blocks, case by case."""
+        """Sensitivity of the blocks to one person, case by case."""
         if relation == ADD_REMOVE:
             return self._sensitivity([self._joins()])
         cases = self._moves()

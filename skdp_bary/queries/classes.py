@@ -96,7 +96,7 @@ class ByClass(Query):
         )
 
     def read(self, released):
-        """Return what the query of every class reads in its part of the release."""
+        """Parts of the release that the queries of the classes read."""
         parts = enumerate(self.queries)
         values = ((query, tuple(block[code] for block in released.values)) for code, query in parts)
         return [query.read(replace(released, values=own, query=query)) for query, own in values]
@@ -316,7 +316,7 @@ class ColumnHistograms(Query):
         return 1 if self.label is None else self.sizes[self.label]
 
     def zeros(self):
-        """Return one zero a class, and one a class and cell."""
+        """Return one zero a class, and one per class and cell."""
         n_cells = sum(self.sizes[place] for place in self.columns)
         shapes = (self.n_classes,), (self.n_classes, n_cells)
         return tuple(np.zeros(shape, dtype=np.int64) for shape in shapes)

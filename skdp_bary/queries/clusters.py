@@ -82,7 +82,7 @@ class ClusterQuery(Query):
     total_public : bool
         True when no neighbor can change the mass of all rows.
     least : float
-        The smallest epsilon or mu of a step. Where it is little, sums have fewer digits, so that
+        The smallest epsilon or mu of a step. If it is little, sums have fewer digits, so that
         noise as wide as the largest radius asks for can be drawn.
     """
 
@@ -184,7 +184,7 @@ class ClusterQuery(Query):
 
     @property
     def sum_units(self) -> np.ndarray:
-        """Length that one unit of each cluster's sum stands for."""
+        """Length that one unit of each cluster's sum represents."""
         return self.frame.step / self.largest_factors
 
     def _factors(self, label, square):
@@ -475,7 +475,7 @@ def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_
         With centers in a frame, and ``nearest``.
     chunk : Chunk
     keep : bool, default=False
-        Whether what is found stays until the next question: up to 12 bytes a row, where integer
+        Whether what is found stays until the next question: up to 12 bytes per row, where integer
         rows of many features stay too.
     """
     known = chunk.memo.pop(_Labels, None)

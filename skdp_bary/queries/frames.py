@@ -107,7 +107,7 @@ class Frame:
         """Return the frame of the same lattice about another point, at most ``2**bits`` units away.
 
         Its integer rows are those of this frame less a vector of integers, of norm at most about
-        ``2**(bits + 1)``. Where rows stay in memory they are moved there, and leave this frame.
+        ``2**(bits + 1)``. If rows stay in memory they are moved there, and leave this frame.
         """
         way = self._integers((center - self.center)[None], 2.0**self.bits)[0]
         return self._followed_by(self.center + way * self.step)
@@ -327,7 +327,7 @@ class Gram(Query):
 
     @property
     def unit(self) -> float:
-        """What one unit of an entry stands for, in squared lengths times people."""
+        """What one unit of an entry represents, in squared lengths times people."""
         return (self.radius * 2.0**-self._bits) ** 2 / self.units
 
     def zeros(self) -> tuple[np.ndarray, ...]:

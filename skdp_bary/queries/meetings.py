@@ -31,14 +31,14 @@ class MeetingsQuery(PaddedHistograms):
         return (sizes, *answer) if self.n_min is None else answer
 
     def sensitivity(self, relation):
-        """Return what one person moves, twice that where the person changes the class."""
+        """Sensitivity to one person, twice that if the person changes the class."""
         moves = check_neighbors(relation) == REPLACE_ANY and self.n_classes > 1
         case = tuple((2 if moves else 1) * n for n in self._moved())
         case = (0, *case) if self.n_min is None else case
         return Sensitivity((case,), (tuple(n**2 for n in case),))
 
     def _pairs_moved(self):
-        """Return how far a mean over pairs moves: by ``2 beta - beta**2`` at most."""
+        """Sensitivity of a mean over pairs: ``2 beta - beta**2`` at most."""
         whole = 0 if self.n_min is None else Fraction(1, sum(self.n_min))
         return math.ceil(FRACTION * (2 - whole))
 
@@ -48,7 +48,7 @@ class MeetingsQuery(PaddedHistograms):
 
     @abstractmethod
     def _moved(self):
-        """Return how far one person in one class moves each block."""
+        """Sensitivity of each block to one person in one class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class PairLaw(MeetingsQuery):
         return square / mass**4
 
     def _weights_of_pairs(self):
-        """Return which pairs of groups count together, and how much all of them do."""
+        """Pairs of groups that count together, and the count of all."""
         planes = self._planes
         one_plane = planes[:, None] == planes
         places = one_plane & ~np.eye(len(planes), dtype=bool)
@@ -258,7 +258,7 @@ class PairLaw(MeetingsQuery):
         return (hot.T @ other).astype(np.int64)
 
     def _cells(self, squares):
-        """Return the numbers of the cells of rows, one a group."""
+        """Return the numbers of the cells of rows, one per group."""
         side, groups = self.lattice.side, np.arange(len(self._planes))
         places = np.stack([groups + 1, 7 * groups + 3]) * _GOLDEN % 1.0
         places = np.floor(CELL * places).astype(np.int64)[:, :, None]

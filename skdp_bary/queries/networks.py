@@ -259,7 +259,7 @@ class ClippedGradients(Query):
 
     @property
     def unit(self):
-        """Length that one unit of the answer stands for."""
+        """Length that one unit of the answer represents."""
         return self.clip * 2.0**-_CLIP_BITS
 
     def zeros(self):

@@ -455,7 +455,7 @@ class NearestLoss(Query):
 
     @property
     def unit(self):
-        """What one unit of the sum stands for, as a squared distance of one person."""
+        """What one unit of the sum represents, as a squared distance of one person."""
         return self._lattice.step**2 / self.units
 
     def zeros(self):

@@ -233,7 +233,7 @@ class Moments(Query):
     to a ball and truncated toward zero to integers of bounded norm, by operations whose
     result depends on the row alone.
 
-    The blocks are the masses, one a class; the sums, one line a class; and, where wanted, the
+    The blocks are the masses, one per class; the sums, one line a class; and, where wanted, the
     diagonals and the upper triangles of the second moments, one line a class or one in all.
 
     Parameters

@@ -393,7 +393,7 @@ class ProjectedCost(ProjectedHistogram):
     def _answer(self, histogram, mass):
         """Return the cost in units of the product of the two masses.
 
-        Refused is a public number of people alone: where it is private, the answer counts `n_min`
+        Refused is a public number of people alone: if it is private, the answer counts `n_min`
         of them, which was checked before the charge.
         """
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):

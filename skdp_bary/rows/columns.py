@@ -17,7 +17,7 @@ _WEIGHTS = (*_LABELS, "decimal")
 
 
 def names_no_column(part, name):
-    """Return in words that columns cannot be named here."""
+    """Text: columns cannot be named here."""
     return (
         f"{part}={name!r} names a column, and X has no columns with names. Pass the values, and "
         "leave that column out of X."
@@ -89,7 +89,7 @@ class Taken:
 
 
 def mapped(chunks, function):
-    """Return what a function makes of chunks, which can be read as often as those given.
+    """Results of a function on chunks, which can be read as often as those given.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class Quiet:
         self._function = function
 
     def __call__(self, *arguments, **options):
-        """Return what the function returns, or raise what it raises."""
+        """Call the function; return its result, or raise its error."""
         try:
             return self._function(*arguments, **options)
         except _KINDS as error:

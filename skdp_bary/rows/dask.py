@@ -52,7 +52,7 @@ class DaskSource:
     """Rows of a Dask collection or of delayed chunks; every partition is read where it is.
 
     With person IDs all rows of a person are brought together by a shuffle of Dask, once for every
-    reading. Ids that are the index of a dataframe with known divisions stay where they are.
+    reading. IDs that are the index of a dataframe with known divisions stay where they are.
     """
 
     rereadable = True
@@ -253,7 +253,7 @@ def _check_cut(name, n_parts, expected):
 def _are_together(X, groups, n_blocks):
     """Whether IDs are the index of X, in order: its divisions then say where every person is.
 
-    Not when files were cut into other partitions than those that the divisions speak of.
+    Not when files were cut into other partitions than those that the divisions refer to.
     """
     return bool(
         _is_frame(X)

@@ -23,7 +23,7 @@ class SortedPersons:
     """Person IDs of rows that come in chunks, sorted by person in ascending order.
 
     The rows of the last person of a chunk wait for the next chunk, so memory holds a chunk and the
-    largest person. An id that is smaller than the one before it is an error.
+    largest person. An ID that is smaller than the one before it is an error.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class SpilledPersons:
 
 
 def declared(groups):
-    """Return how people are brought together: None where `groups` is no declaration."""
+    """Way to bring people together: None if `groups` is not a declaration."""
     if isinstance(groups, str):
         return SpilledPersons(groups)
     return groups if isinstance(groups, (SortedPersons, SpilledPersons)) else None
@@ -186,7 +186,7 @@ def _chunk(piece, spans):
 
 
 def _begins(ids, last):
-    """Return in which rows another person begins than in the row before; `last` is before all."""
+    """Rows in which another person begins than in the row before; `last` is before all."""
     if (ids[1:] < ids[:-1]).any() or (last is not None and ids[:1].tolist()[0] < last):
         raise ValueError(
             "groups=SortedPersons(...) needs rows in ascending order of their person ids, also "
@@ -291,7 +291,7 @@ class Spill:
         return np.ascontiguousarray(records["X"]), codes, persons, weights
 
     def spans(self, part):
-        """Return what `keep_spans` was given, or None."""
+        """Value that `keep_spans` got, or None."""
         if not self._has_spans[part]:
             return None
         kept = np.empty(self._sizes[part], dtype=_SPANS)

@@ -76,7 +76,7 @@ or chunks
         is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
     y, groups, sample_weight : array-like of shape (n_rows,), optional
         Labels, person IDs and weights; chunks carry their own labels and weights. Delayed chunks
-        have IDs next to them, as a list of delayed values. Where rows have columns with names, all
+        have IDs next to them, as a list of delayed values. If rows have columns with names, all
         three may be names of columns, which are then no features.
     find_classes : callable or None
         Returns the public labels, or None: labels do not matter; it is given `y`.
@@ -146,7 +146,7 @@ class Rows:
         return coarser_units(self.person_units, 1 if size is None else size, least)
 
     def terms(self, given, unit):
-        """Return what a budget is told of the rows: what one person is, and where they are.
+        """Facts about the rows for a budget: the privacy unit, and the place of the rows.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Rows:
 
 
 def draw_batch(strata, rate, sampling, noise):
-    """Return which people are in the batch.
+    """Whether each person is in the batch.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def _meet(one, other):
 
 
 def origin_of(X):
-    """Return where the rows of a source are, as given to ``fit``; none of them is read.
+    """Place of the rows of a source, as given to ``fit``; none of them is read.
 
     Parameters
     ----------

@@ -232,7 +232,7 @@ class ParquetPiece:
     columns : list of str
         Those that are read.
     named : dict
-        Names of the columns that are no features, see :func:`~.named.taken_out`.
+        Names of the columns that are not features, see :func:`~.named.taken_out`.
     recode : callable or None
         See :func:`~.opening.open_rows`.
     """
@@ -292,7 +292,7 @@ class ParquetRows:
         frame : Dask dataframe
             What Dask makes of the path, features alone. Names of folders may be columns of it.
         named : dict
-            Names of the columns that are no features, see :func:`~.named.taken_out`.
+            Names of the columns that are not features, see :func:`~.named.taken_out`.
         """
         files, paths = _listed(path)
         if not paths or any("=" in each for each in paths):

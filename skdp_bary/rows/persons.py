@@ -172,9 +172,10 @@ def encode_persons(groups, n_rows):
 def plain_ids(groups, n_rows):
     """Return person IDs, one for every row, as an array of integers, or of text.
 
-    Objects stay objects: a dtype shared by all of them would let one person's id round those of
-    others. Integers next to text are refused, as no one knows whether 1 and "1" are one person, and
-    missing IDs are refused, as no one knows whether those rows are one person's or many people's.
+    Objects stay objects: a dtype shared by all of them would let one person's ID round those of
+    others. Integers next to text are rejected, as no one knows whether 1 and "1" are one person,
+    and missing IDs are rejected, as no one knows whether those rows are one person's or many
+    people's.
     """
     groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
@@ -332,7 +333,7 @@ def _parts_of(units, parts, wholes):
 def person_order(X, codes, persons, weights):
     """Return the order of rows by person, label, values and weight; equal rows stay in order.
 
-    The order of ``np.lexsort``, in a fifth of its time: integers made of person and label, of the
+    The order of ``np.lexsort``, in 20% of its time: integers made of person and label, of the
     leading bits of the first value and of the number of the row are sorted by themselves, and only
     rows that these bits leave in a wrong order are compared in full.
     """

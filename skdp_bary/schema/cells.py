@@ -216,7 +216,7 @@ class LineCells(Cells):
         return np.where(np.isnan(places), self.n_values, cells)
 
     def steps_of(self, numbers):
-        """Return where numbers lie on the line."""
+        """Position of numbers on the line."""
         if self.step is None:
             return numbers
         (low, high), exact = self.kind.line, (numbers - self.kind.line[0]) / self.step
@@ -356,7 +356,7 @@ class TableCells:
         Parameters
         ----------
         n_columns : int
-            Of the table; a schema of another width is refused.
+            Of the table; a schema of another width is rejected.
         names : list or None, default=None
             Of the columns, for errors.
         """
@@ -374,7 +374,7 @@ class TableCells:
 
 
 def container_of(X: object, named: bool) -> str:
-    """Return what a table is held by: "pandas", "polars", "arrow" or "array".
+    """Container of a table: "pandas", "polars", "arrow" or "array".
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class Kind(ABC):
     Parameters
     ----------
     missing : bool, default=False
-        Whether values may be missing; where not, a missing value is refused.
+        Whether values may be missing; where not, a missing value is rejected.
     """
 
     missing: bool = False
@@ -49,7 +49,7 @@ class Kind(ABC):
         """
 
     def to_dict(self) -> dict[str, object]:
-        """Return what is declared, as plain values."""
+        """Declaration, as plain values."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         defaults = {f.name: f.default for f in fields(self)}
         told = {name: value for name, value in given.items() if value != defaults[name]}
@@ -460,7 +460,7 @@ def kind_from_dict(given, what):
 
 
 def _kind_fault(given):
-    """Return in words what is wrong with the kind of a column."""
+    """Text about an invalid kind of a column."""
     allowed = f"one of {sorted(KINDS)}"
     word = given.get("kind") if isinstance(given, dict) else None
     if word is None:

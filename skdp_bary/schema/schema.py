@@ -478,7 +478,7 @@ _FLAG, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 
 
 def read_yaml(text: str) -> Any:
-    """Return what a YAML text declares.
+    """Schema that a YAML text declares.
 
     YAML takes yes, no, on and off for flags. In a list of ``values`` they are text, as in the rows.
     """

@@ -44,7 +44,7 @@ class Part:
     ----------
     rows : ndarray of shape (n_rows, n_features)
     labels : list of int
-        Positions among the public classes, one a row.
+        Positions among the public classes, one per row.
     weights : list of float
     """
 

@@ -137,7 +137,7 @@ def _try_pairs(candidate, kind):
 
 
 def _asked(question):
-    """Return how much of a stated sensitivity some pair has to reach.
+    """Share of a stated sensitivity that some pair has to reach.
 
     Questions about released parts are as sensitive as stated only where the part has room for the
     rows that hurt most, so less is asked of them.
@@ -367,7 +367,7 @@ def _before_map(query, arguments):
 
 
 def _answer_about(query, row):
-    """Return what one row adds to the blocks, each relative to its noise."""
+    """Contribution of one row to the blocks, each relative to its noise."""
     state = query.zeros()
     query.count(state, Chunk(row[None], None, None))
     blocks = query.blocks(state)

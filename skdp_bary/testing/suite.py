@@ -106,7 +106,7 @@ def check_private_estimator(estimator: Estimator) -> None:
 def parametrize_with_privacy_checks(
     estimators: list, *, expected_failed_checks: Callable[..., dict[str, str]] | None = None
 ) -> Any:
-    """Return a pytest decorator that runs every check on every estimator as a test of its own.
+    """Return a pytest decorator that runs every check on every estimator as its own test.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class DomainScaler(
         so ratios of distances stay as they are.
     clip : bool, default=True
         Whether to move rows outside the domain to its nearest point first. Without it no bounds
-        can be handed on.
+        can be passed on.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class JLTransformer(
 ):
     """Project rows to fewer features by a random matrix drawn without looking at them.
 
-    The number of components, the matrix and the bounds handed on are functions of the parameters
+    The number of components, the matrix and the bounds passed on are functions of the parameters
     and of the number of features alone, so fitting costs no privacy budget, and neighboring data
     sets give the same fitted transformer. The rows of the result are as private as those that came
     in.
@@ -253,7 +253,7 @@ class JLTransformer(
     bounds : (low, high) pair, Box or Ball, default=None
         Public domain of the input rows. Rows are clipped to it and centered; after the projection,
         which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
-        Without it nothing is clipped, no bound is handed on, and the next step has to bring its
+        Without it nothing is clipped, no bound is passed on, and the next step has to bring its
         own.
     random_state : int, RandomState instance or None, default=None
         Seed of the public matrix; None draws it from the operating system. The matrix is public

@@ -37,7 +37,7 @@ class Form:
     non_negative : bool
         Whether no number is below zero.
     words : bool
-        Whether there may be values that are no numbers.
+        Whether there may be values that are not numbers.
     texts : bool
         Whether all values are texts.
     missing : bool

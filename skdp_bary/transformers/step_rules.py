@@ -22,7 +22,7 @@ _LONGEST = 2.0**63  # words of a text, and categories
 
 
 def largest_behind(step, grows, largest):
-    """Return what a function of this file says, infinity where it cannot be computed."""
+    """Value of a function of this file, infinity if it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             found = float(grows(step, np.float64(largest)))
@@ -65,7 +65,7 @@ def with_fill(step, largest):
 
 
 def codes(step, largest):
-    """Numbers of categories, or what stands for those that are not listed or missing."""
+    """Numbers of categories, or what represents those that are not listed or missing."""
     marks = [step.unknown_value, step.encoded_missing_value]
     return max(_LONGEST, *(abs(float(m)) for m in marks if m is not None and m == m))
 
@@ -212,7 +212,7 @@ class Rule:
 
     @property
     def numeric(self):
-        """Whether it raises on values that are no numbers."""
+        """Whether it raises on values that are not numbers."""
         return "mixed" in self.takes and "raw" not in self.takes
 
     @property
@@ -260,7 +260,7 @@ def alone_fault(step):
     """What is wrong with the step in a RowByRow: code of others may keep rows elsewhere.
 
     A copy of the step forgets with it what it kept in itself, not what a function kept in a
-    closure, nor what a class keeps in itself or in its module. And a function of numpy may hand on
+    closure, nor what a class keeps in itself or in its module. And a function of numpy may pass on
     memory that it did not write, where a row before was.
     """
     known = library_of(type(step)) in ("sklearn", "skdp_bary") and not replaced_method(step)

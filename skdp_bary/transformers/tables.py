@@ -48,7 +48,7 @@ class SchemaTransformer(
     Parameters
     ----------
     schema : Schema
-        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` stands for a schema
+        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` represents a schema
         in which all columns are of that kind.
 
     Attributes
@@ -81,7 +81,7 @@ class SchemaTransformer(
         Parameters
         ----------
         X : array-like, dataframe, Arrow table or sparse matrix of shape (n_rows, n_columns)
-            Rows. Those that cannot be read are refused, and nothing is kept of the others.
+            Rows. Those that cannot be read are rejected, and nothing is kept of the others.
         y : None
             Ignored.
 

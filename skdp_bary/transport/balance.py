@@ -222,7 +222,7 @@ class Standing:
 
     @classmethod
     def of(cls, problem, potentials, labels):
-        """Return where the points of a problem are, with what every atom has too much."""
+        """Positions of the points of a problem, with the excess of every atom."""
         held = sum_by_label(labels, to_units(problem.cloud.weights), len(problem.target))
         return cls(potentials, labels, held - to_units(problem.target))
 

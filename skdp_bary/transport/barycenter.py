@@ -179,7 +179,7 @@ def _levels(max_iter, tol):
 
 
 def _respond(level, problem, potentials, last):
-    """Return what the atoms receive of one measure, from potentials of zero if there are none.
+    """Mass that atoms receive of one measure, from potentials of zero if there are none.
 
     Where parts of the atoms are loosely connected, smoothed plans that are in balance take far
     longer than exact ones of few points; the level stays with those.
@@ -198,7 +198,7 @@ def _respond(level, problem, potentials, last):
 
 
 def _warmth(problem):
-    """Return the least warmth of plans: where points are few or heavy, masses jump otherwise."""
+    """Return the least warmth of plans: if points are few or heavy, masses jump otherwise."""
     density = problem.cloud.effective_size / len(problem.target)
     return float(np.clip(_GRAIN * density**_GRAIN_POWER, *_WARMTHS))
 

@@ -50,7 +50,7 @@ class Level:
     tol: float
 
     def eased(self, movement):
-        """Return what is good enough for the next step of atoms that still move that much.
+        """Accuracy that suffices for the next step of atoms that still move that much.
 
         Plans for atoms on a long way are soon out of date, and warm ones are cheap.
         """
@@ -320,13 +320,13 @@ def moved_potentials(problem, state, centers, step):
 
 
 def _shift(problem, centers, step):
-    """Return what every atom's move costs at the center of its cell."""
+    """Cost of every atom's move at the center of its cell."""
     atoms, p = problem.atoms, problem.p
     return paired_cost(centers, atoms + step, p) - paired_cost(centers, atoms, p)
 
 
 def _mass_change(problem, state, step, shift):
-    """Return how the masses received from soft points change, to first order."""
+    """Changes of the masses received from soft points, to first order."""
     if problem.boxed:
         from .compiled_shares import mass_change  # loads compiled code
 

@@ -21,8 +21,8 @@ def compiled(signature, *, allocates=True):
     """Return a decorator that compiles for these types only, when the module is imported.
 
     The code is kept beside the source or, where that cannot be written, in the user's cache folder.
-    What makes no array does without the counting of references, which takes a third of the time
-    where many arrays are handed on.
+    What makes no array does without the counting of references, which takes one third of the time
+    where many arrays are passed on.
     """
     options = _OPTIONS if allocates else _OPTIONS | _NO_COUNTING
 
@@ -104,7 +104,7 @@ def _extra_square(points, i, atoms, j, k):
 
 @inlined
 def extra_of(points, i, atoms, j, k, p):
-    """Return what atom k costs a point beyond atom j, without cancellation for p of 1 and 2."""
+    """Extra cost of atom k for a point over atom j, without cancellation for p of 1 and 2."""
     if p == 2.0:
         return _extra_square(points, i, atoms, j, k)
     if p == 1.0:

@@ -308,7 +308,7 @@ def totals(problem, potentials, temperatures):
 
 
 def mass_change(problem, state, step, shift):
-    """Return how the masses received from soft points change, to first order.
+    """Changes of the masses received from soft points, to first order.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ class CompiledKernel(PlainKernel):
         total.softness += scalars[2]
 
     def drift(self, entries, rises, weights, temperatures):
-        """Return how the masses of soft points change, to first order."""
+        """Changes of the masses of soft points, to first order."""
         return _drift(entries, rises, weights, temperatures)
 
 

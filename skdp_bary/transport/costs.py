@@ -37,7 +37,7 @@ def chosen_cost(points, rows, atoms, labels, p):
 
 
 def sparse_cost(points, atoms, plan, p):
-    """Return what a plan in compressed rows, one a point, costs."""
+    """Cost of a plan in compressed rows, one per point."""
     total, size = 0.0, max(1, _ENTRIES // points.shape[1])
     room = np.empty((min(size, plan.nnz), points.shape[1]))
     for start in range(0, plan.nnz, size):
@@ -205,7 +205,7 @@ class PlainKernel:
         total.hessian[atoms[:, None], atoms] -= shares @ shares.T
 
     def drift(self, entries, rises, weights, temperatures):
-        """Return how the masses of soft points change, to first order; overwrites its arguments.
+        """Changes of the masses of soft points, to first order; overwrites its arguments.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ def certify(problem, potentials, labels, split, shares):
 
 
 def _sums(problem, potentials, labels):
-    """Return what points cost at their labels, and less potential at a cheapest atom found afresh.
+    """Costs of points at their labels, and less potential at a cheapest atom found afresh.
 
     Block by block, so that nothing as long as the points is made.
     """
@@ -404,7 +404,7 @@ def _shares(ends, units, bounds):
 
 
 def _rises(points, atoms, p):
-    """Return what the next atom costs each border point more, without cancellation for p = 2."""
+    """Extra cost of the next atom for each border point, without cancellation for p = 2."""
     nearer, farther = atoms[:-1], atoms[1:]
     if p == 2:
         return (farther - nearer) * (farther + nearer - 2.0 * points)

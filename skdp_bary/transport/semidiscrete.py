@@ -340,7 +340,7 @@ def divide(solution, weights, target, group):
     weights : ndarray of shape (n_points,)
     target : ndarray of shape (n_atoms,)
     group : ndarray of shape (n_atoms,)
-        Atom of `solution` that stands for each atom.
+        Atom of `solution` that represents each atom.
     """
     received = np.ones(len(weights))
     received[solution.split] = 0.0

@@ -479,7 +479,7 @@ def smooth(problem, potentials, temperatures):
 
 
 def _totals(problem, potentials, temperatures):
-    """Return what the points add up to."""
+    """Sums over the points."""
     if problem.boxed:
         from .compiled_shares import totals  # loads compiled code
 

@@ -250,7 +250,7 @@ class Batch:
 
     @property
     def window(self):
-        """The same places, each window in a row of its own, -1 next to it."""
+        """The same places, each window in its own row, -1 next to it."""
         return self._children.windows(self.blocks, self.width)
 
 

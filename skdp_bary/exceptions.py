@@ -42,7 +42,7 @@ class PrivacyWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """What is read was written by another version of the package."""
+    """The data was written by another version of the package."""
 
 
 # What is a number and what is text, and numbers of any type as plain ones of Python.
@@ -233,7 +233,7 @@ def import_optional(name, extra, caller):
     extra : str
         The extra of this package that installs it.
     caller : str
-        What needs it, as the user called it.
+        Name of the caller that needs it, as the user called it.
     """
     try:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""How close two heatmaps or two discrete measures are."""
+"""Distances between two heatmaps or two discrete measures."""
 
 from __future__ import annotations
 

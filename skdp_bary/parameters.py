@@ -1,4 +1,4 @@
-"""What a constructor parameter may be, in words and as a check."""
+"""Rules of constructor parameters, in words and as a check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_FEATURES = 1 << 24
 
 
 class Rule(ABC):
-    """What one parameter may be. ``str(rule)`` says it in words, ``rule | other`` allows both."""
+    """Rule of one parameter. ``str(rule)`` says it in words, ``rule | other`` allows both."""
 
     note = ""  # what else the refused should know
     detailed = False  # whether its own error says more than the words
@@ -52,7 +52,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Either(Rule):
-    """What one of several rules allows."""
+    """Values that one of several rules allows."""
 
     rules: tuple
 
@@ -316,7 +316,7 @@ class Rules(Rule):
 
 @dataclass(frozen=True)
 class Budget(Rule):
-    """What pays for a fit."""
+    """Budget of a fit."""
 
     def __str__(self):
         return "a BudgetAccountant or a part of one"
@@ -327,7 +327,7 @@ class Budget(Rule):
 
 @dataclass(frozen=True)
 class Seed(Rule):
-    """What makes draws reproducible."""
+    """Seed or generator for reproducible draws."""
 
     largest: int | None = None
 

@@ -1,4 +1,4 @@
-"""What the commands do, imported when one is asked for."""
+"""Actions of the commands, imported on demand."""
 
 import csv
 import importlib

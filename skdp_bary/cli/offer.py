@@ -98,7 +98,7 @@ def _deliver(file, estimator, given):
 
 
 def _tell(text):
-    """Print what was paid for; where the output cannot be written any more, as an error."""
+    """Print the paid release; if the output cannot be written any more, as an error."""
     try:
         say(text)
     except OSError:

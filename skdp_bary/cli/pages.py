@@ -62,7 +62,7 @@ class Page:
     examples : str
         Lines to type.
     status : str
-        What the exit status means.
+        Meaning of the exit status.
     """
 
     brief: str

@@ -34,7 +34,7 @@ class CsvFile:
     Attributes
     ----------
     names : list of str
-        What stands in the first line.
+        Content of the first line.
     """
 
     def __init__(self, path, block_bytes=BLOCK_BYTES):

@@ -175,7 +175,7 @@ def fetch_census_tracts(
     as_frame : bool, default=False
         Whether `data` is a pandas DataFrame and `population` a Series.
     n_retries : int, default=3
-        How often to try again after a failure.
+        Number of retries after a failure.
     delay : float, default=1.0
         Seconds between two tries.
 
@@ -331,7 +331,7 @@ def fetch_snap_checkins(
     as_frame : bool, default=False
         Whether `data` and `groups` are pandas objects.
     n_retries : int, default=3
-        How often to try again after a failure.
+        Number of retries after a failure.
     delay : float, default=1.0
         Seconds between two tries.
 
@@ -345,7 +345,7 @@ def fetch_snap_checkins(
         bounds : Box or None
             Public bounds of the subset: give them to an estimator.
         filename : Path
-            Where the file is.
+            Path of the file.
     (data, groups) : tuple, if ``return_X_y`` is True
 
     References
@@ -427,7 +427,7 @@ def fetch_digits_images(
     as_frame : bool, default=False
         Whether `data` and `target` are pandas objects.
     n_retries : int, default=3
-        How often to try again after a failure.
+        Number of retries after a failure.
     delay : float, default=1.0
         Seconds between two tries.
 

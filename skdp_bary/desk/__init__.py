@@ -1,1 +1,1 @@
-"""Where questions meet rows and noise: query, count, release, charge once."""
+"""The desk: query, count, release, charge once."""

@@ -23,7 +23,7 @@ _REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of no
 
 @dataclass(frozen=True)
 class PaidSteps:
-    """Steps that a larger plan has paid for: those of one trial of a search, or of one batch.
+    """Steps that a larger plan has charged: those of one trial of a search, or of one batch.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Progress:
     Parameters
     ----------
     who : str
-        What is fitted.
+        Object to fit.
     verbose : {0, 1, 2}
         0 prints nothing, 1 a bar that is drawn anew in its line, 2 a line per step.
     """

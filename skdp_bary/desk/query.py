@@ -31,7 +31,7 @@ class Query(ABC):
     mass_block : int, tuple of int or None
         Block, or blocks, whose entries add up to the mass of all rows that were counted.
     in_threads : bool
-        Whether `count` may run in several threads at a time, each with a state of its own.
+        Whether `count` may run in several threads at a time, each with its own state.
     picks : bool
         Whether what is released are picks that its mechanism draws, and no numbers with noise.
     """
@@ -73,7 +73,7 @@ class Release:
     Attributes
     ----------
     name : str
-        Name of the plan step that paid for it.
+        Name of the plan step that it is charged to.
     values : tuple of ndarray of int64
         The blocks of the query, with noise; or its picks.
     scales : tuple of float

@@ -29,7 +29,7 @@ class AllAnswered(BaseException):
     Attributes
     ----------
     plan : Plan
-        What the fit released and charged.
+        Releases and charges of the fit.
     """
 
     def __init__(self, plan):

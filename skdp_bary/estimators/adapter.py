@@ -67,7 +67,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Parameters
     ----------
     estimator : estimator, callable or None, default=None
-        Where features come from: a public estimator with ``transform`` or ``predict_proba``, or a
+        Source of features: a public estimator with ``transform`` or ``predict_proba``, or a
         function of rows. An estimator that is not fitted is fitted on the source rows. None: the
         rows themselves, scaled by the source. It is never fitted on private rows.
 
@@ -83,7 +83,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
 default="self_training"
-        What is asked of the private rows:
+        Queries on the private rows:
 
         - "self_training": predictions for views of a row have to agree with the prediction for the
           row; noisy sums of clipped gradients. Without `views` only the mean of the features is
@@ -293,7 +293,7 @@ default="self_training"
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the private rows in [0, 1].
         unit : str or None, default=None
-            What one person is; None: the name of `groups`, or "rows" without groups.
+            Privacy unit; None: the name of `groups`, or "rows" without groups.
         public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
             For ``method="auto"``: **public** data that differ as source and target may do, with as
             many rows. Each is adapted and scored; where accuracy does not grow in the mean, the

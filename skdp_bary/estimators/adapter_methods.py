@@ -47,7 +47,7 @@ class AdapterSetting:
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What a method learned.
+    """Result of a method.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is known before a private row is asked about: features and a head trained on public rows."""
+"""Public features and a head trained on public rows, before any private query."""
 
 from __future__ import annotations
 

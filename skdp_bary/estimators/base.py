@@ -63,7 +63,7 @@ _NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that ch
 
 @dataclass(frozen=True)
 class Facts:
-    """What a conversation knows when it begins: public facts, given or bought.
+    """Facts at the start of a conversation: public ones, given or estimated.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ path, of shape (n_rows, n_features)
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
         unit : str or None, default=None
-            What one person is, the privacy unit, such as "patient_id". None: the name of the column
+            Privacy unit, such as "patient_id". None: the name of the column
             given as `groups`, or "rows" without groups. A budget that declares a unit refuses fits
             that protect another one.
 

@@ -15,7 +15,7 @@ from .noisy_means import nearest, weighted_kmeans
 
 @dataclass(frozen=True)
 class BlockShares:
-    """What differs between the two kinds of noise, in more than three features.
+    """Differences between the two kinds of noise, in more than three features.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class KMeansSetting:
 
 @dataclass(frozen=True, eq=False)
 class PrivateClusters:
-    """What a method makes of its releases.
+    """Result that a method computes from its releases.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ def rescaled(masses, total):
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What a fit in many dimensions does.
+    """Settings of a fit in many dimensions.
 
     Attributes
     ----------

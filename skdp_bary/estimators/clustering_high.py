@@ -121,7 +121,7 @@ class HighMethod(KMeansMethod):
 
 @dataclass(frozen=True, eq=False)
 class RowMoments:
-    """What the first step reports about all rows.
+    """Release of the first step about all rows.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a fit knows or buys before its own questions: settings, classes, sizes, domains."""
+"""Facts that a fit gets or estimates before its own queries: settings, classes, sizes, domains."""
 
 from dataclasses import fields, replace
 

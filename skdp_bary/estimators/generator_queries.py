@@ -1,4 +1,4 @@
-"""What PrivateGenerator asks: means, a pooled scatter, cells of the classes, their moments."""
+"""Queries of PrivateGenerator: means, a pooled scatter, cells of the classes, their moments."""
 
 import math
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def questions(setting, facts):
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """What the first step reports about the classes.
+    """Release of the first step about the classes.
 
     Attributes
     ----------

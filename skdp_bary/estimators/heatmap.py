@@ -96,7 +96,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     domain_ : Box, Ball or Mask
         The map.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features, 2.
     feature_names_in_ : ndarray of shape (n_features_in_,)

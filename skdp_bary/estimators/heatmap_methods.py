@@ -1,4 +1,4 @@
-"""How a heatmap is asked for and rebuilt: a coarse look, closer looks, posterior."""
+"""Queries and reconstruction of heatmaps: a coarse look, closer looks, posterior."""
 
 import math
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ class HeatmapSetting:
     whole : bool
         Whether masses are whole people.
     reach : int
-        How many people a neighbor can move: 1 when one is added or removed, else 2.
+        Number of people that a neighbor can move: 1 when one is added or removed, else 2.
     """
 
     depth: int

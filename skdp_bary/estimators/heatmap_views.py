@@ -1,4 +1,4 @@
-"""What can be done with a released heatmap: pictures, intervals, densities, medians."""
+"""Views of a released heatmap: pictures, intervals, densities, medians."""
 
 from __future__ import annotations
 

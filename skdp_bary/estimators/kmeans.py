@@ -126,7 +126,7 @@ class PrivateKMeans(
         Number of clusters, at most 4096.
 
     init : "grid" or array-like of shape (n_clusters, n_features), default="grid"
-        Where centers come from: "grid" finds them on noisy counts; an array of public centers is
+        Source of centers: "grid" finds them on noisy counts; an array of public centers is
         moved by plain noisy rounds of Lloyd's algorithm.
 
     n_init : int, default=10
@@ -191,7 +191,7 @@ class PrivateKMeans(
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

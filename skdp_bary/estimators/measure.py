@@ -54,7 +54,7 @@ class PrivateMeasure(BasePrivateEstimator):
         and the budget.
 
     method : {"auto", "haar", "pyramid"}, default="auto"
-        What is measured, and how masses are made of it:
+        Measurement, and computation of masses:
 
         - "auto": "pyramid" where ``delta=0``, ``bounds`` is a box that is given, ``depth="auto"``
           and there are at most four features; "haar" otherwise;
@@ -98,7 +98,7 @@ class PrivateMeasure(BasePrivateEstimator):
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -15,7 +15,7 @@ _REACH, _POINTS = 8.0, 1025  # standard deviations of a likelihood, and where it
 
 @dataclass(frozen=True, eq=False)
 class NoisyMeans:
-    """What a release about clusters reports about the means of their rows.
+    """Means of the rows of clusters, from a release.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an estimator says: its guarantee, warnings that cost nothing, the cheapest remedy."""
+"""Notices of an estimator: its guarantee, warnings at no privacy cost, the cheapest fix."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SEEDED = "seeded noise: NOT PRIVATE"
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one fit promises.
+    """Guarantee of one fit.
 
     Attributes
     ----------
@@ -437,7 +437,7 @@ _PRICE = (
 
 
 class _UnknownError(Exception):
-    """What is fitted, or how often, cannot be read."""
+    """The object to fit, or the number of fits, cannot be read."""
 
 
 class KnowsSearches:

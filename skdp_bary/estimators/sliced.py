@@ -46,7 +46,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         Power of the distance.
 
     method : {"sketch", "scalar"}, default="sketch"
-        What is released:
+        Statistics to release:
 
         - "sketch": noisy quantiles of the slices, with Gaussian noise, which needs ``delta > 0``;
         - "scalar": the p-th power of the distance to `reference` alone, with Laplace noise, which
@@ -116,7 +116,7 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

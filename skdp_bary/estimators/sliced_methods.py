@@ -66,7 +66,7 @@ class SlicedSetting:
 
 
 class SlicedMethod(ABC):
-    """What is released about slices.
+    """Statistics of slices to release.
 
     A method reads public parameters and its own releases, never a row.
     """
@@ -92,7 +92,7 @@ class SlicedMethod(ABC):
 
 
 class SlicedRelease(ABC):
-    """What was released about the slices of one distribution.
+    """Release about the slices of one distribution.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What can be computed from released slices: distances, tests, gradients, particles, ranks."""
+"""Post-processing of released slices: distances, tests, gradients, particles, ranks."""
 
 from __future__ import annotations
 

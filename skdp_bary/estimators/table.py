@@ -110,7 +110,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     domain_ : Box or None
         Ranges of the columns, where all of them are numbers that may not be missing; public.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -13,7 +13,7 @@ from .table_queries import TUNED
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a mixture is fitted to, with the bins of all columns side by side.
+    """Targets of a mixture, with the bins of all columns side by side.
 
     Attributes
     ----------

@@ -244,7 +244,7 @@ _TRIED_MISSING = 0.1  # ... of which values are missing
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """What is asked of one column.
+    """Queries on one column.
 
     Attributes
     ----------
@@ -451,7 +451,7 @@ _DRAWS = 20_000  # of sums of Laplace noise, for their quantiles
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """How many rows have which values, by the release.
+    """Counts of rows by value, from the release.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What PrivateTable asks: histograms by class, then tables of pairs."""
+"""Queries of PrivateTable: histograms by class, then tables of pairs."""
 
 import math
 from dataclasses import dataclass, replace

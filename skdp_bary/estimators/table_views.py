@@ -1,4 +1,4 @@
-"""What is asked of a fitted table: rows, probabilities, counts, and a report for its owner."""
+"""Queries on a fitted table: rows, probabilities, counts, and a report for its owner."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ WARNING = (
 
 @dataclass(frozen=True, eq=False)
 class TableReport:
-    """What an owner may want to know of drawn rows. It is not private.
+    """Report on synthetic data for the data owner. It is not private.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 
 @dataclass(frozen=True)
 class _Sizes:
-    """What the question about sizes depends on."""
+    """Settings of the query of sizes."""
 
     n_classes: int
     relation: str
@@ -130,7 +130,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -1,4 +1,4 @@
-"""What may be given as bounds: pairs, names with pairs, domains; read in one way or refused."""
+"""Forms of bounds: pairs, names with pairs, domains; read in one way or refused."""
 
 from __future__ import annotations
 

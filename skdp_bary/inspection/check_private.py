@@ -395,7 +395,7 @@ _COLUMNS = ("step", "class", "verdict", "reason", "advice")
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """What was found about one step.
+    """Finding about one step.
 
     Attributes
     ----------
@@ -409,7 +409,7 @@ class StepVerdict:
         "unknown": nothing is known about it.
     reason : str
     advice : str
-        What to do instead; empty where nothing is wrong.
+        Fix; empty if nothing is wrong.
     """
 
     name: str
@@ -427,7 +427,7 @@ class PrivacyReport:
     ----------
     steps : tuple of StepVerdict
     estimator : object or None
-        What was checked, drawn in notebooks with a mark at every step.
+        The pipeline, drawn in notebooks with a mark at every step.
     """
 
     steps: tuple

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LowerBoundReport:
-    """What an empirical audit found, see :func:`epsilon_lower_bound`.
+    """Result of an empirical audit, see :func:`epsilon_lower_bound`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class LowerBoundReport:
     event : str
         The event it was found with.
     hits, neighbor_hits : int
-        How often the event happened on the data and on the neighbor.
+        Number of times that the event happened on the data and on the neighbor.
     n_trials : int
         Number of runs on each dataset that the hits are counted in.
     """

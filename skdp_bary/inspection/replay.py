@@ -28,7 +28,7 @@ _HALF = 1 << 63
 
 @dataclass(frozen=True)
 class StepReplay:
-    """What a replay found about one release.
+    """Finding of a replay about one release.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class StepReplay:
     ratio : float
         ``realized / allowed``.
     l1, l2_squared : tuple of int
-        How far each block of the answer moved.
+        Distance that each block of the answer moved.
     violations : tuple of str
         What contradicts the guarantee, in words; empty when nothing does.
     """
@@ -61,7 +61,7 @@ class StepReplay:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What a replay found, see :func:`replay_sensitivity`.
+    """Result of a replay, see :func:`replay_sensitivity`.
 
     Attributes
     ----------

@@ -126,7 +126,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         Parameters
         ----------
         epsilon, delta : float
-            What the release costs.
+            Cost of the release.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         Parameters
         ----------
         epsilon, delta : float
-            What the release costs.
+            Cost of the release.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What noise costs in accuracy, and how the cost falls with the number of clusters."""
+"""Cost of noise in accuracy, and cost by number of clusters."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class PrivateSearchCV(
         ``best_score_``.
 
     epsilon, delta : float, default=1.0, 0.0
-        What the whole search costs.
+        Cost of the whole search.
 
     accountant : BudgetAccountant or None, default=None
         Budget that the search is charged to before it reads a row.
@@ -242,7 +242,7 @@ class PrivateSearchCV(
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1].
         unit : str or None, default=None
-            What one person is; None: the name of `groups`, or "rows" without groups.
+            Privacy unit; None: the name of `groups`, or "rows" without groups.
 
         Returns
         -------
@@ -373,7 +373,7 @@ _SET_HERE = frozenset(
 
 
 class Candidates:
-    """What a search searches over, from its public parameters alone.
+    """Candidates of a search, from its public parameters alone.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def _check_private(estimator, scoring):
 
 @dataclass(frozen=True)
 class Trial:
-    """What one trial of a search may spend.
+    """Budget of one trial of a search.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Trial:
     fit_epsilon, fit_delta : float
         Parameters of the fit.
     fit_mu : float
-        What the Gaussian steps of a fit may cost; 0 for a pure trial.
+        Largest cost of the Gaussian steps of a fit; 0 for a pure trial.
     score_mechanism : DiscreteLaplace or RoundedGaussian
     score_epsilon, score_delta : float
         What an estimator may spend that is fitted to score a trial.

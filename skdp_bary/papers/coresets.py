@@ -396,7 +396,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

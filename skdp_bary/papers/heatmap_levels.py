@@ -225,7 +225,7 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
     domain_ : Box, Ball or Mask
         The map.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features, 2.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -448,7 +448,7 @@ def _place_roots(tree, targets):
 
 
 def _rest_shares(tree, k):
-    """How the mass beyond all segments is shared among the children."""
+    """Division of the mass beyond all segments among the children."""
     left_out = ~tree.chosen[k + 1].reshape(-1, tree.branching[k])
     left_out[left_out.sum(axis=1) == 0] = True
     return left_out / left_out.sum(axis=1, keepdims=True)

@@ -225,7 +225,7 @@ def rebuilt(plan):
 
 @dataclass(frozen=True)
 class ShufflePlan:
-    """What everyone agrees on before one round of messages. It is public.
+    """Public settings that all agree on before one round of messages.
 
     Parameters
     ----------
@@ -452,7 +452,7 @@ def shuffle_messages(
     Parameters
     ----------
     batches : iterable of ndarray
-        What the clients send.
+        Messages of the clients.
     random_state : None, int or RandomState, default=None
         None draws the order from the operating system, as the guarantee needs: an order that can
         be guessed hides no one. Anything else makes it reproducible, for tests and simulations.
@@ -537,7 +537,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         Parameters
         ----------
         messages : ndarray of int64 of shape (n_messages, 2)
-            What the shuffler hands over.
+            Output of the shuffler.
         y : None
             Ignored.
 

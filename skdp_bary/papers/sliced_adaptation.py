@@ -248,7 +248,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What adaptation gives.
+    """Result of adaptation.
 
     Attributes
     ----------

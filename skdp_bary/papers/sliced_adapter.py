@@ -166,7 +166,7 @@ class SlicedNetworkAdapter(
     classes_ : ndarray of shape (n_classes,)
         Labels of the public rows.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features of a row.
 
@@ -293,7 +293,7 @@ class SlicedNetworkAdapter(
         X_target : array-like of shape (n_target_rows, n_features), or function returning chunks
             Private rows; chunks with ``method="sketch"`` only.
         unit : str or None, default=None
-            What one row is; None: "rows".
+            Name of a row; None: "rows".
 
         Returns
         -------

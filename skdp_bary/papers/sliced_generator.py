@@ -196,7 +196,7 @@ def _tensor(array):
 
 @dataclass(frozen=True)
 class Device(Rule):
-    """Where networks are trained."""
+    """Device that networks are trained on."""
 
     def __str__(self):
         return "the name of a device that torch has here"
@@ -266,7 +266,7 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
         a file that is already there: :meth:`load` goes on from it without a second release.
 
     device : str, default="cpu"
-        Where the network is trained.
+        Device that the network is trained on.
 
     class_prior : array-like of shape (n_classes,) or None, default=None
         Public frequencies by which `sample` draws classes. None takes the numbers of people that
@@ -292,7 +292,7 @@ accountant
     directions_ : ndarray of shape (n_features, n_directions)
         Directions of the slices.
     quantiles_ : ndarray of shape (n_classes, n_directions, n_quantiles)
-        What was released.
+        Releases of the fit.
     noise_std_ : ndarray of shape (n_classes,)
         Standard deviation of the noise on each released number.
     releases_ : list
@@ -302,7 +302,7 @@ accountant
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -441,7 +441,7 @@ accountant
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
         unit : str or None, default=None
-            What one person is; None: the name of `groups`, or "rows" without groups.
+            Privacy unit; None: the name of `groups`, or "rows" without groups.
 
         Returns
         -------

@@ -111,7 +111,7 @@ class FixedLaw:
 
 
 class _SpreadLaw:
-    """What the laws that are not a point have in common."""
+    """Common parts of the distributions that are not a point."""
 
     def chernoff(self, values):
         """Return upper bounds of ``P(H > value)``: the best of a fixed set of exponents."""

@@ -144,7 +144,7 @@ def shuffled(rows, noise):
     rows : ndarray
         One row per person.
     noise : NoiseSource
-        Where the order comes from.
+        Source of the order.
     """
     keys = noise.words(len(rows))
     while np.unique(keys).size < keys.size:  # equal keys would keep the order of the data
@@ -312,7 +312,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -56,7 +56,7 @@ def open_axes(ax, n_axes, aspect, caller):
     aspect : float
         Height of one picture over its width, for a new figure.
     caller : str
-        What needs matplotlib, as the user called it.
+        Name of the caller that needs matplotlib.
     """
     pyplot = matplotlib_module("pyplot", caller)
     if ax is None:

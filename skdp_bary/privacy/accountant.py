@@ -57,12 +57,12 @@ class BudgetAccountant(SharedBudget):
         Gaussian noise; it needs ``delta > 0``, keeps half of it for releases that have a delta of
         their own, and the other half to turn the Renyi loss into (epsilon, delta).
     ledger : str or path-like, default=None
-        Where the entries are kept. A path names a file (SQLite), created when it does not exist;
+        Storage of the entries. A path names a file (SQLite), created when it does not exist;
         it can be shared by the processes of one host and survives crashes.
         ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
         many hosts (extra ``postgres``). With None the entries live in the memory of this process.
     unit : str or None, default=None
-        What one person is, the privacy unit of the guarantee, such as ``"patient_id"`` or
+        Privacy unit of the guarantee, such as ``"patient_id"`` or
         ``"rows"``. A fit that protects anything else is rejected. With None it is not declared.
 
     Attributes
@@ -166,9 +166,9 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
             Neighboring relation.
         composition : {"sum", "renyi"}, default="sum"
-            How spends add up.
+            Composition of spends.
         unit : str or None, default=None
-            What one person is.
+            Privacy unit.
 
         Returns
         -------
@@ -208,7 +208,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     @property
     def composition(self) -> str:
-        """How spends add up."""
+        """Composition of spends."""
         return self._filter.composition
 
     @property
@@ -237,7 +237,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         delta : float or None, default=None
             New ceiling of the failure probability, not below the present one; None keeps it.
         who : str, default=""
-            Who decided, as it will appear in the entries.
+            Person who decided, as it will appear in the entries.
         note : str, default=""
             Why, as it will appear in the entries.
 
@@ -325,7 +325,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ledger : str or path-like
             Ledger file to be made; an existing one is rejected.
         who : str, default=""
-            Who decided, as it will appear in the entries.
+            Person who decided, as it will appear in the entries.
         note : str, default=""
             Why, as it will appear in the entries.
 

@@ -169,7 +169,7 @@ _LOSS, _DELTA = 1, 2
 
 
 class RunningSums:
-    """What the entries of a ledger add up to, taken in one after another.
+    """Total of the entries of a ledger, taken in one after another.
 
     Every step of :meth:`add` can be repeated, and the number of entries changes last. So whatever
     interrupts it, taking in the same entry once more leaves what one undisturbed call would have.

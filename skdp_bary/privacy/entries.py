@@ -25,7 +25,7 @@ class Entry:
     time : str
         When it was charged, in UTC.
     who : str
-        Who asked for it.
+        Name of the spender.
     relation : str
         Neighboring relation of the release.
     unit : str

@@ -73,7 +73,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a ledger holds, seen from one part of the data (``part=""``: from the whole).
+    """Content of a ledger, seen from one part of the data (``part=""``: from the whole).
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class SumFilter:
         )
 
     def price_plan(self, plan):
-        """Return the cost of a plan: what it promises."""
+        """Cost of a plan, as it promises."""
         return self.price(plan.epsilon, plan.delta)
 
     def price(self, epsilon, delta):

@@ -63,7 +63,7 @@ def compose_parts(costs, relation):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one person can move an integer release that consists of blocks.
+    """Sensitivity of an integer release in blocks to one person.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class DiscreteLaplace:
 
     @property
     def amount(self):
-        """What it buys noise with: epsilon."""
+        """Privacy parameter that sets the noise: epsilon."""
         return self.epsilon
 
     def scales(self, sensitivity, weights=None):
@@ -155,7 +155,7 @@ class RoundedGaussian:
 
     @property
     def amount(self):
-        """What it buys noise with: mu."""
+        """Privacy parameter that sets the noise: mu."""
         return self.mu
 
     def scales(self, sensitivity, weights=None):

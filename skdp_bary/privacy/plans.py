@@ -144,7 +144,7 @@ def split_mu(epsilon, delta, shares):
 
 
 class NoBudget:
-    """What pays for a fit without an accountant: its plan is checked, and nothing adds it up."""
+    """Budget of a fit without an accountant: its plan is checked, and nothing adds it up."""
 
     terms = None
 

@@ -197,7 +197,7 @@ def left_under(policy, entries, moment, part, relation):
 
 
 class Book:
-    """What a policy counts: the present period, what it may spend, and what it has spent.
+    """State of a policy: the present period, what it may spend, and what it has spent.
 
     Parameters
     ----------

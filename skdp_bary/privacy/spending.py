@@ -84,7 +84,7 @@ class SharedBudget:
         plan : Plan
             What will be released.
         who : str
-            Who asks, as it will appear in the entries.
+            Name of the spender, as it will appear in the entries.
         unit : str or None, default=None
             What one person is to the release. Where the budget declares a unit it must be that one.
         note : str, default=""
@@ -149,7 +149,7 @@ class SharedBudget:
         plan : Plan
             What would be released.
         who : str, default="A plan"
-            Who asks, for the error.
+            Name of the spender, for the error.
         unit : str or None, default=None
             As for :meth:`charge`.
         origin : callable, default=None
@@ -207,7 +207,7 @@ class SharedBudget:
         delta : float, default=0.0
             Failure probability of the release.
         who : str, default=""
-            Who asks, as it will appear in the entries.
+            Name of the spender, as it will appear in the entries.
         note : str, default=""
             Free text kept with the entry.
         unit : str or None, default=None

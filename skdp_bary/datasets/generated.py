@@ -59,7 +59,7 @@ def make_city_checkins(
     X : ndarray of shape (n_checkins, 2)
         Positions in kilometers, inside ``CITY_BOUNDS``.
     people : ndarray of int of shape (n_checkins,)
-        Who checked in; give it to ``fit`` as ``groups``.
+        People who checked in; pass it to ``fit`` as ``groups``.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def make_gaze(
         Where people looked, in pixels to the right of and below the upper left corner, inside
         ``GAZE_BOUNDS``.
     people : ndarray of int of shape (n_looks,)
-        Who looked; give it to ``fit`` as ``groups``.
+        People who looked; pass it to ``fit`` as ``groups``.
 
     Examples
     --------

@@ -179,7 +179,7 @@ def class_query(means, pure, facts):
 
 
 def discriminants(source):
-    """Return the whitened discriminants of the source, one a line, and the class means on them."""
+    """Whitened discriminants of the source, one per line, and the class means on them."""
     features = source.tables[0].astype(np.float64)
     means = np.stack([features[source.codes == c].mean(axis=0) for c in range(source.n_classes)])
     within = features - means[source.codes]

@@ -85,7 +85,7 @@ class Facts:
     mechanisms : dict
         Mechanism of each step, by name.
     domain_guessed : bool
-        Whether the domain was bought, and noise left nothing to be seen of where rows lie.
+        Whether the domain was estimated, and noise hid where rows lie.
     """
 
     relation: str

@@ -150,7 +150,7 @@ class KMeansSetting:
 
     @property
     def mu(self):
-        """Gaussian parameter that the budget buys; needs ``delta > 0``."""
+        """Gaussian parameter of the budget; needs ``delta > 0``."""
         return gaussian_mu(self.epsilon, self.delta)
 
     def rounds(self, wanted):
@@ -207,7 +207,7 @@ class WeightedPoints:
         return replace(self, points=self.points[kept], masses=self.masses[kept])
 
     def stand_out(self, label, masses):
-        """Return which clusters of points hold more than noise, beyond what their number tells."""
+        """Whether clusters of points hold more than noise, beyond the effect of their number."""
         return np.zeros(len(masses), dtype=bool)
 
     def best_centers(self, n_clusters, n_init, random_state):
@@ -477,7 +477,7 @@ def _reach(needed, error):
 
 
 def _affordable(known):
-    """Return how much of the detail that the signal bears its time allows, from 1 to 0.
+    """Share of the detail that the signal bears that its time allows, from 1 to 0.
 
     With so many rows that time counts, fewer passes and cells cost as little.
     """

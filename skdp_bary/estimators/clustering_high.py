@@ -502,7 +502,7 @@ def _stands_out(means, unknown):
 
 
 def _kept_way(means, steps, basis):
-    """Return how much of their way from the mean of all rows, the origin, centers should keep.
+    """Share of their way from the mean of all rows, the origin, that centers should keep.
 
     With m the true mean of a cluster of mass N, the cost of centers ``kept * c`` is the sum of
     ``N |kept * c - m|**2`` and what does not depend on them. Stein's identity estimates it without

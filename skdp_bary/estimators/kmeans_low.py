@@ -170,7 +170,7 @@ class SeenPoints(WeightedPoints):
         return replace(super().only(kept), seen=seen)
 
     def stand_out(self, label, masses):
-        """Return which clusters of points hold more than noise, by the look that knows them best.
+        """Whether clusters of points hold more than noise, by the most precise pass for each.
 
         Few large cells are known better than all of their parts: cells of one cluster alone count
         as a whole, the others by their parts.

@@ -344,7 +344,7 @@ def clean_line(counts, apart, sd, total, n_known, limits):
 
 
 def neighborhoods(kept, others):
-    """Return which of the others are within 1, 2, 4, ... cells of one that is kept; at last all."""
+    """Others within 1, 2, 4, ... cells of one that is kept; at last all."""
     if not len(kept) or not len(others):
         return [others] * min(len(others), 1)
     after = np.searchsorted(kept, others)

@@ -328,7 +328,7 @@ def report_of(columns, label, table, drawn, held_out, rng):
 
 
 def _learned(table, drawn, label, columns):
-    """Return how good models are on one half of the table, trained on the other and on drawn."""
+    """Accuracy of models on one half of the table, trained on the other and on synthetic data."""
     half = np.arange(len(table)) % 2 == 0
     given = np.array([cells.n_ordered == 0 for cells in columns.values()])
     listed = np.delete(given & (table.max(axis=0) < 255) & (drawn.max(axis=0) < 255), label)

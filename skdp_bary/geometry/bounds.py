@@ -99,7 +99,7 @@ def in_order(bounds: Bounds, names: list[str] | None) -> Bounds:
 
 
 def _advice_on_names(given, names):
-    """Return what may put right that bounds name other columns than there are."""
+    """Fix for bounds that name other columns than there are."""
     without = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names]
     if unknown and without:

@@ -461,7 +461,7 @@ class Ball(Domain):
         return self._looked_at(X)[0]
 
     def _looked_at(self, X):
-        """Return which rows the ball holds; those not well inside, divided by powers of two, too.
+        """Whether the ball holds each row; those not well inside, divided by powers of two, too.
 
         Returns
         -------

@@ -368,7 +368,7 @@ def _same(bounds, handed):
 
 
 def _for_a_ball(before, step):
-    """Return what else would do where a ball is wanted and a box is passed on."""
+    """Alternative if a step needs a ball and gets a box."""
     wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
     if not wants_ball or before.target == "ball":
         return ""

@@ -549,7 +549,7 @@ def _pair_sums(grid, cells, masses):
 
 
 def _positions(held, keys):
-    """Return where those of the keys that are held stand among the held ones."""
+    """Positions of those of the keys that are held among the held ones."""
     at = np.searchsorted(held, keys)
     found = at < len(held)
     found[found] = held[at[found]] == keys[found]

@@ -364,7 +364,7 @@ class BatchMethod:
 
 
 def _batch_query(setting, facts):
-    """Return what is asked about the features of the next batch, on directions drawn anew."""
+    """Query on the features of the next batch, on directions drawn anew."""
     d = facts.n_features
     k = d if setting.n_projections is None else setting.n_projections
     directions = (tight_frame if k >= d else haar_frame)(d, k, setting.public)

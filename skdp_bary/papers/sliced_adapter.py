@@ -476,7 +476,7 @@ class SlicedNetworkAdapter(
 
 
 def _facts_of_batches(plan, source):
-    """Return what the conversation about batches of features knows."""
+    """Facts for the conversation about batches of features."""
     return Facts(
         relation=plan.relation,
         n_features=source.n_latent,

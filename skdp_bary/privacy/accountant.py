@@ -84,7 +84,7 @@ class BudgetAccountant(SharedBudget):
     **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18,
     reading every number as it is printed. Ceilings are rounded down. What an estimator asks for is
     rounded down too, and the fit runs at that: 1 / 3 fits three times into 1.0, each time as
-    0.333333. What :meth:`spend` is told of releases made elsewhere is rounded up.
+    0.333333. Costs of releases made elsewhere that are passed to :meth:`spend` are rounded up.
 
     **People.** The guarantee protects people as each fit sees them: all rows of one ID where the
     fit was given ``groups``, a single row where it was not. A fit states that as its `unit`: the

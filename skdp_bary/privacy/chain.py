@@ -71,7 +71,7 @@ def first_link(ledger, terms):
 
 
 class Chained:
-    """What all ledgers say of the start of their chain, from `_id` and `terms`."""
+    """Start of the chain, common to all ledgers, from `_id` and `terms`."""
 
     @property
     def identity(self):

@@ -91,7 +91,7 @@ def note_of(seeded):
 
 
 def units_of(entries):
-    """Return what one person was to the spends of a ledger, where someone said, in order."""
+    """Privacy units of the spends of a ledger, where declared, in order."""
     return tuple(dict.fromkeys(e.unit for e in entries if e.kind == SPEND and e.unit))
 
 
@@ -101,7 +101,7 @@ def terms_now(terms, raised):
 
 
 def differing_terms(stored, raised, terms, where):
-    """Return in words which terms differ from those that a ledger holds; empty when none does.
+    """Text: the terms that differ from those of a ledger; empty when none does.
 
     The order of a raised ceiling is that of the first one, and follows from nothing else.
     """

@@ -32,7 +32,7 @@ class Quote:
         no pipeline is empty.
     advice : str, default=""
         What would fit, where this does not, and what the estimators say, from public facts alone,
-        about the noise that this buys.
+        about the noise at this cost.
     bounds : str, default=""
         The public bounds of the estimators, feature by feature, to be read once more before paying.
     unit : str or None, default=None

@@ -341,7 +341,7 @@ class SqliteLedger(Chained):
             yield db
 
     def _check_together(self, side, db):
-        """Return what the side file reports about the ledger, which must hold it; None: nothing."""
+        """Content of the side file about the ledger, which must hold it; None: nothing."""
         mark, (identity, terms) = self._read_mark(side), self._stored(db)
         if mark is None:
             is_new = db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
@@ -431,7 +431,7 @@ class SqliteLedger(Chained):
             return LedgerError(str(error).replace(repr(path), repr(self.path)))
 
     def _damaged(self, reason=DAMAGED):
-        """Return in words what to do; nothing where no side file says that this is the ledger."""
+        """Text of the fix; empty if no side file identifies the ledger."""
         if not os.path.exists(self._side.path):
             return reason
         return (
@@ -440,7 +440,7 @@ class SqliteLedger(Chained):
         )
 
     def _in_order(self):
-        """Return in words how the ledger is restored, whatever is in its place now."""
+        """Text: steps to restore the ledger, whatever file is at its path now."""
         present = [
             repr(path)
             for path in (self._journal, self._side.path, os.path.realpath(self.path))

@@ -241,7 +241,7 @@ class ProjectedQuantiles(ProjectedHistogram):
         return self.lattice.restore(numbers / persons)
 
     def public_histogram(self, X):
-        """Return the histogram of public rows, one line a direction."""
+        """Return the histogram of public rows, one line per direction."""
         one = ProjectedQuantiles(self.lattice)
         state = one.zeros()
         one.count(state, Chunk(X, None, None))

@@ -46,7 +46,7 @@ class SortedPersons:
     ids: str | None = None
 
     def gathering(self) -> InOrder:
-        """Return what brings the rows of every person together, for one fit."""
+        """Grouping of the rows of every person, for one fit."""
         return InOrder()
 
 
@@ -89,7 +89,7 @@ class SpilledPersons:
             raise ValueError(f"folder must be a folder that exists, got {str(self.folder)!r}.")
 
     def gathering(self) -> OnDisk:
-        """Return what brings the rows of every person together, for one fit."""
+        """Grouping of the rows of every person, for one fit."""
         return OnDisk(Spill(self.folder, self.n_parts))
 
 

@@ -258,7 +258,7 @@ _HEARD = ContextVar("skdp_bary_heard", default=True)
 def warn(text: str, stacklevel: int = 1) -> None:
     """Issue a PrivacyWarning about a release.
 
-    A rehearsal of a fit releases noise that describes no rows, so nothing is heard of it.
+    A rehearsal of a fit releases noise that describes no rows, so it reports nothing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where rows are: what can be told of two sources from their objects, and never from values.
+"""Places of rows: comparison of two sources by their objects, and never by values.
 
 Sources have the same rows where they share memory, also in other columns of it, or a file. That is
 public: it follows from how the program was written. Copies cannot be told from other people's rows.

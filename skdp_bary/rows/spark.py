@@ -312,7 +312,7 @@ _OURS = re.compile(f"^({'|'.join(_KINDS)}): {_MARK}(.*)$", re.MULTILINE)
 
 
 def of_partition(answer):
-    """Return what ``mapInArrow`` calls to have ``answer(batches)``, bytes, of every partition."""
+    """Function for ``mapInArrow``: ``answer(batches)``, bytes, of every partition."""
 
     def task(batches):
         from pyspark import TaskContext
@@ -323,7 +323,7 @@ def of_partition(answer):
 
 
 def of_group(answer):
-    """Return what ``applyInArrow`` calls to have ``answer([table])``, bytes, of every group."""
+    """Function for ``applyInArrow``: ``answer([table])``, bytes, of every group."""
 
     def task(key, table):
         return _arrow(key[0].as_py(), _marked(answer, [table]))

@@ -167,7 +167,7 @@ class Schema:
         return {"columns": columns} | ({"sparse": True} if self.sparse else {})
 
     def describe(self) -> str:
-        """Return one line a column."""
+        """Return one line per column."""
         if isinstance(self.columns, Kind):
             return _line("all columns", self.columns)
         names = self.names or [f"column {place}" for place in range(len(self.columns))]

@@ -82,7 +82,7 @@ def solve_semidiscrete(
 
 
 def _frame(points, atoms, p):
-    """Return where transport takes place."""
+    """Space in which transport takes place."""
     if p == 2 and points.shape[1] >= _WIDE * len(atoms):
         return FlatFrame.of(atoms)
     return UnitFrame.of(points)

@@ -50,9 +50,8 @@ _NOBODY = (
     "X must have at least one row under neighbors={!r}, which makes their number public, got none."
 )
 _TWO_CLASSES = (
-    "Under neighbors='replace_one' persons with rows of several classes cannot have sample_weight: "
-    "labels are public there, weights are not, and they would move a person between classes. Leave "
-    "the weights out, give each person one class, or take neighbors='replace_any'."
+    "groups must name persons with rows of one class each under neighbors='replace_one', where the "
+    "size of each class is public. Give each person one class, or pass neighbors='replace_any'."
 )
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
@@ -311,7 +310,7 @@ path, of shape (n_rows, n_features)
             steps = ", ".join(step.name for step in plan.steps)
             savers = filter(None, ["n_hint", "bounds", self._fewest_steps])
             raise ValueError(_ONE_SHOT.format(steps, ", ".join(savers)))
-        if plan.relation == REPLACE_ONE and rows.weights_move_classes:
+        if plan.relation == REPLACE_ONE and rows.persons_move_classes:
             raise ValueError(_TWO_CLASSES)
         n_classes = 1 if rows.classes is None else len(rows.classes)
         domain = None

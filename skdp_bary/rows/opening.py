@@ -162,11 +162,11 @@ class Rows:
         return {"unit": unit, "origin": cache(partial(origin_of, given))}
 
     @property
-    def weights_move_classes(self):
-        """Whether other weights would move a person from one class to another; to be asked only
-        where the relation makes labels public."""
-        source = self.source
-        return source.weighted and source.grouped and not source.persons_have_one_class
+    def persons_move_classes(self):
+        """Whether some person has rows of two classes, between which other rows would move mass; to
+        be asked only where the relation makes labels public."""
+        grouped = self.classes is not None and self.source.grouped
+        return grouped and not self.source.persons_have_one_class
 
     def public_size(self):
         """Number of people, to be asked only where the relation makes it public."""

@@ -4,6 +4,7 @@ import re
 import warnings
 from dataclasses import fields
 from fractions import Fraction
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,14 @@ from skdp_bary import (
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from tests.cases import every
+from tests.discovery import private_estimators
 from tests.world import exact, home
 
 _base = home("Facts")
+DIVIDED = sorted(  # by public labels
+    name for name, cls in private_estimators().items() if "classes" in signature(cls).parameters
+)
+assert len(DIVIDED) > 3
 
 X = np.random.default_rng(0).random((400, 2))
 
@@ -142,19 +148,32 @@ def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatc
     assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})
 
 
-@pytest.mark.filterwarnings("ignore:About 6 persons")
-@every("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
-def test_weights_that_would_move_a_person_between_classes_are_refused(cls):
-    """Labels are public under replace_one and weights are not: equal rows, other weights, and the
-    mass of a person is in another class."""
-    X, y = np.full((6, 1), 0.5), np.array([0, 0, 0, 1, 1, 1])
-    groups, weights = np.array([0, 1, 2, 0, 4, 5]), np.array([1.0, 1, 1, 0, 1, 1])
+@pytest.mark.filterwarnings("ignore:About [46] persons")
+@every("weights", [None, np.array([1.0, 1, 1, 0, 1, 1])])
+@every("chunked", [False, True])
+@every("name", DIVIDED)
+def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
+    """The size of each class is public under replace_one: other rows, or other weights, would move
+    mass of one person between classes and show in an exact number."""
+    cls = private_estimators()[name]
+    X, y, groups = np.full((6, 1), 0.5), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 4, 5])
     accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
     estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
-    with pytest.raises(ValueError, match="several classes cannot have sample_weight"):
-        estimator.fit(X, y, groups=groups, sample_weight=weights)
+    with pytest.raises(ValueError, match="groups must name persons with rows of one class each"):
+        if chunked:
+            estimator.fit([(X, y, weights, groups)])
+        else:
+            estimator.fit(X, y, groups=groups, sample_weight=weights)
     assert accountant.entries == ()
+
+
+@pytest.mark.filterwarnings("ignore:About 6 persons")
+@every("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
+def test_persons_of_one_public_class_may_have_weights(cls):
+    accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
+    estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
     public_labels = estimator.set_params(n_min=2) if cls is DPSlicedWasserstein else estimator
+    X, y, weights = np.full((6, 1), 0.5), np.repeat([0, 1], 3), np.array([1.0, 1, 1, 0, 1, 1])
     public_labels.fit(X, y, groups=[0, 1, 2, 3, 4, 5], sample_weight=weights)
     assert len(accountant.entries) == 1
 

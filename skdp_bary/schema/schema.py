@@ -291,7 +291,8 @@ class Schema:
 
     def _check_width(self, width):
         if self.n_columns not in (None, width):
-            raise ValueError(f"X has {width} columns, but its schema has {self.n_columns}.")
+            # rows taken for columns would show how many rows there are
+            raise ValueError(f"X must have {self.n_columns} columns, those of its schema.")
 
 
 def warn_of_unnamed(schema, names):

@@ -319,38 +319,24 @@ def _raced(world, query, people, kind, relation, n_others):
 _LINE = Box([-1.0], [1.0])
 _SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 _FAR = 1e9
-_LATTICE = (
-    "The longest integer row is a unit short of the radius, as a float division is rounded down."
-)
-_ONE_CASE = "The one L1 case takes each block at its worst; Gaussian noise does not depend on it."
-_EXTREMES = (
-    "One row cannot have all its square on the diagonal and all of it off; the cases of a "
-    "replacement are two points of a curve."
-)
-_PARTIAL = (
-    "Only a row infinitely far from its center has no factor at all, and a replacement within a "
-    "cluster pays for one."
-)
-_CHORD = "Rounding of two squares is given a unit, and all other rows lie below the chords."
-_QUARTERS = "For blocks weighed alike the quarters of the shorter row leave room."
+_LATTICE = "The longest integer row is a unit short of the radius."
+_ONE_CASE = "Each block is at its worst. Gaussian noise does not depend on it."
+_EXTREMES = "One row cannot have its whole square both on and off the diagonal."
+_PARTIAL = "Only an infinitely far row has no factor, and a replacement is charged for one."
+_CHORD = "Rounding of two squares gets a unit, and other rows lie below the chords."
+_QUARTERS = "Only for equally weighted blocks."
 _LEVELS = (
-    "Rounding is given a level a direction and a unit a number; who joins n others has an n-th "
-    "less than who replaces one of them."
+    "Rounding gets a level per direction and a unit per number. A person who joins n others has an "
+    "n-th less than one who replaces another."
 )
-_ROUNDED = "Rounding of two rows is given a level a direction."
+_ROUNDED = "Rounding of two rows gets a level per direction."
 _MEETINGS = (
-    "Of few persons one is in a large part of all pairs, which is stated as if all could meet "
-    "anew; a root of two is rounded up."
+    "In a small crowd, one person is in a large part of all pairs, and the bound assumes the worst "
+    "for each. A root of two is rounded up."
 )
-_LAW = "How far one person moves a covariance is stated as if all of it made the norm larger."
-_WAVES = (
-    "Waves of few frequencies turn only so far; amplitudes are kept a millionth of a millionth "
-    "below one."
-)
-_NETWORK = (
-    "Gradients are kept a unit below the clipping norm, a row that rounding made too long shrinks "
-    "by a 512th, and a network has no two rows with opposite gradients."
-)
+_LAW = "The bound assumes that the whole change of a covariance makes the norm larger."
+_WAVES = "Waves of few frequencies turn by a limited angle, and amplitudes stay 1e-12 below one."
+_NETWORK = "No two rows have opposite gradients, and gradients stay a unit below the clipping norm."
 SLACKS = {
     CellGrams: {"L1": Slack(_ONE_CASE, 0.63, 0.58), "L2": Slack(_LATTICE, 0.995, 0.44)},
     Gram: {"L1": Slack(_ONE_CASE, 0.58, 0.66), "L2": Slack(_LATTICE, 0.999, 0.49)},

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ..geometry.bounds import check_domain
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY
+from ..privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
 
 # Rows to check an estimator on, and pairs of neighbors that are meant to hurt.
 
@@ -71,6 +71,8 @@ def make_arguments(estimator, n_rows=60, *, kind="rows", n_features=None, seed=0
         arguments["y"] = classes[rng.integers(len(classes), size=n_rows)]
     if kind == "persons":
         arguments["groups"] = rng.integers(max(n_rows // 3, 1), size=n_rows)
+        if classes is not None and estimator.neighbors == REPLACE_ONE:  # one public label each
+            arguments["y"] = classes[arguments["groups"] % len(classes)]
     if kind == "weights":
         arguments["sample_weight"] = rng.choice([0.0, 0.3, 1.0, 4.0], size=n_rows)
     return arguments

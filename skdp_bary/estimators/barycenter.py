@@ -184,7 +184,7 @@ class PrivateWassersteinBarycenter(
     Neighbors
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``. A person's rows belong to one distribution, or
-        count in each by their share; not so under "replace_one", where labels are public.
+        count in each by their share where labels are private.
     Mechanism
         RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
         ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for

@@ -110,7 +110,7 @@ def test_arrays(folder, monkeypatch):
         (["--out", "m.csv", "--label", "income"], "label must be a column of flags"),
         (["--out", "m.csv", "--groups", "age"], "leave ids out of the schema"),
         (["--out", "m.csv", "--groups", "who"], "no column 'who', which --groups names"),
-        (["--out", "m.csv", "--schema", "wide.yaml"], "no column 'colour', which wide.yaml decl"),
+        (["--out", "m.csv", "--schema", "wide.yaml"], "no column 'color', which wide.yaml decl"),
         (["--out", "m.csv", "--schema", "nowhere.yaml"], "nowhere.yaml"),
         (["--out", "m.csv", "--schema", "strict.yaml"], "has missing values, and its schema"),
     ],

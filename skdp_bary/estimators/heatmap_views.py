@@ -235,7 +235,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             member ``release`` states epsilon, delta, the relation and `about`.
         """
         check_is_fitted(self)
-        cells, plan = self.cells_, self.privacy_
+        cells = self.cells_
         numbers = {
             "mass": cells.mass,
             "density": cells.mass / (cells.high - cells.low).prod(axis=1),
@@ -252,8 +252,12 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                     "properties": {name: float(values[i]) for name, values in numbers.items()},
                 }
             )
-        stated = {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
-        return {"type": "FeatureCollection", "release": stated | about, "features": features}
+        stated = self._stated_guarantee() | about
+        return {"type": "FeatureCollection", "release": stated, "features": features}
+
+    def _stated_guarantee(self):
+        plan = self.privacy_
+        return {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
 
     @property
     def _n_features_out(self):

@@ -568,8 +568,15 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         )
         return self
 
+    def _stated_guarantee(self):
+        stated = {"epsilon": self.plan.epsilon, "delta": self.plan.delta}
+        if self.earlier is not None:  # rounds add up
+            before = self.earlier._stated_guarantee()
+            stated = {name: amount + before[name] for name, amount in stated.items()}
+        return stated | {"relation": "a person's rows become no rows"}
+
     def _count_participants(self, messages):
-        """Number of took part; stop where the guarantee does not hold."""
+        """Number of participants, or raise where the guarantee does not hold."""
         plan = self.plan
         people, rest = divmod(len(messages), plan.n_cells * plan.n_messages)
         if people > plan.n_max:

@@ -54,6 +54,14 @@ def test_both_rounds_together_spend_what_was_declared(both, epsilon, delta):
     assert [p.rate * p.units == exact(p.epsilon) for p in plans] == [True, True]
 
 
+def test_geojson_states_what_all_rounds_cost_together(both):
+    for analyzer, spent in ((both[0], ROUNDS.first), (both[1], ROUNDS)):
+        stated = analyzer.to_geojson(period="May")["release"]
+        assert stated["epsilon"] == pytest.approx(spent.epsilon, rel=1e-6)
+        assert stated["delta"] == pytest.approx(spent.delta, rel=1e-6)
+        assert stated["relation"] and stated["period"] == "May"
+
+
 def test_the_second_round_looks_where_people_are(both):
     first, second = both
     (coarse,), (fine,) = first.plan.partitions, second.plan.partitions

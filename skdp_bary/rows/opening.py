@@ -4,7 +4,7 @@ import math
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -161,7 +161,7 @@ class Rows:
             check_unit(unit)
         return {"unit": unit, "origin": cache(partial(origin_of, given))}
 
-    @property
+    @cached_property  # it may need to read all rows, and every candidate of a search asks
     def persons_move_classes(self):
         """Whether some person has rows of two classes, between which other rows would move mass; to
         be asked only where the relation makes labels public."""
@@ -186,7 +186,7 @@ class Rows:
                 "subsample draws one batch of persons for all steps of a fit and needs X as one "
                 "array or dataframe, not as chunks or rows on a cluster."
             )
-        if sampling == "without_replacement" and not self.source.persons_have_one_class:
+        if sampling == "without_replacement" and self.persons_move_classes:
             raise ValueError(
                 "subsample under neighbors='replace_one' needs persons with rows of one class "
                 "each: labels are public, and a person can only stand in for one with the same."

@@ -17,7 +17,7 @@ from .tape import active_tape
 
 _SUM_ROOM = 1 << 62  # of sums: what is left is for noise
 _WIDTH = 24  # of the bar
-_LINES = 4  # shares of the rows in a line: one a part would count the parts, and so the rows
+_SHARES = 4  # shares of the rows in a line: one a part would count the parts, and so the rows
 _REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of nobody
 
 
@@ -62,9 +62,9 @@ class Progress:
 
     def read(self, share):
         """Add the quarters of the rows that were read to the line of the step, each once."""
-        while self._verbose == 2 and self._drawn and self._told < int(_LINES * share):
+        while self._verbose == 2 and self._drawn and self._told < int(_SHARES * share):
             self._told += 1
-            _write(f" {self._told / _LINES:.0%}")
+            _write(f" {self._told / _SHARES:.0%}")
 
     def finish(self):
         """Show that everything is released, and only post-processing is left."""

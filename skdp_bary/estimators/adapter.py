@@ -372,7 +372,7 @@ default="self_training"
             check_views_signature(self.views)
 
     def _is_no_gain(self, pairs):
-        """Whether adaptation does not help on public pairs, and say so."""
+        """Warn if adaptation does not help on public pairs, and return whether that is so."""
         gain = mean_gain(self, pairs)
         if gain > 0.0:
             return False

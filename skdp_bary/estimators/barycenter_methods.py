@@ -264,7 +264,7 @@ def _is_drowned(setting):
 
 
 def n_public_classes(setting):
-    """Number of classes are named."""
+    """Number of named classes."""
     return 1 if setting.classes is None else max(np.size(setting.classes), 1)
 
 

@@ -126,7 +126,7 @@ def shrink_steps(steps, noise, mass, basis=None, reach=np.inf):
 
 
 def noise_left(shrunk, steps, basis=None):
-    """Number of coordinates of noise each shrunk step still holds.
+    """Number of coordinates of noise that each shrunk step still holds.
 
     It is the sum over blocks of axes of their width times the factor that they were shrunk by.
     """

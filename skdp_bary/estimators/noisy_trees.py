@@ -39,7 +39,7 @@ class TreeMethod(ABC):
         return noise_sd[1:]
 
     def depth(self, signal, finest):
-        """Number of halvings are worth their noise, not rounded.
+        """Number of halvings that are worth their noise, not rounded.
 
         Parameters
         ----------

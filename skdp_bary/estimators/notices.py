@@ -481,7 +481,7 @@ def _in_words(cost):
 
 
 def _cost(estimator):
-    """Number of fits without an accountant one fit of this makes, and their amounts."""
+    """Number of fits without an accountant that one fit of this makes, and their amounts."""
     if estimator is None:
         raise _UnknownError
     if isinstance(estimator, BaseSearchCV):

@@ -375,7 +375,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
         reproducible; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        What a fit says of how far it is: nothing, a bar, or a line for every step.
+        Progress output: none, a bar, or one line per step.
 
     Attributes
     ----------
@@ -407,7 +407,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
     Neighbors
         The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
         or all rows with one value of ``groups``. A person's rows belong to one distribution, or
-        count in each by their share.
+        count in each by their share where labels are private.
     Mechanism
         RoundedGaussian when ``delta`` is positive, DiscreteLaplace with ``delta=0``.
     Sensitivity

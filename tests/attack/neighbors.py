@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.world import ADD_REMOVE, REPLACE_ANY, corners, public_classes
+from tests.world import ADD_REMOVE, REPLACE_ANY, REPLACE_ONE, corners, public_classes
 
 _PERSON = 20_000  # id of the person in whom neighbors differ
 _LARGEST = 1e300
@@ -86,8 +86,25 @@ class Mutations:
         sides = [side for side in ("old", "new") if len(getattr(neighbors, side)["X"])]
         if not sides or self.rng.random() < 0.25:
             return replace(neighbors, common=self._common(neighbors))
+        if self.relation == REPLACE_ONE and "groups" in neighbors.old and self.rng.random() < 0.2:
+            return self._other_rows(neighbors, sides)
         side = sides[self.rng.integers(len(sides))]
         return replace(neighbors, **{side: self._person(getattr(neighbors, side), neighbors)})
+
+    def _other_rows(self, neighbors, sides):
+        """Give the person other numbers of rows; half the time of several labels, the same ones."""
+        several = "y" in neighbors.old and self.rng.random() < 0.5
+        labels = self.rng.permutation(self.classes)[:2] if several else []
+        made = {}
+        for side in sides:
+            person = getattr(neighbors, side)
+            size = int(self.rng.integers(max(len(labels), 1), 6))
+            person = {name: np.resize(v, (size, *v.shape[1:])) for name, v in person.items()}
+            if several:
+                drawn = self.rng.choice(labels, size=size - len(labels))
+                person["y"] = np.concatenate([labels, drawn]).astype(person["y"].dtype)
+            made[side] = person
+        return replace(neighbors, **made)
 
     def _person(self, person, neighbors):
         """Move some rows of the person; change a label or a weight where the relation lets one."""

@@ -15,7 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure.published import PublishedMeasure
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateTwoSampleTest
 from skdp_bary.base import Count, Sensitivity
 from skdp_bary.papers import ShuffleAnalyzer
 from tests.attack import (
@@ -134,6 +134,15 @@ def climbing(rng):
     return (trial for _ in range(200) for trial in search.next())
 
 
+def several_labels(rng):
+    """One search of a setting with public labels, whose persons may have rows of two of them."""
+    divided = PrivateTwoSampleTest(
+        bounds=(0, 1), classes=[0, 1], n_min=30, n_resamples=9, neighbors="replace_one"
+    )
+    search = Search(divided.set_params(random_state=0), "persons", rng)
+    return (trial for _ in range(200) for trial in search.next())
+
+
 # an attack, in how many trials it says what, and what is planted: (where, name, value)
 PLANTED = {
     "journals are not tried": (
@@ -175,6 +184,10 @@ PLANTED = {
     ),
     "half a sensitivity": (lambda rng: searches(rng, [asking(HalfStated)]), 60, "stated is"),
     "a bug in one corner": (climbing, 200, "", (CellCounts, "count", more_around_a_place)),
+    "persons of two public labels": (
+        *(several_labels, 200, "stated"),
+        (home("open_rows").Rows, "persons_move_classes", False),
+    ),
     "rows that depend on their chunk": (
         *(trials(containers.lay_out_otherwise, [SMALL]), 30, "tree"),
         (CellCounts, "count", more_in_long_chunks),

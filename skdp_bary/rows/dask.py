@@ -10,7 +10,7 @@ from ..exceptions import import_optional
 from ..values import array_of, column_names, columns_like
 from .columns import Quiet, computed, names_no_column, recoded_collection
 from .grouping import name_of
-from .partitions import BESIDE, Limits, ParquetRows, PartReader
+from .partitions import BESIDE, Limits, ParquetRows, PartReader, refuse_unlike_files
 from .persons import (
     are_texts,
     check_floats,
@@ -76,7 +76,9 @@ class DaskSource:
         if not isinstance(X, (str, os.PathLike)):
             return _taken_out(X, named, beside)
         path = os.fspath(X)
-        X, columns = _taken_out(_read_parquet(path), named, beside)
+        frame = _read_parquet(path)
+        refuse_unlike_files(path)
+        X, columns = _taken_out(frame, named, beside)
         given = {part for part, values in beside.items() if values is not None}
         if given <= named.keys() - {"groups"}:
             X = ParquetRows.of(path, X, named) or X

@@ -321,6 +321,20 @@ class ParquetRows:
         return [delayed(piece, pure=False, traverse=False) for piece in self.pieces]
 
 
+def refuse_unlike_files(path):
+    """Raise unless the Parquet files of a path have the same columns; their ends alone are read."""
+    files, paths = _listed(path)
+    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+    expected = None
+    for each in paths:
+        names = sorted(parquet.read_schema(each, filesystem=files).names)
+        if names != (expected := expected or names):
+            raise ValueError(
+                f"X must name Parquet files with the same columns, got {each!r}, which has other "
+                f"columns than {paths[0]!r}. Write all files with the same columns."
+            )
+
+
 def _listed(path):
     """Return the filesystem of a path, and the files that it names."""
     filesystems = import_optional("fsspec.core", "dask", "fit on a Parquet path")

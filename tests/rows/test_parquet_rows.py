@@ -120,12 +120,6 @@ def test_files_whose_columns_stand_in_another_order(folder):
     np.testing.assert_array_equal(found, expected[np.lexsort(expected.T)])
 
 
-def test_a_file_that_lacks_a_column(folder):
-    LABELED.drop(columns="v").to_parquet(folder / "rest.parquet", index=False)
-    with pytest.raises(ValueError, match=r"missing \['v'\]"):
-        chunks(opened(folder, sample_weight="weight"), 1)
-
-
 def test_files_without_rows(folder):
     LABELED[:0].to_parquet(folder / "none.parquet", index=False)
     rows = opened(folder, sample_weight="weight")
@@ -180,3 +174,14 @@ def test_an_error_of_the_reader_quotes_nothing(folder):
     with pytest.raises(ValueError, match="column .v. of X must hold real numbers") as told:
         chunks(opened(folder, sample_weight="weight"), 1)
     assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("groups", [None, "id"])
+@pytest.mark.parametrize("change", [lambda f: f.assign(more=0.0), lambda f: f.drop(columns="u")])
+def test_files_with_other_columns_are_refused(folder, change, groups):
+    frame = LABELED.assign(id=np.arange(N))
+    frame.to_parquet(folder / "part.0.parquet", index=False)
+    for number in (1, 2):
+        change(frame).to_parquet(folder / f"part.{number}.parquet", index=False)
+    with pytest.raises(ValueError, match="X must name Parquet files with the same columns"):
+        opened(str(folder), groups=groups)

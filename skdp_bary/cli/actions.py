@@ -36,6 +36,7 @@ from .offer import (
     arrays,
     check_form,
     check_rows,
+    check_target,
     heatmap,
     offer,
     open_budget,
@@ -440,7 +441,8 @@ def run_schema(given):
     if given.out is None:
         say(text.rstrip("\n"))
         return 0
-    with Path(given.out).open("x", encoding="utf-8") as file:
+    check_target(given.out, given.overwrite, "a schema that was filled in by hand")
+    with Path(given.out).open("w" if given.overwrite else "x", encoding="utf-8") as file:
         file.write(text)
     say(f"skdp-bary: note: {given.out} has blanks, to be filled in by hand.", sys.stderr)
     return 0

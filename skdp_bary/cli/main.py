@@ -94,7 +94,7 @@ def _parser():
     audit.set_defaults(run=later("actions", "run_audit"), parser=audit)
     schema = commands.add_parser("schema", **SCHEMA.options())
     schema.add_argument("table", metavar="TABLE", help="a file ending in .csv, .csv.gz or .parquet")
-    schema.add_argument("--out", metavar="FILE", help="a new .yaml file; printed without")
+    _add_out(schema, "a .yaml file; printed without", what="the schema")
     schema.set_defaults(run=later("actions", "run_schema"), parser=schema)
     return parser
 
@@ -188,8 +188,8 @@ def _add_table(commands):
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
 
 
-def _add_out(group, forms):
-    group.add_argument("--out", metavar="FILE", help=f"where the release goes: {forms}")
+def _add_out(group, forms, what="the release"):
+    group.add_argument("--out", metavar="FILE", help=f"where {what} goes: {forms}")
     group.add_argument(
         "--overwrite", action="store_true", help="replace a file that is there already"
     )

@@ -272,7 +272,7 @@ class PromisedFile:
         return ValueError(f"--out {self.path} cannot be written: {error.strerror}.")
 
 
-def check_target(path, overwrite):
+def check_target(path, overwrite, what="a release that was paid for"):
     """Raise unless a file may be made at `path`, where none may be replaced unasked."""
     target = Path(path)
     folder = target.absolute().parent
@@ -282,8 +282,7 @@ def check_target(path, overwrite):
         raise ValueError(f"--out {path} is a folder or no regular file. Name a file.")
     if not overwrite and target.exists():
         raise ValueError(
-            f"--out {path}: the file exists, and may be a release that was paid for. Name another, "
-            "or give --overwrite."
+            f"--out {path}: the file exists, and may be {what}. Name another, or give --overwrite."
         )
 
 

@@ -226,7 +226,10 @@ def test_a_schema_has_names_and_blanks_and_nothing_of_the_rows(folder, run):
         Schema.from_yaml("bank.yaml")
     (folder / "bank.yaml").write_text(text.replace("    kind:\n", "    kind: boolean\n"))
     assert Schema.from_yaml("bank.yaml").names == ("age", "on", "job")
-    assert run("schema", "bank.csv", "--out", "bank.yaml")[0] == 2  # is there already
+    status, _, err = run("schema", "bank.csv", "--out", "bank.yaml")
+    assert status == 2 and "filled in by hand" in err and "--overwrite" in err
+    assert run("schema", "bank.csv", "--out", "bank.yaml", "--overwrite")[0] == 0
+    assert (folder / "bank.yaml").read_text() == text
     (folder / "rows.csv").write_text("31,7\n77,8\n")
     status, _, err = run("schema", "rows.csv")
     assert status == 2 and "77" not in err

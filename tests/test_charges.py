@@ -290,7 +290,7 @@ class TestAmounts:
         budget = BudgetAccountant(12.345678, 3.3333333e-6)
         quote = budget.quote(PrivateMeasure(20.0, bounds=(0, 1)), 2)
         assert "left now: epsilon=12.345678, delta=3.3333333e-06" in str(quote)
-        assert "pays for epsilon=12.345678." in quote.advice
+        assert "admits epsilon=12.345678." in quote.advice
 
     @pytest.mark.parametrize("name, value", [("epsilon", 9e-7), ("delta", 9e-19)])
     def test_less_than_a_unit_is_refused_in_words(self, name, value):

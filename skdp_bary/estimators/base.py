@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 # The one fit of every private estimator.
 
 _ONE_SHOT = (
-    "This fit reads the rows once a step ({}), and an iterator of chunks is spent after one "
-    "reading; pass a list of chunks or a function that returns a new iterator, or save steps with "
-    "{}."
+    "X must be readable more than once, got an iterator of chunks: this fit reads the rows once "
+    "per step ({}). Pass a list of chunks or a function that returns a new iterator, or save steps "
+    "with {}."
 )
 _NOBODY = (
     "X must have at least one row under neighbors={!r}, which makes their number public, got none."
 )
 _TWO_CLASSES = (
-    "groups must name persons with rows of one class each under neighbors='replace_one', where the "
-    "size of each class is public. Give each person one class, or pass neighbors='replace_any'."
+    "groups must be people with rows of one class each under neighbors='replace_one', which makes "
+    "the size of each class public. Assign each person one class, or pass neighbors='replace_any'."
 )
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
@@ -62,12 +62,14 @@ _NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that ch
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts at the start of a conversation: public ones, given or estimated.
+    """Facts at the start of a conversation: public ones, passed or estimated.
 
     Attributes
     ----------
     relation : str
+        Neighboring relation.
     n_features, n_classes : int
+        Public sizes.
     classes : ndarray or None
         Public labels.
     units : int
@@ -79,12 +81,12 @@ class Facts:
     domain : Box, Ball, Mask or None
         Public or estimated domain of the rows; None before it is estimated privately.
     size : int or None
-        Number of people, of the batch where only one is read: a public number or a noisy count;
-        None before it is estimated privately.
+        Number of people in the data, or in the batch if the fit reads one: a public number or a
+        noisy count. None before it is estimated privately.
     mechanisms : dict
         Mechanism of each step, by name.
     domain_guessed : bool
-        Whether the domain was estimated, and noise hid where rows lie.
+        Whether the domain was estimated and is a guess, because noise dominated the counts.
     """
 
     relation: str
@@ -113,11 +115,11 @@ class Facts:
 class BasePrivateEstimator(
     KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator
 ):
-    """Base of all private estimators: charge, ask, add noise, post-process.
+    """Base of all differentially private estimators: charge, query, add noise, post-process.
 
-    A subclass writes ``_shares``, ``_questions`` and ``_finish``, and none of them sees a row. Its
+    A subclass writes ``_shares``, ``_questions`` and ``_finish``, none of which reads a row. Its
     constructor stores ``epsilon``, ``delta``, ``bounds``, ``n_hint``, ``neighbors``,
-    ``accountant`` and ``random_state`` next to its own parameters.
+    ``accountant`` and ``random_state`` in addition to its own parameters.
     """
 
     _buys_size = True  # in a step before the others, where it is private and not hinted at
@@ -135,30 +137,29 @@ class BasePrivateEstimator(
         sample_weight: Rows | None = None,
         unit: str | None = None,
     ) -> Self:
-        """Release what this estimator needs to know about the rows, and compute on the release.
+        """Fit on private rows with differential privacy.
 
         Parameters
         ----------
         X : array-like, dataframe, Arrow stream, Dask collection, Spark frame, chunks or Parquet \
 path, of shape (n_rows, n_features)
-            Private rows. Streams are lazy frames, relations, datasets and all that has
-            ``__arrow_c_stream__``. Chunks come from an iterator, or from a list (also of delayed
-            chunks) or a function that can be read again; a chunk is ``X``, ``(X, y)``,
-            ``(X, y, sample_weight)`` or ``(X, y, sample_weight, groups)``. Rows on a cluster are
-            read by its workers.
+            Private rows. Streams are lazy frames, relations, datasets and all objects with
+            ``__arrow_c_stream__``. Chunks come from an iterator, which can be read once, or from a
+            list (also of delayed chunks) or a function, which can be read again. A chunk is ``X``,
+            ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, groups)``. The workers
+            of a cluster read its rows.
         y : array-like of shape (n_rows,), optional
-            Labels, where the estimator uses them; ignored otherwise. Where columns have names `y`,
-            `groups` and `sample_weight` may be names of columns, which are then no features.
+            Labels, ignored if the estimator does not use them. If columns have names, `y`,
+            `groups` and `sample_weight` may be names of columns, which are then not features.
         groups : array-like of shape (n_rows,), optional
-            Person IDs: the rows of one person count as one person together. Without them every
-            row is a person. Of chunks and streams: the name of a column,
-            :class:`~skdp_bary.SortedPersons` or :class:`~skdp_bary.SpilledPersons`.
+            Person IDs: all rows with one ID are one person. Without IDs every row is a person. For
+            chunks and streams: the name of a column, :class:`~skdp_bary.SortedPersons` or
+            :class:`~skdp_bary.SpilledPersons`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
         unit : str or None, default=None
-            Privacy unit, such as "patient_id". None: the name of the column
-            given as `groups`, or "rows" without groups. A budget that declares a unit refuses fits
-            that protect another one.
+            Privacy unit, such as "patient_id". None: the name of the column passed as `groups`, or
+            "rows" without groups. A budget that declares a unit rejects fits with another one.
 
         Returns
         -------
@@ -232,7 +233,7 @@ path, of shape (n_rows, n_features)
         return Plan(self._relation(), epsilon, delta, steps)
 
     def privacy_advice(self, n_features: int) -> str:
-        """Whether noise will drown the people, by public facts, for the quote of a budget.
+        """Warning that noise will dominate the release, from public facts, or "".
 
         Parameters
         ----------
@@ -250,15 +251,15 @@ path, of shape (n_rows, n_features)
 
     @abstractmethod
     def _questions(self, facts):
-        """Ask the estimator's own steps, and return what follows from the releases.
+        """Query the estimator's own steps, and return the results computed from the releases.
 
-        A generator: ``released = yield name, query`` asks the next step and gets a Release. Later
-        questions may depend on earlier releases, and on `facts`.
+        A generator: ``released = yield name, query`` runs the next step and gets a Release. Later
+        queries may depend on earlier releases and on `facts`.
         """
 
     @abstractmethod
     def _finish(self, facts, result):
-        """Set the fitted attributes; `result` is what the conversation returned."""
+        """Set the fitted attributes from `result`, the return value of ``_questions``."""
 
     def _public_classes(self, y):
         """Return the public labels by which the answers are divided, or None.
@@ -268,11 +269,11 @@ path, of shape (n_rows, n_features)
         return None
 
     def _settled_shares(self, facts):
-        """Return steps and shares that fit the size, which is known now, or None: as announced."""
+        """Return steps and shares for the size, which is public now, or None: as planned."""
         return None
 
     def _mass_bounds(self):
-        """Return the public domain outside of which rows carry no mass, or None: all rows count."""
+        """Return the public domain outside of which rows have no mass, or None: all rows count."""
         return None
 
     def _recode(self):
@@ -284,7 +285,7 @@ path, of shape (n_rows, n_features)
         return None
 
     def _floats(self, X):
-        """Return rows given to a method of a fitted estimator, checked, as floats."""
+        """Return rows passed to a method of a fitted estimator, checked, as floats."""
         check_is_fitted(self)
         return read_rows(self, X, reset=False)
 
@@ -353,7 +354,7 @@ path, of shape (n_rows, n_features)
         return None
 
     def _before_charge(self, accountant, plan, facts, seeded, terms):
-        """Refuse what the budget cannot pay before any row is read, and say what should be said."""
+        """Raise if the plan exceeds the budget, before any row is read, and issue warnings."""
         try:
             accountant.check(plan, who=type(self).__name__, **terms)
         except ReadOnlyLedgerError:
@@ -362,17 +363,17 @@ path, of shape (n_rows, n_features)
             if called_by_a_search() and accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
                 warnings.warn(
-                    "A fit was refused by its budget, and released nothing. Searches and "
-                    "cross-validations of scikit-learn turn refusals into NaN scores unless they "
-                    'are given error_score="raise".',
+                    "Budget exceeded: this fit released nothing. Searches and cross-validations of "
+                    "scikit-learn turn such errors into NaN scores. Pass "
+                    'error_score="raise" to see them.',
                     PrivacyWarning,
                     stacklevel=3,
                 )
             raise
         if seeded:
             warnings.warn(
-                "random_state is given, so the noise can be reproduced and the release is seeded, "
-                "not private. Leave random_state=None for anything that is published.",
+                "random_state is set, so the noise is reproducible: the release is seeded, not "
+                "private. Use random_state=None for anything that is published.",
                 PrivacyWarning,
                 stacklevel=3,
             )
@@ -383,17 +384,17 @@ path, of shape (n_rows, n_features)
             warnings.warn(doubt, PrivacyWarning, stacklevel=3)
         if "scale" in self._bought_shares():
             warnings.warn(
-                "bounds=None: a share of the budget is spent on the range of the data. Give "
-                "public bounds to spend all of it on the answer.",
+                "bounds=None: a share of the budget is spent on estimating bounds. Pass public "
+                "bounds to spend all of it on the release.",
                 PrivacyWarning,
                 stacklevel=3,
             )
 
     def _rehearse(self, plan, facts):
-        """Fit no one's rows from the first question to the last attribute, and raise what it does.
+        """Fit an empty dataset from the first query to the last attribute, and raise its errors.
 
-        So nothing of a fit runs for the first time after its charge. What follows from the same
-        public facts as before is not done again.
+        So no code of a fit runs for the first time after its charge. A rehearsal from the same
+        public facts as an earlier one is skipped.
         """
         budget, held = self._budget(), _REHEARSED.setdefault(type(self), set())
         key = self._rehearsal_key(plan, facts, budget.terms)
@@ -411,9 +412,9 @@ path, of shape (n_rows, n_features)
             held.add(key)
 
     def _rehearsal_key(self, *public):
-        """Return a digest of all that a rehearsal follows from; without one it is held each time.
+        """Digest of everything that determines a rehearsal, or an object that equals no other.
 
-        Functions may be written anew under the same name.
+        Parameters that are functions have no digest: a function may be redefined under its name.
         """
         given = self.get_params(deep=False)
         given |= dict.fromkeys(_NOT_REHEARSED & given.keys())
@@ -426,7 +427,7 @@ path, of shape (n_rows, n_features)
         return blake2b(told, digest_size=16).digest()
 
     def _buy_facts(self, facts):
-        """Ask for what was not given, and return the facts with it."""
+        """Estimate the size and the domain if they were not passed, and add them to the facts."""
         wanted = self._bought_shares()
         if "count" in wanted:
             facts = yield from buy_size(facts)
@@ -435,7 +436,7 @@ path, of shape (n_rows, n_features)
         return facts
 
     def _settle(self, desk, facts):
-        """Before the first step of its own, let the estimator divide anew what the plan costs."""
+        """Let the estimator divide the charge of the plan again, before its first own step."""
         shares = self._settled_shares(facts)
         if shares is None:
             return facts
@@ -444,7 +445,7 @@ path, of shape (n_rows, n_features)
         return replace(facts, units=coarser_units(facts.units, least=facts.least))
 
     def _bought_shares(self):
-        """Shares of the steps that buy what was not given: the size, the domain."""
+        """Shares of the steps that estimate a missing size and domain."""
         wanted = {}
         if self._buys_size and self.n_hint is None and self._relation() == ADD_REMOVE:
             wanted |= SIZE_SHARES
@@ -461,7 +462,7 @@ path, of shape (n_rows, n_features)
         return NO_BUDGET if self.accountant is None else self.accountant
 
     def _bounds_in_words(self):
-        """Return the bounds feature by feature, by name where names are known."""
+        """Return the bounds feature by feature, by name if names are known."""
         return in_words(self.bounds, getattr(self, "feature_names_in_", None))
 
     def _guarantee(self):
@@ -481,11 +482,11 @@ path, of shape (n_rows, n_features)
         return self._known_features() or _SHOWN_FEATURES
 
     def _known_features(self):
-        """Return the number of features that public parameters tell, or None."""
+        """Number of features from public parameters, or None."""
         return width_of(self.bounds, None)
 
     def _known_persons(self):
-        """Return the number of people that public parameters tell, or None."""
+        """Number of people from public parameters, or None."""
         sizes = [] if self.n_hint is None else [self.n_hint]
         least = getattr(self, "n_min", None)
         if least is not None:  # one number is that of every class
@@ -493,7 +494,7 @@ path, of shape (n_rows, n_features)
         return max(sizes, default=None)
 
     def _known_classes(self):
-        """Return the number of classes that public parameters tell, at least one."""
+        """Number of classes from public parameters, at least one."""
         return number_of_classes(getattr(self, "classes", None))
 
     def __sklearn_is_fitted__(self):
@@ -501,7 +502,7 @@ path, of shape (n_rows, n_features)
 
 
 def _least_amount(mechanisms):
-    """Return the least epsilon or mu of a step whose noise is drawn by a scale."""
+    """Smallest epsilon or mu of a step whose noise is drawn by a scale."""
     return min((each.amount for each in mechanisms), default=np.inf)
 
 
@@ -516,15 +517,15 @@ if hasattr(os, "register_at_fork"):
 def fitted_alone(estimator):
     """Raise RuntimeError, before anything is read or charged, while another thread fits the object.
 
-    Fitted attributes of two fits would mix, and of one of them the charge alone would be left.
+    Otherwise attributes of two fits would mix, and one release would be charged but lost.
     """
     me = get_ident()
     key = id(estimator)
     nested = _FITS.get(key) == me
     if _FITS.setdefault(key, me) != me:  # one step: of several threads one comes first
         raise RuntimeError(
-            f"This {type(estimator).__name__} is being fitted by another thread, and would hold "
-            "attributes of two fits. Give each thread a clone; they share the accountant."
+            f"This {type(estimator).__name__} is being fitted by another thread. Use one clone per "
+            "thread; clones share the accountant. Nothing was charged."
         )
     try:
         yield

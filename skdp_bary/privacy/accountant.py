@@ -1,4 +1,4 @@
-"""BudgetAccountant: the ceiling that estimators share, and where its entries live."""
+"""BudgetAccountant: the budget limit that estimators share, and the storage of its entries."""
 
 from __future__ import annotations
 
@@ -30,81 +30,77 @@ if TYPE_CHECKING:
     from .policy import SpendingPolicy
 
 
-# The budget that estimators share: a ceiling, what was spent, and what a fit would cost.
+# The budget that estimators share: its limit, its entries, and the cost of a fit.
 
 
 class BudgetAccountant(SharedBudget):
-    """A privacy budget shared by every estimator it is given to.
+    """Differential privacy budget shared by all estimators it is passed to.
 
-    The accountant is a *privacy filter*. Its ceiling is fixed first; then every fit is charged
-    before it draws any noise, and refused when the charge would exceed the ceiling. All that is
-    ever released under the accountant is then (epsilon, delta) differentially private taken
-    together, also when the later fits, their budgets and the moment to stop were chosen after
-    looking at earlier results. A refused fit charges and releases nothing; a fit that fails after
-    it was charged stays charged.
+    The accountant is a *privacy filter* with a fixed limit. It charges every fit before the fit
+    draws any noise, and raises if the charge would exceed the limit. All releases under the
+    accountant together are then (epsilon, delta)-differentially private, even if later fits, their
+    budgets and the stopping time were chosen from earlier results. A refused fit charges and
+    releases nothing. A fit that fails after its charge stays charged.
 
     Parameters
     ----------
     epsilon : float
-        Ceiling of the privacy loss.
+        Budget limit of the privacy loss.
     delta : float, default=0.0
-        Ceiling of the failure probability.
+        Budget limit of the failure probability.
     neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
         Neighboring relation of the guarantee. Plans under another relation are rejected.
     composition : {"sum", "renyi"}, default="sum"
-        How spends add up. ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses
-        at one order that follows from the ceiling alone, which admits many more releases with
-        Gaussian noise; it needs ``delta > 0``, keeps half of it for releases that have a delta of
-        their own, and the other half to turn the Renyi loss into (epsilon, delta).
+        ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses at one order that
+        follows from the limit alone, which admits many more releases with Gaussian noise. It needs
+        ``delta > 0``. Half of delta is kept for releases with a separate delta, the other half
+        converts the Renyi loss to (epsilon, delta).
     ledger : str or path-like, default=None
-        Storage of the entries. A path names a file (SQLite), created when it does not exist;
-        it can be shared by the processes of one host and survives crashes.
+        Storage of the entries. A path names an SQLite file, created if it does not exist. The
+        processes of one host can share it, and it survives crashes.
         ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
         many hosts (extra ``postgres``). With None the entries live in the memory of this process.
     unit : str or None, default=None
-        Privacy unit of the guarantee, such as ``"patient_id"`` or
-        ``"rows"``. A fit that protects anything else is rejected. With None it is not declared.
+        Privacy unit of the guarantee, such as ``"patient_id"`` or ``"rows"``. A fit that protects
+        another unit is rejected. None declares no unit.
 
     Attributes
     ----------
     epsilon, delta : float
-        The ceiling, as known since the ledger was last read; :meth:`raise_ceiling` raises it.
+        The limit at the last read of the ledger; :meth:`raise_ceiling` raises it.
     neighbors, composition, unit : str
-        As given; they cannot be changed.
+        As passed; they cannot be changed.
     ledger : str or None
         Absolute path of the file, or address of the server without password.
     entries : tuple of Entry
         Every spend so far, with ``time``, ``who``, ``relation``, ``unit``, ``epsilon``, ``delta``,
-        ``part`` and ``note``, and every raise of the ceiling, whose ``kind`` is "raise" instead of
-        "spend" and whose ``epsilon`` and ``delta`` are the new ceiling. Where a backup was restored
-        there is an entry of the kind "restore".
+        ``part`` and ``note``. A raise of the limit has the ``kind`` "raise" instead of "spend" and
+        the new limit as ``epsilon`` and ``delta``; restoring a backup has the kind "restore".
 
     Notes
     -----
     **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18,
-    reading every number as it is printed. Ceilings are rounded down. What an estimator asks for is
-    rounded down too, and the fit runs at that: 1 / 3 fits three times into 1.0, each time as
+    reading every number as it is printed. Limits are rounded down. The amounts of an estimator are
+    rounded down too, and the fit runs at these: 1 / 3 fits three times into 1.0, each time as
     0.333333. Costs of releases made elsewhere that are passed to :meth:`spend` are rounded up.
 
-    **People.** The guarantee protects people as each fit sees them: all rows of one ID where the
-    fit was given ``groups``, a single row where it was not. A fit states that as its `unit`: the
-    name of the column of IDs, "people by groups" where it has none, "rows" without groups, or
-    what is passed as ``fit(..., unit="patient_id")``. Declare the unit with the budget. Without a
-    declaration a fit warns when others protected another unit, because people with several rows
-    are then promised less than the total.
+    **People.** The guarantee protects the unit of each fit: all rows of one ID with ``groups``,
+    a single row without. The `unit` is the name of the column of IDs, "persons by groups" if the
+    IDs have no name, "rows" without groups, or the value passed as ``fit(..., unit="patient_id")``.
+    Declare the unit with the budget. Otherwise a fit only warns when others protected another
+    unit, because the total does not bound the privacy loss of people with several rows.
 
     **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
     the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
-    its ledger file. Without a file, an unpickled or forked copy can be read, but refuses to spend.
+    its ledger file. Without a file, an unpickled or forked copy can be read but not spent from.
 
-    **Files.** Opening an existing file with another ceiling, relation or composition is an error,
-    and so is a file that is damaged, was emptied, disappeared, or is older than its side file
-    ``<ledger>.lock`` says. A file without its side file, or copied with it, can be read and refuses
-    to spend. Putting older copies of both files in their place forgets the charges made since,
-    which a :meth:`receipt` shows; :meth:`backup` makes copies that cannot be mistaken for the
-    ledger.
+    **Files.** Opening an existing file raises if the limit, relation or composition differ. It
+    also raises if the file is damaged, was emptied, disappeared, or is older than its side file
+    ``<ledger>.lock`` records. A file without its side file, or copied with it, can be read but not
+    spent from. Replacing both files by older copies forgets the charges made since, which a
+    :meth:`receipt` shows. :meth:`backup` makes copies that cannot be mistaken for the ledger.
 
-    **Parts.** See :meth:`part` for data that falls into disjoint groups of people.
+    **Parts.** See :meth:`part` for disjoint groups of people.
 
     Examples
     --------
@@ -123,7 +119,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     @classmethod
     def open(cls, ledger: str | os.PathLike) -> BudgetAccountant:
-        """Return the budget that an existing ledger holds.
+        """Open the budget of an existing ledger.
 
         Parameters
         ----------
@@ -155,14 +151,14 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         composition: Literal["sum", "renyi"] = "sum",
         unit: str | None = None,
     ) -> BudgetAccountant:
-        """Return a new budget in a ledger that does not exist yet.
+        """Create a budget in a new ledger.
 
         Parameters
         ----------
         ledger : str or path-like
             File or budget to create; an existing one is rejected.
         epsilon, delta : float
-            Ceiling.
+            Budget limit.
         neighbors : {"add_remove", "replace_one", "replace_any"}, default="add_remove"
             Neighboring relation.
         composition : {"sum", "renyi"}, default="sum"
@@ -218,33 +214,33 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every spend, and every raise of the ceiling, oldest first."""
+        """Every spend, raise of the limit and restored backup, oldest first."""
         return self._ledger.entries()
 
     def raise_ceiling(
         self, epsilon: float, delta: float | None = None, *, who: str = "", note: str = ""
     ) -> None:
-        """Raise the ceiling, an act of the owner of the data that is logged as an entry.
+        """Raise the budget limit, a decision of the data owner that is logged as an entry.
 
-        From then on the guarantee is that of the new ceiling. A ceiling that may be raised in
-        answer to releases is a promise of the largest ceiling that might ever be allowed,
-        so decide about that one without looking at releases.
+        From then on the guarantee is that of the new limit. If the limit may be raised in response
+        to releases, the guarantee is only that of the largest limit that might ever be allowed, so
+        choose that one without looking at releases.
 
         Parameters
         ----------
         epsilon : float
-            New ceiling of the privacy loss, not below the present one.
+            New limit of the privacy loss, not below the present one.
         delta : float or None, default=None
-            New ceiling of the failure probability, not below the present one; None keeps it.
+            New limit of the failure probability, not below the present one. None keeps it.
         who : str, default=""
-            Person who decided, as it will appear in the entries.
+            Person who decided, for the entries.
         note : str, default=""
-            Why, as it will appear in the entries.
+            Reason, for the entries.
 
         Raises
         ------
         BudgetError
-            If the new ceiling is not above the present one; nothing is changed.
+            If the new limit is not above the present one. Nothing is changed.
         LedgerError
             If the role on a server is not the owner of the budget.
         """
@@ -270,7 +266,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         Parameters
         ----------
         receipt : Receipt or None, default=None
-            A receipt taken earlier. With it, an older copy of the ledger put in its place is found.
+            A receipt taken earlier. It reveals an older copy that replaced the ledger.
 
         Returns
         -------
@@ -280,7 +276,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ------
         LedgerError
             If an entry was altered or removed, if the running sums are not those of the entries,
-            or if the ledger does not hold what the receipt refers to.
+            or if the ledger lacks entries that the receipt refers to.
         """
         rows, totals = self._ledger.records()
         first = self._ledger.first_link()
@@ -311,23 +307,22 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     def restore(
         cls, backup: str | os.PathLike, ledger: str | os.PathLike, *, who: str = "", note: str = ""
     ) -> BudgetAccountant:
-        """Budget of a backup that replaces a lost ledger file.
+        """Restore a lost ledger file from a backup.
 
-        What was charged after the backup was made is forgotten by the ledger, and has been
-        released: charge it again with :meth:`spend`. The ledger gets an entry that says that it
-        was restored, and receipts taken later than the backup do not verify any more.
+        The restored ledger lacks the charges made after the backup, whose releases exist: charge
+        them again with :meth:`spend`. The ledger gets an entry of the kind "restore". Receipts
+        taken later than the backup do not verify any more.
 
         Parameters
         ----------
         backup : str or path-like
-            What :meth:`backup` wrote, or a whole ledger file that was moved away because it was
-            refused.
+            File written by :meth:`backup`, or a whole ledger file that was refused and moved away.
         ledger : str or path-like
             Ledger file to be made; an existing one is rejected.
         who : str, default=""
-            Person who decided, as it will appear in the entries.
+            Person who decided, for the entries.
         note : str, default=""
-            Why, as it will appear in the entries.
+            Reason, for the entries.
 
         Returns
         -------
@@ -347,22 +342,21 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
     def part(self, name: str, *, disjoint: str | None = None) -> BudgetPart:
         """Return the budget of one of several disjoint parts of the data.
 
-        Spends on different parts do not add up, because each person is in one part: what counts
-        against the ceiling are the spends on the whole data plus the largest part. The caller
-        promises that the parts are disjoint groups of people, and that who is in which part
-        does not follow from private data: every person belongs to one part, by a public rule or
-        a public label, and only the rows of its people are used for a release on a part.
+        Spends on different parts do not add up, because each person is in one part (parallel
+        composition). The total is that of the whole data plus that of the largest part. The caller
+        must ensure that every person belongs to one part, by a public rule or a public label and
+        not by private data, and that a release on a part uses only the rows of its people.
 
         Under ``"add_remove"`` and ``"replace_one"`` a label of the person may name the part.
         Under ``"replace_any"`` a person may move to another part, so the two largest parts add
         up. A spend on a part must then hold for adding or removing one person of that part as
-        well as for replacing one, and only :meth:`spend` is possible: fits take the number of
+        well as for replacing one. Only :meth:`spend` is possible, because fits use the number of
         people as public, which the size of a part is not.
 
-        The guarantee rests on that promise and on nothing that is checked. What is checked is
-        where the rows are: the same memory or the same file is rejected under two parts. Rows of
-        which nothing can be told, from a function, a query or a cluster, are rejected until
-        `disjoint` says in words why no one is in two parts. Copies of rows are not seen.
+        The guarantee depends on the caller, not on a check. Only the place of rows is checked: the
+        same memory or the same file is rejected under two parts, but copies of rows are not
+        recognized. Rows from a function, a query or a cluster have no known place and are rejected
+        unless `disjoint` states why no one is in two parts.
 
         Parameters
         ----------
@@ -381,19 +375,19 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return BudgetPart(self._filter, self._neighbors, self._ledger, name, disjoint)
 
     def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
-        """Return this budget as it is spent under a policy, such as "so much a year".
+        """Return this budget with a policy, such as a yearly limit, that every spend must obey.
 
-        The policy refuses what it does not allow, besides the ceiling. All entries since its first
-        day count, whoever made them; totals and receipts stay those of the ledger, and no new
-        period gives anything back to the ceiling. Whoever spends from the budget itself is not
-        bound by it; ``policy.audit(budget.entries)`` finds that.
+        The policy raises for spends that it does not allow, in addition to the budget limit. All
+        entries since its first day count, no matter who made them. Totals and receipts stay those
+        of the ledger, and a new period does not restore any of the limit. Spends from the budget
+        itself are not bound by the policy; ``policy.audit(budget.entries)`` finds them.
 
         Parameters
         ----------
         policy : SpendingPolicy
         spender : str, default=""
-            Who spends, one of ``policy.spenders`` where there are any; stands before the name in
-            every entry.
+            Name of the spender, one of ``policy.spenders`` if there are any. It precedes the name
+            in every entry.
 
         Returns
         -------
@@ -405,7 +399,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return BudgetUnderPolicy(*shared, policy, spender)
 
     def summary(self) -> str:
-        """Return the entries and what is left as a plain table."""
+        """Return the entries and the remaining budget as a plain table."""
         entries = self.entries
         return text_table(repr(self), entries, self._closing_lines(entries))
 
@@ -429,9 +423,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
         if after == before or after[0] < before[0] or after[1] < before[1]:
             raise BudgetError(
-                f"The ceiling can only be raised, and what was spent stays spent: it is epsilon="
-                f"{before[0]}, delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. "
-                "Nothing was changed."
+                f"The new limit must be above the present one, epsilon={before[0]}, "
+                f"delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. Nothing was changed."
             )
 
     def _closing_lines(self, entries):

@@ -29,7 +29,7 @@ class Entry:
     relation : str
         Neighboring relation of the release.
     unit : str
-        What one person was to the release: "rows", "people by groups" where the IDs have no name,
+        What one person was to the release: "rows", "persons by groups" where the IDs have no name,
         or the name that was stated; empty where no one said.
     epsilon, delta : float
         What was asked for; the new ceiling of a raise; zero where a backup was restored.

@@ -1,4 +1,4 @@
-"""What a fit would cost, for one estimator or for all private steps of a pipeline."""
+"""Privacy cost of a fit, for one estimator or for all private steps of a pipeline."""
 
 from __future__ import annotations
 
@@ -15,29 +15,27 @@ from .plans import Plan, failure_advice
 
 @dataclass(frozen=True)
 class Quote:
-    """What a fit would cost, computed before it runs.
+    """Privacy cost of a fit, computed before it runs.
 
     Parameters
     ----------
     epsilon, delta : float
-        What the fit would be charged for; all fits of a pipeline together.
+        Charge of the fit, or of all fits of a pipeline together.
     fits : bool
         Whether the budget admits it now.
     now : tuple of float
         The (epsilon, delta) that is left before the charge.
     after : tuple of float or None
-        The (epsilon, delta) that would be left after it; None when it does not fit.
+        The (epsilon, delta) that would be left after it; None if it does not fit.
     plans : tuple of (str, Plan)
-        Every private step by its path, and what it will release. The path of an estimator that is
-        no pipeline is empty.
+        Path and plan of every private step. The path of a single estimator is empty.
     advice : str, default=""
-        What would fit, where this does not, and what the estimators say, from public facts alone,
-        about the noise at this cost.
+        Settings that would fit, if these do not, and notes of the estimators about the noise at
+        this cost, from public facts alone.
     bounds : str, default=""
-        The public bounds of the estimators, feature by feature, to be read once more before paying.
+        The public bounds of the estimators, feature by feature, to check before the fit.
     unit : str or None, default=None
-        What one person is, where the budget declares it: a fit that protects anything else is
-        refused.
+        Privacy unit that the budget declares, if any: a fit that protects another one raises.
     """
 
     epsilon: float
@@ -57,7 +55,7 @@ class Quote:
 
     @property
     def remaining(self) -> tuple[float, float]:
-        """What is left after the charge; what is left now when it does not fit."""
+        """Budget left after the charge, or left now if it does not fit."""
         return self.now if self.after is None else self.after
 
     def __str__(self):
@@ -70,7 +68,7 @@ class Quote:
             f'<td style="text-align:left">{escape(text)}</td></tr>'
             for name, text in self._lines()
         )
-        return f"<table><caption>What a fit would cost</caption><tbody>{rows}</tbody></table>"
+        return f"<table><caption>Privacy cost of a fit</caption><tbody>{rows}</tbody></table>"
 
     def _lines(self):
         after = "it does not fit" if self.after is None else _in_words(self.after)
@@ -93,15 +91,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Asked:
-    """One private step, what it will release, and what it says about it.
-
-    Attributes
-    ----------
-    name : str
-    estimator : object or None
-    plan : Plan
-    n_features : int or None
-    """
+    """One private step: its path, its plan, and its notes."""
 
     name: str
     estimator: object
@@ -132,9 +122,10 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
 
     Parameters
     ----------
-    asked : Plan, estimator, or a pipeline, union or column transformer of them
+    asked : Plan, estimator, or a pipeline, union or column transformer of some
     n_features : int or None
-        Columns of the rows; not used for a plan. None: what public parameters tell.
+        Columns of the rows; not used for a plan. None: the number that public parameters
+        determine.
     """
     if isinstance(asked, Plan):
         return [Asked("", None, asked, None)]
@@ -157,12 +148,7 @@ def _shown(asked):
 
 
 def known_width(estimator: object) -> int | None:
-    """Return the number of columns that public parameters tell, of a pipeline by its first step.
-
-    Parameters
-    ----------
-    estimator : object
-    """
+    """Number of columns from public parameters, for a pipeline those of its first step."""
     known = getattr(estimator, "_known_features", None)
     if known is not None:
         return known()
@@ -172,13 +158,13 @@ def known_width(estimator: object) -> int | None:
 
 
 def _width_of(asked, n_features):
-    """Return the number of columns: as given, or as public parameters of an estimator tell it."""
+    """Number of columns: as passed, or from public parameters of an estimator."""
     if n_features is None:
         n_features = known_width(asked)
     if n_features is None:
         raise TypeError(
-            "n_features must be given, the number of columns that would be fitted: neither bounds "
-            "nor a schema tells it here."
+            "n_features must be the number of columns that would be fitted, got None: it does not "
+            "follow from bounds or a schema."
         )
     return check_integer(n_features, "n_features", low=1)
 
@@ -196,33 +182,33 @@ def unfit_advice(asked: list[Asked], now: tuple) -> str:
         largest = f"epsilon={in_digits(now[0])}"
         if len(asked) > 1:
             largest = f"every epsilon times {np.floor(1e3 * now[0] / epsilon) / 1e3:g}"
-        return f"What is left pays for {largest}. {_RAISE}"
-    return f"What is left pays for delta={in_digits(now[1])}."
+        return f"The remaining budget admits {largest}. {_RAISE}"
+    return f"The remaining budget admits delta={in_digits(now[1])}."
 
 
 _RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
 
 
 def _walk(path, estimator, width):
-    """Yield what every private step of an estimator asks for."""
+    """Yield every private step of an estimator with its plan."""
     if hasattr(estimator, "privacy_plan"):
         if width is None:
             raise ValueError(
-                f"How many features reach {path!r} is not known before a fit. Quote that step "
-                "itself, with its n_features."
+                f"The number of features that reach {path!r} is not known before a fit. Quote that "
+                "step itself, with its n_features."
             )
         yield Asked(path, estimator, estimator.privacy_plan(width), width)
         return
     if not parts_of(estimator, width) and may_charge(estimator):
         raise ValueError(
-            f"What {path!r} charges is not known before a fit. Quote the other steps one by one."
+            f"The charge of {path!r} is not known before a fit. Quote the other steps one by one."
         )
     for name, part, columns in parts_of(estimator, width):
         yield from _walk(f"{path}__{name}" if path else name, part, columns)
 
 
 def parts_of(estimator, width):
-    """Return (name, part, number of its columns) of what is put together of parts."""
+    """Return (name, part, number of its columns) for each part of a composite estimator."""
     if hasattr(estimator, "steps"):
         parts = []
         for name, step in estimator.steps:
@@ -250,7 +236,7 @@ def may_charge(estimator):
 
 
 def _width_after(step, width):
-    """Number of columns a step makes, tried on a row of zeros, or None where it is unknown.
+    """Number of columns a step makes, tried on a row of zeros, or None if it is unknown.
 
     Private steps are not tried: their fits are charged.
     """

@@ -1,4 +1,4 @@
-"""Spending from a budget: asking, charging, reading, for all rows and for disjoint parts."""
+"""Spending from a budget: checks, charges and totals, for all rows and for disjoint parts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .filters import RenyiFilter, SumFilter
 
 
-# Spending from a budget: asking, charging, reading, for the whole data and for its parts.
+# Spending from a budget: checks, charges and totals, for the whole data and for its parts.
 
 
 class SharedBudget:
-    """What a budget and its parts have in common: asking, spending, reading."""
+    """Methods of a budget and of its parts: checks, charges and totals."""
 
     def __init__(
         self,
@@ -50,22 +50,22 @@ class SharedBudget:
 
     @property
     def neighbors(self) -> Neighbors | None:
-        """The neighboring relation every charged plan must speak about."""
+        """Neighboring relation of every charged plan."""
         return self._neighbors
 
     @property
     def unit(self) -> str | None:
-        """What one person is to every fit, as it was declared; None: no one declared it."""
+        """Declared privacy unit of every fit; None if none was declared."""
         return self._ledger.terms["unit"]
 
     @property
     def epsilon(self) -> float:
-        """Ceiling of the privacy loss."""
+        """Budget limit of the privacy loss."""
         return self._filter.epsilon
 
     @property
     def delta(self) -> float:
-        """Ceiling of the failure probability."""
+        """Budget limit of the failure probability."""
         return self._filter.delta
 
     def charge(
@@ -82,28 +82,28 @@ class SharedBudget:
         Parameters
         ----------
         plan : Plan
-            What will be released.
+            Plan of the release.
         who : str
-            Name of the spender, as it will appear in the entries.
+            Name of the spender in the entries.
         unit : str or None, default=None
-            What one person is to the release. Where the budget declares a unit it must be that one.
+            Privacy unit of the release. It must be that of the budget, if the budget declares one.
         note : str, default=""
             Free text kept with the entry.
         origin : callable, default=None
-            Tells a part of a budget where the rows are, by objects and never by values. Fits give
-            it. The same rows are rejected under two parts, and rows of which nothing can be told
-            unless the part was declared to be disjoint. None: the caller answers for that.
+            Returns the place of the rows, as objects and never as values; fits pass it. The same
+            rows are rejected under two parts. Rows whose place is unknown are rejected unless the
+            part was declared disjoint. None: the caller vouches for both.
 
         Raises
         ------
         BudgetError
-            If the plan does not fit into what is left; nothing is charged.
+            If the plan exceeds the remaining budget. Nothing is charged.
         LeakError
-            If the rows were charged under another part of this budget, or that cannot be told;
-            nothing is charged.
+            If the rows were charged under another part of this budget, or that cannot be ruled
+            out. Nothing is charged.
         RelationError
-            If the plan speaks about another neighboring relation, or the release protects another
-            unit than the budget.
+            If the plan has another neighboring relation than the budget, or the release protects
+            another unit.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """
@@ -115,18 +115,18 @@ class SharedBudget:
 
     @property
     def terms(self) -> tuple[type, dict]:
-        """All that :meth:`covers` follows from."""
+        """Everything that determines :meth:`covers`."""
         return type(self._filter), vars(self._filter)
 
     def covers(self, charged: Plan, plan: Plan) -> bool:
-        """Whether what one plan is charged pays for another, in what this budget counts.
+        """Whether the charge of one plan covers another plan, in the amounts this budget counts.
 
         Parameters
         ----------
         charged : Plan
-            What was, or will be, charged.
+            The plan that was, or will be, charged.
         plan : Plan
-            What would be released.
+            Plan of the release.
 
         Returns
         -------
@@ -142,12 +142,12 @@ class SharedBudget:
         unit: str | None = None,
         origin: object = None,
     ) -> None:
-        """Raise what :meth:`charge` would raise, without charging.
+        """Raise the errors of :meth:`charge`, without charging.
 
         Parameters
         ----------
         plan : Plan
-            What would be released.
+            Plan of the release.
         who : str, default="A plan"
             Name of the spender, for the error.
         unit : str or None, default=None
@@ -164,12 +164,12 @@ class SharedBudget:
         self._obey(self._ledger.entries, self._entry(who, plan.epsilon, plan.delta, ""))
 
     def unit_advice(self, unit: str) -> str:
-        """Return why the total of this budget is no one's, once `unit` is charged too, or "".
+        """Warning that the total covers no common unit once `unit` is charged too, or "".
 
         Parameters
         ----------
         unit : str
-            What one person is to a fit.
+            Privacy unit of a fit.
 
         Returns
         -------
@@ -180,10 +180,10 @@ class SharedBudget:
             return ""
         return (
             f"This budget was charged for fits that protect {', '.join(map(repr, others))}, and is "
-            f"now charged for one that protects {unit!r}: people with several rows or ids lose "
-            "more than its total says. Declare what a person is, BudgetAccountant(..., "
-            "unit='patient_id'), and let every fit protect that: groups='patient_id', or "
-            "unit='patient_id' beside other groups."
+            f"now charged for one that protects {unit!r}. Its total does not bound the privacy "
+            "loss of people with several rows or IDs. Declare one unit, BudgetAccountant(..., "
+            "unit='patient_id'), and protect it in every fit: groups='patient_id', or "
+            "unit='patient_id' with other groups."
         )
 
     def spend(
@@ -195,10 +195,10 @@ class SharedBudget:
         note: str = "",
         unit: str | None = None,
     ) -> None:
-        """Charge an (epsilon, delta) private release made outside this package.
+        """Charge an (epsilon, delta)-differentially private release made outside this package.
 
-        Nothing here makes that release run at less than it says, so amounts between two units of
-        the budget, which are millionths of epsilon, are rounded up.
+        Epsilon is rounded up to millionths and delta to multiples of 1e-18, because the release
+        was made at the exact amounts.
 
         Parameters
         ----------
@@ -207,16 +207,16 @@ class SharedBudget:
         delta : float, default=0.0
             Failure probability of the release.
         who : str, default=""
-            Name of the spender, as it will appear in the entries.
+            Name of the spender in the entries.
         note : str, default=""
             Free text kept with the entry.
         unit : str or None, default=None
-            What one person is to the release; None: what the budget declares.
+            Privacy unit of the release. None: that of the budget.
 
         Raises
         ------
         BudgetError
-            If the spend does not fit into what is left; nothing is charged.
+            If the amounts exceed the remaining budget. Nothing is charged.
         ReadOnlyLedgerError
             If this is a copy of a budget that lives in the memory of another process.
         """
@@ -240,14 +240,14 @@ class SharedBudget:
         Parameters
         ----------
         plan_or_estimator : Plan, estimator or pipeline
-            A plan, an unfitted estimator of this package, a search over one, or a pipeline, of
-            which all private steps are added up.
+            A plan, an unfitted estimator of this package, a search over one, or a pipeline, whose
+            private steps are all added up.
         n_features : int, default=None
             Number of columns that would be fitted; not used for a plan. None: that of the bounds or
-            the schema of the estimator, where these tell it.
+            the schema of the estimator, if these determine it.
         unit : str or None, default=None
-            What a person would be to the fit, refused where the budget declares another unit. None:
-            the fit will say.
+            Privacy unit of the fit. It must be that of the budget, if the budget declares one.
+            None: the unit is checked by the fit.
 
         Returns
         -------
@@ -278,9 +278,9 @@ class SharedBudget:
     def total(self) -> tuple[float, float]:
         """Return the (epsilon, delta) spent so far, rounded up.
 
-        For a part: what a person of that part has spent, entries on the whole data included.
-        With ``composition="renyi"`` it contains the fixed price of turning a Renyi loss into
-        (epsilon, delta), and so starts high and grows slowly.
+        For a part, this includes entries on the whole data. With ``composition="renyi"`` it
+        includes the fixed cost of converting a Renyi loss to (epsilon, delta), and so starts high
+        and grows slowly.
         """
         return self._filter.total(self._exposure())
 
@@ -290,7 +290,7 @@ class SharedBudget:
         Parameters
         ----------
         n_spends : int, default=1
-            So many times in a row, each time the same.
+            Number of equal spends in a row.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class SharedBudget:
         self._ledger.append(entry, cost, admit)
 
     def _obey(self, entries, entry):
-        """Raise where a policy forbids an entry; here there is none."""
+        """Raise if a policy forbids an entry; here there is none."""
 
     def _entry(self, who, epsilon, delta, note, unit="", kind=SPEND):
         note = "; ".join(filter(None, (check_text(note, "note"), self._declared())))
@@ -359,27 +359,26 @@ class SharedBudget:
             raise TypeError(f"plan must be a Plan, got {plan!r}.")
         if plan.relation != self._neighbors:
             raise RelationError(
-                f"The plan speaks about neighbors={plan.relation!r}, this budget about "
-                f"neighbors={self._neighbors!r}. Leave neighbors=None, which takes that of the "
-                f"budget, or charge a budget made with neighbors={plan.relation!r}; the two do not "
-                "add up. Nothing was charged."
+                f"neighbors must be {self._neighbors!r}, which this budget counts, got a plan with "
+                f"{plan.relation!r}. Leave neighbors=None, which uses that of the budget, or "
+                f"charge a budget made with neighbors={plan.relation!r}. Nothing was charged."
             )
         if self._part and self._neighbors == REPLACE_ANY:
             raise RelationError(
-                "Under neighbors='replace_any' a fit takes the number of persons as public, and "
-                f"the size of part {self._part!r} is not. Charge the fit to the whole data. "
-                "Nothing was charged."
+                "neighbors must not be 'replace_any' for a fit on a part: it makes the number of "
+                f"people public, and the size of part {self._part!r} is not. Charge the fit to "
+                "the whole data. Nothing was charged."
             )
 
     def _check_unit(self, unit):
         if unit is not None:
             check_unit(unit)
         if self.unit not in (None, unit):
-            fit = "this release does not say what a person is" if unit is None else f"got {unit!r}"
+            fit = "but this release names no unit" if unit is None else f"got {unit!r}"
             advice = (
                 "Fit without groups"
                 if self.unit == ROWS
-                else f"Pass groups={self.unit!r}, or the ids as groups and unit={self.unit!r}. If "
+                else f"Pass groups={self.unit!r}, or the IDs as groups and unit={self.unit!r}. If "
                 f"every row is one {self.unit!r}, pass unit={self.unit!r} without groups"
             )
             raise RelationError(
@@ -391,7 +390,7 @@ class SharedBudget:
         return self._spent(self._ledger.tally(self._part))
 
     def _spent(self, tally):
-        """Return what counts against the ceiling, and take note of the ceiling of that moment."""
+        """Amount that counts against the budget limit; updates the limit to its latest raise."""
         self._filter = self._filter_at(tally)
         return exposure(tally, self._neighbors)
 
@@ -419,26 +418,26 @@ class BudgetPart(SharedBudget):
 
 
 def check_part(name, disjoint):
-    """Return the name of a part and why no one is in two parts, empty where no one says."""
+    """Return the name of a part and why no one is in two parts, empty if not stated."""
     if not check_text(name, "name"):
-        raise ValueError("name must not be empty: the whole data is no part.")
+        raise ValueError("name must not be empty: the whole data is not a part.")
     if disjoint is None:
         return name, ""
     if not check_text(disjoint, "disjoint").strip():
         raise ValueError(
-            f"disjoint must say why nobody is in two parts, as 'by hospital', got {disjoint!r}."
+            f"disjoint must state why no one is in two parts, as 'by hospital', got {disjoint!r}."
         )
     return name, disjoint
 
 
-# The same rows under two parts of one budget: refused where it can be seen.
+# The same rows under two parts of one budget: refused if they are recognized.
 
 _SEEN = {}  # by budget: the parts and origins of what was charged, while it can be known again
 _LOCK = RLock()
 
 
 def refuse_under_two_parts(budget, part, word, origin):
-    """Raise where rows may not be charged under a part.
+    """Raise if rows may not be charged under a part.
 
     Parameters
     ----------
@@ -447,10 +446,11 @@ def refuse_under_two_parts(budget, part, word, origin):
     part : str
         Name of the part; empty for the whole data, which adds up with every part.
     word : str
-        Why no one is in two parts, as the caller has declared; empty where nothing was.
+        Why no one is in two parts, as the caller has declared; empty without a declaration.
     origin : callable or None
-        Returns where the rows are: what has ``unknown`` in words, ``is_gone``, and ``meets`` for
-        another one, which returns True, False, or None where it cannot tell. None: no rows.
+        Returns the place of the rows: an object with ``unknown``, a text, ``is_gone``, and
+        ``meets``, which returns whether it overlaps another one, or None if that is unknown.
+        None: no rows.
 
     Raises
     ------
@@ -462,7 +462,7 @@ def refuse_under_two_parts(budget, part, word, origin):
     if origin.unknown and not word:
         raise LeakError(
             f"X must be rows that can be told from those of other parts of this budget, got "
-            f"{origin.unknown}, of which nothing can be told. {_declare(part)}"
+            f"{origin.unknown}, which cannot. {_declare(part)}"
         )
     with _LOCK:
         for each in list(_SEEN):
@@ -472,23 +472,23 @@ def refuse_under_two_parts(budget, part, word, origin):
     for other, same in found:
         if same:
             raise LeakError(
-                f"These rows were charged under part {other!r} of this budget, and are now "
-                f"given under part {part!r}. Parts are disjoint groups of persons: give steps that "
-                "see the same rows one part, or the whole budget. If other people's rows were put "
-                "into the same memory, pass a copy of them. Nothing was charged."
+                f"X must not be rows that were charged under part {other!r} of this budget, got "
+                f"them under part {part!r}. Parts are disjoint groups of people: use one part, or "
+                "the whole budget, for steps that read the same rows. If the memory was reused for "
+                "other people's rows, pass a copy. Nothing was charged."
             )
     doubtful = [other for other, same in found if same is None]
     if doubtful and not word:
         raise LeakError(
-            f"These rows may be those that were charged under part {doubtful[0]!r} of this budget: "
-            "they are in the same memory or file, which may have been used anew, or have the same "
+            f"X may hold the rows that were charged under part {doubtful[0]!r} of this budget: "
+            "they are in the same memory or file, which may have been reused, or have the same "
             f"index. {_declare(part)}"
         )
 
 
 @contextmanager
 def under_one_part(budget, part, word, origin):
-    """Remember, once the block has charged them, that rows belong to a part; or raise.
+    """Record that rows belong to a part once the block has charged them, or raise.
 
     The parameters are those of :func:`refuse_under_two_parts`.
     """
@@ -508,7 +508,7 @@ def under_one_part(budget, part, word, origin):
 
 
 def _keep(budget, wanted):
-    """Forget what is not wanted of a budget any more."""
+    """Drop the records of a budget that `wanted` rejects."""
     kept = tuple(filter(wanted, _SEEN.pop(budget, ())))
     if kept:
         _SEEN[budget] = kept
@@ -516,6 +516,6 @@ def _keep(budget, wanted):
 
 def _declare(part):
     return (
-        "If nobody is in two parts, say by what, "
+        "If no one is in two parts, state why: "
         f'part({part!r}, disjoint="by hospital"). Nothing was charged.'
     )

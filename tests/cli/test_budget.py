@@ -26,7 +26,7 @@ def test_raise(ledger, capsys):
     accountant = BudgetAccountant.open(ledger)
     assert (accountant.epsilon, accountant.delta) == (2.0, 1e-6)
     assert main(["budget", "raise", ledger, "--epsilon", "1.5"]) == 3
-    assert "can only be raised" in capsys.readouterr().err
+    assert "new limit must be above" in capsys.readouterr().err
     assert main(["budget", "raise", ledger, "--epsilon", "2", "--delta", "1e-5"]) == 0
     assert BudgetAccountant.open(ledger).delta == 1e-5
 

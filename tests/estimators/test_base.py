@@ -81,7 +81,7 @@ def test_bad_rows_are_refused_before_any_charge(kind, steps):
 
 def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
     accountant = BudgetAccountant(2.0)
-    with pytest.raises(ValueError, match=r"reads the rows once a step \(count, tree\)"):
+    with pytest.raises(ValueError, match=r"reads the rows once per step \(count, tree\)"):
         measure(accountant=accountant, n_hint=None, method="haar").fit(iter([X, X]))
     assert not accountant.entries
     measure(accountant=accountant, method="haar").fit(iter([X, X]))
@@ -114,7 +114,7 @@ def test_what_the_budget_cannot_pay_reads_no_row():
 def test_the_ledger_says_what_a_person_was():
     accountant = BudgetAccountant(3.0)
     measure(accountant=accountant).fit(X)
-    with pytest.warns(PrivacyWarning, match="people with several rows or ids lose more"):
+    with pytest.warns(PrivacyWarning, match="protect .rows., and is now charged"):
         measure(accountant=accountant).fit(X, groups=np.arange(len(X)) // 2)
     assert [entry.unit for entry in accountant.entries] == ["rows", "persons by groups"]
     table = accountant.summary()
@@ -159,7 +159,7 @@ def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
     X, y, groups = np.full((6, 1), 0.5), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 4, 5])
     accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
     estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
-    with pytest.raises(ValueError, match="groups must name persons with rows of one class each"):
+    with pytest.raises(ValueError, match="groups must be people"):
         if chunked:
             estimator.fit([(X, y, weights, groups)])
         else:

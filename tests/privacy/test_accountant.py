@@ -123,7 +123,7 @@ class TestContract:
     def test_the_relation_must_agree(self, make):
         accountant = make(1.0, neighbors="replace_one")
         for ask in (accountant.check, accountant.quote, lambda plan: accountant.charge(plan, "k")):
-            with pytest.raises(RelationError, match="'add_remove'.*'replace_one'"):
+            with pytest.raises(RelationError, match="'replace_one'.*'add_remove'"):
                 ask(pure_plan(0.5))
         assert accountant.entries == ()
 
@@ -136,7 +136,7 @@ class TestContract:
         accountant.charge(plan, "fit")
         quote = accountant.quote(plan)
         assert (quote.fits, quote.now, quote.after) == (False, (0.25, 0.0), None)
-        assert "pays for epsilon=0.25" in quote.advice
+        assert "admits epsilon=0.25" in quote.advice
         quote = accountant.quote(Estimator(epsilon=0.25), n_features=7)
         assert quote.fits
         assert quote.plan.steps[1].name == "sums of 7"
@@ -279,7 +279,7 @@ class TestBadInput:
         assert accountant.entries == ()
         with pytest.raises(TypeError, match=r"Plan or an estimator .* got 0\.1"):
             accountant.quote(0.1)
-        with pytest.raises(TypeError, match="n_features must be given"):
+        with pytest.raises(TypeError, match="n_features must be"):
             accountant.quote(Estimator())
         assert accountant.entries == ()
 

@@ -166,7 +166,7 @@ class TestRaise:
     def test_it_never_lowers(self, place, ceiling):
         accountant = opened(place)
         accountant.spend(0.9)
-        with pytest.raises(BudgetError, match="can only be raised"):
+        with pytest.raises(BudgetError, match="new limit must be above"):
             accountant.raise_ceiling(*ceiling)
         assert (accountant.epsilon, accountant.delta) == (1.0, 1e-6)
         assert len(accountant.entries) == 1

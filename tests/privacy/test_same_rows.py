@@ -56,7 +56,9 @@ def union(budget, second="b"):
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
 def test_two_parts_in_one_union_are_refused(budget, X, kind):
-    with pytest.raises(LeakError, match="part 'a' of this budget, and are now given under part"):
+    with pytest.raises(
+        LeakError, match="charged under part 'a' of this budget, got them under part"
+    ):
         union(budget).fit(kind(X))
     assert [entry.part for entry in budget.entries] == ["a"]
 
@@ -351,7 +353,7 @@ def test_one_object_refilled_needs_a_word(budget, X):
     for name in COLUMNS:
         frame[name] = frame[name] + 0.0
     frame.index = range(60)
-    with pytest.raises(LeakError, match="may be those that were charged"):
+    with pytest.raises(LeakError, match="X may hold the rows that were charged"):
         measure(budget.part("b")).fit(frame)
     measure(budget.part("b", disjoint="by hospital")).fit(frame)
 
@@ -359,7 +361,7 @@ def test_one_object_refilled_needs_a_word(budget, X):
 def test_rows_between_one_another_of_no_table_need_a_word(budget):
     rows = np.linspace(0, 1, 120).reshape(60, 2)  # every second row, or every second column
     measure(budget.part("a")).fit(rows[::2])
-    with pytest.raises(LeakError, match="may be those that were charged"):
+    with pytest.raises(LeakError, match="X may hold the rows that were charged"):
         measure(budget.part("b")).fit(rows[1::2])
     measure(budget.part("b", disjoint="by hospital")).fit(rows[1::2])
 
@@ -413,7 +415,7 @@ def test_one_file_under_several_names_is_one(budget, rows_file, other):
 def test_a_file_that_was_written_anew_needs_a_word(budget, rows_file):
     measure(budget.part("a")).fit(rows_file)
     os.utime(rows_file, ns=(1, 1))
-    with pytest.raises(LeakError, match="may be those that were charged"):
+    with pytest.raises(LeakError, match="X may hold the rows that were charged"):
         measure(budget.part("b")).fit(rows_file)
     measure(budget.part("b", disjoint="by hospital")).fit(rows_file)
 
@@ -421,7 +423,7 @@ def test_a_file_that_was_written_anew_needs_a_word(budget, rows_file):
 def test_a_clone_that_is_gone_leaves_its_memory(budget, X):
     frame = _of_polars(X)
     measure(budget.part("a")).fit(frame.clone())
-    with pytest.raises(LeakError, match="may be those that were charged"):
+    with pytest.raises(LeakError, match="X may hold the rows that were charged"):
         measure(budget.part("b")).fit(frame)
     measure(budget.part("b", disjoint="by hospital")).fit(frame)
 
@@ -431,7 +433,7 @@ def test_frames_made_from_one_another_need_a_word(budget, X, make):
     frame = pd.DataFrame({name: X[:, i].copy() for i, name in enumerate(COLUMNS)})
     measure(budget.part("a")).fit(frame[["x"]])
     other = make(frame)
-    with pytest.raises(LeakError, match="may be those that were charged"):
+    with pytest.raises(LeakError, match="X may hold the rows that were charged"):
         measure(budget.part("b")).fit(other)
     measure(budget.part("b", disjoint="by hospital")).fit(other)
     measure(budget.part("c")).fit(pd.DataFrame(X))

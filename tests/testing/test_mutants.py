@@ -541,7 +541,7 @@ _documented(
     "OtherRelationNamed",
     '"add_remove"',
     '"replace_one"',
-    check_neighbors_field="speaks about 'add_remove'",
+    check_neighbors_field="neighbors must be 'replace_one'",
 )
 _documented(
     "MechanismForgotten",

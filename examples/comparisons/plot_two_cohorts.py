@@ -58,7 +58,7 @@ sketches = [
     PrivateDriftSketch(epsilon=2.0, bounds=BOUNDS, accountant=budget.part(name)).fit(rows)
     for name, rows in (("north", north), ("south", south))
 ]
-display = ContrastDisplay.from_sketches(*reversed(sketches))
+display = ContrastDisplay.from_estimator(*reversed(sketches))
 display.axes_.set(xlabel="age", ylabel="blood pressure", title="more (red) and less in the south")
 plt.show()
 

@@ -366,6 +366,12 @@ default="self_training"
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    def _numbers(self):
+        if self.target_frequencies_ is None:
+            return ["source model"], np.array([self.source_score_]), None, "accuracy on the source"
+        names = [str(label) for label in self.classes_]
+        return names, self.target_frequencies_, None, "share of the private rows, as predicted"
+
     def _check_parameters(self):
         check_parameters(self)
         if self.views is not None:

@@ -235,6 +235,7 @@ class PrivateWassersteinBarycenter(
     _methods = {"auto": AutoMethod(**_METHODS), **_METHODS}
     _fewest_steps = 'method="coreset"'
     _effort = ("n_init",)
+    _display = "BarycenterDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "n_atoms": Integer(1, _MOST_ATOMS),
         "method": Option(tuple(_methods)),

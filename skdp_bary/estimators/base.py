@@ -33,7 +33,14 @@ from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
-from .notices import Guarantee, GuaranteeRepr, KnowsSearches, few_persons, warn_of_guessed_bounds
+from .notices import (
+    DrawsItself,
+    Guarantee,
+    GuaranteeRepr,
+    KnowsSearches,
+    few_persons,
+    warn_of_guessed_bounds,
+)
 
 if TYPE_CHECKING:
     from ..exceptions import Rows
@@ -113,7 +120,7 @@ class Facts:
 
 
 class BasePrivateEstimator(
-    KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, ABC, BaseEstimator
+    KnowsSearches, PlainParameters, VersionedPickle, GuaranteeRepr, DrawsItself, ABC, BaseEstimator
 ):
     """Base of all differentially private estimators: charge, query, add noise, post-process.
 

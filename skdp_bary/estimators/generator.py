@@ -191,6 +191,7 @@ class PrivateGenerator(BasePrivateEstimator):
     True
     """
 
+    _display = "ClusterDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
         "n_components": Integer(1, _MOST_CELLS) | Option(("auto",)),

@@ -18,7 +18,7 @@ from ..privacy.noise import public_generator
 from ..transport.measures import DiscreteMeasure
 from ..transport.trees import cell_positions
 from ..values import read_rows
-from .notices import check_samples
+from .notices import DrawsItself, check_samples
 
 if TYPE_CHECKING:
     from ..exceptions import RandomState
@@ -31,11 +31,17 @@ _MAX_PICTURE = 4096
 _SCALES = (0.5, 1.0, 2.0, 4.0)  # of the bandwidth, in transform
 
 
-class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItself):
     """Methods of everything that has been fitted to a heatmap.
 
     They need ``cells_``, ``grid_``, ``domain_``, ``bandwidth`` and ``_posterior`` (or None).
     """
+
+    _display = "HeatmapDisplay"
+
+    @property
+    def _if_alone(self):
+        return {} if self._posterior is None else {"level": 0.9}
 
     @property
     def heatmap_(self) -> np.ndarray:

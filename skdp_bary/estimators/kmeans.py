@@ -239,6 +239,7 @@ class PrivateKMeans(
 
     _methods = (LowMethod(), HighMethod())  # with at most three features, and with more
     _effort = ("n_init",)
+    _display = "ClusterDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "n_clusters": Integer(1, _MOST_CLUSTERS),
         "init": Option(("grid",), note=_NO_ROWS)

@@ -147,6 +147,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     _fewest_steps = 'method="haar"'
     _tree_method = HaarMethod()
+    _display = "MeasureDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
         "method": Option((AUTO, HAAR, PYRAMID)),

@@ -10,10 +10,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import BaseSearchCV, captioned_block, search_among_callers
 from ..exceptions import (
@@ -103,6 +106,35 @@ class GuaranteeRepr:
             warnings.filterwarnings("ignore", "Unknown section Privacy", UserWarning)
             shown._repr_html_inner()
         return shown
+
+
+class DrawsItself:
+    """Draw the release, by the display of :mod:`skdp_bary.plotting` that a class names."""
+
+    _display = "NumbersDisplay"
+    _if_alone = {}  # options where a figure is opened, and so has room
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the release with matplotlib. No rows are read and nothing is charged.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array of them, or None, default=None
+            Axes to draw on; None opens a figure.
+        **options
+            Passed to ``from_estimator`` of the display in :mod:`skdp_bary.plotting`.
+
+        Returns
+        -------
+        display : object
+            With ``axes_`` and ``figure_``.
+        """
+        check_is_fitted(self)
+        # only drawing imports displays, which lie above estimators
+        display = getattr(import_module("skdp_bary.plotting"), self._display)
+        return display.from_estimator(
+            self, ax=ax, **(self._if_alone if ax is None else {}) | options
+        )
 
 
 def _caption(estimator):

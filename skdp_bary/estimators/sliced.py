@@ -14,7 +14,7 @@ from .base import BasePrivateEstimator
 from .comparison import given_sizes
 from .facts import named_classes, number_of_classes, setting_of
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSetting
-from .sliced_views import SlicedViews
+from .sliced_views import TWO_SIDED, SlicedViews
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
@@ -211,6 +211,17 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         self.accountant = accountant
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _display(self):
+        return "NumbersDisplay" if self.quantiles_ is None else "SlicesDisplay"
+
+    def _numbers(self):
+        found = [self.distance(label=label, return_std=True) for label in self.classes_]
+        values, reach = np.array(found).T * [[1.0], [TWO_SIDED]]
+        names = [str(label) for label in self.classes_]
+        ends = values - reach, values + reach
+        return names, values, ends, "distance to the reference"
 
     def _public_classes(self, y):
         return None if self.classes is None else named_classes(self.classes)

@@ -19,7 +19,7 @@ from .sliced_methods import SlicedSketch, mean_sketch
 if TYPE_CHECKING:
     from ..exceptions import RandomState
 
-_TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
+TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
 
 
 class SlicedViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -276,9 +276,9 @@ def _root(cost, std, p):
     if p == 1:
         return max(cost, 0.0), std
     cost = max(cost, 0.0)
-    distance, half = math.sqrt(cost), _TWO_SIDED * std
+    distance, half = math.sqrt(cost), TWO_SIDED * std
     low, high = math.sqrt(max(cost - half, 0.0)), math.sqrt(cost + half)
-    return distance, max(distance - low, high - distance) / _TWO_SIDED
+    return distance, max(distance - low, high - distance) / TWO_SIDED
 
 
 def _mean_weights(weights, count):

@@ -107,6 +107,19 @@ class TableViews:
             raise ValueError(f"columns {columns!r} were not measured together; see pairs_.")
         return marginal(self._measured, setting, places, columns, float(confidence))
 
+    def _numbers(self, columns=None):
+        if columns is None:
+            columns = self.pairs_[0] if self.pairs_ else tuple(self._columns())[:1]
+        found = self.query(*([columns] if isinstance(columns, (str, int)) else columns))
+        names = [list(dict.fromkeys(words)) for words in zip(*found.values, strict=True)]
+        label = "people, by " + " and ".join(map(str, found.columns))
+        if len(names) == 1:
+            return names[0], found.counts, (found.low, found.high), label
+        table = np.empty([len(words) for words in names])
+        for entry, count in zip(found.values, found.counts, strict=True):
+            table[tuple(words.index(w) for words, w in zip(names, entry, strict=True))] = count
+        return names, table, None, label
+
     def score_samples(self, X: Rows) -> np.ndarray:
         """Return the logarithm of the probability of the cells that each row lies in.
 

@@ -219,6 +219,14 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _numbers(self):
+        found = self.result_
+        equal = np.quantile(found.null, [0.025, 0.5, 0.975])
+        values = np.array([found.distance, found.statistic, equal[1]])
+        low, high = np.array([found.interval, (found.statistic,) * 2, equal[[0, 2]]]).T
+        names = ["distance", "released statistic", "statistic if equal"]
+        return names, values, (low, high), f"distance, p-value {found.pvalue:.3g}"
+
     def _public_classes(self, y):
         if self.reference is not None:
             return None

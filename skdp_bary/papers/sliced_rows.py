@@ -351,6 +351,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     True
     """
 
+    _display = "SlicesDisplay"
     # what the other methods of the parent need
     method = "rows"
     n_quantiles = reference = n_min = None

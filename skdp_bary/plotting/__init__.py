@@ -1,6 +1,6 @@
 """Pictures of releases and of budgets; they need matplotlib, the extra ``plot``."""
 
-from .curves import BudgetDisplay, PrivacyUtilityDisplay
+from .curves import BudgetDisplay, NumbersDisplay, PrivacyUtilityDisplay
 from .maps import HeatmapDisplay, MeasureDisplay
 from .points import BarycenterDisplay, ClusterDisplay
 from .slices import ContrastDisplay, SlicesDisplay
@@ -12,6 +12,7 @@ __all__ = [
     "ContrastDisplay",
     "HeatmapDisplay",
     "MeasureDisplay",
+    "NumbersDisplay",
     "PrivacyUtilityDisplay",
     "SlicesDisplay",
 ]

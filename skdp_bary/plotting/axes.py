@@ -67,3 +67,33 @@ def open_axes(ax, n_axes, aspect, caller):
     if len(axes) != n_axes:
         raise ValueError(f"ax must hold {n_axes} axes for this picture, got {len(axes)}.")
     return axes
+
+
+def feature_names(estimator):
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {f}" for f in range(estimator.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def drawn_features(features, names):
+    """Return the places of the features that are drawn."""
+    if features is None:
+        return tuple(range(min(len(names), 2)))
+    asked = (features,) if isinstance(features, (str, int)) else tuple(features)
+    found = [names.index(f) if isinstance(f, str) and f in names else f for f in asked]
+    known = all(isinstance(f, (int, np.integer)) and 0 <= f < len(names) for f in found)
+    if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
+        raise ValueError(
+            f"features must be one or two different places below {len(names)}, or of the names "
+            f"{names}, got {features!r}. More features take a picture for every pair; `at` says "
+            "where it cuts through the others."
+        )
+    return tuple(found)
+
+
+def plane(points, features, heights):
+    """Return points in the plane of two features, or of one feature and heights."""
+    return np.column_stack(
+        [points[:, features[0]], points[:, features[1]] if features[1:] else heights]
+    )

@@ -1,14 +1,14 @@
-"""BudgetDisplay and PrivacyUtilityDisplay: a ledger, and what epsilon gives."""
+"""BudgetDisplay, NumbersDisplay and PrivacyUtilityDisplay: ledgers, numbers, what epsilon gives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from ..privacy.entries import SPEND
 from ..privacy.mechanisms import compose_parts
-from .axes import open_axes
+from .axes import check_kind, open_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -284,3 +284,115 @@ class PrivacyUtilityDisplay:
         self.axes_.set_title(_TITLE, fontsize="medium", color="firebrick")
         self.axes_.legend(fontsize="small")
         return self
+
+
+# NumbersDisplay: a few released numbers, each with its interval.
+
+
+class NumbersDisplay:
+    """Released numbers by name with their intervals, or a table of them.
+
+    Create it with :meth:`from_estimator`, which needs no rows.
+
+    Parameters
+    ----------
+    names : list of str, or two of them
+        Of the numbers, or of the rows and columns of a table.
+    values : ndarray of shape (n_names,) or (n_rows, n_columns)
+    ends : tuple of ndarray of shape (n_names,) or None, default=None
+        Lower and upper ends of intervals.
+    label : str, default=""
+        Meaning of the numbers.
+    title : str, default=""
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateTable
+    >>> from skdp_bary.plotting import NumbersDisplay
+    >>> from skdp_bary.schema import Boolean, Schema
+    >>> flags = np.random.default_rng(0).integers(2, size=(500, 2))
+    >>> table = PrivateTable(Schema([Boolean(), Boolean()]), n_components=2).fit(flags)
+    >>> display = NumbersDisplay.from_estimator(table, columns=0)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        names: list,
+        values: np.ndarray,
+        ends: tuple | None = None,
+        *,
+        label: str = "",
+        title: str = "",
+    ) -> None:
+        self.names = names
+        self.values = values
+        self.ends = ends
+        self.label = label
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, columns: object = None, ax: Axes | None = None
+    ) -> NumbersDisplay:
+        """Draw the release of a fitted estimator. No rows are needed.
+
+        Parameters
+        ----------
+        estimator : PrivateTable, PrivateTwoSampleTest, PrivateDomainAdapter or DPSlicedWasserstein
+            Fitted.
+        columns : str, int, pair of them or None, default=None
+            Of a table: one column, or two that were measured together. None: the first of
+            ``pairs_``.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : NumbersDisplay
+        """
+        check_kind(estimator, "_numbers", "released numbers")
+        *numbers, label = estimator._numbers(*([] if columns is None else [columns]))
+        privacy = getattr(estimator, "privacy_", None)
+        title = "" if privacy is None else f"release, epsilon={privacy.epsilon:g}"
+        return cls(*numbers, label=label, title=title).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        self : NumbersDisplay
+        """
+        self.axes_ = open_axes(ax, 1, _ASPECT, "NumbersDisplay")[0]
+        self.figure_ = self.axes_.figure
+        self.axes_.set_title(self.title)
+        if self.values.ndim == 2:
+            rows, columns = ([_shorten(name) for name in names] for names in self.names)
+            image = self.axes_.imshow(self.values, cmap="magma", aspect="auto")
+            _name_some(self.axes_.set_xticks, columns, rotation=40, ha="right")
+            self.figure_.colorbar(image, ax=self.axes_, label=self.label)
+        else:
+            rows, places = [_shorten(name) for name in self.names], np.arange(len(self.values))
+            if self.ends is not None:
+                self.axes_.hlines(places, *self.ends, color="tab:gray")
+            self.axes_.plot(self.values, places, "o")
+            self.axes_.invert_yaxis()
+            self.axes_.set_xlabel(self.label)
+        _name_some(self.axes_.set_yticks, rows)
+        return self
+
+
+def _name_some(set_ticks, names, **style):
+    places = range(0, len(names), 1 + len(names) // _MOST_LABELS)
+    set_ticks(places, [names[place] for place in places], **style)

@@ -13,7 +13,14 @@ from ..estimators.heatmap_views import raster
 from ..geometry.mask import Mask
 from ..geometry.rowwise import cell_boxes
 from ..values import finite_rows
-from .axes import check_kind, map_aspect, matplotlib_module, open_axes
+from .axes import (
+    check_kind,
+    drawn_features,
+    feature_names,
+    map_aspect,
+    matplotlib_module,
+    open_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,6 +209,7 @@ _MEASURE_CALLER = "MeasureDisplay"
 _ROW_BINS = {1: 100, 2: 128}
 _TOP_QUANTILE = 0.95  # of the mass: the few densest cells would hide all others
 _MEASURE_GAMMA = 0.4
+_GRID = 64  # cells along a feature that is drawn of several
 
 
 class MeasureDisplay:
@@ -267,13 +275,21 @@ class MeasureDisplay:
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator: PrivateMeasure, *, ax: Axes | None = None) -> MeasureDisplay:
+    def from_estimator(
+        cls,
+        estimator: PrivateMeasure,
+        *,
+        features: tuple | None = None,
+        ax: Axes | None = None,
+    ) -> MeasureDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
         Parameters
         ----------
         estimator : PrivateMeasure
-            Fitted, on one or two features.
+            Fitted.
+        features : tuple of one or two int or str, or None, default=None
+            Places or names of the features that are drawn. None: the first two.
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None opens a figure.
 
@@ -281,7 +297,7 @@ class MeasureDisplay:
         -------
         display : MeasureDisplay
         """
-        return cls(**_read_release(estimator)).plot(ax=ax)
+        return cls(**_read_release(estimator, features)).plot(ax=ax)
 
     @classmethod
     def from_comparison(
@@ -306,6 +322,8 @@ class MeasureDisplay:
         -------
         display : MeasureDisplay
         """
+        if estimator.n_features_in_ > 2:
+            raise ValueError("A comparison needs one or two features.")
         release = _read_release(estimator)
         X = finite_rows(X)
         if X.shape[1] != estimator.n_features_in_:
@@ -403,13 +421,11 @@ class MeasureDisplay:
         axes.set_aspect("equal")
 
 
-def _read_release(estimator):
+def _read_release(estimator, features=None):
     """Return the cells of a fitted estimator, from its release alone."""
     check_is_fitted(estimator)
-    if estimator.n_features_in_ > 2:
-        raise ValueError(
-            f"A picture needs one or two features, the estimator has {estimator.n_features_in_}."
-        )
+    names = feature_names(estimator)
+    features = list(drawn_features(features, names))
     tree, cells, domain = estimator.tree_, estimator.cells_, estimator.domain_
     low = np.empty((len(cells.mass), domain.n_features))
     high = np.empty_like(low)
@@ -418,15 +434,35 @@ def _read_release(estimator):
         places = tree.positions(cells.index[rows], level)
         low[rows], high[rows] = cell_boxes(places, domain.low, domain.high, tree.full_shape(level))
     delta = f", delta={estimator.privacy_.delta:g}" if estimator.privacy_.delta else ""
-    names = getattr(estimator, "feature_names_in_", None)
+    bounds = domain.low[features], domain.high[features]
+    low, high, weights = low[:, features], high[:, features], estimator.weights_
+    if len(features) < len(names):  # cells lie over each other
+        low, high, weights = _marginal(low, high, weights, bounds)
     return {
         "low": low,
         "high": high,
-        "weights": estimator.weights_,
-        "bounds": (domain.low, domain.high),
-        "feature_names": None if names is None else [str(name) for name in names],
+        "weights": weights,
+        "bounds": bounds,
+        "feature_names": [names[f] for f in features],
         "title": f"release, epsilon={estimator.privacy_.epsilon:g}{delta}",
     }
+
+
+def _marginal(low, high, weights, bounds):
+    """Return the masses of cells in those of an even grid on the features that are drawn."""
+    edges = [np.linspace(*ends, _GRID + 1) for ends in zip(*bounds, strict=True)]
+    shares = [
+        np.clip(np.minimum(h[:, None], e[1:]) - np.maximum(lo[:, None], e[:-1]), 0.0, None)
+        / (h - lo)[:, None]
+        for lo, h, e in zip(low.T, high.T, edges, strict=True)
+    ]
+    first = weights[:, None] * shares[0]
+    masses = first.sum(axis=0) if len(shares) == 1 else first.T @ shares[1]
+    corners = [
+        np.stack(np.meshgrid(*ends, indexing="ij"), axis=-1).reshape(masses.size, -1)
+        for ends in ([e[:-1] for e in edges], [e[1:] for e in edges])
+    ]
+    return *corners, masses.ravel()
 
 
 def _top(density, weights):

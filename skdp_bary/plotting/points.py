@@ -9,8 +9,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..rows.persons import encode_labels
+from ..transport.measures import DiscreteMeasure
 from ..values import finite_rows
-from .axes import map_aspect, matplotlib_module, open_axes
+from .axes import (
+    drawn_features,
+    feature_names,
+    map_aspect,
+    matplotlib_module,
+    open_axes,
+    plane,
+)
 from .maps import NOT_PRIVATE
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ _INK = 3000.0  # points squared that all marks of one group cover together
 _LARGEST = 100.0
 _MOST_ROWS = 20_000
 _ROW_SIZE = 1.0
+_SHARE = "share of the people"  # the height where one feature is drawn
 
 
 class BarycenterDisplay:
@@ -107,6 +116,7 @@ class BarycenterDisplay:
         cls,
         estimator: PrivateWassersteinBarycenter,
         *,
+        features: tuple | None = None,
         outlines: list | None = None,
         ax: Axes | None = None,
     ) -> BarycenterDisplay:
@@ -115,7 +125,9 @@ class BarycenterDisplay:
         Parameters
         ----------
         estimator : PrivateWassersteinBarycenter
-            Fitted, on two features.
+            Fitted.
+        features : tuple of one or two int or str, or None, default=None
+            Places or names of the features that are drawn. None: the first two.
         outlines : list of array-like of shape (n_points, 2) or None, default=None
             Public lines to draw below.
         ax : matplotlib Axes or None, default=None
@@ -125,7 +137,7 @@ class BarycenterDisplay:
         -------
         display : BarycenterDisplay
         """
-        return cls(**_read_release(estimator, outlines)).plot(ax=ax)
+        return cls(**_read_release(estimator, outlines, features)).plot(ax=ax)
 
     @classmethod
     def from_comparison(
@@ -222,7 +234,8 @@ class BarycenterDisplay:
         )
         axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
         axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
-        axes.set_aspect("equal")
+        if len(self.feature_names or ()) != 2 or self.feature_names[1] != _SHARE:
+            axes.set_aspect("equal")
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set_xlabel(names[0])
         axes.set_ylabel(names[1])
@@ -237,23 +250,27 @@ class BarycenterDisplay:
         self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
 
 
-def _read_release(estimator, outlines):
+def _read_release(estimator, outlines, features=None):
     """Data of a plot of a fitted estimator, from its release alone."""
     check_is_fitted(estimator)
-    if estimator.n_features_in_ != 2:
-        raise ValueError(
-            f"A picture needs two features, the estimator has {estimator.n_features_in_}."
-        )
-    names = getattr(estimator, "feature_names_in_", None)
+    names = feature_names(estimator)
+    features = drawn_features(features, names)
+    shares = [measure.weights / measure.weights.sum() for measure in estimator.private_measures_]
+    measures = [
+        DiscreteMeasure(plane(measure.support, features, share), measure.weights)
+        for measure, share in zip(estimator.private_measures_, shares, strict=True)
+    ]
+    top = max(share.max() for share in shares)
+    ends = np.array([estimator.domain_.low, estimator.domain_.high])
     privacy = estimator.privacy_
     delta = f", delta={privacy.delta:g}" if privacy.delta else ""
     return {
-        "support": estimator.support_,
-        "measures": estimator.private_measures_,
+        "support": plane(estimator.support_, features, 0.0 * estimator.support_[:, 0]),
+        "measures": measures,
         "class_names": [str(label) for label in estimator.classes_],
-        "bounds": (estimator.domain_.low, estimator.domain_.high),
+        "bounds": tuple(plane(ends, features, [0.0, top])),
         "outlines": None if outlines is None else [check_array(line) for line in outlines],
-        "feature_names": None if names is None else [str(name) for name in names],
+        "feature_names": [*(names[f] for f in features), _SHARE][:2],
         "title": f"release, epsilon={privacy.epsilon:g}{delta}",
     }
 
@@ -263,10 +280,11 @@ def _read_release(estimator, outlines):
 _CLUSTERS_CALLER = "ClusterDisplay"
 _LARGEST_MARKER = 400.0
 _COLUMNS = 8
+_DRAWN = 2000  # rows of a generator
 
 
 class ClusterDisplay:
-    """Centers of a private clustering, their sizes, and how sure they are.
+    """Centers of a private clustering, their sizes, and discs of two standard deviations.
 
     Create it with :meth:`from_estimator`, which needs no rows.
 
@@ -330,16 +348,20 @@ class ClusterDisplay:
         estimator: PrivateKMeans,
         *,
         image_shape: tuple | None = None,
+        features: tuple | None = None,
         ax: AxesGiven | None = None,
     ) -> ClusterDisplay:
         """Draw the centers of a fitted estimator. No rows are needed.
 
         Parameters
         ----------
-        estimator : PrivateKMeans
-            Fitted; on two features, unless centers are drawn as pictures.
+        estimator : PrivateKMeans or PrivateGenerator
+            Fitted. Of a generator the means of its cells are drawn, over rows drawn from it.
         image_shape : tuple of int or None, default=None
-            Draw every center as a picture of this shape, the largest cluster first.
+            Draw every center as a picture of this shape, the largest cluster first. None is that of
+            a generator of images.
+        features : tuple of one or two int or str, or None, default=None
+            Places or names of the features that are drawn. None: the first two.
         ax : matplotlib Axes, array of them, or None, default=None
             Axes to draw on; None opens a figure.
 
@@ -348,14 +370,27 @@ class ClusterDisplay:
         display : ClusterDisplay
         """
         check_is_fitted(estimator)
-        names = getattr(estimator, "feature_names_in_", None)
+        if hasattr(estimator, "cluster_centers_"):
+            centers, weights = estimator.cluster_centers_, estimator.cluster_weights_
+            stderr, coarse = estimator.center_stderr_, estimator.coarse_.support
+        else:
+            centers = estimator.means_.reshape(-1, estimator.n_features_in_)
+            weights, stderr = estimator.weights_.ravel(), np.zeros(len(centers))
+            coarse = estimator.sample(_DRAWN, random_state=0)[0]
+            image_shape = estimator.image_shape if image_shape is None else image_shape
+        names = feature_names(estimator)
+        if image_shape is None:
+            places = drawn_features(features, names)
+            centers = plane(centers, places, weights)
+            coarse = plane(coarse, places, 0.0 * coarse[:, 0])
+            names = [*(names[place] for place in places), "weight"][:2]
         display = cls(
-            estimator.cluster_centers_,
-            estimator.cluster_weights_,
-            estimator.center_stderr_,
-            coarse=estimator.coarse_.support,
+            centers,
+            weights,
+            stderr,
+            coarse=coarse,
             image_shape=image_shape,
-            feature_names=None if names is None else [str(name) for name in names],
+            feature_names=names,
             title=f"centers, epsilon={estimator.privacy_.epsilon:g}",
         )
         return display.plot(ax=ax)
@@ -387,8 +422,20 @@ class ClusterDisplay:
             axes.scatter(*self.coarse.T, s=2.0, color="0.8", label="released points", zorder=1)
         sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
         axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
-        reach = 2.0 * self.stderr
-        axes.errorbar(*centers.T, xerr=reach, yerr=reach, fmt="none", color="black", zorder=3)
+        reach = 4.0 * self.stderr  # from one side to the other
+        height = reach * (self.feature_names is None or self.feature_names[1] != "weight")
+        discs = matplotlib_module("collections", _CLUSTERS_CALLER).EllipseCollection(
+            reach,
+            height,
+            0.0 * reach,
+            units="xy",
+            offsets=centers,
+            offset_transform=axes.transData,
+            facecolors="none",
+            edgecolors="black",
+            zorder=3,
+        )
+        axes.add_collection(discs)
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set(xlabel=names[0], ylabel=names[1], title=self.title)
         axes.legend()

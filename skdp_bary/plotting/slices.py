@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..exceptions import check_integer
-from .axes import check_kind, map_aspect, matplotlib_module, open_axes
+from .axes import (
+    check_kind,
+    drawn_features,
+    feature_names,
+    map_aspect,
+    matplotlib_module,
+    open_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +106,7 @@ class SlicesDisplay:
             Public rows to compare with. With them, the slices whose means are furthest apart are
             shown, without them the first ones.
         label : object, default=None
-            The distribution that is drawn; may be left out when there is only one.
+            The distribution that is drawn; None is the first.
         n_slices : int, default=4
             Number of slices.
         ax : matplotlib Axes or None, default=None
@@ -111,15 +118,19 @@ class SlicesDisplay:
         """
         check_is_fitted(estimator)
         n_slices = check_integer(n_slices, "n_slices", low=1)
-        sketch = estimator.sketch(label)
-        slices, public = np.arange(len(sketch.quantiles)), None
+        label = estimator.classes_[0] if label is None else label
+        sketch = estimator._release(label)
+        quantiles = sketch.quantiles
+        if quantiles is None:  # rows with noise
+            quantiles = np.sort(sketch.projections(), axis=0).T
+        slices, public = np.arange(len(quantiles)), None
         if Y is not None:
             public = sketch.public_quantiles(check_array(Y, dtype=np.float64))
-            apart = np.abs((sketch.quantiles - public).mean(axis=1))
+            apart = np.abs((quantiles - public).mean(axis=1))
             slices = np.argsort(-apart, kind="stable")
         slices = slices[:n_slices]
         return cls(
-            sketch.quantiles[slices],
+            quantiles[slices],
             sketch.noise_std,
             slices,
             public_quantiles=None if public is None else public[slices],
@@ -174,7 +185,7 @@ _STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns o
 class ContrastDisplay:
     """Where one sample has more than another, next to what noise and chance would make of none.
 
-    Create it with :meth:`from_sketches`. One feature is drawn as a curve with a band, two as a map
+    Create it with :meth:`from_estimator`. One feature is drawn as a curve with a band, two as a map
     with lines around what is more than two standard deviations. Around a difference the waves of a
     sketch leave others of both signs, also where no one is: maps are pale where both sketches
     together hold hardly anyone, and have no lines there.
@@ -189,6 +200,8 @@ class ContrastDisplay:
     title : str, default=""
     held : ndarray of bool or None, default=None
         Of the shape of `differences`: where there are people enough. None: everywhere.
+    label : str, default="difference of smoothed densities"
+        What is drawn.
 
     Attributes
     ----------
@@ -209,7 +222,7 @@ class ContrastDisplay:
     >>> spring, autumn = np.random.default_rng(0).normal(0.0, 0.3, size=(2, 4000, 2))
     >>> before = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(spring)
     >>> after = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(autumn + 0.15)
-    >>> display = ContrastDisplay.from_sketches(after, before)  # doctest: +SKIP
+    >>> display = ContrastDisplay.from_estimator(after, before)  # doctest: +SKIP
     """
 
     def __init__(
@@ -221,6 +234,7 @@ class ContrastDisplay:
         feature_names: list,
         title: str = "",
         held: np.ndarray | None = None,
+        label: str = "difference of smoothed densities",
     ) -> None:
         self.points = points
         self.differences = differences
@@ -228,11 +242,12 @@ class ContrastDisplay:
         self.feature_names = feature_names
         self.title = title
         self.held = held
+        self.label = label
 
     @classmethod
-    def from_sketches(
+    def from_estimator(
         cls,
-        sketch: PrivateDriftSketch,
+        estimator: PrivateDriftSketch,
         other: PrivateDriftSketch | None = None,
         *,
         public_rows: ArrayLike | None = None,
@@ -243,9 +258,11 @@ class ContrastDisplay:
     ) -> ContrastDisplay:
         """Draw where a released sketch differs from another one, or from public rows.
 
+        Without either, its own smoothed density is drawn, with its noise.
+
         Parameters
         ----------
-        sketch : PrivateDriftSketch
+        estimator : PrivateDriftSketch
         other : PrivateDriftSketch or None, default=None
         public_rows : array-like of shape (n_rows, n_features) or None, default=None
         features : tuple of one or two int or str, or None, default=None
@@ -262,11 +279,12 @@ class ContrastDisplay:
         -------
         display : ContrastDisplay
         """
+        sketch = estimator
         check_kind(sketch, "_contrast", "a PrivateDriftSketch")
         check_is_fitted(sketch)
         n_points = check_integer(n_points, "n_points", low=2)
-        domain, names = sketch.domain_, _names(sketch)
-        features = _places(features, names)
+        domain, names = sketch.domain_, feature_names(sketch)
+        features = drawn_features(features, names)
         sides = [np.linspace(domain.low[f], domain.high[f], n_points) for f in features]
         grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(features))
         center = _fullest(sketch, other, public_rows) if at is None else _point(at, len(names))
@@ -275,14 +293,16 @@ class ContrastDisplay:
         shape = (n_points,) * len(features)
         values, errors, density = sketch._contrast(rows, other, public_rows)
         others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
-        title = f"more and less than the other, epsilon={sketch.privacy_.epsilon:g}"
+        alone = other is None and public_rows is None
+        title = f"release, epsilon={sketch.privacy_.epsilon:g}"
         return cls(
             sides,
             values.reshape(shape),
             errors.reshape(shape),
             feature_names=[names[f] for f in features],
             title="\n".join([title, ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]),
-            held=(density >= _HARDLY * density.max()).reshape(shape),
+            held=None if alone else (density >= _HARDLY * density.max()).reshape(shape),
+            label="smoothed density" if alone else "difference of smoothed densities",
         ).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -311,7 +331,7 @@ class ContrastDisplay:
         band = _SURE * self.errors
         self.axes_.fill_between(places, -band, band, color="0.8", label="noise and chance")
         (line,) = self.axes_.plot(places, self.differences, color="tab:red", label="difference")
-        self.axes_.set_ylabel("difference of smoothed densities")
+        self.axes_.set_ylabel(self.label)
         self.axes_.legend(fontsize="small")
         return line
 
@@ -329,31 +349,8 @@ class ContrastDisplay:
             if (ratios > level).any() and (ratios < level).any():
                 self.axes_.contour(*self.points, ratios, levels=[level], colors="gray")
         self.axes_.set_ylabel(self.feature_names[1])
-        self.figure_.colorbar(image, ax=self.axes_, label="difference of smoothed densities")
+        self.figure_.colorbar(image, ax=self.axes_, label=self.label)
         return image
-
-
-def _names(sketch):
-    names = getattr(sketch, "feature_names_in_", None)
-    if names is None:
-        return [f"feature {f}" for f in range(sketch.n_features_in_)]
-    return [str(name) for name in names]
-
-
-def _places(features, names):
-    """Return the places of the features that are drawn."""
-    if features is None:
-        return tuple(range(min(len(names), 2)))
-    asked = (features,) if isinstance(features, (str, int)) else tuple(features)
-    found = [names.index(f) if isinstance(f, str) and f in names else f for f in asked]
-    known = all(isinstance(f, (int, np.integer)) and 0 <= f < len(names) for f in found)
-    if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
-        raise ValueError(
-            f"features must be one or two different places below {len(names)}, or of the names "
-            f"{names}, got {features!r}. More features take a picture for every pair; `at` says "
-            "where it cuts through the others."
-        )
-    return tuple(found)
 
 
 def _fullest(sketch, other, public_rows):

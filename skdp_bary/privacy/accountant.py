@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..exceptions import BudgetError, LedgerError, shown
 from .chain import check_receipt, check_records
@@ -397,6 +398,21 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         """
         shared = (self._filter, self._neighbors, self._ledger, "")
         return BudgetUnderPolicy(*shared, policy, spender)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the entries, their running total and the ceiling with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on; None opens a figure.
+
+        Returns
+        -------
+        display : BudgetDisplay
+        """
+        plotting = import_module("skdp_bary.plotting")  # which lies above
+        return plotting.BudgetDisplay.from_accountant(self, ax=ax)
 
     def summary(self) -> str:
         """Return the entries and the remaining budget as a plain table."""

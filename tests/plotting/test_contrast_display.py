@@ -24,7 +24,7 @@ def sketch(shift, width, seed=0):
 @pytest.fixture(scope="module")
 def maps():
     here, there, again = sketch(0.3, 3), sketch(-0.3, 3, seed=1), sketch(0.3, 3, seed=2)
-    return [ContrastDisplay.from_sketches(here, other, n_points=17) for other in (there, again)]
+    return [ContrastDisplay.from_estimator(here, other, n_points=17) for other in (there, again)]
 
 
 def test_a_map_shows_more_and_less(maps):
@@ -43,7 +43,7 @@ def test_one_law_shows_what_noise_and_chance_show(maps):
 
 def test_a_curve_of_one_feature_beside_public_rows():
     rows = np.random.default_rng(3).normal(0.0, 0.25, size=(2000, 1))
-    display = ContrastDisplay.from_sketches(sketch(0.3, 1), public_rows=rows, n_points=9)
+    display = ContrastDisplay.from_estimator(sketch(0.3, 1), public_rows=rows, n_points=9)
     below, _, above = display.differences[[3, 4, 6]]
     assert below < 0 < above
     assert display.axes_.get_ylabel() == "difference of smoothed densities"
@@ -65,20 +65,20 @@ def test_pictures_cut_through_where_persons_are_or_where_asked():
     settings = {"epsilon": 2.0, "bounds": (-1, 1), "random_state": 0}
     one, other = (PrivateDriftSketch(**settings).fit(part) for part in (table[:900], table[900:]))
     asked = {"features": ("crp", "age"), "n_points": 5}
-    found = ContrastDisplay.from_sketches(one, other, **asked)
+    found = ContrastDisplay.from_estimator(one, other, **asked)
     assert found.feature_names == ["crp", "age"]
     assert abs(float(found.title.split("pressure = ")[1]) + 0.6) < 0.2
-    given = ContrastDisplay.from_sketches(one, other, at=[0.0, 0.5, 0.0], **asked)
+    given = ContrastDisplay.from_estimator(one, other, at=[0.0, 0.5, 0.0], **asked)
     assert given.title.endswith("pressure = 0.5")
     assert not np.allclose(given.differences, found.differences)
     with pytest.raises(ValueError, match="at must be 3 finite numbers"):
-        ContrastDisplay.from_sketches(one, other, at=[0.0, 0.5])
+        ContrastDisplay.from_estimator(one, other, at=[0.0, 0.5])
 
 
 @every("features", [(0, 3), (1, 1), (), ("x",)])
 def test_features_are_places(features):
     with pytest.raises(ValueError, match="one or two different places below 3"):
-        ContrastDisplay.from_sketches(sketch(0.0, 3), sketch(0.1, 3), features=features)
+        ContrastDisplay.from_estimator(sketch(0.0, 3), sketch(0.1, 3), features=features)
 
 
 def test_points_need_no_names_and_rows_of_other_widths_are_refused():
@@ -101,4 +101,4 @@ def test_points_need_no_names_and_rows_of_other_widths_are_refused():
 
 def test_other_estimators_are_refused_in_words():
     with pytest.raises(TypeError, match="a picture of a PrivateDriftSketch, got PrivateMeasure"):
-        ContrastDisplay.from_sketches(PrivateMeasure())
+        ContrastDisplay.from_estimator(PrivateMeasure())

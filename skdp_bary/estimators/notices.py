@@ -161,12 +161,24 @@ def _table(estimator):
     except _REFUSALS as error:
         lines = [("Guarantee", f"none: {error}")]
     lines.append(("Budget", _budget(estimator.accountant)))
+    if released := [
+        f"{name}: {_form(value)}"
+        for name, value in sorted(vars(estimator).items())
+        if name.endswith("_") and not name.startswith("_") and value is not None
+    ]:
+        lines.append(("Released", "; ".join(released)))
     body = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in lines
     )
     return f'<table class="skdp-guarantee"><caption>Privacy</caption><tbody>{body}</tbody></table>'
+
+
+def _form(value):
+    """Return the type of a released value, with its shape or length; no part of the value."""
+    shape = getattr(value, "shape", len(value) if isinstance(value, (list, tuple, dict)) else ())
+    return type(value).__name__ + (f" of {shape}" if shape else "")
 
 
 def _lines(guarantee):

@@ -64,6 +64,18 @@ def test_every_estimator_shows_its_guarantee_and_what_is_left(estimator):
     left = accountant.remaining()
     assert after["Budget"].startswith(f"left: epsilon={left[0]}, delta={left[1]} of")
     assert len(accountant.entries) == 1
+    released = [name.split(": ")[0] for name in after["Released"].split("; ")]
+    assert {"privacy_", "domain_", "n_features_in_"} <= set(released) and "Released" not in before
+    assert all(name in vars(estimator) and not name.startswith("_") for name in released)
+
+
+def test_what_was_released_is_told_by_its_shape_alone():
+    measure = PrivateMeasure(bounds=(0, 1), depth=3).fit(X)
+    measure.names_ = np.array(["<b>secret</b>"], dtype=object)
+    vars(measure)["<i>_"] = 1
+    html = measure._repr_html_().split('<table class="skdp-guarantee">')[1]
+    assert "names_: ndarray of (1,)" in html and "secret" not in html and "<i>" not in html
+    assert f"weights_: ndarray of {measure.weights_.shape}" in html
 
 
 def test_steps_of_a_pipeline_have_a_line_each():

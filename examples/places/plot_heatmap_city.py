@@ -52,7 +52,7 @@ plt.show()
 
 east = np.linspace(0, 20, 200)
 river = np.column_stack([east, 9.0 + 1.5 * np.sin(east / 4.0)])
-HeatmapDisplay.from_estimator(city, level=0.9, outlines=[river])
+HeatmapDisplay.from_estimator(city, level=0.9, basemap=[river])
 plt.show()
 
 # %%
@@ -63,6 +63,6 @@ plt.show()
 
 stops, cost = city.k_median(5, random_state=0)
 print(f"about {cost / city.total_:.1f} km to the nearest stop, along the streets")
-display = HeatmapDisplay.from_estimator(city, outlines=[river])
+display = HeatmapDisplay.from_estimator(city, basemap=[river])
 display.axes_[0].plot(*stops.T, "c*", markersize=12)
 plt.show()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -258,8 +261,28 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
                     "properties": {name: float(values[i]) for name, values in numbers.items()},
                 }
             )
-        stated = self._stated_guarantee() | about
+        stated = self._stated_guarantee()
+        stated = stated | about | stated  # in this order, and nothing replaces the guarantee
         return {"type": "FeatureCollection", "release": stated, "features": features}
+
+    def save_geojson(
+        self, path: str | PathLike[str], *, overwrite: bool = False, **about: object
+    ) -> None:
+        """Write :meth:`to_geojson` to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+        overwrite : bool, default=False
+            Replace a file that is there already; otherwise it raises FileExistsError.
+        **about
+            Public facts to state in the file, such as ``period="2026-05", unit="person"``.
+        """
+        text = json.dumps(self.to_geojson(**about), allow_nan=False)
+        if not overwrite and Path(path).exists():
+            raise FileExistsError(f"{path} is there already. Pass overwrite=True to replace it.")
+        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
+            file.write(text)
 
     def _stated_guarantee(self):
         plan = self.privacy_

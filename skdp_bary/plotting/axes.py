@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from sklearn.utils.validation import check_array
 
 from ..exceptions import import_optional
 
@@ -38,6 +39,23 @@ def check_kind(estimator, needed, wanted):
     """
     if not hasattr(type(estimator), needed):
         raise TypeError(f"This is a picture of {wanted}, got {type(estimator).__name__}.")
+
+
+def basemap_lines(given):
+    """Return the lines of a list of them, or of what a GeoJSON file holds, as arrays; None: none.
+
+    Parameters
+    ----------
+    given : list, dict or None
+    """
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        keys = ("features", "geometries", "geometry", "coordinates")
+        return basemap_lines(next(given[key] for key in keys if key in given))
+    if hasattr(given, "shape") or not isinstance(given[0], dict) and np.ndim(given[0][0]) == 0:
+        return [check_array(given)[:, :2]]
+    return [line for part in given for line in basemap_lines(part) or ()]
 
 
 def map_aspect(bounds):

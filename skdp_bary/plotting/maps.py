@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.heatmap_views import raster
 from ..geometry.mask import Mask
 from ..geometry.rowwise import cell_boxes
 from ..values import finite_rows
 from .axes import (
+    basemap_lines,
     check_kind,
     drawn_features,
     feature_names,
@@ -39,7 +40,7 @@ _GAMMA = 0.5
 
 
 class HeatmapDisplay:
-    """A heatmap in the units of its rows, with outlines over it and its uncertainty next to it.
+    """A heatmap in the units of its rows, with basemap over it and its uncertainty next to it.
 
     Create it with :meth:`from_estimator`, which needs no rows. Cells outside of a
     :class:`~skdp_bary.geometry.Mask` are left blank.
@@ -50,7 +51,7 @@ class HeatmapDisplay:
         The first row is the lowest. Cells that are NaN are left blank.
     extent : tuple of float
         Left, right, lower and upper border of the map.
-    outlines : list of ndarray of shape (n_points, 2) or None, default=None
+    basemap : list of ndarray of shape (n_points, 2) or None, default=None
         Public lines to draw over it, such as borders.
     uncertainty : ndarray of shape (n_rows, n_columns) or None, default=None
         Drawn next to it: the length of the interval for the mass of the cell at every place.
@@ -58,6 +59,10 @@ class HeatmapDisplay:
         Names of the axes.
     title : str, default=""
         Title of the heatmap.
+    label : str, default="share of the people"
+        Label of the colors.
+    aspect : float, default=1.0
+        Length of a unit upwards over that of one to the right.
 
     Attributes
     ----------
@@ -85,14 +90,18 @@ class HeatmapDisplay:
         heatmap: np.ndarray,
         *,
         extent: tuple,
-        outlines: list | None = None,
+        basemap: list | None = None,
         uncertainty: np.ndarray | None = None,
         feature_names: list | None = None,
         title: str = "",
+        label: str = "share of the people",
+        aspect: float = 1.0,
     ) -> None:
+        self.label = label
+        self.aspect = aspect
         self.heatmap = heatmap
         self.extent = extent
-        self.outlines = outlines
+        self.basemap = basemap
         self.uncertainty = uncertainty
         self.feature_names = feature_names
         self.title = title
@@ -102,7 +111,8 @@ class HeatmapDisplay:
         cls,
         estimator: PrivateEMDHeatmap,
         *,
-        outlines: list | None = None,
+        basemap: list | dict | None = None,
+        degrees: bool = False,
         level: float | None = None,
         ax: AxesGiven | None = None,
     ) -> HeatmapDisplay:
@@ -112,8 +122,11 @@ class HeatmapDisplay:
         ----------
         estimator : PrivateEMDHeatmap
             Fitted.
-        outlines : list of array-like of shape (n_points, 2) or None, default=None
-            Public lines to draw over it.
+        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
+            Public borders to draw over it: lists of points, or features of a GeoJSON file.
+        degrees : bool, default=False
+            Whether features are longitude and latitude: a degree of longitude is then drawn
+            shorter, by the cosine of the latitude in the middle.
         level : float or None, default=None
             Draw next to it how long the intervals of this posterior probability are.
         ax : matplotlib Axes, pair of them, or None, default=None
@@ -131,13 +144,18 @@ class HeatmapDisplay:
         uncertainty = None
         if level is not None:
             uncertainty = _on_land(_interval_lengths(estimator, level), estimator.domain_)
+        heatmap = estimator.heatmap_
+        area = np.prod(high[:2] - low[:2]) / heatmap.size
+        density = heatmap * estimator.cells_.mass.sum() / area
         display = cls(
-            _on_land(estimator.heatmap_, estimator.domain_),
+            _on_land(density, estimator.domain_),
             extent=(low[0], high[0], low[1], high[1]),
-            outlines=None if outlines is None else [check_array(line) for line in outlines],
+            basemap=basemap_lines(basemap),
             uncertainty=uncertainty,
             feature_names=None if names is None else [str(name) for name in names],
             title="release" if privacy is None else f"release, epsilon={privacy.epsilon:g}",
+            label="people per unit of area",
+            aspect=1.0 / np.cos(np.radians((low[1] + high[1]) / 2.0)) if degrees else 1.0,
         )
         return display.plot(ax=ax)
 
@@ -154,10 +172,10 @@ class HeatmapDisplay:
         self : HeatmapDisplay
         """
         left, right, lower, upper = self.extent
-        aspect = float(np.clip((upper - lower) / (right - left), 0.3, 1.6))
+        aspect = float(np.clip(self.aspect * (upper - lower) / (right - left), 0.3, 1.6))
         self.axes_ = open_axes(ax, 1 if self.uncertainty is None else 2, aspect, _CALLER)
         self.figure_ = self.axes_[0].figure
-        self.images_ = [self._draw(self.axes_[0], self.heatmap, "magma", "share of the people")]
+        self.images_ = [self._draw(self.axes_[0], self.heatmap, "magma", self.label)]
         self.axes_[0].set_title(self.title)
         if self.uncertainty is not None:
             image = self._draw(self.axes_[1], self.uncertainty, "viridis", "people")
@@ -172,9 +190,10 @@ class HeatmapDisplay:
             origin="lower",
             extent=self.extent,
             cmap=cmap,
+            aspect=self.aspect,
             norm=colors.PowerNorm(_GAMMA, vmin=0.0),
         )
-        for line in self.outlines or ():
+        for line in self.basemap or ():
             axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
         axes.set_xlim(self.extent[:2])
         axes.set_ylim(self.extent[2:])

@@ -12,6 +12,7 @@ from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
 from ..values import finite_rows
 from .axes import (
+    basemap_lines,
     drawn_features,
     feature_names,
     map_aspect,
@@ -55,7 +56,7 @@ class BarycenterDisplay:
         One name a group.
     bounds : tuple of ndarray of shape (2,)
         Lower and upper corner of the picture.
-    outlines : list of ndarray of shape (n_points, 2) or None, default=None
+    basemap : list of ndarray of shape (n_points, 2) or None, default=None
         Public lines to draw below, such as borders.
     feature_names : list of str or None, default=None
         Names of the axes.
@@ -97,7 +98,7 @@ class BarycenterDisplay:
         class_names: list,
         *,
         bounds: Bounds | None,
-        outlines: list | None = None,
+        basemap: list | None = None,
         feature_names: list | None = None,
         title: str = "",
         rows: list | None = None,
@@ -106,7 +107,7 @@ class BarycenterDisplay:
         self.measures = measures
         self.class_names = class_names
         self.bounds = bounds
-        self.outlines = outlines
+        self.basemap = basemap
         self.feature_names = feature_names
         self.title = title
         self.rows = rows
@@ -117,7 +118,7 @@ class BarycenterDisplay:
         estimator: PrivateWassersteinBarycenter,
         *,
         features: tuple | None = None,
-        outlines: list | None = None,
+        basemap: list | None = None,
         ax: Axes | None = None,
     ) -> BarycenterDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
@@ -128,7 +129,7 @@ class BarycenterDisplay:
             Fitted.
         features : tuple of one or two int or str, or None, default=None
             Places or names of the features that are drawn. None: the first two.
-        outlines : list of array-like of shape (n_points, 2) or None, default=None
+        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
             Public lines to draw below.
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None opens a figure.
@@ -137,7 +138,7 @@ class BarycenterDisplay:
         -------
         display : BarycenterDisplay
         """
-        return cls(**_read_release(estimator, outlines, features)).plot(ax=ax)
+        return cls(**_read_release(estimator, basemap, features)).plot(ax=ax)
 
     @classmethod
     def from_comparison(
@@ -146,7 +147,7 @@ class BarycenterDisplay:
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        outlines: list | None = None,
+        basemap: list | None = None,
         ax: AxesGiven | None = None,
     ) -> BarycenterDisplay:
         """Draw rows next to the release, for the owner of the rows: this picture is not private.
@@ -159,7 +160,7 @@ class BarycenterDisplay:
             Rows to compare with, such as those the estimator was fitted on.
         y : array-like of shape (n_rows,), default=None
             Their labels; may be left out when there is only one group.
-        outlines : list of array-like of shape (n_points, 2) or None, default=None
+        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
             Public lines to draw below.
         ax : pair of matplotlib Axes or None, default=None
             Axes for the rows and for the release; None opens a figure.
@@ -168,7 +169,7 @@ class BarycenterDisplay:
         -------
         display : BarycenterDisplay
         """
-        release = _read_release(estimator, outlines)
+        release = _read_release(estimator, basemap)
         X = finite_rows(X)
         if X.shape[1] != 2:
             raise ValueError(f"X must have 2 features as the estimator has, got {X.shape[1]}.")
@@ -226,8 +227,8 @@ class BarycenterDisplay:
             axes.scatter(*shown.T, s=_ROW_SIZE, color=self._color(group), alpha=0.3, linewidths=0)
 
     def _draw_atoms(self, axes):
-        """Draw what is common to both pictures: outlines, atoms and the frame."""
-        for line in self.outlines or ():
+        """Draw what is common to both pictures: basemap, atoms and the frame."""
+        for line in self.basemap or ():
             axes.plot(*np.asarray(line).T, color="gray", linewidth=0.6, zorder=0)
         atoms = axes.scatter(
             *self.support.T, marker="*", s=90, color="black", edgecolors="white", linewidths=0.6
@@ -250,7 +251,7 @@ class BarycenterDisplay:
         self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
 
 
-def _read_release(estimator, outlines, features=None):
+def _read_release(estimator, basemap, features=None):
     """Data of a plot of a fitted estimator, from its release alone."""
     check_is_fitted(estimator)
     names = feature_names(estimator)
@@ -269,7 +270,7 @@ def _read_release(estimator, outlines, features=None):
         "measures": measures,
         "class_names": [str(label) for label in estimator.classes_],
         "bounds": tuple(plane(ends, features, [0.0, top])),
-        "outlines": None if outlines is None else [check_array(line) for line in outlines],
+        "basemap": basemap_lines(basemap),
         "feature_names": [*(names[f] for f in features), _SHARE][:2],
         "title": f"release, epsilon={privacy.epsilon:g}{delta}",
     }

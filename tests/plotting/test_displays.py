@@ -152,12 +152,12 @@ class TestEveryDisplay:
         code = "import sys, skdp_bary.plotting; sys.exit('matplotlib' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
-    def test_outlines_are_drawn_on_every_picture(self, fitted):
+    def test_basemap_are_drawn_on_every_picture(self, fitted):
         square = [[0, 20], [2, 20], [2, 22], [0, 22], [0, 20]]
         displays = (
-            HeatmapDisplay.from_estimator(fitted[HeatmapDisplay], outlines=[square], level=0.5),
+            HeatmapDisplay.from_estimator(fitted[HeatmapDisplay], basemap=[square], level=0.5),
             BarycenterDisplay.from_comparison(
-                fitted[BarycenterDisplay], X[:, :2], Y, outlines=[square]
+                fitted[BarycenterDisplay], X[:, :2], Y, basemap=[square]
             ),
         )
         for axes in (each for display in displays for each in display.axes_):
@@ -208,6 +208,24 @@ def test_tables_draw_counts_of_columns_with_intervals():
     pair, one = model.plot(), model.plot(columns=1)
     np.testing.assert_allclose(pair.values.ravel(), model.query(*model.pairs_[0]).counts)
     np.testing.assert_array_equal(one.ends[0], model.query(1).low)
+
+
+def test_a_basemap_is_read_from_geojson_and_degrees_shrink_to_the_north(fitted):
+    """Arrays, features, collections, and polygons of several rings: all are lines."""
+    ring = [[0.0, 20.0], [2.0, 20.0], [2.0, 22.0], [0.0, 20.0]]
+    polygon = {"type": "Polygon", "coordinates": [ring, ring]}
+    feature = {"type": "Feature", "properties": {}, "geometry": polygon}
+    several = {"type": "MultiPolygon", "coordinates": [[ring], [ring]]}
+    for given, count in (
+        ([ring], 1), ([np.array(ring)] * 2, 2), ([feature, feature], 4), (several, 2),
+        ({"type": "FeatureCollection", "features": [feature]}, 2), ([several, feature], 4),
+        ({"type": "LineString", "coordinates": ring}, 1),
+    ):  # fmt: skip
+        axes = fitted[HeatmapDisplay].plot(basemap=given, level=None).axes_[0]
+        assert len(axes.get_lines()) == count and axes.get_aspect() == 1.0
+        np.testing.assert_array_equal(axes.get_lines()[-1].get_xydata(), ring)
+    (axes,) = fitted[HeatmapDisplay].plot(degrees=True, level=None).axes_
+    assert axes.get_aspect() == pytest.approx(1.0 / np.cos(np.radians(22.0)))
 
 
 class TestBarycenters:
@@ -279,7 +297,9 @@ class TestHeatmaps:
         model = fitted[HeatmapDisplay]
         display = HeatmapDisplay.from_estimator(model, level=0.9)
         image = display.images_[0]
-        assert np.array_equal(image.get_array(), model.heatmap_)
+        drawn = np.asarray(image.get_array())
+        np.testing.assert_allclose(drawn / drawn.sum(), model.heatmap_)
+        assert drawn.sum() * 32.0 / 32**2 == pytest.approx(model.cells_.mass.sum())  # of the area
         assert image.origin == "lower" and image.get_extent() == [0.0, 8.0, 20.0, 24.0]
         row, column = np.unravel_index(image.get_array().argmax(), (32, 32))
         assert abs(20 + (row + 0.5) / 8 - 21.0) < 0.3 and abs((column + 0.5) / 4 - 7.0) < 0.6

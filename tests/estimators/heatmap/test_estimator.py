@@ -161,6 +161,17 @@ class TestAnswers:
         plan, stated = fitted.privacy_, collection["release"]
         assert stated["epsilon"] == plan.epsilon and stated["relation"] == plan.relation
         assert stated["period"] == "2026-05"
+        assert fitted.to_geojson(epsilon=0.0)["release"]["epsilon"] == plan.epsilon
+
+    def test_geojson_files_are_not_replaced_unasked(self, fitted, tmp_path):
+        path = tmp_path / "map.geojson"
+        fitted.save_geojson(path, period="2026-05", unit="person")
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            fitted.save_geojson(path)
+        about = {"period": "2026-05", "unit": "person"}
+        assert json.loads(path.read_text()) == fitted.to_geojson(**about)
+        fitted.save_geojson(str(path), overwrite=True)
+        assert "period" not in json.loads(path.read_text())["release"]
 
 
 class TestPrivacyConditions:

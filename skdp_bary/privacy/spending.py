@@ -361,7 +361,7 @@ class SharedBudget:
             raise RelationError(
                 f"neighbors must be {self._neighbors!r}, which this budget counts, got a plan with "
                 f"{plan.relation!r}. Leave neighbors=None, which uses that of the budget, or "
-                f"charge a budget made with neighbors={plan.relation!r}. Nothing was charged."
+                f'charge BudgetAccountant(..., neighbors="{plan.relation}"). Nothing was charged.'
             )
         if self._part and self._neighbors == REPLACE_ANY:
             raise RelationError(

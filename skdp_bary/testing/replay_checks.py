@@ -101,8 +101,20 @@ def _check_sensitivity(estimator, kind):
             not loose,
             f"No hostile neighbor comes close enough to the loss paid for {loose} ({kind}, "
             f"{candidate.neighbors!r}, delta={candidate.delta}): noise is wasted, or the neighbors "
-            "that hurt are missing.",
+            f"that hurt are missing.{_missing_hint(candidate)}",
         )
+
+
+def _missing_hint(candidate):
+    """Return the size to give where noise follows from one that is bought, or ""."""
+    if getattr(candidate, "n_min", 0) is not None:
+        return ""
+    classes = public_classes(candidate)
+    least = 60 if classes is None else 60 // len(classes)
+    return (
+        " If the noise follows from a size that is bought, which few rows make too small, give "
+        f"n_min={least} to the estimator that is checked."
+    )
 
 
 def _try_pairs(candidate, kind):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from skdp_bary import DPSlicedWasserstein
 from skdp_bary.base import BasePrivateEstimator, CellTree, Sensitivity
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Box
@@ -566,6 +567,13 @@ class UndocumentedScore(ClassMasses):
 )
 def test_the_healthy_estimator_passes(estimator, check):
     check(estimator)
+
+
+def test_who_is_not_tight_for_want_of_a_hint_is_told_which():
+    check = {check.__name__: check for check in CHECKS}["check_sensitivity_of_rows"]
+    with pytest.raises(AssertionError, match="give n_min=60 to"):
+        check(DPSlicedWasserstein(2, bounds=(0, 1)))
+    check(DPSlicedWasserstein(2, bounds=(0, 1), n_min=60))
 
 
 def test_pairs_after_the_first_are_compared_without_finishing_their_fits():

@@ -3,7 +3,6 @@
 A scheduler runs it once a month. It may run again: a map that is there is left alone.
 """
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -29,7 +28,7 @@ def publish(month, warehouse, ledger, site):
     rows = pyarrow.parquet.read_table(Path(warehouse, f"{month}.parquet"))
     heatmap.fit(rows, groups="person")
     draft = page.with_suffix(".draft")
-    draft.write_text(json.dumps(heatmap.to_geojson(period=month, unit="person")))
+    heatmap.save_geojson(draft, overwrite=True, period=month, unit="person")
     page.with_suffix(".receipt").write_text(budget.receipt().to_json())
     os.replace(draft, page)
     return 0

@@ -370,7 +370,7 @@ class TestBudgets:
             ("replace_any", [0.5, 0.8, 1.2, 1.3, 1.5]),
         ):
             accountant = self.spent(neighbors=neighbors)
-            display = BudgetDisplay.from_accountant(accountant)
+            display = accountant.plot()
             np.testing.assert_allclose(display.running, running)
             assert display.running[-1] == pytest.approx(accountant.total()[0])
 

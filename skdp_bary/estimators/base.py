@@ -39,6 +39,7 @@ from .notices import (
     GuaranteeRepr,
     KnowsSearches,
     few_persons,
+    refused_in_a_search,
     warn_of_guessed_bounds,
 )
 
@@ -366,8 +367,10 @@ path, of shape (n_rows, n_features)
             accountant.check(plan, who=type(self).__name__, **terms)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
-        except BudgetError:
-            if called_by_a_search() and accountant not in _WARNED_ACCOUNTANTS:
+        except BudgetError as error:
+            if not called_by_a_search():
+                raise
+            if accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
                 warnings.warn(
                     "Budget exceeded: this fit released nothing. Searches and cross-validations of "
@@ -376,7 +379,8 @@ path, of shape (n_rows, n_features)
                     PrivacyWarning,
                     stacklevel=3,
                 )
-            raise
+            told = refused_in_a_search(accountant.remaining()[0])
+            raise type(error)(f"{error} {told}".strip()) from None
         if seeded:
             warnings.warn(
                 "random_state is set, so the noise is reproducible: the release is seeded, not "

@@ -14,8 +14,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import BaseSearchCV, captioned_block, search_among_callers
@@ -28,7 +26,14 @@ from ..exceptions import (
     in_digits,
 )
 from ..geometry.domains import Box
-from ..privacy.quote import may_charge, parts_of
+from ..privacy.quote import (
+    UnknownCostError,
+    candidates_of,
+    may_charge,
+    number_of_fits,
+    number_of_folds,
+    parts_of,
+)
 from ..rows.opening import warn
 from .noisy_trees import noisy_total
 
@@ -480,10 +485,6 @@ _PRICE = (
 )
 
 
-class _UnknownError(Exception):
-    """The object to fit, or the number of fits, cannot be read."""
-
-
 class KnowsSearches:
     """An estimator that says what searches cost which fit it without an accountant."""
 
@@ -511,11 +512,32 @@ def _warn_of_search(estimator):
         return
     _TOLD.add(search.jobs)
     try:
-        price = _in_words(_times(_folds(search.cv) if search.folds else 1, _cost(search.fitted)))
-    except _UnknownError:
+        folds = number_of_folds(search.cv) if search.folds else 1
+        price = _in_words(_times(folds, _cost(search.fitted)))
+    except UnknownCostError:
         price = "Every candidate and fold spends epsilon again"
     told = _PRICE.format(search=search.name, estimator=type(estimator).__name__, price=price)
     warnings.warn(told, PrivacyWarning, stacklevel=search.depth)
+
+
+def refused_in_a_search(left):
+    """Say how many fits a search would have made, and what pays for all of them at once.
+
+    Parameters
+    ----------
+    left : float
+        Epsilon that the budget still admits.
+    """
+    search, fits = search_among_callers(), ""
+    if search is None:
+        return ""
+    try:
+        number = number_of_fits(search.fitted) * (number_of_folds(search.cv) if search.folds else 1)
+        fits = f"{search.name} asks for {number} fits, each charged. "
+    except UnknownCostError:
+        pass
+    once = f"epsilon={in_digits(left)}" if left > 0 else "epsilon=..."
+    return f"{fits}PrivateSearchCV(estimator, param_grid, {once}) is charged once for all fits."
 
 
 def _in_words(cost):
@@ -527,10 +549,10 @@ def _in_words(cost):
 def _cost(estimator):
     """Number of fits without an accountant that one fit of this makes, and their amounts."""
     if estimator is None:
-        raise _UnknownError
+        raise UnknownCostError
     if isinstance(estimator, BaseSearchCV):
-        costs = [_cost(each) for each in _candidates(estimator)]
-        times = _times(_folds(estimator.cv), _sum(costs))
+        costs = [_cost(each) for each in candidates_of(estimator)]
+        times = _times(number_of_folds(estimator.cv), _sum(costs))
         return _sum([times, max(costs, key=lambda cost: cost[1:])]) if estimator.refit else times
     if hasattr(estimator, "privacy_plan"):
         if estimator.accountant is not None:
@@ -538,33 +560,8 @@ def _cost(estimator):
         return 1, *map(exact, as_charged(estimator.epsilon, estimator.delta))
     parts = [part for _, part, _ in parts_of(estimator, None)]
     if not parts and may_charge(estimator):
-        raise _UnknownError
+        raise UnknownCostError
     return _sum([_cost(part) for part in parts])
-
-
-def _candidates(search):
-    """Return the candidates of a search, or as many like its estimator."""
-    if isinstance(search, GridSearchCV):
-        grid = ParameterGrid(search.param_grid)
-        return [clone(search.estimator).set_params(**params) for params in grid]
-    if isinstance(search, RandomizedSearchCV):
-        drawn = search.param_distributions
-        names = [name for each in ([drawn] if isinstance(drawn, dict) else drawn) for name in each]
-        if not {"epsilon", "delta", "accountant"} & {name.split("__")[-1] for name in names}:
-            return [search.estimator] * search.n_iter
-    raise _UnknownError
-
-
-def _folds(cv):
-    """Return the number of folds by public parameters; of splitters by rows it may be private."""
-    if cv is None:
-        return 5
-    if isinstance(cv, int):
-        return cv
-    try:
-        return cv.get_n_splits()
-    except (AttributeError, TypeError, ValueError):
-        raise _UnknownError from None
 
 
 def _times(number, cost):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
-from ..exceptions import check_integer, in_digits, refuse_class
+from .._sklearn import BaseSearchCV
+from ..exceptions import check_integer, exact, in_digits, refuse_class
 from .plans import Plan, failure_advice
 
 
@@ -28,7 +31,8 @@ class Quote:
     after : tuple of float or None
         The (epsilon, delta) that would be left after it; None if it does not fit.
     plans : tuple of (str, Plan)
-        Path and plan of every private step. The path of a single estimator is empty.
+        Path and plan of every private step. The path of a single estimator is empty. In a search
+        of scikit-learn it names the candidate, and the number of its fits.
     advice : str, default=""
         Settings that would fit, if these do not, and notes of the estimators about the noise at
         this cost, from public facts alone.
@@ -91,15 +95,19 @@ class Quote:
 
 @dataclass(frozen=True)
 class Asked:
-    """One private step: its path, its plan, and its notes."""
+    """One private step: its path, its plan, the number of its fits, and its notes."""
 
     name: str
     estimator: object
     plan: Plan
     n_features: int | None
+    n_fits: int = 1
+    noted: bool = True
 
     def advice(self):
         """Notes on delta and on the noise of the estimator, or ""."""
+        if not self.noted:
+            return ""
         advise = getattr(self.estimator, "privacy_advice", None)
         known = getattr(self.estimator, "_known_persons", None)
         told = (
@@ -110,6 +118,8 @@ class Asked:
 
     def bounds(self):
         """Return the bounds of the estimator in words, or ""."""
+        if not self.noted:
+            return ""
         told = getattr(self.estimator, "_bounds_in_words", None)
         return self._named(told()) if told is not None else ""
 
@@ -122,7 +132,7 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
 
     Parameters
     ----------
-    asked : Plan, estimator, or a pipeline, union or column transformer of some
+    asked : Plan, estimator, or a pipeline, union, column transformer or search of some
     n_features : int or None
         Columns of the rows; not used for a plan. None: the number that public parameters
         determine.
@@ -152,6 +162,8 @@ def known_width(estimator: object) -> int | None:
     known = getattr(estimator, "_known_features", None)
     if known is not None:
         return known()
+    if isinstance(estimator, BaseSearchCV):
+        return known_width(estimator.estimator)
     steps = (step for _, step in getattr(estimator, "steps", ()))
     first = next((step for step in steps if step is not None and step != "passthrough"), None)
     return None if first is None else known_width(first)
@@ -171,8 +183,8 @@ def _width_of(asked, n_features):
 
 def unfit_advice(asked: list[Asked], now: tuple) -> str:
     """Settings that would fit when these plans do not."""
-    epsilon = sum(each.plan.epsilon for each in asked)
-    delta = sum(each.plan.delta for each in asked)
+    epsilon = sum(each.n_fits * each.plan.epsilon for each in asked)
+    delta = sum(each.n_fits * each.plan.delta for each in asked)
     if now[0] <= 0.0:
         return f"Nothing is left of the budget. {_RAISE}"
     if delta > now[1] == 0.0:
@@ -180,7 +192,7 @@ def unfit_advice(asked: list[Asked], now: tuple) -> str:
         return f"The budget has no delta left, and {asked_for} is asked for: set delta=0."
     if epsilon > now[0]:
         largest = f"epsilon={in_digits(now[0])}"
-        if len(asked) > 1:
+        if sum(each.n_fits for each in asked) > 1:
             largest = f"every epsilon times {np.floor(1e3 * now[0] / epsilon) / 1e3:g}"
         return f"The remaining budget admits {largest}. {_RAISE}"
     return f"The remaining budget admits delta={in_digits(now[1])}."
@@ -199,12 +211,79 @@ def _walk(path, estimator, width):
             )
         yield Asked(path, estimator, estimator.privacy_plan(width), width)
         return
+    if isinstance(estimator, BaseSearchCV):
+        yield from _searched(path, estimator, width)
+        return
     if not parts_of(estimator, width) and may_charge(estimator):
         raise ValueError(
             f"The charge of {path!r} is not known before a fit. Quote the other steps one by one."
         )
     for name, part, columns in parts_of(estimator, width):
         yield from _walk(f"{path}__{name}" if path else name, part, columns)
+
+
+def _searched(path, search, width):
+    """Yield the private steps of every candidate of a search, fitted once a fold.
+
+    The final fit is that of the candidate with the largest epsilon: which one it is depends on
+    the rows.
+    """
+    try:
+        candidates, folds = candidates_of(search), number_of_folds(search.cv)
+    except UnknownCostError:
+        raise ValueError(
+            f"The number of fits of {path or type(search).__name__!r} is not known before it runs. "
+            "Give param_grid, and cv as a number, or quote its estimator."
+        ) from None
+    found = [list(_walk(path, each, width)) for each in candidates]
+    dearest = max(found, key=lambda steps: sum(exact(each.plan.epsilon) for each in steps))
+    for place, steps in enumerate([*found, dearest] if search.refit else found):
+        is_last = place == len(found)
+        label = "final fit" if is_last else f"candidate {place + 1}, {folds} folds"
+        for each in steps:
+            yield replace(
+                each,
+                name=f"{each.name} ({label})" if each.name else label,
+                n_fits=each.n_fits * (1 if is_last else folds),
+                noted=each.noted and place == 0,
+            )
+
+
+class UnknownCostError(Exception):
+    """The object to fit, or the number of fits, cannot be read."""
+
+
+def number_of_fits(estimator):
+    """Return how often one fit of this fits something, by public parameters."""
+    if not isinstance(estimator, BaseSearchCV):
+        return 1
+    once = sum(map(number_of_fits, candidates_of(estimator)))
+    return number_of_folds(estimator.cv) * once + bool(estimator.refit)
+
+
+def candidates_of(search):
+    """Return the candidates of a search, or as many like its estimator."""
+    if isinstance(search, GridSearchCV):
+        grid = ParameterGrid(search.param_grid)
+        return [clone(search.estimator).set_params(**params) for params in grid]
+    if isinstance(search, RandomizedSearchCV):
+        drawn = search.param_distributions
+        names = [name for each in ([drawn] if isinstance(drawn, dict) else drawn) for name in each]
+        if not {"epsilon", "delta", "accountant"} & {name.split("__")[-1] for name in names}:
+            return [search.estimator] * search.n_iter
+    raise UnknownCostError
+
+
+def number_of_folds(cv):
+    """Return the number of folds by public parameters; of splitters by rows it may be private."""
+    if cv is None:
+        return 5
+    if isinstance(cv, int):
+        return cv
+    try:
+        return cv.get_n_splits()
+    except (AttributeError, TypeError, ValueError):
+        raise UnknownCostError from None
 
 
 def parts_of(estimator, width):

@@ -240,8 +240,9 @@ class SharedBudget:
         Parameters
         ----------
         plan_or_estimator : Plan, estimator or pipeline
-            A plan, an unfitted estimator of this package, a search over one, or a pipeline, whose
-            private steps are all added up.
+            A plan, an unfitted estimator of this package, a pipeline, whose private steps are all
+            added up, or a search over one: of ``GridSearchCV`` all candidates, folds and the final
+            fit.
         n_features : int, default=None
             Number of columns that would be fitted; not used for a plan. None: that of the bounds or
             the schema of the estimator, if these determine it.
@@ -258,14 +259,15 @@ class SharedBudget:
         spent = after = self._exposure()
         for each in asked:
             self._check_plan(each.plan)
-            after = after + self._filter.price_plan(each.plan)
+            for _ in range(each.n_fits):
+                after = after + self._filter.price_plan(each.plan)
         fits = after.fits(self._filter.ceiling)
         now = self._room(spent)
         advice = ["" if fits else unfit_advice(asked, now), *(each.advice() for each in asked)]
         return Quote(
             # shortest decimals: sums of floats would show their last bits
-            float(sum(exact(each.plan.epsilon) for each in asked)),
-            float(sum(exact(each.plan.delta) for each in asked)),
+            float(sum(each.n_fits * exact(each.plan.epsilon) for each in asked)),
+            float(sum(each.n_fits * exact(each.plan.delta) for each in asked)),
             fits,
             now,
             self._room(after) if fits else None,

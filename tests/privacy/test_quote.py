@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,7 +18,7 @@ from skdp_bary import (
     RowByRow,
     SchemaTransformer,
 )
-from skdp_bary.exceptions import RelationError
+from skdp_bary.exceptions import BudgetError, RelationError
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Category, Integer, Schema
@@ -162,3 +163,44 @@ def test_a_list_of_estimators_is_refused_without_showing_them():
     with pytest.raises(TypeError, match="got a list: quote estimators one by one") as caught:
         budget.quote([measure(budget), measure(budget)])
     assert "PrivateMeasure" not in str(caught.value)
+
+
+@pytest.mark.parametrize("composition", ["sum", "renyi"])
+def test_a_grid_search_costs_what_all_its_fits_charge(composition):
+    budget = BudgetAccountant(6.0, 1e-6, composition=composition)
+    pipeline = make_pipeline(DomainScaler((0, 1)), measure(budget, method="haar"))
+    grid = {"privatemeasure__epsilon": [0.1, 0.3], "privatemeasure__depth": [2, 3]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise")
+    quote = budget.quote(search, 2)
+    assert quote.epsilon == pytest.approx(3 * 2 * (0.1 + 0.3) + 0.3)
+    assert [name for name, _ in quote.plans] == [
+        *(f"privatemeasure (candidate {i}, 3 folds)" for i in (1, 2, 3, 4)),
+        "privatemeasure (final fit)",
+    ]
+    by_name = GridSearchCV(measure(budget).set_params(bounds={"x": (0, 1)}), {"depth": [2]})
+    assert budget.quote(by_name).epsilon == pytest.approx(6 * 0.25)
+    drawn = RandomizedSearchCV(measure(budget), {"depth": [1, 2, 3]}, n_iter=2, refit=False, cv=2)
+    assert budget.quote(drawn, 2).epsilon == 1.0
+    assert "every epsilon times" in BudgetAccountant(1.0).quote(search, 2).advice
+    X = np.random.default_rng(0).random((60, 2))
+    search.fit(X)
+    assert len(budget.entries) == 13
+    assert budget.remaining()[0] >= quote.after[0] * (1 - 1e-9)
+
+
+def test_searches_whose_fits_cannot_be_counted_are_refused():
+    budget = BudgetAccountant(6.0)
+    drawn = RandomizedSearchCV(measure(budget), {"epsilon": [0.1, 3.0]}, n_iter=1)
+    one_left_out = GridSearchCV(measure(budget), {"depth": [1]}, cv=LeaveOneOut())
+    for search in (drawn, one_left_out):
+        with pytest.raises(ValueError, match="number of fits of 'privatemeasure|SearchCV'"):
+            budget.quote(search, 2)
+
+
+@pytest.mark.filterwarnings("ignore:Budget exceeded")
+def test_a_budget_that_ends_within_a_search_says_how_many_fits_there_are():
+    budget = BudgetAccountant(1.0)
+    search = GridSearchCV(measure(budget, 0.3), {"depth": [2, 3]}, cv=5, error_score="raise")
+    said = r"GridSearchCV asks for 11 fits.*PrivateSearchCV\(.*epsilon=0.1\)"
+    with pytest.raises(BudgetError, match=said):
+        search.fit(np.random.default_rng(0).random((60, 2)))

@@ -542,7 +542,7 @@ _documented(
     "OtherRelationNamed",
     '"add_remove"',
     '"replace_one"',
-    check_neighbors_field="neighbors must be 'replace_one'",
+    check_neighbors_field="speaks about 'add_remove'",
 )
 _documented(
     "MechanismForgotten",

@@ -10,7 +10,7 @@ from ..exceptions import import_optional
 from ..values import array_of, column_names, columns_like
 from .columns import Quiet, computed, names_no_column, recoded_collection
 from .grouping import name_of
-from .partitions import BESIDE, Limits, ParquetRows, PartReader, refuse_unlike_files
+from .partitions import BESIDE, Limits, ParquetRows, PartReader, parquet_ends
 from .persons import (
     are_texts,
     check_floats,
@@ -77,11 +77,11 @@ class DaskSource:
             return _taken_out(X, named, beside)
         path = os.fspath(X)
         frame = _read_parquet(path)
-        refuse_unlike_files(path)
+        files, ends = parquet_ends(path)
         X, columns = _taken_out(frame, named, beside)
         given = {part for part, values in beside.items() if values is not None}
         if given <= named.keys() - {"groups"}:
-            X = ParquetRows.of(path, X, named) or X
+            X = ParquetRows.of(files, ends, X, named) or X
         return X, columns
 
     @staticmethod

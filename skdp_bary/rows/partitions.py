@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -215,7 +217,8 @@ def _apart(frame, *beside):
 
 _PIECE_BYTES = 1 << 26  # of rows: less is not worth a task
 _BUFFER_BYTES = 1 << 25  # that are read ahead, of all columns together
-_FEW_FILES = 100  # are cut at their row groups; of many each is one task, and stays unopened
+_FEW_FILES = 100  # are cut at their row groups; of many each is one task
+_AT_A_TIME = 16  # files whose ends are read: a distant one is slow to answer
 _ENDINGS = (".parquet", ".parq", ".pq")
 
 
@@ -283,30 +286,29 @@ class ParquetRows:
         self.shape = None, meta.shape[1]
 
     @classmethod
-    def of(cls, path, frame, named):
-        """Return the rows of a path, or None where the files alone do not say what Dask reads.
+    def of(cls, files, ends, frame, named):
+        """Return the rows of files, or None where these alone do not say what Dask reads.
 
         Parameters
         ----------
-        path : str
+        files : fsspec filesystem
+        ends : dict
+            See :func:`parquet_ends`.
         frame : Dask dataframe
-            What Dask makes of the path, features alone. Names of folders may be columns of it.
+            What Dask makes of them, features alone. Names of folders may be columns of it.
         named : dict
             Names of the columns that are not features, see :func:`~.named.taken_out`.
         """
-        files, paths = _listed(path)
-        if not paths or any("=" in each for each in paths):
+        if not ends or any("=" in each for each in ends):
             return None
-        parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
         names = list(frame.columns)
         columns = [*names, *named.values()]
-        if not set(columns) <= set(parquet.read_schema(paths[0], filesystem=files).names):
+        if not set(columns) <= set(next(iter(ends.values()))[0]):
             return None
-        cut = _parquet_rows_cut if len(paths) <= _FEW_FILES else _whole
         pieces = [
             ParquetPiece(files, each, groups, columns, named)
-            for each in paths
-            for groups in cut(files, each)
+            for each, (_, sizes) in ends.items()
+            for groups in (_groups_cut(sizes) if len(ends) <= _FEW_FILES else [None])
         ]
         return cls(pieces, frame._meta, names)
 
@@ -321,18 +323,30 @@ class ParquetRows:
         return [delayed(piece, pure=False, traverse=False) for piece in self.pieces]
 
 
-def refuse_unlike_files(path):
-    """Raise unless the Parquet files of a path have the same columns; their ends alone are read."""
+def parquet_ends(path):
+    """Return the filesystem of a path and, by file, its columns and the bytes of its row groups.
+
+    The ends of the files are read, many at a time and each once. Raises unless all of them have
+    the same columns.
+    """
     files, paths = _listed(path)
-    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
-    expected = None
-    for each in paths:
-        names = sorted(parquet.read_schema(each, filesystem=files).names)
-        if names != (expected := expected or names):
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        ends = dict(zip(paths, pool.map(partial(_end, files), paths), strict=True))
+    for each, (names, _) in ends.items():
+        if sorted(names) != sorted(ends[paths[0]][0]):
             raise ValueError(
                 f"X must name Parquet files with the same columns, got {each!r}, which has other "
                 f"columns than {paths[0]!r}. Write all files with the same columns."
             )
+    return files, ends
+
+
+def _end(files, path):
+    """Return the names of the columns of a file, and the bytes of its row groups."""
+    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+    with parquet.ParquetFile(path, filesystem=files) as file:
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        return file.schema_arrow.names, [group.total_byte_size for group in groups]
 
 
 def _listed(path):
@@ -351,15 +365,8 @@ def _listed(path):
     ]
 
 
-def _whole(files, path):
-    return [None]
-
-
-def _parquet_rows_cut(files, path):
-    """Return row groups of a file, as many together as are worth a task."""
-    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
-    with parquet.ParquetFile(path, filesystem=files) as file:
-        sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
+def _groups_cut(sizes):
+    """Return row groups of a file by their bytes, as many together as are worth a task."""
     pieces, start, size = [], 0, 0
     for end, more in enumerate(sizes, 1):
         size += more

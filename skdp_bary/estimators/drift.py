@@ -205,19 +205,18 @@ class PrivateDriftSketch(BasePrivateEstimator):
             noise and chance.
         """
         check_is_fitted(self)
-        self._compared(other, public_rows)  # raises where there is nothing to compare with
-        return self._contrast(read_points(self, X), other, public_rows)[:2]
+        return self._contrast(read_points(self, X), self._compared(other, public_rows))[:2]
 
-    def _contrast(self, points, other, public_rows):
+    def _contrast(self, points, compared):
         """Return differences, their errors, and the smoothed density of both, at points.
 
-        Without others: the smoothed density, the noise of it, and the density again.
+        With None to compare with: the smoothed density, the noise of it, and the density again.
         """
         waves = _question(self.domain_, 1, False).features(points)
-        if other is None and public_rows is None:
+        if compared is None:
             density = waves @ self.moments_.mean
             return density, self.moments_.mean_sd * np.linalg.norm(waves, axis=1), density
-        theirs, scales = self._compared(other, public_rows)
+        theirs, scales = compared
         density = waves @ (self.moments_.mean + theirs.mean) / 2.0
         return *contrast(self.moments_, theirs, scales, waves), density
 

@@ -287,13 +287,14 @@ class ContrastDisplay:
         features = drawn_features(features, names)
         sides = [np.linspace(domain.low[f], domain.high[f], n_points) for f in features]
         grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(features))
-        center = _fullest(sketch, other, public_rows) if at is None else _point(at, len(names))
+        alone = other is None and public_rows is None
+        compared = None if alone else sketch._compared(other, public_rows)
+        center = _fullest(sketch, compared) if at is None else _point(at, len(names))
         rows = np.tile(center, (len(grid), 1))
         rows[:, features] = grid
         shape = (n_points,) * len(features)
-        values, errors, density = sketch._contrast(rows, other, public_rows)
+        values, errors, density = sketch._contrast(rows, compared)
         others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
-        alone = other is None and public_rows is None
         title = f"release, epsilon={sketch.privacy_.epsilon:g}"
         return cls(
             sides,
@@ -353,15 +354,15 @@ class ContrastDisplay:
         return image
 
 
-def _fullest(sketch, other, public_rows):
+def _fullest(sketch, compared):
     """Return a place that holds many of both, from many places along one feature after another."""
     domain, width = sketch.domain_, sketch.n_features_in_
     places = np.random.default_rng(0).uniform(domain.low, domain.high, (_STARTS, width))
-    point = places[np.argmax(sketch._contrast(places, other, public_rows)[2])]
+    point = places[np.argmax(sketch._contrast(places, compared)[2])]
     for feature in list(range(width)) * _SWEEPS:
         line = np.tile(point, (_LINE, 1))
         line[:, feature] = np.linspace(domain.low[feature], domain.high[feature], _LINE)
-        point = line[np.argmax(sketch._contrast(line, other, public_rows)[2])]
+        point = line[np.argmax(sketch._contrast(line, compared)[2])]
     return point
 
 

@@ -88,6 +88,7 @@ def open_axes(ax, n_axes, aspect, caller):
 
 
 def feature_names(estimator):
+    """Return the names of the features of a fitted estimator, or their places in words."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return [f"feature {f}" for f in range(estimator.n_features_in_)]
@@ -112,6 +113,6 @@ def drawn_features(features, names):
 
 def plane(points, features, heights):
     """Return points in the plane of two features, or of one feature and heights."""
-    return np.column_stack(
-        [points[:, features[0]], points[:, features[1]] if features[1:] else heights]
-    )
+    if features[1:]:
+        return points[:, features]
+    return np.column_stack([points[:, features[0]], np.broadcast_to(heights, len(points))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,8 @@ class BarycenterDisplay:
         Title of the picture of the release.
     rows : list of ndarray of shape (n_rows, 2) or None, default=None
         Rows of every group, shown next to the release.
+    aspect : {"equal", "auto"}, default="equal"
+        Whether both axes have the unit of a feature.
 
     Attributes
     ----------
@@ -102,7 +104,9 @@ class BarycenterDisplay:
         feature_names: list | None = None,
         title: str = "",
         rows: list | None = None,
+        aspect: Literal["equal", "auto"] = "equal",
     ) -> None:
+        self.aspect = aspect
         self.support = support
         self.measures = measures
         self.class_names = class_names
@@ -235,8 +239,7 @@ class BarycenterDisplay:
         )
         axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
         axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
-        if len(self.feature_names or ()) != 2 or self.feature_names[1] != _SHARE:
-            axes.set_aspect("equal")
+        axes.set_aspect(self.aspect)
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set_xlabel(names[0])
         axes.set_ylabel(names[1])
@@ -266,13 +269,14 @@ def _read_release(estimator, basemap, features=None):
     privacy = estimator.privacy_
     delta = f", delta={privacy.delta:g}" if privacy.delta else ""
     return {
-        "support": plane(estimator.support_, features, 0.0 * estimator.support_[:, 0]),
+        "support": plane(estimator.support_, features, 0.0),
         "measures": measures,
         "class_names": [str(label) for label in estimator.classes_],
         "bounds": tuple(plane(ends, features, [0.0, top])),
         "basemap": basemap_lines(basemap),
         "feature_names": [*(names[f] for f in features), _SHARE][:2],
         "title": f"release, epsilon={privacy.epsilon:g}{delta}",
+        "aspect": "equal" if features[1:] else "auto",
     }
 
 
@@ -294,8 +298,8 @@ class ClusterDisplay:
     centers : ndarray of shape (n_clusters, n_features)
     weights : ndarray of shape (n_clusters,)
         Noisy numbers of people.
-    stderr : ndarray of shape (n_clusters,)
-        Standard deviation of each coordinate of a center.
+    stderr : ndarray of shape (n_clusters,) or (n_clusters, 2)
+        Standard deviation of each coordinate of a center, or of one and the other.
     coarse : ndarray of shape (n_points, n_features) or None, default=None
         Released points to draw behind the centers.
     image_shape : tuple of int or None, default=None
@@ -383,7 +387,9 @@ class ClusterDisplay:
         if image_shape is None:
             places = drawn_features(features, names)
             centers = plane(centers, places, weights)
-            coarse = plane(coarse, places, 0.0 * coarse[:, 0])
+            coarse = plane(coarse, places, 0.0)
+            if not places[1:]:  # the heights are weights, which the discs tell nothing about
+                stderr = np.column_stack([stderr, 0.0 * stderr])
             names = [*(names[place] for place in places), "weight"][:2]
         display = cls(
             centers,
@@ -423,12 +429,11 @@ class ClusterDisplay:
             axes.scatter(*self.coarse.T, s=2.0, color="0.8", label="released points", zorder=1)
         sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
         axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
-        reach = 4.0 * self.stderr  # from one side to the other
-        height = reach * (self.feature_names is None or self.feature_names[1] != "weight")
+        width, height = 4.0 * np.broadcast_to(self.stderr.T, (2, len(centers)))
         discs = matplotlib_module("collections", _CLUSTERS_CALLER).EllipseCollection(
-            reach,
+            width,
             height,
-            0.0 * reach,
+            np.zeros(len(centers)),
             units="xy",
             offsets=centers,
             offset_transform=axes.transData,

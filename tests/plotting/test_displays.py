@@ -202,6 +202,19 @@ def test_features_are_chosen_by_place_and_masses_are_those_of_the_release():
     np.testing.assert_array_equal(atoms, centers.support_[:, [2, 1]])
 
 
+def test_discs_are_flat_where_heights_are_weights_and_nowhere_else():
+    """A feature may be called weight; what is drawn does not follow from what it is called."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:, :2], columns=["height", "weight"])
+    means = PrivateKMeans(3, **SETTINGS).fit(frame)
+    for features, is_flat in ((None, False), ("height", True)):
+        (axes,) = means.plot(features=features).axes_
+        (discs,) = (c for c in axes.collections if type(c).__name__ == "EllipseCollection")
+        assert axes.get_ylabel() == "weight"
+        assert (discs.get_widths() > 0).all()
+        assert (discs.get_heights() == 0).all() == is_flat
+
+
 def test_tables_draw_counts_of_columns_with_intervals():
     schema = Schema([Boolean(), Boolean()])
     model = PrivateTable(schema, n_components=2, max_iter=2).fit(X[:, :2] > 0.5)

@@ -512,8 +512,7 @@ def _warn_of_search(estimator):
         return
     _TOLD.add(search.jobs)
     try:
-        folds = number_of_folds(search.cv) if search.folds else 1
-        price = _in_words(_times(folds, _cost(search.fitted)))
+        price = _in_words(_times(_folds_of(search), _cost(search.fitted)))
     except UnknownCostError:
         price = "Every candidate and fold spends epsilon again"
     told = _PRICE.format(search=search.name, estimator=type(estimator).__name__, price=price)
@@ -532,12 +531,17 @@ def refused_in_a_search(left):
     if search is None:
         return ""
     try:
-        number = number_of_fits(search.fitted) * (number_of_folds(search.cv) if search.folds else 1)
+        number = _folds_of(search) * number_of_fits(search.fitted)
         fits = f"{search.name} asks for {number} fits, each charged. "
     except UnknownCostError:
         pass
     once = f"epsilon={in_digits(left)}" if left > 0 else "epsilon=..."
     return f"{fits}PrivateSearchCV(estimator, param_grid, {once}) is charged once for all fits."
+
+
+def _folds_of(search):
+    """Return how often a call fits what it was given, whose own fits count apart."""
+    return number_of_folds(search.cv) if search.folds else 1
 
 
 def _in_words(cost):

@@ -106,8 +106,6 @@ class Asked:
 
     def advice(self):
         """Notes on delta and on the noise of the estimator, or ""."""
-        if not self.noted:
-            return ""
         advise = getattr(self.estimator, "privacy_advice", None)
         known = getattr(self.estimator, "_known_persons", None)
         told = (
@@ -118,8 +116,6 @@ class Asked:
 
     def bounds(self):
         """Return the bounds of the estimator in words, or ""."""
-        if not self.noted:
-            return ""
         told = getattr(self.estimator, "_bounds_in_words", None)
         return self._named(told()) if told is not None else ""
 
@@ -255,6 +251,8 @@ class UnknownCostError(Exception):
 
 def number_of_fits(estimator):
     """Return how often one fit of this fits something, by public parameters."""
+    if estimator is None:
+        raise UnknownCostError
     if not isinstance(estimator, BaseSearchCV):
         return 1
     once = sum(map(number_of_fits, candidates_of(estimator)))

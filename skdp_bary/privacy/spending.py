@@ -259,11 +259,13 @@ class SharedBudget:
         spent = after = self._exposure()
         for each in asked:
             self._check_plan(each.plan)
+            price = self._filter.price_plan(each.plan)
             for _ in range(each.n_fits):
-                after = after + self._filter.price_plan(each.plan)
+                after = after + price
         fits = after.fits(self._filter.ceiling)
         now = self._room(spent)
-        advice = ["" if fits else unfit_advice(asked, now), *(each.advice() for each in asked)]
+        noted = [each for each in asked if each.noted]
+        advice = ["" if fits else unfit_advice(asked, now), *(each.advice() for each in noted)]
         return Quote(
             # shortest decimals: sums of floats would show their last bits
             float(sum(each.n_fits * exact(each.plan.epsilon) for each in asked)),
@@ -273,7 +275,7 @@ class SharedBudget:
             self._room(after) if fits else None,
             tuple((each.name, each.plan) for each in asked),
             " ".join(filter(None, advice)),
-            "; ".join(filter(None, (each.bounds() for each in asked))),
+            "; ".join(filter(None, (each.bounds() for each in noted))),
             self.unit,
         )
 

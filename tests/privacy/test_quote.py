@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, RandomizedSearchCV, learning_curve
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -204,3 +204,9 @@ def test_a_budget_that_ends_within_a_search_says_how_many_fits_there_are():
     said = r"GridSearchCV asks for 11 fits.*PrivateSearchCV\(.*epsilon=0.1\)"
     with pytest.raises(BudgetError, match=said):
         search.fit(np.random.default_rng(0).random((60, 2)))
+    with pytest.raises(BudgetError, match="is charged once for all fits") as told:  # not counted
+        learning_curve(
+            measure(BudgetAccountant(0.1)), np.zeros((60, 2)), None, train_sizes=[9],
+            error_score="raise",
+        )  # fmt: skip
+    assert "learning_curve asks" not in str(told.value)

@@ -14,6 +14,7 @@ from pickle import UnpicklingError
 import numpy as np
 from sklearn import get_config
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
 from sklearn.utils._repr_html.estimator import _get_visual_block, _VisualBlock, estimator_html_repr
 from sklearn.utils.parallel import Parallel
@@ -28,6 +29,7 @@ __all__ = ["BaseSearchCV", "openmp_threads"]
 
 _SEARCHES = "sklearn.model_selection."
 _PAID = f"{__package__}.model_selection."
+_PIPELINE_FITS = ("_fit", "fit", "fit_transform", "fit_predict")
 _ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
 
@@ -97,6 +99,34 @@ def search_has_groups():
         for given in (frame.f_locals, frame.f_locals.get("params"))
         if isinstance(given, Mapping)
     )
+
+
+def steps_before():
+    """Return what pipelines among the callers fitted before the step that asks.
+
+    Returns
+    -------
+    steps : list of (str, estimator)
+        Of all pipelines around the step, the innermost first.
+    search : object or None
+        The search above them, or what runs the fits of a cross-validation.
+    depth : int
+        How many frames above the asker they were called, from 1.
+    """
+    steps, seen, search, above = [], set(), None, None
+    for depth, (module, frame) in enumerate(_frames(sys._getframe(1)), start=1):
+        owner, method = frame.f_locals.get("self"), frame.f_code.co_name
+        if isinstance(owner, Pipeline) and method in _PIPELINE_FITS and id(owner) not in seen:
+            seen.add(id(owner))
+            # "_fit" counts the steps before the last one, and is met before what calls it
+            steps += owner.steps[: frame.f_locals.get("step_idx", -1) if method == "_fit" else -1]
+        elif isinstance(owner, Parallel | BaseSearchCV):
+            search = owner
+        if module.startswith(("sklearn.", "joblib.", f"{__package__}.")):
+            above = None
+        elif above is None:
+            above = depth
+    return steps, search, above or 1
 
 
 def _searches():

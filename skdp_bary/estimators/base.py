@@ -41,6 +41,7 @@ from .notices import (
     few_persons,
     refused_in_a_search,
     warn_of_guessed_bounds,
+    warn_of_leaking_steps,
 )
 
 if TYPE_CHECKING:
@@ -388,6 +389,7 @@ path, of shape (n_rows, n_features)
                 PrivacyWarning,
                 stacklevel=3,
             )
+        warn_of_leaking_steps()
         # nothing is bought yet, so the size is public where it is known
         persons = max(self._known_persons() or 0, facts.size or 0)
         doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])

@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import BaseSearchCV, captioned_block, search_among_callers
+from .._sklearn import (
+    BaseSearchCV,
+    captioned_block,
+    search_among_callers,
+    steps_before,
+)
 from ..exceptions import (
     PrivacyWarning,
     as_charged,
@@ -476,6 +481,7 @@ def as_dataframe(estimator, X):
 # What searches and cross-validations of scikit-learn cost, whose fits have no budget together.
 
 _TOLD = weakref.WeakSet()  # of every search, what runs its fits
+_LEAKS_TOLD = weakref.WeakSet()  # searches whose pipelines were said to leak
 _CLONING = ContextVar("skdp_bary_cloning", default=False)
 _PRICE = (
     "{search} fits {estimator} without an accountant. {price}, and nothing adds that up: privacy_ "
@@ -517,6 +523,27 @@ def _warn_of_search(estimator):
         price = "Every candidate and fold spends epsilon again"
     told = _PRICE.format(search=search.name, estimator=type(estimator).__name__, price=price)
     warnings.warn(told, PrivacyWarning, stacklevel=search.depth)
+
+
+def warn_of_leaking_steps():
+    """Say which steps a pipeline fitted to the same rows before, without noise."""
+    steps, search, depth = steps_before()
+    if not steps or search in _LEAKS_TOLD:
+        return
+    # audits lie above estimators, and only fits in pipelines need one
+    check_private = import_module("skdp_bary.inspection.check_private")
+    leaking = check_private.learning_steps(steps)
+    if not leaking:
+        return
+    if search is not None:
+        _LEAKS_TOLD.add(search)
+    each = "; ".join(f"{step.name} ({step.estimator}): {step.advice}" for step in leaking)
+    warnings.warn(
+        "This pipeline is not private: steps before the private one learn from all rows without "
+        f"noise. {each}. check_private(pipeline) audits every step.",
+        PrivacyWarning,
+        stacklevel=depth,
+    )
 
 
 def refused_in_a_search(left):

@@ -7,6 +7,7 @@ from html import escape
 from inspect import getattr_static
 from typing import TYPE_CHECKING
 
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._sklearn import BaseSearchCV, captioned_diagram
@@ -71,6 +72,16 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
     return report
 
 
+def learning_steps(steps):
+    """Return the verdicts on the steps of a pipeline that learn from its rows without noise."""
+    judged = (
+        _judge(path, step, before)[0]
+        for path, step, before in walk_steps("", Pipeline(steps))
+        if not is_private(step)
+    )
+    return [verdict for verdict in judged if verdict.verdict == LEAKS]
+
+
 def _walk(name, estimator, form=RAW):
     """Yield (verdict, budget) of an estimator and all of its parts."""
     for path, step, before in walk_steps(name, estimator, form):
@@ -101,6 +112,8 @@ def _judge(name, estimator, form):
         return _private_verdict(name, estimator)
     if library_of(type(estimator)) == "diffprivlib":
         return _diffprivlib_verdict(name, estimator)
+    if type(estimator) is FrozenEstimator:
+        return _verdict(name, estimator, UNKNOWN, _FROZEN, _HAND_ON), None
     fault = public_fault(estimator, form)
     if fault is None:
         reason = "what it learns does not depend on the rows"
@@ -164,6 +177,8 @@ def _private_verdict(name, estimator):
 _SEVERAL = (
     "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
 )
+_FROZEN = "it was fitted before, on rows that nothing here has seen"
+_HAND_ON = "if those rows are public, write RowByRow(step, X_public)"
 _ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
 _GAPS = f"{MISSING.reason}, before it is charged"
 _APART = (

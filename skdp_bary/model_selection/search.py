@@ -15,7 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle
 from ..estimators.base import fitted_alone
-from ..estimators.notices import Guarantee, GuaranteeRepr, KnowsSearches
+from ..estimators.notices import (
+    Guarantee,
+    GuaranteeRepr,
+    KnowsSearches,
+    warn_of_leaking_steps,
+)
 from ..exceptions import PrivacyWarning, as_charged, check_integer
 from ..parameters import (
     PRIVACY_RULES,
@@ -331,6 +336,7 @@ class PrivateSearchCV(
 
     def _warn(self, candidates, plan, seeded, advice):
         """Say what should be heard before the charge."""
+        warn_of_leaking_steps()
         own = [candidates.parts.own_params(params) for params in candidates.grid]
         for name in sorted(_NUMBERS_OF_POINTS):
             if len({params[name] for params in own if name in params}) > 1:

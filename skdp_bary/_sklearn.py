@@ -15,15 +15,12 @@ import numpy as np
 from sklearn import get_config
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads  # noqa: F401
 from sklearn.utils._repr_html.estimator import _get_visual_block, _VisualBlock, estimator_html_repr
 from sklearn.utils.parallel import Parallel
 
 from ._version import __version__
 from .exceptions import VersionWarning
-
-__all__ = ["BaseSearchCV", "openmp_threads"]
-
 
 # The only importer of private names of scikit-learn.
 

@@ -5,21 +5,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .chain import Receipt
-    from .policy import BudgetUnderPolicy, SpendingPolicy
+    from .policy import SpendingPolicy
     from .quote import Quote
-    from .spending import BudgetPart
 
 _HOMES = {
-    "BudgetPart": "spending",
-    "BudgetUnderPolicy": "policy",
     "Quote": "quote",
     "Receipt": "chain",
     "SpendingPolicy": "policy",
 }
 
 __all__ = [
-    "BudgetPart",
-    "BudgetUnderPolicy",
     "Quote",
     "Receipt",
     "SpendingPolicy",

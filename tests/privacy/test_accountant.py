@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, clone
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, ReadOnlyLedgerError, RelationError
-from skdp_bary.privacy import BudgetPart, Quote
+from skdp_bary.privacy import Quote
 from tests.privacy.conftest import gaussian_plan, pure_plan
-from tests.world import RELATIONS, DiscreteLaplace, Plan, Step, check_accountant, home
+from tests.world import RELATIONS, BudgetPart, DiscreteLaplace, Plan, Step, check_accountant, home
 
 _sqlite = home("SqliteLedger")
 

@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import (
-    BarycenterEvent,
     DiscreteMeasure,
     free_support_barycenter,
     solve_semidiscrete,
 )
 from tests.cases import every
-from tests.world import univariate_cost
+from tests.world import BarycenterEvent, univariate_cost
 
 
 def clusters(seed, n_points=4000, n_features=2, shift=0.0):

@@ -85,12 +85,12 @@ def _check_form(given, path):
     check_form(path, given.columns, *(() if forms is None else (forms,)))
 
 
-def _fit(table, given, estimator, unit):
+def _fit(table, given, estimator, **terms):
     if given.groups is None:
-        estimator.fit(table.chunks, unit=unit)
+        estimator.fit(table.chunks, **terms)
     else:
         X, y, groups = table.whole()
-        estimator.fit(X, y, groups=groups, unit=unit)
+        estimator.fit(X, y, groups=groups, **terms)
 
 
 def _written(estimator, given):
@@ -238,16 +238,16 @@ def _sizes(given):
     return tuple(given)
 
 
-def _compare_fit(tables, given, estimator, unit):
+def _compare_fit(tables, given, estimator, **terms):
     if given.groups is None:
-        estimator.fit(lambda: _chunks(tables), unit=unit)
+        estimator.fit(lambda: _chunks(tables), **terms)
         return
     parts = [table.read() for table in tables]
     X = np.concatenate([part[0] for part in parts])
     y = np.repeat(_COHORTS, [len(part[0]) for part in parts])
     # one id is one person in both tables
     ids = numbered([ids for part in parts for ids in part[2]])
-    estimator.fit(X, y, groups=ids, unit=unit)
+    estimator.fit(X, y, groups=ids, **terms)
 
 
 def _chunks(tables):
@@ -349,19 +349,19 @@ def _who(missing, given):
     return f"{given.schema} declares" if missing else "--groups names"
 
 
-def _synthetic_fit(file, given, estimator, unit):
+def _synthetic_fit(file, given, estimator, **terms):
     arrow = import_optional("pyarrow", "cli", "skdp-bary table")
     names = list(estimator.schema.names)
     read = names if given.groups is None else [*names, given.groups]
     no_rows = arrow.schema([(name, arrow.string()) for name in read]).empty_table()
     if given.groups is None:
-        estimator.fit(lambda: watched(file.tables(read), no_rows), unit=unit)
+        estimator.fit(lambda: watched(file.tables(read), no_rows), **terms)
         return
     tables, ids = [], []
     for batch in watched(file.tables(read), no_rows):
         tables.append(batch.select(names))
         ids.append(_ids(batch[given.groups], given))
-    estimator.fit(arrow.concat_tables(tables), groups=numbered(ids), unit=unit)
+    estimator.fit(arrow.concat_tables(tables), groups=numbered(ids), **terms)
 
 
 def _ids(column, given):
@@ -462,6 +462,7 @@ def create(given):
         neighbors=given.neighbors,
         composition=given.composition,
         unit=given.unit,
+        file_group=given.file_group,
     )
     say(accountant)
     return 0

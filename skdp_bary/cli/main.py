@@ -225,6 +225,7 @@ def _add_privacy(group, pure, delta):
     add("--neighbors", choices=get_args(Neighbors), default=None,
         help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
+    add("--note", default="", metavar="TEXT", help="kept with the entry of the ledger, as 2026-03")
     add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
 
 
@@ -323,6 +324,9 @@ def _add_create(actions):
     create.add_argument("--composition", choices=COMPOSITIONS, default="sum")
     create.add_argument(
         "--unit", metavar="NAME", help="what a person is, as patient_id: others are refused"
+    )
+    create.add_argument(
+        "--file-group", metavar="GROUP", help="group of this computer that may spend from the file"
     )
 
 

@@ -31,7 +31,8 @@ def offer(estimator, n_features, fit, given, check_form=None):
         Its accountant is the budget.
     n_features : int
     fit : callable
-        Takes the estimator and fits it; its ``unit`` is what a person is.
+        Takes the estimator and fits it, with the ``unit`` of a person and a ``note`` for the
+        ledger.
     given : Namespace
         Options, with ``said``, a function of estimator and options that says what was released,
         and ``write``, one of these and of the ending of a name that returns the content of a file,
@@ -48,7 +49,7 @@ def offer(estimator, n_features, fit, given, check_form=None):
         say(_quote_in_words(quote, accountant.ledger))
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
-    fit = partial(fit, unit=unit)
+    fit = partial(fit, unit=unit, note=given.note)
     if given.write is not None:
         return _release_to_file(estimator, fit, given)
     fit(estimator)

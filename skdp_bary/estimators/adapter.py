@@ -275,6 +275,7 @@ default="self_training"
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
         unit: str | None = None,
+        note: str = "",
         public_pairs: Sequence[tuple] | None = None,
     ) -> Self:
         """Train on the public source and adapt to the private target.
@@ -294,6 +295,8 @@ default="self_training"
             Weights of the private rows in [0, 1].
         unit : str or None, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
+        note : str, default=""
+            Text for the ledger, such as "2026-03".
         public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
             For ``method="auto"``: **public** data that differ as source and target may do, with as
             many rows. Each is adapted and scored; where accuracy does not grow in the mean, the
@@ -321,7 +324,7 @@ default="self_training"
             self._source, self._source_names = source, column_names(X_source)
             try:
                 whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
-                return super().fit(X_target, **whose)
+                return super().fit(X_target, **whose, note=note)
             finally:
                 del self._source, self._source_names
 

@@ -145,6 +145,7 @@ class BasePrivateEstimator(
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
         unit: str | None = None,
+        note: str = "",
     ) -> Self:
         """Fit on private rows with differential privacy.
 
@@ -169,6 +170,8 @@ path, of shape (n_rows, n_features)
         unit : str or None, default=None
             Privacy unit, such as "patient_id". None: the name of the column passed as `groups`, or
             "rows" without groups. A budget that declares a unit rejects fits with another one.
+        note : str, default=""
+            Text for the ledger, such as "2026-03".
 
         Returns
         -------
@@ -189,9 +192,10 @@ path, of shape (n_rows, n_features)
             if groups is None:
                 warn_of_unread_ids(y)
             terms = rows.terms(X, unit)
+            note = note_of(noise.seeded, note)
             self._before_charge(accountant, plan, facts, noise.seeded, terms)
             self._rehearse(plan, facts)
-            note, name = note_of(noise.seeded), type(self).__name__
+            name = type(self).__name__
             pay = partial(accountant.charge, plan, name, note=note, **terms)
             desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise

@@ -298,6 +298,7 @@ class PrivateKMeans(
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
         unit: str | None = None,
+        note: str = "",
     ) -> np.ndarray:
         """Fit, then return the nearest center of each row; nothing of it is stored.
 
@@ -308,6 +309,7 @@ class PrivateKMeans(
         groups, sample_weight : array-like of shape (n_rows,), optional
             As in ``fit``.
         unit : str or None, default=None
+        note : str, default=""
             As in ``fit``.
 
         Returns
@@ -315,7 +317,7 @@ class PrivateKMeans(
         labels : ndarray of int of shape (n_rows,)
         """
         whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
-        return self.fit(X, y, **whose).predict(X)
+        return self.fit(X, y, **whose, note=note).predict(X)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each center.

@@ -233,6 +233,7 @@ class PrivateSearchCV(
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
         unit: str | None = None,
+        note: str = "",
     ) -> Self:
         """Search among the candidates.
 
@@ -248,6 +249,8 @@ class PrivateSearchCV(
             Weights in [0, 1].
         unit : str or None, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
+        note : str, default=""
+            Text for the ledger, such as "2026-03".
 
         Returns
         -------
@@ -262,10 +265,11 @@ class PrivateSearchCV(
             plan = self.privacy_plan(rows.n_features)
             accountant, noise = candidates.payer._budget(), noise_generator(self.random_state)
             terms = rows.terms(given, unit)
+            note = note_of(noise.seeded, note)
             accountant.check(plan, who=type(self).__name__, **terms)
             candidates.rehearse(rows)
             self._warn(candidates, plan, noise.seeded, accountant.unit_advice(terms["unit"]))
-            accountant.charge(plan, type(self).__name__, note=note_of(noise.seeded), **terms)
+            accountant.charge(plan, type(self).__name__, note=note, **terms)
             beside = {"groups": groups, "sample_weight": sample_weight}
 
             def attempt():

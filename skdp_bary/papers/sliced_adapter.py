@@ -42,7 +42,7 @@ from ..parameters import (
     PlainParameters,
     check_parameters,
 )
-from ..privacy.entries import ROWS, note_of
+from ..privacy.entries import ROWS, check_text, note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator, public_generator
 from ..rows.origins import origin_of
@@ -281,6 +281,7 @@ class SlicedNetworkAdapter(
         X_target: Rows,
         *,
         unit: str | None = None,
+        note: str = "",
     ) -> Self:
         """Train on public rows, release what is needed about private rows, and adapt.
 
@@ -294,6 +295,8 @@ class SlicedNetworkAdapter(
             Private rows; chunks with ``method="sketch"`` only.
         unit : str or None, default=None
             Name of a row; None: "rows".
+        note : str, default=""
+            Text for the ledger, such as "2026-03".
 
         Returns
         -------
@@ -307,9 +310,8 @@ class SlicedNetworkAdapter(
             source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
             setting = setting_of(AdaptationSetting, self, source=source, public=public)
             adapt = self._by_sketch if self.method == _SKETCH else self._by_batches
-            adapted, self.privacy_, self.sketch_ = adapt(
-                setting, X_target, ROWS if unit is None else unit
-            )
+            terms = {"unit": ROWS if unit is None else unit, "note": check_text(note, "note")}
+            adapted, self.privacy_, self.sketch_ = adapt(setting, X_target, terms)
             self.source_network_ = source.network
             self.radius_ = source.radius
             self.network_ = adapted.network
@@ -386,17 +388,17 @@ class SlicedNetworkAdapter(
             scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
         return torch.cat(scores).double().numpy()
 
-    def _by_sketch(self, setting, X, unit):
+    def _by_sketch(self, setting, X, terms):
         """Release the slices of all private rows, and adapt to them."""
         sliced = self._sliced(setting.source.ball)
-        sliced.fit(encoded_chunks(setting.source.network[0], X), unit=unit)
+        sliced.fit(encoded_chunks(setting.source.network[0], X), **terms)
         return adapt_to_sketch(setting, sliced), sliced.privacy_, sliced
 
-    def _by_batches(self, setting, X, unit):
+    def _by_batches(self, setting, X, terms):
         """Adapt to the slices of batches, which are paid for before the first."""
         plan = self._batched_plan(len(X))
         noise = noise_generator(self.random_state)
-        desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X, unit))
+        desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X, **terms))
         if noise.seeded:
             self._warn_that_noise_is_seeded()
         desk.pay()
@@ -404,9 +406,9 @@ class SlicedNetworkAdapter(
         adapted = desk.answer(_METHOD.questions(setting, facts))
         return adapted, self._as_searched(plan), None
 
-    def _charge(self, plan, seeded, X, unit):
+    def _charge(self, plan, seeded, X, unit, note):
         if self.accountant is not None:
-            terms = {"unit": unit, "note": note_of(seeded), "origin": partial(origin_of, X)}
+            terms = {"unit": unit, "note": note_of(seeded, note), "origin": partial(origin_of, X)}
             advice = self.accountant.unit_advice(unit)
             if advice:
                 warnings.warn(advice, PrivacyWarning, stacklevel=5)

@@ -427,6 +427,7 @@ accountant
         groups: Rows | None = None,
         sample_weight: Rows | None = None,
         unit: str | None = None,
+        note: str = "",
     ) -> Self:
         """Release the slices of the rows, once, and train the network on the release.
 
@@ -442,6 +443,8 @@ accountant
             Weights in [0, 1]; larger ones count as 1.
         unit : str or None, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
+        note : str, default=""
+            Text for the ledger, such as "2026-03".
 
         Returns
         -------
@@ -456,7 +459,8 @@ accountant
                     "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
                     "release."
                 )
-            super().fit(X, y, groups=groups, sample_weight=sample_weight, unit=unit)
+            whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
+            super().fit(X, y, **whose, note=note)
             self._begin(int(public_generator(self.random_state).integers(1 << 62)))
             self._write_checkpoint()
             return self.continue_training(self.n_epochs)

@@ -64,6 +64,9 @@ class BudgetAccountant(SharedBudget):
     unit : str or None, default=None
         Privacy unit of the guarantee, such as ``"patient_id"`` or ``"rows"``. A fit that protects
         another unit is rejected. None declares no unit.
+    file_group : str or None, default=None
+        Group of this computer that may spend from a new ledger file, whose folder must belong to
+        it. None: the owner alone.
 
     Attributes
     ----------
@@ -151,6 +154,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         neighbors: Literal["add_remove", "replace_one", "replace_any"] = ADD_REMOVE,
         composition: Literal["sum", "renyi"] = "sum",
         unit: str | None = None,
+        file_group: str | None = None,
     ) -> BudgetAccountant:
         """Create a budget in a new ledger.
 
@@ -166,6 +170,8 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             Composition of spends.
         unit : str or None, default=None
             Privacy unit.
+        file_group : str or None, default=None
+            Group of this computer that may spend from the file.
 
         Returns
         -------
@@ -173,7 +179,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         """
         refuse_existing(ledger)
         terms = {"neighbors": neighbors, "composition": composition, "unit": unit}
-        return cls(epsilon, delta, ledger=ledger, **terms)
+        return cls(epsilon, delta, ledger=ledger, **terms, file_group=file_group)
 
     def __init__(
         self,
@@ -184,6 +190,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         composition: Literal["sum", "renyi"] = "sum",
         ledger: str | os.PathLike | None = None,
         unit: str | None = None,
+        file_group: str | None = None,
     ) -> None:
         filter_ = make_filter(composition, epsilon, delta)
         terms = {
@@ -194,7 +201,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             "renyi_order": filter_.order,
             "unit": None if unit is None else check_unit(unit),
         }
-        kept = open_ledger(ledger, terms)
+        kept = open_ledger(ledger, terms, file_group)
         self._keep(kept, terms | {"renyi_order": kept.terms["renyi_order"]})
 
     def _keep(self, ledger, terms):
@@ -470,8 +477,13 @@ def check_accountant(value):
 # Where the entries of a budget live: in memory, in a file, or on a server.
 
 
-def open_ledger(path, terms):
+def open_ledger(path, terms, file_group=None):
     """Return a ledger in memory, in the file `path`, or on the server at that address."""
+    if file_group is not None and (path is None or is_address(path)):
+        raise ValueError(
+            f"file_group must be None unless ledger is a file, got {file_group!r}. Pass "
+            "ledger='budget.db'; a server has roles instead."
+        )
     if path is None:
         return MemoryLedger(terms)
     if is_address(path):
@@ -481,7 +493,7 @@ def open_ledger(path, terms):
     refuse_near_address(path)
     from .sqlite_ledger import SqliteLedger  # budgets in memory do not need sqlite3
 
-    return SqliteLedger(path, terms)
+    return SqliteLedger(path, terms, file_group)
 
 
 def find_ledger(path):

@@ -36,7 +36,7 @@ class Entry:
     part : str
         The part of the data it was charged on; empty for the whole data.
     note : str
-        Free text. Fits write "seeded, not private" where it is so.
+        Free text, as in ``fit(note=)``. Fits write "seeded, not private" where it is so.
     kind : {"spend", "raise", "restore"}
     nonce : str
         Random digits from the operating system. Two entries that say the same differ in them, so
@@ -85,9 +85,11 @@ def check_text(value, name):
     return value
 
 
-def note_of(seeded):
-    """Return the note of a fit: whether its noise is seeded."""
-    return "seeded, not private" if seeded else ""
+def note_of(seeded, note=""):
+    """Return the note of a fit: whether its noise is seeded, and what the caller writes."""
+    return "; ".join(
+        filter(None, ["seeded, not private" if seeded else "", check_text(note, "note")])
+    )
 
 
 def units_of(entries):

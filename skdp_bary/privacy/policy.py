@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
-from .entries import RESTORE, SPEND, check_text
+from .entries import RESTORE, SPEND, check_text, shown
 from .filters import Cost, SumFilter, Tally, exposure, make_filter
 from .quote import Quote
 from .spending import SharedBudget, check_part
@@ -111,7 +111,8 @@ class SpendingPolicy:
         """
         book, findings, unit = Book(self), [], ""
         for number, entry in enumerate(entries, start=1):
-            where = f"entry {number} of {entry.time}, {entry.who!r}"
+            note = f" ({shown(entry.note)})" if entry.note else ""
+            where = f"entry {number} of {entry.time}, {entry.who!r}{note}"
             if entry.kind == RESTORE:
                 findings.append(f"{where}: a backup was restored; later charges are not here")
             if not _counts(self, entry):

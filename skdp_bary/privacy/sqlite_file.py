@@ -168,8 +168,9 @@ def check_path(path):
 
 try:
     import fcntl
+    import grp
 except ImportError:  # Windows
-    fcntl = None
+    fcntl = grp = None
 
 # of one length, so that a later mark covers the one before it
 _TEXT = "skdp-bary ledger {} in file {:020d} with {:012d} entries to {}\n"
@@ -279,6 +280,36 @@ def make_file(path):
     if hasattr(os, "fchmod"):
         os.fchmod(descriptor, 0o600)
     return descriptor
+
+
+def group_of(name, path):
+    """Return the number of a group whose members can share a ledger file, or raise.
+
+    SQLite makes the journal of every charge anew, in the folder: it must be of the group as well,
+    or nobody else could undo the charge of a killed process.
+    """
+    try:
+        number = grp.getgrnam(name).gr_gid
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"file_group must be a group of this computer, as `getent group` lists them, got "
+            f"{name!r}."
+        ) from None
+    folder = os.path.dirname(os.path.realpath(path))
+    found = os.stat(folder)
+    if found.st_gid != number or found.st_mode & 0o2070 != 0o2070:
+        raise ValueError(
+            f"file_group={name!r} needs a folder that this group can write to and that hands the "
+            f"group on. Type: chgrp {name} {folder} && chmod g+rwxs {folder}"
+        )
+    return number
+
+
+def give_to_group(number, *paths):
+    """Let a group read and write files of this user."""
+    for path in paths:
+        os.chown(path, -1, number)
+        os.chmod(path, 0o660)
 
 
 def read_mark(file):

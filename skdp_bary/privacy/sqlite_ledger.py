@@ -30,6 +30,8 @@ from .sqlite_file import (
     check_path,
     expected_schema,
     fcntl,
+    give_to_group,
+    group_of,
     in_memory,
     insert,
     make_file,
@@ -70,12 +72,15 @@ class SqliteLedger(Chained):
         What the entries are measured against (ceiling, relation, composition, order). They are
         stored in a new file, and must equal what an existing file holds. With None the file must
         exist.
+    file_group : str or None, default=None
+        Group that may spend from a new file.
     """
 
-    def __init__(self, path, terms=None):
+    def __init__(self, path, terms=None, file_group=None):
         self._find(path)
+        group = None if file_group is None else group_of(file_group, self.path)
         if terms is not None:
-            self._create_where_there_is_none(terms)
+            self._create_where_there_is_none(terms, group)
         with self._session() as db:
             raised = self._caught_up(db).raised
         differing = terms and differing_terms(self.terms, raised, terms, "in the file")
@@ -201,7 +206,7 @@ class SqliteLedger(Chained):
     def _journal(self):
         return os.path.realpath(self.path) + "-journal"
 
-    def _create_where_there_is_none(self, terms):
+    def _create_where_there_is_none(self, terms, group):
         self._refuse_irregular()
         if os.path.exists(self.path):
             if not os.path.exists(self._side.path):
@@ -213,6 +218,8 @@ class SqliteLedger(Chained):
             known = self._read_mark(side)
             if known is None:
                 self._create(terms, side)
+                if group is not None:
+                    give_to_group(group, os.path.realpath(self.path), self._side.path)
             elif not os.path.exists(self.path) or self._blank_now():
                 raise self._error(
                     f"the file is missing or empty, and {self._side.path!r} says that a ledger was "

@@ -46,7 +46,7 @@ def test_two_private_tables_cost_one_charge(groups, capsys):
 def test_an_id_in_both_tables_is_one_person(monkeypatch, capsys):
     seen = {}
 
-    def fit(self, X, y, *, groups, unit):
+    def fit(self, X, y, *, groups, unit, note):
         seen.update(rows=len(X), cohorts=list(np.unique(y)), persons=len(np.unique(groups)))
         seen["unit"] = unit
         raise ValueError("seen")

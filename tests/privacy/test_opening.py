@@ -465,3 +465,40 @@ def unprivileged(path, read_only):
         os.seteuid(user)
         for place, mode in modes.items():
             os.chmod(place, mode)
+
+
+@needs_posix
+class TestFileGroup:
+    """A ledger file that a group of the computer may spend from."""
+
+    @staticmethod
+    def mine():
+        import grp
+
+        return grp.getgrgid(os.getgid()).gr_name
+
+    def test_both_files_are_the_groups(self, path):
+        path.parent.chmod(0o2770)
+        opened(path, file_group=self.mine()).spend(0.1)
+        for file in (path, side_file(path)):
+            found = file.stat()
+            assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (os.getgid(), 0o660)
+
+    def test_without_a_group_they_are_the_owners_alone(self, path):
+        path.parent.chmod(0o2770)
+        opened(path)
+        assert [stat.S_IMODE(f.stat().st_mode) for f in (path, side_file(path))] == [0o600] * 2
+
+    @pytest.mark.parametrize(
+        ("mode", "group", "advice"),
+        [(0o2750, None, "chmod g"), (0o770, None, "chmod g"), (0o2770, "no such", "getent group")],
+    )
+    def test_a_group_that_could_not_share_is_refused(self, path, mode, group, advice):
+        path.parent.chmod(mode)
+        with pytest.raises(ValueError, match=f"file_group.*{advice}"):
+            opened(path, file_group=group or self.mine())
+        assert list(path.parent.iterdir()) == []
+
+    def test_a_budget_in_memory_has_no_file(self):
+        with pytest.raises(ValueError, match="file_group must be None"):
+            BudgetAccountant(1.0, file_group=self.mine())

@@ -158,7 +158,7 @@ class TestDeclared:
     @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
     def test_every_way_to_fit_passes_it_on(self):
         budget = BudgetAccountant(5.0, unit="patient_id")
-        kmeans = PrivateKMeans(2, epsilon=0.1, bounds=(0, 1), n_hint=60, accountant=budget)
+        kmeans = PrivateKMeans(1, epsilon=1.0, bounds=(0, 1), n_hint=4000, accountant=budget)
         trial = PrivateKMeans(2, bounds=(0, 1), n_hint=60)
         search = PrivateSearchCV(trial, {"n_clusters": [2]}, mean_trials=2, accountant=budget)
         whole = make_pipeline(DomainScaler((0, 1)), kmeans)
@@ -214,5 +214,51 @@ def test_the_command_line(tmp_path, capsys):
             assert "unit must be 'patient_id'" in capsys.readouterr().err
     assert main([*fit, "--groups", "patient_id", "--dry-run"]) == 0
     assert main([*fit, "--groups", "patient_id", *out]) == 0
-    assert main([*fit, "--unit", "patient_id", *out]) == 0
-    assert [entry.unit for entry in BudgetAccountant.open(ledger).entries] == ["patient_id"] * 2
+    assert main([*fit, "--unit", "patient_id", "--note", "2026-03", *out]) == 0
+    entries = BudgetAccountant.open(ledger).entries
+    assert [(entry.unit, entry.note) for entry in entries] == [
+        ("patient_id", ""),
+        ("patient_id", "2026-03"),
+    ]
+
+
+class TestNotes:
+    """What a fit says of itself in the ledger."""
+
+    FITS = {
+        "estimator": lambda budget, **said: measure(budget).fit(X, **said),
+        "prediction": lambda budget, **said: PrivateKMeans(
+            1, epsilon=1.0, bounds=(0, 1), n_hint=4000, accountant=budget
+        ).fit_predict(np.repeat(X, 60, axis=0), **said),
+        "search": lambda budget, **said: PrivateSearchCV(
+            measure(None), {"depth": [1, 2]}, epsilon=0.5, accountant=budget
+        ).fit(X, **said),
+        "part": lambda budget, **said: measure(budget.part("north")).fit(X, **said),
+        "policy": lambda budget, **said: measure(budget.under(SpendingPolicy(1.0))).fit(X, **said),
+    }
+
+    @pytest.mark.parametrize("kind", FITS)
+    def test_stand_in_the_ledger(self, kind, place):
+        budget = BudgetAccountant(1.0, ledger=place)
+        self.FITS[kind](budget, note="2026-03")
+        assert [entry.note for entry in budget.entries] == ["2026-03"]
+        assert "2026-03" in str(budget)
+
+    def test_stand_beside_a_warning(self):
+        budget = BudgetAccountant(1.0)
+        with pytest.warns(PrivacyWarning, match="seeded"):
+            measure(budget, random_state=0).fit(X, note="trial")
+        assert [entry.note for entry in budget.entries] == ["seeded, not private; trial"]
+
+    @pytest.mark.parametrize("note", [3, None, "\ud800"])
+    def test_that_are_no_text_are_refused_before_the_charge(self, note):
+        budget = BudgetAccountant(1.0)
+        with pytest.raises((TypeError, ValueError), match="note must"):
+            measure(budget).fit(X, note=note)
+        assert budget.entries == ()
+
+    def test_are_named_by_an_audit(self):
+        budget = BudgetAccountant(1.0)
+        measure(budget).fit(X, note="2026-03")
+        (finding,) = SpendingPolicy(0.05).audit(budget.entries)
+        assert "(2026-03)" in finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +13,9 @@ import numpy as np
 
 from ..geometry.bounds import some_of
 from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
+from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import public_generator
-from ..queries.classes import TableMisfit
+from ..queries.classes import ColumnHistograms, TableMisfit
 from ..rows.grouping import declared
 from ..rows.opening import warn
 from ..schema.cells import ListCells, TableCells, container_of, spans_magnitudes
@@ -23,7 +25,7 @@ from .base import BasePrivateEstimator
 from .notices import ENOUGH, rounded_up
 from .table_fitting import fit_mixture, target_of
 from .table_mixture import check_rules, mixture_of, try_rules
-from .table_queries import LEAST_ROWS, TableSetting, even_bins, questions, shares
+from .table_queries import LEAST_ROWS, TUNED, TableSetting, even_bins, nominal_sd, questions, shares
 from .table_views import TableViews
 
 if TYPE_CHECKING:
@@ -279,7 +281,8 @@ class PrivateTable(TableViews, BasePrivateEstimator):
                 "values lie far below the highest, as amounts do, log=True with a low above 0 "
                 "gives cells that grow with the numbers, and special=(0,) keeps zeros."
             )
-        return " ".join(filter(None, [super().privacy_advice(n_features), hint]))
+        kept = "" if self.n_hint is None else _kept_in_words(self, list(map(str, names)))
+        return " ".join(filter(None, [super().privacy_advice(n_features), kept, hint]))
 
     def _shares(self, n_features):
         return shares(self._method_setting(n_features))
@@ -331,6 +334,70 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+
+# What a table of a known number of rows can keep: from public facts, before the charge.
+
+_FAINT = 0.05  # of the rows, above which what noise hides is worth a word
+_WANTED_BINS = 8
+_STEP, _MOST_STEPS = 1.25, 20  # epsilons that are tried, up to 87 times as large
+
+
+def _kept_in_words(table, names):
+    """Say what is too small to be kept, and which epsilon or how many columns would keep it."""
+    n_columns, rows, label = len(names), table.n_hint, table._label_place(len(names))
+    of_class, of_value, of_bin = _least_rows(table, n_columns, table.epsilon)
+    if _keeps(table, n_columns, table.epsilon):
+        return ""
+    said = [f"values below {of_value:.0f} rows share a bin"]
+    if label is not None:
+        said.insert(0, f"classes below {of_class:.0f} rows are drawn as about that many")
+    cells = table._method_setting(n_columns).columns
+    lines = [n for n, c in zip(names, cells, strict=True) if not isinstance(c, ListCells)]
+    if lines and rows < _WANTED_BINS * of_bin:
+        said.append(f"{some_of(lines, ', ')} get about {max(rows / of_bin, 1):.0f} bins")
+    larger = table.epsilon * _STEP ** np.arange(1, _MOST_STEPS)
+    epsilon = next((e for e in larger if _keeps(table, n_columns, e)), None)
+    fewer = next((n for n in range(n_columns - 1, 1, -1) if _keeps(table, n, table.epsilon)), None)
+    ways = [f"epsilon={epsilon:.2g}"] if epsilon else []
+    ways += [f"{fewer} columns"] if fewer else []
+    remedy = f" {' or '.join(ways)} would be enough." if ways else ""
+    return f"With {rows} rows at epsilon={table.epsilon:g}, {'; '.join(said)}.{remedy}"
+
+
+def _keeps(table, n_columns, epsilon):
+    """Whether classes and values of a share of the rows stay apart, and lines have some bins."""
+    of_class, of_value, of_bin = _least_rows(table, n_columns, epsilon)
+    least = max(of_class, of_value) / _FAINT
+    return table.n_hint >= max(least, _WANTED_BINS * of_bin)
+
+
+def _least_rows(table, n_columns, epsilon):
+    """Rows that keep a class, a value and a bin: of the label and the columns that come first.
+
+    Those of ``read_histograms``, ``value_bins`` and ``table_bins``, from public facts.
+    """
+    all_columns = table._schema.n_columns or n_columns
+    kinds, label = list(table._schema.kinds(all_columns)), table._label_place(all_columns)
+    if label is not None:
+        kinds.insert(0, kinds.pop(label))
+    smaller = PrivateTable(
+        Schema(kinds[:n_columns]),
+        None if label is None else 0,
+        epsilon=float(epsilon),
+        delta=table.delta,
+        neighbors=table._relation(),
+    )
+    setting, plan = smaller._method_setting(n_columns), smaller._plan(n_columns)
+    mechanisms = {step.name: step.mechanism for step in plan.steps}
+    query = ColumnHistograms(setting.sizes, setting.label, 1, plan.relation != ADD_REMOVE)
+    found = mechanisms["histograms"]
+    scales = found.scales(query.sensitivity(plan.relation), query.weights())
+    of_class, of_cell = (found.standard_deviation(scale) for scale in scales)
+    of_pair = nominal_sd(setting, plan.relation, 1, mechanisms)
+    above = TUNED.kept_above * math.sqrt(query.n_classes)
+    least_class = 0.0 if label is None else LEAST_ROWS * of_class
+    return least_class, above * of_cell, above * of_pair
 
 
 # Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing.

@@ -204,21 +204,22 @@ def read_histograms(setting, query, released):
 def table_bins(setting, facts, found):
     """Return the bins of every column, as fine as the noise of the pairs will allow."""
     root = math.sqrt(len(found.sizes))
-    least = TUNED.kept_above * root * nominal_sd(setting, facts)
+    noise = nominal_sd(setting, facts.relation, facts.units, facts.mechanisms)
+    least = TUNED.kept_above * root * noise
     return {
         place: bins_of(clean, setting.columns[place], found.sd * root, least, setting.n_bins)
         for place, clean in found.clean.items()
     }
 
 
-def nominal_sd(setting, facts):
+def nominal_sd(setting, relation, units, mechanisms):
     """Return the noise of an entry of a pair, in rows, which public facts tell."""
     if not setting.pairs:
         return 0.0
-    query = PairTables((), setting.pairs[: setting.n_pairs], units=facts.units)
-    mechanism = facts.mechanisms["pairs"]
-    (scale,) = mechanism.scales(query.sensitivity(facts.relation))
-    return mechanism.standard_deviation(scale) / facts.units
+    query = PairTables((), setting.pairs[: setting.n_pairs], units=units)
+    mechanism = mechanisms["pairs"]
+    (scale,) = mechanism.scales(query.sensitivity(relation))
+    return mechanism.standard_deviation(scale) / units
 
 
 def expected_tables(found, bins, query):

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import check_real, import_optional
 from ..privacy.noise import public_generator
-from ..schema.cells import TableCells, frame_of
+from ..schema.cells import ListCells, TableCells, frame_of
 from ..values import with_width
 from .notices import check_samples
 from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
-from .table_queries import even_bins
 
 if TYPE_CHECKING:
     from ..exceptions import RandomState, Rows
@@ -142,7 +141,12 @@ class TableViews:
         )
 
     def evaluate(
-        self, X: Rows, *, held_out: Rows | None = None, random_state: RandomState | None = None
+        self,
+        X: Rows,
+        *,
+        held_out: Rows | None = None,
+        predict: str | int | None = None,
+        random_state: RandomState | None = None,
     ) -> TableReport:
         """Compare drawn rows with those of a table: for its owner only, **not private**.
 
@@ -155,6 +159,8 @@ class TableViews:
             left out. The report is an exact function of them.
         held_out : table or None, default=None
             Rows like them that were not in the fit: what an attack on membership is judged by.
+        predict : str, int or None, default=None
+            Column that models predict from the others, of numbers or not; None: the label.
         random_state : None, int or RandomState, default=None
 
         Returns
@@ -174,8 +180,12 @@ class TableViews:
         frame = frame_of(units, list(columns.values()), list(columns), "pandas")
         frame.columns = list(columns)
         drawn = TableCells(self.schema_)(frame if self.schema_.names else frame.to_numpy())
-        label = self._label_place(self.n_features_in_)
-        return report_of(columns, label, tables[0], drawn.astype(np.int64), tables[1], rng)
+        predicted = self._label_place(self.n_features_in_)
+        if predict is not None:
+            if predict not in columns:
+                raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
+            predicted = list(columns).index(predict)
+        return report_of(columns, predicted, tables[0], drawn.astype(np.int64), tables[1], rng)
 
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""
@@ -215,7 +225,8 @@ def _check_in_memory(rows, name):
 
 _MOST_NEAR = 2000  # rows whose nearest ones are looked for
 _BINS = 20  # of a line
-_MANY = 0.02  # of the rows, which have a value or neighboring ones
+_MANY = 0.01  # of the rows, which have a value or neighboring ones
+_ENOUGH = 20  # drawn rows that would have them, of which chance leaves a quarter once in 10^5
 _HARDLY = 0.25  # ... of that share, below which they are hardly drawn
 WARNING = (
     "NOT PRIVATE: everything here was computed from the rows themselves and is covered by no "
@@ -230,12 +241,14 @@ class TableReport:
     Attributes
     ----------
     marginals : dict
-        Total variation distance by column: 0 for equal histograms, 1 for disjoint ones.
+        Total variation distance by column, the largest first, in bins of about 5% of the rows of
+        the table: 0 for equal histograms, 1 for disjoint ones.
     pairs : dict
         ... by pair of columns.
     learned : dict
-        Accuracy, and area under the curve for two classes, on real rows of models that were trained
-        on real rows (``"real"``) and on drawn rows (``"drawn"``); empty without a label.
+        Scores on real rows of models that were trained on real rows (``"real"``) and on drawn rows
+        (``"drawn"``): accuracy, and area under the curve for two classes; R2 for numbers. Empty
+        where nothing is predicted.
     closest : dict
         Median distance from drawn rows, and from rows that were held out, to the nearest row of the
         table; a category counts 1 where it differs, a number as a share of its range.
@@ -245,9 +258,12 @@ class TableReport:
     histograms : dict
         By column: words for bins, shares in the table, shares among drawn rows.
     missed : dict
-        By column, where there are some: words for values that 2% of the rows or more have, as a
+        By column, where there are some: words for values that 1% of the rows or more have, as a
         range where they are neighbors, and that are drawn less than a quarter as often; their
-        shares in the table and among drawn rows.
+        shares in the table and among drawn rows. Of values that few drawn rows would have,
+        nothing is said.
+    verdict : str
+        What all this says, in words.
     """
 
     marginals: dict
@@ -257,11 +273,13 @@ class TableReport:
     attack: float | None
     histograms: dict
     missed: dict
+    verdict: str
 
     def __str__(self):
-        worst = ", ".join(map(str, sorted(self.marginals, key=self.marginals.get)[:-4:-1]))
+        worst = ", ".join(map(str, list(self.marginals)[:3]))
         lines = [
             WARNING,
+            f"In short: {self.verdict}",
             f"columns: mean distance {_mean(self.marginals):.3f}, worst {worst}",
             f"pairs of columns: mean distance {_mean(self.pairs):.3f}",
         ]
@@ -291,29 +309,31 @@ class TableReport:
         html_page(self, WARNING, path)
 
 
-def report_of(columns, label, table, drawn, held_out, rng):
+def report_of(columns, predicted, table, drawn, held_out, rng):
     """Return the report of drawn rows.
 
     Parameters
     ----------
     columns : dict
         Cells of the columns, by name.
-    label : int or None
-        Place of the column that tells the class.
+    predicted : int or None
+        Place of the column that models predict from the others.
     table, drawn : ndarray of shape (n_rows, n_columns)
         Cells of rows.
     held_out : ndarray or None
         Cells of rows that were not in the fit.
     rng : Generator
     """
-    bins = [_bins(cells) for cells in columns.values()]
+    bins = [_bins(cells, table[:, i]) for i, cells in enumerate(columns.values())]
     real, made = ([b[rows[:, i]] for i, b in enumerate(bins)] for rows in (table, drawn))
     names = list(columns)
     histograms = {
-        name: _histogram(columns[name], bins[i], real[i], made[i]) for i, name in enumerate(names)
+        name: (bin_words(columns[name], bins[i]), *_shares(bins[i], table[:, i], drawn[:, i]))
+        for i, name in enumerate(names)
     }
     missed = {
-        name: _missed(columns[name], bins[i], *histograms[name][1:]) for i, name in enumerate(names)
+        name: _missed(columns[name], bins[i], table[:, i], drawn[:, i])
+        for i, name in enumerate(names)
     }
     pairs = {
         (names[i], names[j]): _distance(
@@ -329,60 +349,119 @@ def report_of(columns, label, table, drawn, held_out, rng):
         closest["held out"] = float(np.median(_nearest(others, near[0])))
         scores = -np.r_[_nearest(near[0], near[1]), _nearest(others, near[1])]
         attack = float(roc_auc_score(np.arange(len(scores)) < len(near[0]), scores))
+    marginals = _largest_first({n: _distance(real[i], made[i]) for i, n in enumerate(names)})
+    told = predicted is not None and len(names) > 1
+    learned = _learned(table, drawn, predicted, columns) if told else {}
+    missed = {name: missed[name] for name in marginals if missed[name]}
+    by_chance = np.mean([_by_chance(r, len(table), len(drawn)) for _, r, _ in histograms.values()])
     return TableReport(
-        marginals={name: _distance(real[i], made[i]) for i, name in enumerate(names)},
-        pairs=pairs,
-        learned={} if label is None or len(names) == 1 else _learned(table, drawn, label, columns),
+        marginals=marginals,
+        pairs=_largest_first(pairs),
+        learned=learned,
         closest=closest,
         attack=attack,
-        histograms=histograms,
-        missed={name: found for name, found in missed.items() if found},
+        histograms={name: histograms[name] for name in marginals},
+        missed=missed,
+        verdict=_verdict(_mean(marginals) - by_chance, missed, learned, attack),
     )
 
 
+_CLOSE, _FAR = 0.05, 0.15  # mean distance of columns, beyond chance
+_LOSS, _TOLD = 0.05, 0.55  # of a score; the area under the curve of an attack
+
+
+def _verdict(distance, missed, learned, attack):
+    """Say in words what the numbers of a report mean."""
+    kept = "close" if distance < _CLOSE else "roughly kept" if distance < _FAR else "far off"
+    said = [f"single columns are {kept}"]
+    if missed:
+        said.append(f"frequent values are hardly drawn in {', '.join(map(str, missed))}")
+    if len(learned) == 2:
+        what = list(learned["real"])[-1]
+        loss = learned["real"][what] - learned["drawn"].get(what, 0.0)
+        lose = f"lose {loss:.2f} of {what}" if loss > _LOSS else "are nearly as good"
+        said.append(f"models trained on drawn rows {lose}")
+    elif learned:
+        said.append("drawn rows have one class only, so that no model can be trained on them")
+    if attack is not None:
+        finds = "finds" if attack > _TOLD else "does not find"
+        said.append(f"the attack {finds} who was in the table")
+    return "; ".join(said) + "."
+
+
+def _largest_first(distances):
+    return dict(sorted(distances.items(), key=lambda pair: -pair[1]))
+
+
+def _by_chance(shares, *sizes):
+    """Expected distance of two samples of one distribution: half the mean sizes of Gaussians."""
+    variance = sum(1.0 / n for n in sizes) * shares * (1.0 - shares)
+    return 0.5 * np.sqrt(2.0 / np.pi * variance).sum()
+
+
 def _learned(table, drawn, label, columns):
-    """Accuracy of models on one half of the table, trained on the other and on synthetic data."""
+    """Scores of models on one half of the table, trained on the other and on synthetic data."""
+    cells = list(columns.values())[label]
+    if cells.n_ordered and not isinstance(cells, ListCells):  # numbers, where they are not missing
+        table, drawn = (rows[rows[:, label] < cells.n_ordered] for rows in (table, drawn))
+        kind, scores = HistGradientBoostingRegressor, {"R2": r2_score}
+    else:
+        kind, scores = HistGradientBoostingClassifier, {"accuracy": accuracy_score}
     half = np.arange(len(table)) % 2 == 0
     given = np.array([cells.n_ordered == 0 for cells in columns.values()])
     listed = np.delete(given & (table.max(axis=0) < 255) & (drawn.max(axis=0) < 255), label)
     tested = table[~half]
     found = {}
     for name, rows in (("real", table[half]), ("drawn", drawn)):
-        model = HistGradientBoostingClassifier(categorical_features=listed, random_state=0)
+        model = kind(categorical_features=listed, random_state=0)
         if len(np.unique(rows[:, label])) < 2:
             continue
         model.fit(np.delete(rows, label, axis=1), rows[:, label])
         X, y = np.delete(tested, label, axis=1), tested[:, label]
-        found[name] = {"accuracy": float(accuracy_score(y, model.predict(X)))}
-        if len(np.unique(y)) == 2 == len(model.classes_):
+        guessed = model.predict(X)
+        found[name] = {what: float(score(y, guessed)) for what, score in scores.items()}
+        if len(np.unique(y)) == 2 == len(getattr(model, "classes_", ())):
             chances = model.predict_proba(X)[:, 1]
             found[name]["area under the curve"] = float(roc_auc_score(y, chances))
     return found
 
 
-def _bins(cells):
-    """Return bins of the cells of a column, for comparisons."""
-    line = even_bins(cells, _BINS)
+def _bins(cells, rows):
+    """Return bins of the cells of a column: quantiles of the rows, and every cell of many alone."""
+    counts = np.bincount(rows, minlength=cells.n_cells)[: cells.n_ordered]
+    quantiles = (np.cumsum(counts) - counts / 2) * _BINS // max(counts.sum(), 1)
+    alone = cells.alone | (counts * _BINS >= max(counts.sum(), 1))
+    new = (np.diff(quantiles) > 0) | alone[1:] | alone[:-1]
+    line = np.concatenate([np.zeros(min(len(counts), 1), dtype=np.int64), np.cumsum(new)])
     first = line[-1] + 1 if len(line) else 0
     return np.concatenate([line, first + np.arange(cells.n_cells - len(line))])
 
 
-def _histogram(cells, bins, real, drawn):
-    words = bin_words(cells, bins)
-    shares = [np.bincount(rows, minlength=len(words)) / len(rows) for rows in (real, drawn)]
-    return words, *shares
+def _missed(cells, bins, table, made):
+    """Return words and shares of what is hardly drawn: neighboring bins of a line, and cells.
 
-
-def _missed(cells, bins, real, drawn):
-    """Return words and shares of what is hardly drawn: neighboring bins of a line together."""
-    few = drawn < _HARDLY * real
-    on_line = np.isin(np.arange(len(real)), bins[: cells.n_ordered])
+    A value that many rows have is looked at by itself too: its bin may hold others that are drawn.
+    """
+    least = max(_MANY, _ENOUGH / min(len(table), len(made)))
+    real, drawn = _shares(bins, table, made)
+    few, on_line = drawn < _HARDLY * real, np.isin(np.arange(len(real)), bins[: cells.n_ordered])
     joined = np.append(False, (few & on_line)[1:] & few[:-1])
-    groups = np.cumsum(~joined) - 1
-    words = bin_words(cells, groups[bins])
-    real, drawn = np.bincount(groups, real), np.bincount(groups, drawn)
-    found = np.flatnonzero((real >= _MANY) & (drawn < _HARDLY * real))
-    return [(words[i], float(real[i]), float(drawn[i])) for i in found]
+    together, alone = (np.cumsum(~joined) - 1)[bins], np.arange(cells.n_cells)
+    found, told = [], np.zeros(cells.n_cells, dtype=bool)
+    for groups in (together, alone):
+        real, drawn = _shares(groups, table, made)
+        words = bin_words(cells, groups)
+        for i in np.flatnonzero((real >= least) & (drawn < _HARDLY * real)):
+            if not told[groups == i].all():
+                found.append((words[i], float(real[i]), float(drawn[i])))
+                told |= groups == i
+    return found
+
+
+def _shares(groups, *tables):
+    """Return the shares of rows in every group of cells, of each table."""
+    n_groups = groups.max() + 1
+    return [np.bincount(groups[rows], minlength=n_groups) / len(rows) for rows in tables]
 
 
 def _distance(real, drawn):
@@ -442,6 +521,7 @@ def html_page(report, warning, path):
 
 
 def _lines(report):
+    yield "In short", report.verdict
     for name, value in report.marginals.items():
         yield f"column {name}: total variation", f"{value:.3f}"
     for name, missed in report.missed.items():

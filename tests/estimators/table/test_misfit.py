@@ -1,5 +1,6 @@
 """A schema that does not fit the table is told by the release."""
 
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -85,3 +86,31 @@ def test_quotes_name_ranges_that_want_growing_cells(kind, told):
     model = PrivateTable(Schema({"age": Integer(0, 99), "income": kind}))
     advice = BudgetAccountant(1.0, 1e-6).quote(model).advice
     assert ("even cells: income." in advice) == told
+
+
+@every(
+    "n_rows, epsilon, told",
+    [(1000, 1.0, True), (1000, 10.0, False), (50_000, 1.0, False), (None, 0.1, False)],
+)
+def test_quotes_say_what_a_table_of_few_rows_can_keep(n_rows, epsilon, told):
+    kinds = {"y": Category(["a", "b"]), "age": Number(0, 1), "job": Category(["c", "d"])}
+    model = PrivateTable(Schema(kinds), "y", epsilon=epsilon, n_hint=n_rows)
+    advice = BudgetAccountant(20.0, 1e-5).quote(model).advice
+    assert ("would be enough" in advice) == told == ("classes below" in advice)
+
+
+def test_what_a_quote_proposes_is_enough():
+    """The epsilon and the number of columns that it names, and not the ones before."""
+    kinds = {"y": Category(["a", "b"])} | {f"x{i}": Number(0, 1) for i in range(9)}
+    budget = BudgetAccountant(50.0, 1e-5)
+
+    def advice(n_columns, epsilon):
+        schema = Schema(dict(list(kinds.items())[:n_columns]))
+        return budget.quote(PrivateTable(schema, "y", epsilon=epsilon, n_hint=4000)).advice
+
+    epsilon, n_columns = re.search(
+        r"epsilon=([\d.]+) or (\d+) columns would", advice(10, 1.0)
+    ).groups()
+    assert advice(10, 1.05 * float(epsilon)) == "" == advice(int(n_columns), 1.0)
+    assert "would be enough" in advice(10, 0.75 * float(epsilon))
+    assert "would be enough" in advice(int(n_columns) + 1, 1.0)

@@ -79,9 +79,48 @@ def test_values_that_many_have_and_that_are_hardly_drawn_are_named(tmp_path):
     report = model.evaluate(table, random_state=0)
     ((words, real, drawn),) = report.missed["x"]
     low, high = map(float, words.split(" to "))
-    assert low <= 10 and 40 <= high < 45 and (real, drawn) == (0.06, 0.0)
+    assert low <= 10 and 40 <= high <= 45 and (real, drawn) == (0.06, 0.0)
     assert report.missed["job"] == [("c", 0.03, 0.0)]
     assert f"HARDLY DRAWN: x, {words}: 6.0% of the rows, 0.0% of drawn rows" in str(report)
     report.to_html(tmp_path / "report.html")
     assert "column job: c is hardly drawn" in (tmp_path / "report.html").read_text()
     assert model.evaluate(fitted_to, random_state=0).missed == {}
+
+
+def test_a_verdict_says_in_words_what_the_numbers_mean(fitted):
+    good = fitted.evaluate(bank(1500), held_out=bank(1500, seed=9), random_state=0)
+    assert good.verdict.startswith("single columns are close; models trained on drawn rows are")
+    assert "does not find who" in good.verdict and f"In short: {good.verdict}" in str(good)
+    far = bank(1500).assign(age=20)
+    bad = fitted.evaluate(far, random_state=0)
+    assert next(iter(bad.marginals)) == "age" == next(iter(bad.histograms))
+    assert list(bad.marginals.values()) == sorted(bad.marginals.values(), reverse=True)
+    assert "frequent values are hardly drawn in age" in bad.verdict and bad.missed["age"]
+
+
+def test_numbers_are_predicted_too(fitted):
+    learned = fitted.evaluate(bank(1500), predict="age", random_state=0).learned
+    assert [list(scores) for scores in learned.values()] == [["R2"], ["R2"]]
+    with pytest.raises(ValueError, match="predict must be one of"):
+        fitted.evaluate(bank(200), predict="height")
+
+
+def test_a_value_is_looked_at_by_itself():
+    """One in fifty rows at a value among others, which are drawn, and it is not."""
+    rng = np.random.default_rng(0)
+    fitted_to = pd.DataFrame({"x": rng.uniform(0.0, 100.0, 5000)})
+    table = fitted_to.copy()
+    table.loc[:99, "x"] = 7.0
+    spiked = Schema({"x": Number(0, 100, special=(7,))})
+    model = PrivateTable(spiked, epsilon=20, n_components=5, random_state=0).fit(fitted_to)
+    ((words, real, drawn),) = model.evaluate(table, random_state=0).missed["x"]
+    assert (words, real) == ("7", 0.02) and drawn < 0.005
+
+
+def test_distances_are_of_bins_with_as_many_rows():
+    """All rows in one even bin out of twenty: half of them moved is a distance of a half."""
+    low = pd.DataFrame({"x": np.random.default_rng(0).uniform(0.0, 4.0, 4000)})
+    model = PrivateTable(Schema({"x": Number(0, 100)}), epsilon=50, random_state=0).fit(low)
+    assert model.evaluate(low, random_state=0).marginals["x"] < 0.1
+    moved = pd.DataFrame({"x": np.where(low["x"] < 2.0, low["x"] + 2.0, low["x"])})
+    assert model.evaluate(moved, random_state=0).marginals["x"] > 0.35

@@ -37,7 +37,7 @@ export MPLBACKEND := Agg
 # Tests are compiled with their assertions rewritten: half a minute a worker where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo smoke test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check clean
+.PHONY: help demo smoke test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ release-check: $(RELEASE)/.installed ## Build sdist and wheel into dist/, and tr
 	$(RELEASE)/bin/python -m twine check --strict dist/*
 	$(RELEASE)/bin/python .ci/check-sdist dist/*.tar.gz
 	$(call try_wheel,$(abspath dist),$(CURDIR))
+
+release: release-check ## Build, check and sign dist/ of a tagged commit, and print how to upload it
+	.ci/sign-release
 
 clean: ## Remove what was built; the environments stay
 	rm -rf doc/_build doc/auto_examples doc/reference/generated doc/reference/examples

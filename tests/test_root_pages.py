@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import runpy
+from configparser import ConfigParser
 from pathlib import Path
 
 import skdp_bary
@@ -90,3 +91,16 @@ def test_targets_that_are_called_exist():
     for caller in CALLERS:
         called = set(_CALL.findall((ROOT / caller).read_text()))
         assert called and called <= set(listed.split()), caller
+
+
+def test_the_conda_recipe_needs_what_the_package_needs():
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    needed = config["options"]["install_requires"].split()
+    recipe = (ROOT / ".ci/conda/meta.yaml").read_text(encoding="utf-8")
+    run = recipe.partition("\n  run:\n")[2].partition("\n\n")[0]
+    asked = [line.removeprefix("    - ").replace(" ", "") for line in run.splitlines()]
+    python = "python" + config["options"]["python_requires"]
+    assert asked == [python, *(each.replace("POT", "pot") for each in needed)]
+    assert config["options.entry_points"]["console_scripts"].strip() in recipe
+    assert re.search('__version__ = "(.+)"', (ROOT / "skdp_bary/_version.py").read_text())

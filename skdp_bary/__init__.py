@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .estimators.heatmap import PrivateEMDHeatmap
     from .estimators.kmeans import PrivateKMeans
     from .estimators.measure import PrivateMeasure
+    from .estimators.scaling import PrivateStandardScaler
     from .estimators.sliced import DPSlicedWasserstein
     from .estimators.table import PrivateTable
     from .estimators.two_sample import PrivateTwoSampleTest
@@ -34,6 +35,7 @@ _HOMES = {
     "PrivateGenerator": "skdp_bary.estimators",
     "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
+    "PrivateStandardScaler": "skdp_bary.estimators",
     "PrivateTable": "skdp_bary.estimators",
     "PrivateTwoSampleTest": "skdp_bary.estimators",
     "PrivateWassersteinBarycenter": "skdp_bary.estimators",
@@ -56,6 +58,7 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
+    "PrivateStandardScaler",
     "PrivateTable",
     "PrivateTwoSampleTest",
     "PrivateWassersteinBarycenter",

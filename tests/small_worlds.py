@@ -47,6 +47,7 @@ from skdp_bary.queries.frames import Frame, FrameDistances, Gram, Histogram
 from skdp_bary.queries.maps import (
     FeaturesOf,
     HitCount,
+    InCells,
     InWidths,
     LinearClassifier,
     Mapped,
@@ -636,6 +637,12 @@ def _mapped_worlds():
         return InWidths(Box(-np.ones(1), 3.0 * np.ones(1)), near)
 
     yield World("line", in_widths, line)
+
+    def in_cells(u, r, w):
+        cells = ColumnHistograms((3,), None, u, _one_public(r, w))
+        return InCells(np.array([[-1.0, 1.0]]), cells)
+
+    yield World("line", in_cells, line)
     yield World("line", lambda u, r, w: RowMapped(np.sinh, of(u)), line)
     yield World("line", lambda u, r, w: FeaturesOf(maps, _column(1.0), of(u)), line)
 

@@ -7,6 +7,7 @@ from .generator import PrivateGenerator
 from .heatmap import PrivateEMDHeatmap
 from .kmeans import PrivateKMeans
 from .measure import PrivateMeasure
+from .scaling import PrivateStandardScaler
 from .sliced import DPSlicedWasserstein
 from .table import PrivateTable
 from .two_sample import PrivateTwoSampleTest
@@ -19,6 +20,7 @@ __all__ = [
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
+    "PrivateStandardScaler",
     "PrivateTable",
     "PrivateTwoSampleTest",
     "PrivateWassersteinBarycenter",

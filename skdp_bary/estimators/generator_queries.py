@@ -283,7 +283,7 @@ def spiked(matrix, sd):
     edge = largest_of_noise(sd, len(values))
     kept = int((values > TUNED.detected * edge).sum())
     kept = max(kept, min(TUNED.fewest_axes, len(values)))
-    top, axes = np.maximum(values[-kept:], edge + 1e-300), vectors[:, -kept:]
+    top, axes = np.maximum(values[-kept:], edge + 1e-150), vectors[:, -kept:]
     clean = unlengthened(top, edge)
     clean *= np.maximum(1.0 - edge**2 / (4.0 * clean**2), 0.0)
     inside = (axes * clean) @ axes.T

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from .._sklearn import BaseSearchCV, captioned_diagram
 from ..estimators.base import BasePrivateEstimator
 from ..estimators.notices import ONE_OF_SEVERAL
+from ..estimators.scaling import PrivateStandardScaler
 from ..exceptions import LeakError, as_charged, in_digits, refuse_class
 from ..geometry.bounds import check_domain, width_of
 from ..geometry.domains import Ball, Box
@@ -258,9 +259,9 @@ def _advice(estimator):
 
 
 _SCALE = (
-    "scale by public bounds with DomainScaler, which divides by the width of the bounds and not by "
-    "the spread of the rows: with bounds much wider than the rows a feature counts less, and "
-    "clusters differ from those behind StandardScaler"
+    "use PrivateStandardScaler, which is charged for, or scale by public bounds with DomainScaler, "
+    "which is free and divides by the width of the bounds: with bounds much wider than the rows a "
+    "feature counts less, and clusters differ from those behind StandardScaler"
 )
 _PROJECT = "project with JLTransformer, or use an estimator that finds its own subspace"
 _CLUSTER = "use PrivateKMeans"
@@ -333,6 +334,8 @@ def handed_on(step, width):
     """
     if isinstance(step, SchemaTransformer):
         return _declared(step, width)
+    if isinstance(step, PrivateStandardScaler):
+        return Box([-step.clip] * width, [step.clip] * width)
     if not isinstance(step, (DomainScaler, JLTransformer)):
         return None
     if hasattr(step, "output_bounds_"):

@@ -92,6 +92,30 @@ class Mapped(MappedRows):
 
 
 @dataclass(frozen=True, eq=False)
+class InCells(MappedRows):
+    """Asks a query about rows whose features are numbers of cells between edges.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_features, n_cells - 1)
+        Public or released, increasing; a row on an edge is in the cell above it.
+    query : Query
+        About rows of numbers of cells.
+    """
+
+    edges: np.ndarray
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with the numbers of cells; each depends on one number alone."""
+        cells = [
+            np.searchsorted(own, column, side="right")
+            for own, column in zip(self.edges, chunk.X.T, strict=True)
+        ]
+        return replace(chunk, X=np.stack(cells, axis=1).astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
 class InWidths(MappedRows):
     """Asks a query about rows whose features are counted in the widths of a box.
 

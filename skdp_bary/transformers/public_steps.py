@@ -15,6 +15,7 @@ from .step_rules import (
     Fault,
     alone_fault,
     is_private,
+    keeps_rows_apart,
     largest_behind,
     may_overflow,
     projected,
@@ -141,7 +142,7 @@ def form_after(step, form):
     if step is None or isinstance(step, str) or form.kind == "rounded":
         return form
     if is_private(step):
-        return Form("rounded")
+        return Form("numbers" if keeps_rows_apart(step) else "rounded")
     if type(step) is Pipeline:
         for _, part in step.steps:
             form = form_after(part, form)

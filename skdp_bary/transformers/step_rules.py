@@ -162,6 +162,16 @@ def is_private(step):
     return hasattr(step, "privacy_plan") or library_of(type(step)) == "diffprivlib"
 
 
+def keeps_rows_apart(step):
+    """Whether what a private step makes of a row depends on its release and on that row alone.
+
+    Parameters
+    ----------
+    step : object
+    """
+    return library_of(type(step)) == "skdp_bary" and getattr(step, "_row_by_row", False)
+
+
 # Steps of scikit-learn that treat every row by itself: under which parameters, behind which rows.
 
 

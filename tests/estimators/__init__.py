@@ -19,6 +19,7 @@ from skdp_bary import (
     PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
+    PrivateStandardScaler,
     PrivateTable,
     PrivateTwoSampleTest,
     PrivateWassersteinBarycenter,
@@ -147,6 +148,11 @@ _PRIVATE = {
         PrivateMeasure(
             bounds=Mask([[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 1.0)]]), depth=4, n_hint=60
         ),
+    ],
+    "PrivateStandardScaler": [
+        PrivateStandardScaler(bounds=(0, 1)),
+        PrivateStandardScaler(bounds=Ball([0.0, 1.0, 2.0], 1.5), epsilon=40.0, n_hint=60),
+        PrivateStandardScaler(bounds=Box([-1.0, 0.0], [1.0, 400.0]), clip=2.0, epsilon=100.0),
     ],
     "PrivateTable": [
         PrivateTable(
@@ -389,7 +395,7 @@ def scikit_learn_failures(estimator):
     expected = dict(_NUMBERS_OF_ROWS_ARE_PRIVATE)
     expected |= _WEIGHTS_ARE_PRIVATE if hasattr(estimator, "privacy_plan") else {}
     capped = DPSlicedWasserstein, MaxCoverKMeans, PrivateEMDHeatmap, PrivateWassersteinBarycenter
-    if isinstance(estimator, capped):
+    if isinstance(estimator, (*capped, PrivateStandardScaler)):
         expected |= _WEIGHTS_ARE_CAPPED
     if isinstance(estimator, PrivateKMeans):
         expected |= _LABELS_ARE_PRIVATE

@@ -330,7 +330,7 @@ def test_the_report_is_a_table_in_notebooks():
 def test_the_report_reads_as_a_list():
     text = str(check_private(make_pipeline(preprocessing.MinMaxScaler(), measure())))
     assert "LEAKS  minmaxscaler (MinMaxScaler)" in text
-    assert "do: scale by public bounds with DomainScaler" in text
+    assert "do: use PrivateStandardScaler" in text
 
 
 def test_the_diagram_of_a_report_marks_every_step():

@@ -340,3 +340,11 @@ def test_constant_and_doubled_columns_and_sums_stay_what_they_are(kind, n_compon
     assert (drawn[:, 4:].std(axis=0) < 0.01).all()
     assert (drawn[:, 0] - drawn[:, 2]).std() < 0.01
     assert (drawn[:, 0] + drawn[:, 1] + drawn[:, 3]).std() < 0.01
+
+
+def test_one_feature_whose_spread_noise_makes_negative():
+    """Nothing is off the diagonal there, so no noise is known: cells are still numbers."""
+    assert np.isfinite(spiked(np.array([[-4.5]]), 0.0)).all()
+    for seed in range(4):  # one of them fails otherwise
+        model = PrivateGenerator(3, bounds=(0, 1), neighbors="replace_any", random_state=seed)
+        assert np.isfinite(model.fit(np.linspace(0.0, 1.0, 3)[:, None]).sample(50)[0]).all()

@@ -100,15 +100,22 @@ EPSILON_DIGITS, DELTA_DIGITS = 6, 18  # decimal places of the amounts that budge
 
 def check_real(value, name, *, low=None, high=None, open_low=False, open_high=False):
     """Return `value` as a float within the stated interval, or raise naming parameter and value."""
+
+    def is_inside(number):
+        above = low is None or (number > low if open_low else number >= low)
+        below = high is None or (number < high if open_high else number <= high)
+        return math.isfinite(number) and above and below
+
     is_real = is_number(value)
-    number = _as_float(value) if is_real else math.nan
-    inside = math.isfinite(number)
-    inside = inside and (low is None or (number > low if open_low else number >= low))
-    inside = inside and (high is None or (number < high if open_high else number <= high))
-    if not inside:
+    try:
+        number = float(value) if is_real else math.nan
+    except OverflowError:  # an integer beyond the largest float
+        number = math.inf
+    if not is_inside(number):
+        examples = (number for number in (1.0, 0.5, low, high) if number is not None)
         raise (ValueError if is_real else TypeError)(
             f"{name} must be a finite number in {_interval(low, high, open_low, open_high)}, "
-            f"got {shown(value)}."
+            f"got {shown(value)}.{for_example(name, next(filter(is_inside, examples), ''))}"
         )
     return number
 
@@ -117,11 +124,17 @@ def check_integer(value, name, *, low=None, high=None):
     """Return `value` as an int within ``[low, high]``, or raise naming parameter and value."""
     whole = is_integer(value)
     if not whole or (low is not None and value < low) or (high is not None and value > high):
+        example = max(10 if high is None else min(10, high), 10 if low is None else low)
         raise (ValueError if whole else TypeError)(
             f"{name} must be an integer in {_interval(low, high, False, False)}, "
-            f"got {shown(value)}."
+            f"got {shown(value)}.{for_example(name, example)}"
         )
     return int(value)
+
+
+def for_example(name, value):
+    """Return the end of an error that says what to type; nothing where `name` is no keyword."""
+    return f" For example {name}={value}." if name.isidentifier() and value != "" else ""
 
 
 def refuse_class(value, name):
@@ -136,8 +149,11 @@ def refuse_class(value, name):
 def check_option(value, name, options):
     """Return `value` when it is one of `options`, or raise listing them."""
     if not isinstance(value, str) or value not in options:
-        allowed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {allowed}, got {shown(value)}.")
+        allowed = [repr(option) for option in options]
+        raise ValueError(
+            f"{name} must be one of {', '.join(allowed)}, got {shown(value)}."
+            f"{for_example(name, allowed[0])}"
+        )
     return value
 
 
@@ -205,13 +221,6 @@ def _whole_below(amount, digits):
         count -= 1
         number = count / unit
     return number
-
-
-def _as_float(value):
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond the largest float
-        return math.inf
 
 
 def _interval(low, high, open_low, open_high):

@@ -10,7 +10,7 @@ from os import PathLike
 
 import numpy as np
 
-from .exceptions import is_bytes, is_integer, is_number, is_text, plain, shown
+from .exceptions import for_example, is_bytes, is_integer, is_number, is_text, plain, shown
 from .geometry.bounds import ALLOWED, box_of, check_domain
 from .geometry.domains import Domain
 from .privacy.filters import DELTA_UNIT, LARGEST_EPSILON, LOSS_UNIT
@@ -29,6 +29,7 @@ class Rule(ABC):
     """Rule of one parameter. ``str(rule)`` says it in words, ``rule | other`` allows both."""
 
     note = ""  # what else the refused should know
+    _example = ""  # an allowed value as it is typed, "" where the words show one
     detailed = False  # whether its own error says more than the words
 
     @abstractmethod
@@ -44,6 +45,8 @@ class Rule(ABC):
         if not self._admits(value):
             error = ValueError if self._knows(value) else TypeError
             note = f" {self.note}" if self.note else ""
+            if f"{name}=" not in note:  # which says itself what to type
+                note += for_example(name, self._example)
             raise error(f"{name} must be {self}, got {shown(value)}.{note}")
 
     def __or__(self, other):
@@ -66,6 +69,10 @@ class Either(Rule):
     def note(self):
         """What the rules add."""
         return " ".join(rule.note for rule in self.rules if rule.note)
+
+    @property
+    def _example(self):
+        return next((rule._example for rule in self.rules if rule._example), "")
 
     def _admits(self, value):
         return any(rule._admits(value) for rule in self.rules)
@@ -103,6 +110,10 @@ class Integer(Rule):
     def __str__(self):
         return f"an integer in [{self.low}, {self.high}]"
 
+    @property
+    def _example(self):
+        return str(min(max(10, self.low), self.high))
+
     def _admits(self, value):
         return self._knows(value) and self.low <= value <= self.high
 
@@ -116,6 +127,10 @@ class PowerOfTwo(Integer):
 
     def __str__(self):
         return f"a power of two in [{self.low}, {self.high}]"
+
+    @property
+    def _example(self):
+        return str(min(max(16, self.low), self.high))
 
     def _admits(self, value):
         return super()._admits(value) and int(value).bit_count() == 1
@@ -137,6 +152,11 @@ class Number(Rule):
     def __str__(self):
         left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
         return f"a finite number in {left}{self.low}, {self.high}{right}"
+
+    @property
+    def _example(self):
+        found = (1.0, 1e-6, self.low, self.high, (self.low + self.high) / 2)
+        return next((str(number) for number in found if self._admits(number)), "")
 
     def _admits(self, value):
         if not self._knows(value):
@@ -160,6 +180,10 @@ class OneOf(Rule):
     def __str__(self):
         return " or ".join(str(number) for number in self.numbers)
 
+    @property
+    def _example(self):
+        return str(self.numbers[0])
+
     def _admits(self, value):
         return self._knows(value) and value in self.numbers
 
@@ -177,6 +201,10 @@ class Option(Rule):
     def __str__(self):
         return f"one of {', '.join(repr(option) for option in self.options)}"
 
+    @property
+    def _example(self):
+        return repr(self.options[0])
+
     def _admits(self, value):
         return isinstance(value, str) and value in self.options
 
@@ -188,6 +216,8 @@ class Option(Rule):
 class Flag(Rule):
     """True or False."""
 
+    _example = "True"
+
     def __str__(self):
         return "True or False"
 
@@ -198,6 +228,8 @@ class Flag(Rule):
 @dataclass(frozen=True)
 class Name(Rule):
     """The name of a column, or its place."""
+
+    _example = "'age'"
 
     def __str__(self):
         return "the name of a column, or its place"
@@ -213,6 +245,8 @@ class Name(Rule):
 class Function(Rule):
     """Something that can be called."""
 
+    _example = "lambda rows: rows"
+
     def __str__(self):
         return "a callable"
 
@@ -223,6 +257,8 @@ class Function(Rule):
 @dataclass(frozen=True)
 class File(Rule):
     """A place to write to."""
+
+    _example = "'training.pt'"
 
     def __str__(self):
         return "a str or path-like"
@@ -259,6 +295,7 @@ class PublicDomain(Rule):
     """Public bounds of rows, of a width that is not known yet."""
 
     detailed = True
+    _example = "(0, 1)"
 
     def __str__(self):
         return ALLOWED
@@ -306,6 +343,8 @@ class OfColumns(Rule):
 class Rules(Rule):
     """Public rules of a table."""
 
+    _example = "[InOrder('born', 'died')]"
+
     def __str__(self):
         return "a tuple or list of Derived, InOrder, Key or Shares"
 
@@ -317,6 +356,8 @@ class Rules(Rule):
 @dataclass(frozen=True)
 class Budget(Rule):
     """Budget of a fit."""
+
+    _example = "BudgetAccountant(epsilon=1.0)"
 
     def __str__(self):
         return "a BudgetAccountant or a part of one"
@@ -330,6 +371,7 @@ class Seed(Rule):
     """Seed or generator for reproducible draws."""
 
     largest: int | None = None
+    _example = "0"
 
     def __str__(self):
         most = "" if self.largest is None else f" up to {self.largest}"
@@ -348,6 +390,8 @@ class Seed(Rule):
 class Labels(Rule):
     """Distinct public labels."""
 
+    _example = "[0, 1]"
+
     def __str__(self):
         return "distinct labels, integers or strings, in one dimension"
 
@@ -365,6 +409,7 @@ class Weights(Rule):
     """Finite numbers of at least `least`, one per class."""
 
     least: float = _LIGHTEST
+    _example = "[0.5, 0.5]"
 
     def __str__(self):
         return f"{'positive' if self.least > 0 else 'non-negative'} finite numbers, one a class"
@@ -387,6 +432,10 @@ class Integers(Rule):
     fewest: int = 1
     most: int = MOST_STEPS
 
+    @property
+    def _example(self):
+        return str((int(self.each._example),) * self.fewest)
+
     def __str__(self):
         return f"a tuple of {self.fewest} to {self.most} numbers, each {self.each}"
 
@@ -404,6 +453,7 @@ class Cells(Rule):
     """Cells of a quadtree of so many levels: pairs of a level and a Morton code."""
 
     depth: int
+    _example = "[(0, 0)]"
 
     def __str__(self):
         return f"(level, code) pairs, of levels in [0, {self.depth}] and codes below 4**level"
@@ -425,6 +475,7 @@ class Points(Rule):
     """A table of finite numbers."""
 
     words: str = "an array of finite numbers, of shape (n_points, n_features)"
+    _example = "[[0.0, 1.0]]"
 
     def __str__(self):
         return self.words
@@ -440,6 +491,8 @@ class Points(Rule):
 @dataclass(frozen=True)
 class Grid(Rule):
     """Candidates of a search."""
+
+    _example = "{'n_clusters': [4, 8]}"
 
     def __str__(self):
         return "a dict, or a list of dicts, of names of parameters and lists of values"

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Complex, Real
 
 import numpy as np
@@ -26,7 +27,12 @@ _ARROW_NUMBERS = {
 }
 _ARROW_DECIMALS = {f"decimal{bits}" for bits in (32, 64, 128, 256)}
 _ARROW_DATES = ("date", "time", "duration", "month")
-_NO_DATES = "dates and durations are no numbers: count days or seconds from a public day"
+_NO_DATES = (
+    "dates and durations are no numbers. Count days from a public day, for example "
+    "(dates - pandas.Timestamp('2020-01-01')).dt.days"
+)
+_ENCODE = "leave it out, or encode it first, for example SchemaTransformer(schema)"
+COMPLEX = "Complex data not supported"  # words that scikit-learn's checks look for
 
 
 def is_missing(value):
@@ -46,7 +52,10 @@ def refuse_masked(values, name):
     parts = values if isinstance(values, (list, tuple)) else (values,)
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            raise ValueError(f"{name} has masked entries: fill them, or leave those rows out.")
+            raise ValueError(
+                f"{name} has masked entries. Fill them, for example with {name}.filled(0), or "
+                "leave those rows out."
+            )
 
 
 def names_somebody(name):
@@ -85,8 +94,8 @@ def columns_like(X, names, what):
     if own is None or names is None:
         has, others = ("names", "none") if names is None else ("no names", "some")
         raise ValueError(
-            f"{what} has {has} of columns, and the rows before it had {others}: columns could only "
-            "be matched by position. Give all of them as dataframes, or all as arrays."
+            f"{what} has {has} of columns, and the rows before it had {others}. Pass all of them "
+            "as arrays, or all as dataframes, for example pandas.DataFrame(rows, columns=names)."
         )
     return select_columns(X, names, what)
 
@@ -94,18 +103,33 @@ def columns_like(X, names, what):
 def select_columns(X, names, what):
     """Return a frame with exactly the columns `names`, in that order, or raise naming columns."""
     own = column_names(X)
-    twice = sorted({str(name) for name in own if own.count(name) > 1})
-    if twice:
-        raise ValueError(f"{what} has several columns of one name: {twice}.")
+    refuse_equal_names(own, what)
     missing = [name for name in names if name not in own]
     unknown = [name for name in own if name not in names]
     if missing or unknown:
         raise ValueError(
             f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}. "
-            "Give exactly the columns expected, in any order; columns that groups, y or "
-            "sample_weight name are none of them."
+            "Pass exactly the columns expected, in any order, for example X[names]; columns that "
+            "groups, y or sample_weight name are none of them."
         )
     return X if own == list(names) else some_columns(X, names)
+
+
+def refuse_equal_names(names, what):
+    """Raise where two columns have one name."""
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{what} has several columns of one name: {twice}. Rename all but one of them, for "
+            f"example to {twice[0] + '_2'!r}."
+        )
+
+
+def no_column(part, name, names):
+    """Text: no column of X is called so, and which one may be meant."""
+    meant = get_close_matches(str(name), list(map(str, names)), n=1, cutoff=0.0)
+    example = f" For example {part}={meant[0]!r}." if meant else ""
+    return f"{part}={name!r} is no column of X; it has {names}.{example}"
 
 
 def some_columns(X, names):
@@ -142,7 +166,8 @@ def array_of(values, name):
         kind = type(error).__name__
     raise ValueError(
         f"{name} must be an array, or a list of rows of one length, got {type(values).__name__}: "
-        f"numpy raised {kind}, whose text may tell how many rows there are, and is not shown."
+        f"numpy raised {kind}, whose text may tell how many rows there are, and is not shown. Call "
+        f"numpy.asarray({name}) to see it."
     )
 
 
@@ -154,7 +179,7 @@ def unquoted(read, *arguments):
         kind = type(error).__name__
     raise ValueError(  # outside of the handler: the error that quotes is no context of this one
         f"X could not be read: its source raised {kind}, whose text may quote rows and is not "
-        "shown. Read X without a fit to see it."
+        "shown. Read X without a fit to see it, for example list(X)."
     )
 
 
@@ -276,8 +301,10 @@ def _numbers_of_arrow(X, place, what):
     if word in _ARROW_DECIMALS:
         return _floats_of_decimals(column)
     if word not in _ARROW_NUMBERS:
-        dates = f"; {_NO_DATES}" if word.startswith(_ARROW_DATES) else ""
-        raise ValueError(f"{what} must hold real numbers, got the Arrow type {column.type}{dates}.")
+        advice = _NO_DATES if word.startswith(_ARROW_DATES) else _ENCODE
+        raise ValueError(
+            f"{what} must hold real numbers, got the Arrow type {column.type}; {advice}."
+        )
     return np.asarray(column.cast("int8") if word == "bool" else column)
 
 
@@ -315,14 +342,11 @@ def _numbers(values, what):
         floats = (_float_of(value, what) for value in values.ravel())
         return np.fromiter(floats, np.float64, values.size).reshape(values.shape)
     if kind == "c":
-        raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+        raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
     if kind in "mM":
         raise ValueError(f"{what} must hold real numbers; {_NO_DATES}.")
-    raise ValueError(f"{what} must hold real numbers, got dtype {_word(kind)}.")
-
-
-def _word(kind):
-    return {"U": "str", "S": "bytes"}.get(kind, "with fields")
+    word = {"U": "str", "S": "bytes"}.get(kind, "with fields")
+    raise ValueError(f"{what} must hold real numbers, got dtype {word}; {_ENCODE}.")
 
 
 def _float_of(value, what):
@@ -334,10 +358,10 @@ def _float_of(value, what):
     if isinstance(value, (Real, Decimal, np.bool_)) or is_missing(value):
         return _rounded(value)
     if isinstance(value, Complex):
-        raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+        raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
     raise TypeError(
         f"{what} must hold real numbers: an argument must be no string, date or other object, but "
-        "a number."
+        f"a number; {_ENCODE}."
     )
 
 
@@ -433,7 +457,10 @@ def rows_of_width(X, n_features, *, estimator=None):
     """Return rows of so many finite numbers as float64, or raise."""
     rows = finite_rows(X, estimator=estimator)
     if rows.shape[1] != n_features:
-        raise ValueError(f"X must have {n_features} features, got {rows.shape[1]}.")
+        raise ValueError(
+            f"X must have {n_features} features, got {rows.shape[1]}. Pass those of the fit, for "
+            "example X[:, columns]."
+        )
     return rows
 
 
@@ -499,7 +526,7 @@ def warn_of_unread_ids(y):
     if name and names_somebody(name):
         warnings.warn(
             f"y is named {name!r}, as an id is, and is not read as one: every row counts as a "
-            "person. Pass person ids as groups.",
+            "person. Pass person ids as fit(X, groups=ids).",
             PrivacyWarning,
             stacklevel=3,
         )

@@ -252,7 +252,7 @@ def test_ids_before_a_public_step_are_told(step):
 def test_ids_in_the_place_of_labels_are_told_by_their_name():
     model, ids = PrivateMeasure(bounds=(0, 1), n_hint=len(X)), np.arange(len(X)) // 2
     (text,) = ids_told(lambda: model.fit(X, pd.Series(ids, name="pid")))
-    assert "y is named 'pid'" in text and "as groups" in text
+    assert "y is named 'pid'" in text and "groups=" in text
     assert not ids_told(lambda: model.fit(X, pd.Series(ids, name="ward")))
     assert not ids_told(lambda: model.fit(X, pd.Series(ids, name="pid"), groups=ids))
 

@@ -305,7 +305,8 @@ def _called(name, function, n_rows, *arguments):
     if result.ndim != 2 or len(result) != n_rows:
         raise ValueError(
             f"{name} must return one row for every row, an array of shape (n_rows, n_columns), got "
-            f"another number of rows, or {result.ndim} dimensions."
+            f"another number of rows, or {result.ndim} dimensions. For example return "
+            "numpy.reshape(result, (len(rows), -1))."
         )
     return result
 

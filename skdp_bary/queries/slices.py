@@ -78,7 +78,8 @@ class PaddedHistograms(Query):
     def __post_init__(self):
         if self.n_min is not None and (len(self.n_min) != self.n_classes or min(self.n_min) < 1):
             raise ValueError(
-                f"n_min must be {self.n_classes} numbers of persons above zero, got {self.n_min!r}."
+                f"n_min must be {self.n_classes} numbers of persons above zero, got "
+                f"{self.n_min!r}. For example n_min={(100,) * self.n_classes!r}."
             )
 
     def zeros(self):
@@ -397,7 +398,10 @@ class ProjectedCost(ProjectedHistogram):
         of them, which was checked before the charge.
         """
         if self.n_min is None and mass > self.units * most_persons(len(histogram), self.p):
-            raise ValueError("X has too many rows for costs in 64 bits.")
+            raise ValueError(
+                "X has too many rows for costs in 64 bits. Ask for fewer directions, for example "
+                "n_projections=50."
+            )
         theirs = int(self.reference[0].sum())
         total = sum(
             coupling_cost(ours, mass, other, theirs, self.p)

@@ -6,7 +6,7 @@ from functools import update_wrapper
 import numpy as np
 
 from ..exceptions import import_optional
-from ..values import column_names, exact_values, some_columns, unquoted
+from ..values import column_names, exact_values, no_column, some_columns, unquoted
 from .persons import split_chunk
 
 # Columns that are named: labels, weights and ids that stand in one table with the features.
@@ -19,8 +19,8 @@ _WEIGHTS = (*_LABELS, "decimal")
 def names_no_column(part, name):
     """Text: columns cannot be named here."""
     return (
-        f"{part}={name!r} names a column, and X has no columns with names. Pass the values, and "
-        "leave that column out of X."
+        f"{part}={name!r} names a column, and X has no columns with names. Pass the values and "
+        f"leave that column out of X, for example X[:, 1:] and {part}=X[:, 0]."
     )
 
 
@@ -37,9 +37,13 @@ def taken_out(X, named):
     for part, name in named.items():
         if own is None:
             raise ValueError(names_no_column(part, name))
-        if own.count(name) != 1:
-            words = "is no column of X" if name not in own else "names several columns of X"
-            raise ValueError(f"{part}={name!r} {words}; it has {own}.")
+        if name not in own:
+            raise ValueError(no_column(part, name, own))
+        if own.count(name) > 1:
+            raise ValueError(
+                f"{part}={name!r} names several columns of X; it has {own}. Rename all but one of "
+                f"them, for example to {name + '_2'!r}."
+            )
     features = [name for name in own if name not in named.values()]
     return some_columns(X, features), {p: _values(X, p, name) for p, name in named.items()}
 
@@ -53,13 +57,16 @@ def _values(X, part, name):
         kind = kind.value_type
     word = str(kind).split("(")[0]
     if part == "sample_weight":
-        is_right, allowed = word.startswith(_WEIGHTS) or word == "bool", "numbers"
+        is_right, allowed, cast = word.startswith(_WEIGHTS) or word == "bool", "numbers", "double"
     else:
         numbers = _LABELS[: 5 if part == "y" else 2]
         is_right = word in _ONE_WORD or word.startswith(numbers)
-        allowed = "numbers or text" if part == "y" else "integers or text"
+        allowed, cast = "numbers or text" if part == "y" else "integers or text", "string"
     if not is_right:
-        raise ValueError(f"{part}={name!r} must hold {allowed}, got the Arrow type {kind}.")
+        raise ValueError(
+            f"{part}={name!r} must hold {allowed}, got the Arrow type {kind}. Cast the column, for "
+            f"example column.cast({cast!r})."
+        )
     return exact_values(column)
 
 
@@ -79,7 +86,8 @@ class Taken:
         """Return ``(X, y, sample_weight, groups)`` of one chunk, which must be a table."""
         if isinstance(table, tuple):
             raise ValueError(
-                f"{', '.join(self._named)} name columns, so chunks must be tables, not tuples."
+                f"{', '.join(self._named)} name columns, so chunks must be tables, not tuples, for "
+                "example pandas.DataFrame(rows, columns=names)."
             )
         X, beside = taken_out(table, self._named)
         return X, *(beside.get(part) for part in ("y", "sample_weight", "groups"))

@@ -7,7 +7,7 @@ from glob import glob
 import numpy as np
 
 from ..exceptions import import_optional
-from ..values import array_of, column_names, columns_like
+from ..values import array_of, column_names, columns_like, no_column
 from .columns import Quiet, computed, names_no_column, recoded_collection
 from .grouping import name_of
 from .partitions import BESIDE, Limits, ParquetRows, PartReader, parquet_ends
@@ -110,7 +110,10 @@ class DaskSource:
             self.n_features, self.weighted, names = _first_look(blocks[0])
         else:
             if len(X.shape) != 2:
-                raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
+                raise ValueError(
+                    f"X must have two dimensions, got {len(X.shape)}. Pass for example X[:, None] "
+                    "if it is one feature."
+                )
             self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
             names = None if self.named is None else column_names(self.named)
             names = X.names if unread else names
@@ -170,7 +173,7 @@ def _column(X, part, name):
         return X[name]
     if name == X.index.name:
         return X.index
-    raise ValueError(f"{part}={name!r} is no column of X; it has {list(X.columns)}.")
+    raise ValueError(no_column(part, name, list(X.columns)))
 
 
 def _answer(question, reader, *part):
@@ -185,10 +188,13 @@ def _read_parquet(path):
     if not (path.endswith((".parquet", "/")) or "*" in path or os.path.isdir(path)):
         raise ValueError(
             "As text, X must name Parquet files: a path ending in .parquet, a folder, or a pattern "
-            f"with *; got {path!r}."
+            f"with *; got {path!r}. For example X='visits/*.parquet'."
         )
     if "://" not in path and not os.path.exists(path) and not glob(path):
-        raise FileNotFoundError(f"X names no Parquet file that exists, got {path!r}.")
+        raise FileNotFoundError(
+            f"X names no Parquet file that exists, got {path!r}. Paths begin in the folder "
+            "os.getcwd(), for example X='visits/*.parquet'."
+        )
     return import_optional("dask.dataframe", "dask", "fit on a Parquet path").read_parquet(path)
 
 
@@ -208,7 +214,7 @@ def _blocks(X):
     if isinstance(X, (list, tuple)):
         return list(X)
     if not hasattr(X, "_meta"):
-        raise ValueError("Give delayed chunks as a list of them, also when there is one.")
+        raise ValueError("Pass delayed chunks as a list, also when there is one: fit([chunk]).")
     if hasattr(X, "chunks"):
         if X.ndim == 2 and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
@@ -223,7 +229,7 @@ def _blocks_like(values, name, blocks):
     if not is_dask(values):
         raise ValueError(
             f"With X on a cluster, {name} must be a Dask collection too, or a list of delayed "
-            "values, one for every chunk."
+            f"values, one for every chunk, for example {name}=dask.array.from_array({name})."
         )
     parts = _blocks(values)
     _check_cut(name, len(parts), len(blocks))
@@ -249,7 +255,10 @@ def _kind_of_ids(part):
 def _check_cut(name, n_parts, expected):
     if n_parts != expected:
         word = "more" if n_parts > expected else "fewer"  # numbers would tell about how many rows
-        raise ValueError(f"{name} must have as many partitions as X, got {word}.")
+        raise ValueError(
+            f"{name} must have as many partitions as X, got {word}. If it is a column of X, pass "
+            f"its name, for example {name}='column'."
+        )
 
 
 def _are_together(X, groups, n_blocks):

@@ -84,9 +84,15 @@ class SpilledPersons:
 
     def __post_init__(self) -> None:
         if not is_integer(self.n_parts) or not 1 <= self.n_parts <= _MOST_PARTS:
-            raise ValueError(f"n_parts must be from 1 to {_MOST_PARTS}, got {self.n_parts!r}.")
+            raise ValueError(
+                f"n_parts must be from 1 to {_MOST_PARTS}, got {self.n_parts!r}. For example "
+                "n_parts=256."
+            )
         if self.folder is not None and not Path(self.folder).is_dir():
-            raise ValueError(f"folder must be a folder that exists, got {str(self.folder)!r}.")
+            raise ValueError(
+                f"folder must be a folder that exists, got {str(self.folder)!r}. For example "
+                "folder=tempfile.gettempdir()."
+            )
 
     def gathering(self) -> OnDisk:
         """Grouping of the rows of every person, for one fit."""
@@ -190,8 +196,8 @@ def _begins(ids, last):
     if (ids[1:] < ids[:-1]).any() or (last is not None and ids[:1].tolist()[0] < last):
         raise ValueError(
             "groups=SortedPersons(...) needs rows in ascending order of their person ids, also "
-            "from chunk to chunk, and an id came after a larger one. Sort them (ORDER BY), or take "
-            "SpilledPersons, which takes any order."
+            "from chunk to chunk, and an id came after a larger one. Sort them (ORDER BY), or pass "
+            "groups=SpilledPersons(...), which takes any order."
         )
     is_new = np.empty(len(ids), dtype=bool)
     is_new[1:] = ids[1:] != ids[:-1]

@@ -184,7 +184,7 @@ class Rows:
         if not hasattr(self.source, "keep_persons"):
             raise ValueError(
                 "subsample draws one batch of persons for all steps of a fit and needs X as one "
-                "array or dataframe, not as chunks or rows on a cluster."
+                "array or dataframe, not as chunks or rows on a cluster. Pass subsample=None."
             )
         if sampling == "without_replacement" and self.persons_move_classes:
             raise ValueError(

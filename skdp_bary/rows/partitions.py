@@ -24,6 +24,7 @@ from .persons import (
     plain_ids,
     same_kind,
     shared_masses,
+    some_without,
     split_chunk,
 )
 
@@ -136,9 +137,12 @@ class PartReader:
             X, y, weights = split_chunk(X)
         X = check_floats(columns_like(X, self.names, "A partition"))
         if X.shape[1] != self.n_features:
-            raise ValueError(f"A partition has {X.shape[1]} features, but X has {self.n_features}.")
+            raise ValueError(
+                f"A partition has {X.shape[1]} features, but X has {self.n_features}. Choose the "
+                "same ones in all, for example chunk[:, columns]."
+            )
         if (weights is not None) != self.weighted:
-            raise ValueError("Either every chunk carries sample_weight or none does.")
+            raise ValueError(some_without("sample_weight"))
         codes = None if self.classes is None else encode_labels(y, self.classes, len(X))
         if self.grouped:
             ids = plain_ids(ids, len(X))
@@ -161,7 +165,8 @@ class Limits:
         if not bool(np.all((values >= self.low) & below)):
             raise ValueError(
                 "groups has ids outside the divisions of their partition, so the rows of a person "
-                "may not lie together. Set the index anew, or pass groups as a column."
+                "may not lie together. Set the index anew, X.set_index('id'), or pass groups as a "
+                "column, groups='id'."
             )
         return ids
 
@@ -336,7 +341,8 @@ def parquet_ends(path):
         if sorted(names) != sorted(ends[paths[0]][0]):
             raise ValueError(
                 f"X must name Parquet files with the same columns, got {each!r}, which has other "
-                f"columns than {paths[0]!r}. Write all files with the same columns."
+                f"columns than {paths[0]!r}. Write all alike, for example "
+                "frame[names].to_parquet(path)."
             )
     return files, ends
 

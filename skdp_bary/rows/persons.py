@@ -40,14 +40,16 @@ _WITHOUT_ORDER = set, frozenset, Mapping  # of rows: their values belong to nobo
 IDS = "groups must hold integers or strings"
 MISSING_IDS = (
     "groups must hold an id in every row, and some are missing. Give each of those rows an id of "
-    "its own if each is a person, or all of them one id if they are one, or leave them out."
+    "its own if each is a person, or one id if they are one, groups.fillna(-1).astype(int), or "
+    "leave them out."
 )
 MIXED_IDS = (
-    "groups must hold integers in all rows and chunks, or text in all, got both. Write all of them "
-    "as text, the same text for the same person."
+    "groups must hold integers in all rows and chunks, or text in all, got both. Write all as "
+    "text, for example list(map(str, groups)), the same text for the same person."
 )
 _OTHER_IDS = (
-    "Write ids of other kinds, such as times, as text; ids above 2**53 run together as floats."
+    "Write ids of other kinds, such as times, as text, for example list(map(str, groups)); ids "
+    "above 2**53 run together as floats."
 )
 ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
 
@@ -148,7 +150,9 @@ def encode_labels(y, classes, n_rows):
     Labels are looked up one value at a time, so that no row's label changes how another's is read.
     """
     if y is None:
-        raise ValueError("y is needed: it says which of the classes each row belongs to.")
+        raise ValueError(
+            "y is needed: it says which of the classes each row belongs to. Call fit(X, y)."
+        )
     places = {label: place for place, label in enumerate(np.asarray(classes).tolist())}
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
@@ -159,7 +163,10 @@ def encode_labels(y, classes, n_rows):
         values = column(as_objects(y), "y", n_rows)
         codes = np.fromiter((places.get(label, -1) for label in values), np.int64, n_rows)
     if (codes < 0).any():
-        raise ValueError(f"y holds labels that are not among the public classes {list(places)!r}.")
+        raise ValueError(
+            f"y holds labels that are not among the public classes {list(places)!r}. Pass all that "
+            "can occur, for example classes=[0, 1, 2], or leave out those rows."
+        )
     return codes
 
 
@@ -241,7 +248,10 @@ def encode_weights(sample_weight, n_rows):
         return None
     weights = as_floats(column(sample_weight, "sample_weight", n_rows), "sample_weight")
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must hold finite non-negative numbers.")
+        raise ValueError(
+            "sample_weight must hold finite non-negative numbers. Replace others, for example "
+            "numpy.nan_to_num(sample_weight).clip(0, 1)."
+        )
     return np.floor(np.minimum(weights, 1.0) * WEIGHT_UNITS).astype(np.int64)
 
 
@@ -389,9 +399,18 @@ def split_chunk(item, most=3):
     if not 1 <= len(parts) <= most:
         last = " or (X, y, sample_weight, groups)" if most > 3 else ""
         raise ValueError(
-            f"A chunk is X, (X, y), (X, y, sample_weight){last}, got a tuple of {len(parts)}."
+            f"A chunk is X, (X, y), (X, y, sample_weight){last}, got a tuple of {len(parts)}. For "
+            "example yield X, y."
         )
     return parts + (None,) * (most - len(parts))
+
+
+def some_without(name):
+    """Text: some chunks carry weights or IDs, and others do not."""
+    return (
+        f"Either every chunk carries {name} or none does. Put {name}=None into all of them, or "
+        "values into all."
+    )
 
 
 def as_objects(values):
@@ -399,7 +418,8 @@ def as_objects(values):
     in_rows = isinstance(values, Iterable) and not isinstance(values, _WITHOUT_ORDER)
     if not in_rows and not hasattr(values, "__array__"):
         raise TypeError(
-            f"y and groups must have one value a row, got a value of type {type(values).__name__}."
+            "y and groups must have one value a row, got a value of type "
+            f"{type(values).__name__}. For example groups=[1, 1, 2] for three rows."
         )
     refuse_masked(values, "y or groups")
     if len(column_names(values) or ()) == 1:
@@ -419,10 +439,16 @@ def column(values, name, n_rows):
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"{name} must have one value a row, got {values.ndim} dimensions.")
+        raise ValueError(
+            f"{name} must have one value a row, got {values.ndim} dimensions. Pass one column, for "
+            f"example {name}={name}[:, 0]."
+        )
     if len(values) != n_rows:  # neither number is told: that of the rows may be private
         word = "more" if len(values) > n_rows else "fewer"
-        raise ValueError(f"{name} must have one value a row, got {word} values than rows.")
+        raise ValueError(
+            f"{name} must have one value a row, got {word} values than rows. Choose the same rows "
+            f"of both, for example X[rows] and {name}[rows]."
+        )
     return values
 
 

@@ -17,6 +17,7 @@ from ..values import (
     becomes_a_new_array,
     column_names,
     columns_like,
+    refuse_equal_names,
     refuse_other_shapes,
     refuse_sparse,
     unquoted,
@@ -36,6 +37,7 @@ from .persons import (
     plain_ids,
     same_kind,
     shared_masses,
+    some_without,
     split_chunk,
 )
 
@@ -82,7 +84,10 @@ class LabelsInChunks:
     def distinct(self):
         """Return the different labels in order."""
         if hasattr(self._chunks, "__next__"):
-            raise ValueError("X can be read once only, so classes must name the labels of y.")
+            raise ValueError(
+                "X can be read once only, so classes must name the labels of y, for example "
+                "classes=[0, 1]."
+            )
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         return np.unique(np.concatenate([distinct_values(split_chunk(c, 4)[1]) for c in chunks]))
 
@@ -162,7 +167,10 @@ class ChunkSource:
         """Return the first chunk, which is put back where there is one reading only."""
         iterator = self._iterate()
         if callable(self._chunks) and self._iterate() is iterator:
-            raise ValueError("X must return a new iterator every time it is called.")
+            raise ValueError(
+                "X must return a new iterator every time it is called, for example "
+                "X=lambda: read_chunks(path)."
+            )
         first = next(quiet_items(iterator), None)
         if first is not None and not self.reopenable:
             self._chunks = chain([first], iterator)
@@ -174,7 +182,8 @@ class ChunkSource:
         """Number of people, which are rows where chunks carry no IDs."""
         if not self.rereadable:
             raise ValueError(
-                "An iterator of chunks can be read once; give n_hint, the public number of rows."
+                "An iterator of chunks can be read once: pass the public number of rows, for "
+                "example n_hint=1000."
             )
         if self.grouped:
             return sum(int(piece[2].max()) + 1 for piece in self._gathering.pieces(self._checked))
@@ -186,7 +195,10 @@ class ChunkSource:
         if self._classes is None or not self.grouped:
             return True
         if not self.rereadable:
-            raise ValueError("X can be read once only, and labels would have to be read before.")
+            raise ValueError(
+                "X can be read once only, and labels would have to be read before. Pass chunks "
+                "that can be read again, for example list(X)."
+            )
         pieces = self._gathering.pieces(self._checked)
         return all(_have_one_class(persons, codes) for _, codes, persons, _ in pieces)
 
@@ -208,7 +220,8 @@ class ChunkSource:
         if self._is_spent and not self.reopenable:
             raise ValueError(
                 "This fit reads the rows more than once, and an iterator of chunks is spent after "
-                "one reading; pass a list of chunks or a function that returns a new iterator."
+                "one reading; pass a list of chunks or a function that returns a new iterator, for "
+                "example fit(lambda: read_chunks(path))."
             )
         self._is_spent = True
         n_rows = 0
@@ -221,7 +234,8 @@ class ChunkSource:
         if self._n_rows not in (None, n_rows):
             raise ValueError(
                 "X gave another number of rows when it was read again: a fit needs the same rows "
-                "at every reading. Sort out what changes them, or write them to a file first."
+                "at every reading. Write them to a file first, for example "
+                "frame.to_parquet('rows.parquet')."
             )
         self._n_rows = n_rows
 
@@ -230,7 +244,7 @@ class ChunkSource:
         if not isinstance(chunks, Iterable):
             raise TypeError(
                 "X is a function, which must return an iterator of chunks of rows, but returned "
-                f"{type(chunks).__name__}."
+                f"{type(chunks).__name__}. For example X=lambda: iter([rows])."
             )
         return iter(chunks)
 
@@ -240,14 +254,15 @@ class ChunkSource:
         X = check_floats(X) if becomes_a_new_array(X) else _owned(check_floats(X))
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}."
+                f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}. "
+                "Choose the same ones in all, for example chunk[:, columns]."
             )
         for name, values, has in (
             ("sample_weight", weights, self.weighted),
             ("groups", ids, self.grouped),
         ):
             if (values is not None) != has:
-                raise ValueError(f"Either every chunk carries {name} or none does.")
+                raise ValueError(some_without(name))
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
         if ids is not None:
             ids = _owned(plain_ids(ids, len(X)))
@@ -564,9 +579,7 @@ class Batches:
     """
 
     def __init__(self, schema, read):
-        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        if twice:
-            raise ValueError(f"X has several columns of one name: {twice}.")
+        refuse_equal_names(schema.names, "X")
         self.before_rows = schema.empty_table()
         self._read = read
         values = _BATCH_VALUES // max(len(schema), 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..exceptions import PrivacyWarning, import_optional
-from ..values import as_floats
+from ..values import as_floats, no_column, refuse_equal_names
 from .partitions import PartReader
 from .persons import MISSING_IDS
 
@@ -16,10 +16,11 @@ from .persons import MISSING_IDS
 _TABLE_VALUES = 1 << 20  # of features, at least, before a table is counted
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal", "boolean")
 _IDS = ("byte", "short", "integer", "long", "string")
+_SECONDS = "count seconds, for example unix_timestamp(column)"
 _HINTS = {
-    "date": "count days from a public day",
-    "timestamp": "count seconds from a public moment",
-    "timestamp_ntz": "count seconds from a public moment",
+    "date": "count days from a public day, for example datediff(column, lit('2020-01-01'))",
+    "timestamp": _SECONDS,
+    "timestamp_ntz": _SECONDS,
 }
 _LOGGED = (
     "Spark writes its event log (spark.eventLog.enabled): exact numbers of rows, and texts of "
@@ -103,18 +104,16 @@ class SparkSource:
         """
         _check_frame(X)
         names = list(X.columns)
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"X has several columns of one name: {twice}.")
+        refuse_equal_names(names, "X")
         given = {part: name for part, name in beside.items() if name is not None}
         for part, name in given.items():
             if not isinstance(name, str):
                 raise ValueError(
                     f"With X as a Spark frame, {part} must be the name of one of its columns, got "
-                    f"{type(name).__name__}."
+                    f"{type(name).__name__}. For example {part}={names[0]!r}."
                 )
             if name not in names:
-                raise ValueError(f"{part}={name!r} is no column of X; it has {names}.")
+                raise ValueError(no_column(part, name, names))
         columns = {part: SparkColumn(X, name) for part, name in given.items()}
         features = [name for name in names if name not in given.values()]
         return SparkTable(X, features), beside | columns
@@ -276,7 +275,10 @@ def _check_frame(X):
             "A frame of pyspark.pandas has to_spark()."
         )
     if X.isStreaming:
-        raise ValueError("X must be a frame that ends, got a streaming one.")
+        raise ValueError(
+            "X must be a frame that ends, got a streaming one. Write its rows to a table and pass "
+            "that, for example spark.table('visits')."
+        )
 
 
 def _check_types(table, weights, groups):
@@ -284,7 +286,7 @@ def _check_types(table, weights, groups):
     if groups is not None and table.kind(groups.name) not in _IDS:
         raise ValueError(
             f"groups must name a column of integers or strings, and {groups.name!r} is of type "
-            f"{table.kind(groups.name)}."
+            f"{table.kind(groups.name)}. Cast it, for example column.cast('string')."
         )
     of_rows = [] if table.recode is not None else table.features
     for name in [*of_rows, *([weights.name] if weights else [])]:
@@ -292,7 +294,7 @@ def _check_types(table, weights, groups):
         if kind not in _NUMBERS:
             raise ValueError(
                 f"The column {name!r} of X must hold real numbers, and its type is {kind}: "
-                f"{_HINTS.get(kind, 'leave it out, or name it as y, groups or sample_weight')}."
+                f"{_HINTS.get(kind, f'leave it out, X.drop({name!r}), or pass y={name!r}')}."
             )
 
 
@@ -399,5 +401,5 @@ def computed(frame):
         raise _KINDS[found](words)
     raise RuntimeError(
         f"Spark raised {kind} where it computed the rows, whose text may quote them and is not "
-        "shown. Compute the frame without a fit to see it. Nothing was released."
+        "shown. Compute the frame without a fit to see it, X.toArrow(). Nothing was released."
     )

@@ -303,11 +303,14 @@ def cells_of_kind(kind: Kind, what: str) -> ListCells | LineCells:
         return ListCells(kind, what)
     if isinstance(kind, _Range):
         if max(map(abs, kind.range)) > _FARTHEST:
-            raise ValueError(f"{what}: low and high of its schema must be within {_FARTHEST:g}.")
+            raise ValueError(
+                f"{what}: low and high of its schema must be within {_FARTHEST:g}. Declare a "
+                "narrower range, for example Number(0, 1e6)."
+            )
         return LineCells(kind, what)
     raise ValueError(
         f"{what} is declared as {kind.word}, which has no values to count: leave it out, or "
-        "declare it as a category."
+        "declare a list of values, for example Category(['a', 'b'])."
     )
 
 

@@ -10,12 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..exceptions import is_integer, is_number, is_text, plain
+from ..exceptions import check_option, is_integer, is_number, is_text, plain
+from ..values import COMPLEX, as_array_of_objects
 from .values import UNREADABLE, each, flag_of, integer_of, moment_of, number_of, text_of
 
 _EXACT = 2**53
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 _READERS = {str: text_of, int: integer_of, float: number_of, bool: flag_of}
+_MISSING = "has missing values, and its schema allows none. Declare missing=True, or drop them."
+_SPECIAL = " For example special=[0, 999]."
+_VALUES = " For example values=['cook', 'nurse']."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +38,9 @@ class Kind(ABC):
 
     def __post_init__(self):
         if not isinstance(self.missing, bool):
-            raise TypeError(f"missing must be True or False, got {self.missing!r}.")
+            raise TypeError(
+                f"missing must be True or False, got {self.missing!r}. For example missing=True."
+            )
 
     @abstractmethod
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
@@ -61,7 +67,7 @@ class Kind(ABC):
         """Return values read one by one; refuse what is missing and must not be."""
         found = each(values, reader)
         if not self.missing and None in found:
-            raise ValueError(f"{what} has missing values, and its schema allows none.")
+            raise ValueError(f"{what} {_MISSING}")
         return found
 
 
@@ -91,20 +97,23 @@ class _Range(Kind):
             with np.errstate(over="ignore"):
                 return values.astype(np.float64)
         if values.dtype.kind == "c":
-            raise ValueError(f"Complex data not supported: {what} must hold real numbers.")
+            raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
         found = self._read_each(values, number_of, what)
-        _refuse_unreadable(found, what, "are no numbers")
+        _refuse_unreadable(found, what, "are no numbers", "Category(['low', 'high'])")
         return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return float64 numbers clipped to the range, or raise where that is declared."""
         if not self.missing and np.isnan(numbers).any():
-            raise ValueError(f"{what} has missing values, and its schema allows none.")
+            raise ValueError(f"{what} {_MISSING}")
         low, high = self.line
         held = self.holds(numbers) | np.isnan(numbers)
         if self.outside == "refuse" and not held.all():
             special = f" and none of {list(self.special)}" if self.special else ""
-            raise ValueError(f"{what} has values outside [{low:g}, {high:g}]{special}.")
+            raise ValueError(
+                f"{what} has values outside [{low:g}, {high:g}]{special}. Declare a wider range, "
+                "or outside='clip'."
+            )
         return np.where(held, numbers, np.clip(numbers, low, high)) + 0.0  # no -0.0
 
     def holds(self, numbers: np.ndarray) -> np.ndarray:
@@ -117,28 +126,36 @@ class _Range(Kind):
             value = plain(getattr(self, name))
             object.__setattr__(self, name, value)
             if not is_number(value):
-                raise TypeError(f"{name} must be a number, got {value!r}.")
+                raise TypeError(f"{name} must be a number, got {value!r}. For example {name}=0.")
             if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
-                raise ValueError(f"{name} must be a number of moderate size, got {value!r}.")
+                raise ValueError(
+                    f"{name} must be a number of moderate size, got {value!r}. For example "
+                    f"{name}=0."
+                )
         if not self.low < self.high:
-            raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
-        _check_outside(self.outside, ("clip", "refuse"))
+            raise ValueError(
+                f"low must be below high, got {self.low!r} and {self.high!r}. For example low=0, "
+                "high=120."
+            )
+        check_option(self.outside, "outside", ("clip", "refuse"))
         self._check_special(limit)
 
     def _check_special(self, limit):
         """Bring special values into order, or raise."""
         special = self.special
         if isinstance(special, str) or not hasattr(special, "__iter__"):
-            raise TypeError(f"special must be a list of numbers, got {special!r}.")
+            raise TypeError(f"special must be a list of numbers, got {special!r}.{_SPECIAL}")
         special = plain(tuple(special))
         is_one, what = (is_number, "numbers") if limit is None else (is_integer, "integers")
         for value in special:
             if not is_one(value):
-                raise TypeError(f"special must hold {what} only, got {value!r}.")
+                raise TypeError(f"special must hold {what} only, got {value!r}.{_SPECIAL}")
             if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
-                raise ValueError(f"special must hold numbers of moderate size, got {value!r}.")
+                raise ValueError(
+                    f"special must hold numbers of moderate size, got {value!r}.{_SPECIAL}"
+                )
         if len(set(special)) < len(special):
-            raise ValueError(f"special must hold different numbers, got {special!r}.")
+            raise ValueError(f"special must hold different numbers, got {special!r}.{_SPECIAL}")
         object.__setattr__(self, "special", tuple(sorted(special)))
 
 
@@ -181,16 +198,18 @@ class Number(_Range):
         self._check_range()
         object.__setattr__(self, "resolution", plain(self.resolution))
         if self.resolution is not None and not (is_number(self.resolution) and self.resolution > 0):
-            raise ValueError(f"resolution must be above 0, got {self.resolution!r}.")
+            raise ValueError(
+                f"resolution must be above 0, got {self.resolution!r}. For example resolution=0.1."
+            )
         if self.log and not self.low > 0:
-            raise ValueError(f"log=True needs low above 0, got {self.low!r}.")
+            raise ValueError(f"log=True needs low above 0, got {self.low!r}. For example low=1.")
         if self.resolution is not None:
             for value in self.special:
                 places = (value - self.low) / self.resolution
                 if self.low <= value <= self.high and abs(places - np.rint(places)) > 1e-6:
                     raise ValueError(
                         "special must hold whole steps of resolution from low, or numbers outside "
-                        f"the range, got {value!r}."
+                        f"the range, got {value!r}. For example special=[{self.low!r}]."
                     )
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
@@ -233,7 +252,10 @@ class Integer(_Range):
         super().__post_init__()
         self._check_range(_EXACT)
         if not (is_integer(self.low) and is_integer(self.high)):
-            raise TypeError(f"low and high must be integers, got {self.low!r} and {self.high!r}.")
+            raise TypeError(
+                f"low and high must be integers, got {self.low!r} and {self.high!r}. For example "
+                "low=0, high=120; Number(low, high) holds fractions."
+            )
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return whole numbers of the range."""
@@ -256,7 +278,7 @@ class Boolean(Kind):
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as float64, NaN where missing."""
         found = self._read_each(values, flag_of, what)
-        _refuse_unreadable(found, what, "are neither yes nor no")
+        _refuse_unreadable(found, what, "are neither yes nor no", "Category(['yes', 'maybe'])")
         return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
@@ -290,19 +312,22 @@ class Category(Kind):
         super().__post_init__()
         values = self.values
         if isinstance(values, str) or not hasattr(values, "__iter__"):
-            raise TypeError(f"values must be a list, got {values!r}.")
+            raise TypeError(f"values must be a list, got {values!r}.{_VALUES}")
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
         object.__setattr__(self, "values", values)
         if len({type(v) for v in values}) != 1 or type(values[0]) not in _READERS:
             raise TypeError(
                 "values must be one or more, all of one type, str, int, float or bool, got "
-                f"{values!r}."
+                f"{values!r}.{_VALUES}"
             )
         if len(set(values)) < len(values) or any(v != v for v in values):
-            raise ValueError(f"values must be different and not missing, got {values!r}.")
+            raise ValueError(
+                f"values must be different and not missing, got {values!r}. Missing values are "
+                "allowed by missing=True."
+            )
         if not all(is_text(v) for v in values if isinstance(v, str)):
-            raise ValueError(f"values must be text that UTF-8 can write, got {values!r}.")
-        _check_outside(self.outside, ("other", "refuse"))
+            raise ValueError(f"values must be text that UTF-8 can write, got {values!r}.{_VALUES}")
+        check_option(self.outside, "outside", ("other", "refuse"))
         if self.outside == "other" and "other" in values:
             raise ValueError(
                 'values must not hold "other", which stands for all others. Declare '
@@ -324,7 +349,10 @@ class Category(Kind):
         found = self._read_each(values, reader, what)
         codes = np.array([places.get(value, len(self.values)) for value in found], dtype=np.int64)
         if self.outside == "refuse" and (codes == len(self.values)).any():
-            raise ValueError(f"{what} has values that are not in its schema.")
+            raise ValueError(
+                f"{what} has values that are not in its schema. Add them to its values, or declare "
+                "outside='other'."
+            )
         return codes
 
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
@@ -333,7 +361,7 @@ class Category(Kind):
         Among numbers and flags other values are None too: encoders take no text next to them.
         """
         other = "other" if isinstance(self.values[0], str) else None
-        return _objects([*self.values, other, None])[self.codes(values, what)]
+        return as_array_of_objects([*self.values, other, None])[self.codes(values, what)]
 
 
 @dataclass(frozen=True)
@@ -382,13 +410,17 @@ class Date(_Range):
             value = getattr(self, name)
             value = value.isoformat() if isinstance(value, datetime.date) else value
             if not isinstance(value, str) or not isinstance(moment_of(value), int):
-                raise ValueError(f"{name} must be a date such as '2020-01-31', got {value!r}.")
+                raise ValueError(
+                    f"{name} must be a date, got {value!r}. For example {name}='2020-01-31'."
+                )
             object.__setattr__(self, name, value)
-        if self.resolution not in _UNITS:
-            raise ValueError(f"resolution must be one of {list(_UNITS)}, got {self.resolution!r}.")
+        check_option(self.resolution, "resolution", tuple(_UNITS))
         if not self.range[1] > 0:
-            raise ValueError(f"low must be below high, got {self.low!r} and {self.high!r}.")
-        _check_outside(self.outside, ("clip", "refuse"))
+            raise ValueError(
+                f"low must be below high, got {self.low!r} and {self.high!r}. For example "
+                "low='2020-01-01', high='2029-12-31'."
+            )
+        check_option(self.outside, "outside", ("clip", "refuse"))
 
     @property
     def line(self) -> tuple[float, float]:
@@ -406,7 +438,7 @@ class Date(_Range):
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
         found = self._read_each(values, moment_of, what)
-        _refuse_unreadable(found, what, "are no dates")
+        _refuse_unreadable(found, what, "are no dates", "Text()")
         start, unit = moment_of(self.low), _UNITS[self.resolution]
         units = [np.nan if v is None else (v - start) // unit for v in found]
         return np.array(units, dtype=np.float64)
@@ -428,8 +460,8 @@ class Text(Kind):
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as text."""
         found = self._read_each(values, text_of, what)
-        _refuse_unreadable(found, what, "are no text")
-        return _objects("" if value is None else value for value in found)
+        _refuse_unreadable(found, what, "are no text", "Date('2020-01-01', '2029-12-31')")
+        return as_array_of_objects(["" if value is None else value for value in found])
 
 
 KINDS = {kind.word: kind for kind in (Boolean, Category, Date, Integer, Number, Ordinal, Text)}
@@ -439,6 +471,15 @@ _OTHER_WORDS = {
     "bool": "boolean", "flag": "boolean", "datetime": "date", "timestamp": "date",
     "ordered": "ordinal",
 }  # fmt: skip
+_LINES = {  # of YAML and JSON
+    "boolean": "{kind: boolean}",
+    "category": "{kind: category, values: [cook, nurse]}",
+    "date": "{kind: date, low: '2020-01-01', high: '2029-12-31'}",
+    "integer": "{kind: integer, low: 0, high: 120}",
+    "number": "{kind: number, low: 0, high: 1.5}",
+    "ordinal": "{kind: ordinal, values: [low, high]}",
+    "text": "{kind: text}",
+}
 
 
 def kind_from_dict(given, what):
@@ -449,10 +490,16 @@ def kind_from_dict(given, what):
     given = {name: value for name, value in given.items() if name != "kind" and value is not None}
     unknown = sorted(given.keys() - {field.name for field in fields(kind)})
     if unknown:
-        raise ValueError(f"{what}: a column of kind {kind.word} has no {unknown}.")
+        raise ValueError(
+            f"{what}: a column of kind {kind.word} has no {unknown}. Write for example "
+            f"{_LINES[kind.word]}."
+        )
     lacking = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
     if lacking:
-        raise ValueError(f"{what}: a column of kind {kind.word} needs {' and '.join(lacking)}.")
+        raise ValueError(
+            f"{what}: a column of kind {kind.word} needs {' and '.join(lacking)}. Write for "
+            f"example {_LINES[kind.word]}."
+        )
     try:
         return kind(**given)
     except (TypeError, ValueError) as error:
@@ -465,26 +512,17 @@ def _kind_fault(given):
     word = given.get("kind") if isinstance(given, dict) else None
     if word is None:
         return (
-            f"needs a kind, {allowed}. Columns that are not needed, such as ids, are to be taken "
-            "out of the schema."
+            f"needs a kind, {allowed}, for example {_LINES['integer']}. Take columns that are not "
+            "needed, such as ids, out of the schema."
         )
     known = _OTHER_WORDS.get(str(word).lower())
     hint = f" It is called {known} here." if known else ""
     return f"must have a kind that is {allowed}, got {word!r}.{hint}"
 
 
-def _check_outside(outside, allowed):
-    if outside not in allowed:
-        raise ValueError(f"outside must be one of {allowed}, got {outside!r}.")
-
-
-def _refuse_unreadable(found, what, problem):
+def _refuse_unreadable(found, what, problem, other):
     if any(value is UNREADABLE for value in found):
-        raise ValueError(f"{what} has values that {problem}.")
-
-
-def _objects(values):
-    values = list(values)
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
+        raise ValueError(
+            f"{what} has values that {problem}. Leave it out of the schema, or declare what it "
+            f"holds, for example {other}."
+        )

@@ -70,7 +70,9 @@ class Schema:
     def __post_init__(self):
         object.__setattr__(self, "columns", _checked_columns(self.columns))
         if not isinstance(self.sparse, bool):
-            raise TypeError(f"sparse must be True or False, got {self.sparse!r}.")
+            raise TypeError(
+                f"sparse must be True or False, got {self.sparse!r}. For example sparse=True."
+            )
         if self.sparse and not all(_may_be_sparse(kind) for kind in self._distinct):
             raise ValueError(
                 "sparse=True needs numbers that may be 0 and may not be missing in all columns."
@@ -107,7 +109,8 @@ class Schema:
         names = column_names(frame)
         if names is None or not all(isinstance(name, str) for name in names):
             raise TypeError(
-                f"frame must be a table whose columns have names, got {type(frame).__name__}."
+                f"frame must be a table whose columns have names, got {type(frame).__name__}. For "
+                "example pandas.DataFrame(rows, columns=['age', 'job'])."
             )
         return template_of(names)
 
@@ -129,7 +132,7 @@ class Schema:
             got = sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__
             raise ValueError(
                 f"A schema is a mapping with the keys {sorted(_KEYS)}, of which 'columns' must be "
-                f"there, got {got}."
+                f"there, got {got}. For example {_EXAMPLE}."
             )
         columns, sparse = given["columns"], given.get("sparse", False)
         if isinstance(columns, dict) and isinstance(columns.get("kind"), str):
@@ -207,11 +210,14 @@ class Schema:
         kinds = dict(self.columns) if self.names else dict(enumerate(self.kinds(0)))
         for name in names:
             if name not in kinds:
-                raise ValueError(f"The schema has no column {name!r}; it has {list(kinds)}.")
+                raise ValueError(
+                    f"The schema has no column {name!r}; it has {list(kinds)}. For example "
+                    f"levels({next(iter(kinds))!r})."
+                )
             if not isinstance(kinds[name], Category):
                 raise ValueError(
                     f"Column {name!r} is declared as {kinds[name].word}: only categories and "
-                    "ordinals have levels."
+                    "ordinals have levels, for example Category(['cook', 'nurse'])."
                 )
         wanted = names or [name for name in kinds if isinstance(kinds[name], Category)]
         return [kinds[name].levels for name in wanted]
@@ -292,7 +298,10 @@ class Schema:
     def _check_width(self, width):
         if self.n_columns not in (None, width):
             # rows taken for columns would show how many rows there are
-            raise ValueError(f"X must have {self.n_columns} columns, those of its schema.")
+            raise ValueError(
+                f"X must have {self.n_columns} columns, those of its schema. Leave out others, for "
+                "example X[:, columns]."
+            )
 
 
 def warn_of_unnamed(schema, names):
@@ -309,7 +318,8 @@ def warn_of_unnamed(schema, names):
         ids = [name for name in left if names_somebody(name)]
         advice = f" Pass groups={ids[0]!r} where that is a person id." if ids else ""
         warnings.warn(
-            f"Columns that the schema does not name are not read: {left}.{advice}",
+            f"Columns that the schema does not name are not read: {left}.{advice} Drop them, or "
+            "declare them in Schema(...).",
             PrivacyWarning,
             stacklevel=3,
         )
@@ -317,6 +327,8 @@ def warn_of_unnamed(schema, names):
 
 
 _KEYS = {"columns", "sparse"}
+_EXAMPLE = "{'columns': {'age': {'kind': 'integer', 'low': 0, 'high': 120}}}"
+_IN_ROWS = "for example [[1, 2], [3, 4]]"
 
 
 def _checked_columns(columns):
@@ -329,10 +341,15 @@ def _checked_columns(columns):
     if columns and len(pairs) == len(columns):
         kinds = [kind for _, kind in pairs]
     if not columns or not all(isinstance(kind, Kind) for kind in kinds):
-        raise TypeError("columns must be a dict of kinds by name, a list of kinds, or one kind.")
+        raise TypeError(
+            "columns must be a dict of kinds by name, a list of kinds, or one kind. For example "
+            "Schema({'age': Integer(0, 120)})."
+        )
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
-        raise ValueError("Names of columns must be different strings.")
+        raise ValueError(
+            "Names of columns must be different strings, for example {'age': ..., 'age_2': ...}."
+        )
     if not all(map(is_text, names)):
         raise ValueError(f"Names of columns must be text that UTF-8 can write, got {names!r}.")
     return columns
@@ -355,7 +372,10 @@ def _width(X):
     names = column_names(X)
     shape = X.shape if names is None else (len(X), len(names))
     if len(shape) != 2:
-        raise ValueError(f"X must have two dimensions, got {len(shape)}. Reshape your data.")
+        raise ValueError(
+            f"X must have two dimensions, got {len(shape)}. Reshape your data: X.reshape(-1, 1) if "
+            "it is one feature, X.reshape(1, -1) if it is one row."
+        )
     if not shape[1]:
         raise ValueError(NO_COLUMNS)
     return shape[1]
@@ -366,14 +386,16 @@ def _table_of_objects(X, n_columns):
     if hasattr(X, "__array__"):
         return array_of(X, "X")
     if not hasattr(X, "__iter__"):
-        raise TypeError(f"X must be a table of rows, got {type(X).__name__}.")
+        raise TypeError(f"X must be a table of rows, got {type(X).__name__}, {_IN_ROWS}.")
     if not all(hasattr(row, "__iter__") and not isinstance(row, str) for row in X):
-        raise ValueError("X must have two dimensions: a list of rows. Reshape your data.")
+        raise ValueError(
+            f"X must have two dimensions: a list of rows, {_IN_ROWS}. Reshape your data."
+        )
     rows = [list(row) for row in X]
     table = np.empty((len(rows), len(rows[0]) if rows else n_columns or 0), dtype=object)
     for place, row in enumerate(rows):
         if len(row) != table.shape[1]:
-            raise ValueError("X must have as many values in every row.")
+            raise ValueError(f"X must have as many values in every row, {_IN_ROWS}.")
         table[place] = row
     return table
 
@@ -403,7 +425,10 @@ class Derived:
     def __post_init__(self):
         _check_names(self.column)
         if not callable(self.function):
-            raise TypeError(f"function must be a callable, got {self.function!r}.")
+            raise TypeError(
+                f"function must be a callable, got {self.function!r}. For example Derived('total', "
+                "lambda rows: rows['net'] + rows['tax'])."
+            )
 
 
 @dataclass(frozen=True)
@@ -460,15 +485,20 @@ class Shares:
         _check_names(self.column)
         given = list(self.shares.values()) if isinstance(self.shares, Mapping) else []
         if not given or not all(isinstance(s, (int, float)) and s >= 0 for s in given):
-            raise ValueError(f"shares must be numbers of at least 0 by value, got {self.shares!r}.")
+            raise ValueError(
+                f"shares must be numbers of at least 0 by value, got {self.shares!r}.{_SHARES}"
+            )
         if not 0 < sum(given) < float("inf"):
-            raise ValueError(f"shares must have a positive sum, got {self.shares!r}.")
+            raise ValueError(f"shares must have a positive sum, got {self.shares!r}.{_SHARES}")
+
+
+_SHARES = " For example shares={'yes': 0.3, 'no': 0.7}."
 
 
 def _check_names(*names):
     for name in names:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"Columns are named by text, got {name!r}.")
+            raise TypeError(f"Columns are named by text, got {name!r}. For example Key('id').")
         if not is_text(name):
             raise ValueError(f"Names must be text that UTF-8 can write, got {name!r}.")
 
@@ -498,7 +528,10 @@ def read_yaml(text: str) -> Any:
         found = " ".join(str(error).split()) or "lists within lists without an end"
     finally:
         loader.dispose()
-    raise ValueError(f"The schema must be plain YAML, without tags of programs, got: {found}.")
+    raise ValueError(
+        f"The schema must be plain YAML, without tags of programs, got: {found}. "
+        "Schema.template(frame) writes one to fill in."
+    )
 
 
 def _lists_of_values(yaml, root):

@@ -164,7 +164,10 @@ class SchemaTransformer(
         self : object
         """
         if transform not in (None, "default", "pandas"):
-            raise ValueError(f'transform must be "default" or "pandas", got {transform!r}.')
+            raise ValueError(
+                f'transform must be "default" or "pandas", got {transform!r}. For example '
+                'set_output(transform="pandas").'
+            )
         if transform is not None:
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -282,12 +285,18 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         check_parameters(self)
         private = is_private(self.step)
         if private and self.example is not None:
-            raise ValueError("example must be None for a private step: it is fitted on the rows.")
+            raise ValueError(
+                "example must be None for a private step: it is fitted on the rows. Pass "
+                "example=None."
+            )
         rows = read_rows(self, X, reset=True)
         d = rows.shape[1]
         example = np.zeros((1, d)) if self.example is None else as_floats(self.example, "example")
         if example.ndim != 2 or example.shape[1] != d or not len(example):
-            raise ValueError(f"example must have shape (n, {d}), got {example.shape}.")
+            raise ValueError(
+                f"example must have shape (n, {d}), got {example.shape}. For example "
+                f"example=np.zeros((1, {d}))."
+            )
         step = clone(self.step)  # rows are copied, as some steps center them in place
         self.step_ = step.fit(rows.copy(), y) if private else _drawing_alike(step).fit(example)
         step_as_fitted = _restored(self.step_)
@@ -298,7 +307,8 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
             if again.tobytes() != image.tobytes():
                 raise ValueError(
                     f"step {type(self.step).__name__} gives one row two images: it is random, or "
-                    "keeps something of the rows before."
+                    "keeps something of the rows before. Pass a step that does not, for example "
+                    "RowByRow(Normalizer())."
                 )
         return self
 
@@ -351,7 +361,8 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         if image is None or len(image) != self.n_features_out_:
             raise ValueError(
                 f"step {type(self.step).__name__} fails on some row, or returns another number of "
-                "features for it than for the example."
+                "features for it than for the example. Clip rows before it, for example with "
+                "DomainScaler(bounds)."
             )
         return image
 
@@ -359,7 +370,10 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         image = step.transform(row)
         image = as_floats(image.toarray() if issparse(image) else image, "an image")
         if image.ndim != 2 or len(image) != 1:
-            raise ValueError(f"step {type(self.step).__name__} must return one row for one row.")
+            raise ValueError(
+                f"step {type(self.step).__name__} must return one row for one row, an array of "
+                "shape (1, n), for example image.reshape(1, -1)."
+            )
         return image[0]
 
     def _sk_visual_block_(self):

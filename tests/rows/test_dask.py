@@ -109,7 +109,7 @@ class TestDelayedChunks:
     def test_labels_are_in_the_chunks(self):
         with pytest.raises(ValueError, match="labels inside the chunks"):
             open_source(self.chunks([10]), Y)
-        with pytest.raises(ValueError, match="as a list of them"):
+        with pytest.raises(ValueError, match="as a list"):
             open_source(self.chunks([10])[0])
 
     def test_chunks_must_agree(self, one_thread):

@@ -55,7 +55,7 @@ def test_a_generator_is_read_no_further_than_needed():
 
     source = open_source(generate())
     assert taken == [0]
-    with pytest.raises(ValueError, match="give n_hint"):
+    with pytest.raises(ValueError, match="n_hint="):
         source.count_persons()
 
 

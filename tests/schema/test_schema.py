@@ -423,7 +423,7 @@ def test_words_in_lists_of_values_are_text(tmp_path):
 @every(
     "given, said",
     [
-        ({"kind": None}, "taken out of the schema"),
+        ({"kind": None}, "out of the schema"),
         ({"kind": "categorical", "values": ["x"]}, "got 'categorical'. It is called category here"),
         ({"kind": ["integer"]}, "must have a kind that is one of"),
         ({"kind": "integer", "low": 0}, "of kind integer needs high"),

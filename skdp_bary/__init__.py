@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .estimators.barycenter import PrivateWassersteinBarycenter
     from .estimators.drift import PrivateDriftSketch
     from .estimators.generator import PrivateGenerator
+    from .estimators.generator_pca import PrivatePCA
     from .estimators.heatmap import PrivateEMDHeatmap
     from .estimators.kmeans import PrivateKMeans
     from .estimators.measure import PrivateMeasure
@@ -35,6 +36,7 @@ _HOMES = {
     "PrivateGenerator": "skdp_bary.estimators",
     "PrivateKMeans": "skdp_bary.estimators",
     "PrivateMeasure": "skdp_bary.estimators",
+    "PrivatePCA": "skdp_bary.estimators",
     "PrivateStandardScaler": "skdp_bary.estimators",
     "PrivateTable": "skdp_bary.estimators",
     "PrivateTwoSampleTest": "skdp_bary.estimators",
@@ -58,6 +60,7 @@ __all__ = [  # written out: editors and type checkers do not run this file
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
+    "PrivatePCA",
     "PrivateStandardScaler",
     "PrivateTable",
     "PrivateTwoSampleTest",

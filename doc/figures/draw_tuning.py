@@ -18,6 +18,7 @@ FAMILIES = {
     "generator": "generator_mixture",
     "adapter": "adapter_source",
     "table": "table_queries",
+    "scaler": "scaling",
 }
 
 

@@ -4,6 +4,7 @@ from .adapter import PrivateDomainAdapter
 from .barycenter import PrivateWassersteinBarycenter
 from .drift import PrivateDriftSketch
 from .generator import PrivateGenerator
+from .generator_pca import PrivatePCA
 from .heatmap import PrivateEMDHeatmap
 from .kmeans import PrivateKMeans
 from .measure import PrivateMeasure
@@ -20,6 +21,7 @@ __all__ = [
     "PrivateGenerator",
     "PrivateKMeans",
     "PrivateMeasure",
+    "PrivatePCA",
     "PrivateStandardScaler",
     "PrivateTable",
     "PrivateTwoSampleTest",

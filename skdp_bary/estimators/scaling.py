@@ -298,9 +298,11 @@ def _growing_edges(domain, low, high):
 class ScalerTuning:
     """Chosen on blobs, log-normal rows, diamonds, Adult and health insurance at a quarter of 1."""
 
-    place: float = 0.2
-    window: float = 0.2
-    spread: float = 0.6
+    # shares of the budget
+    place: float = 0.2  # the window among the bounds
+    window: float = 0.2  # the window in that one
+    spread: float = 0.6  # the moments
+    # cells
     n_cells: int = 32  # of a window
     n_growing: int = 40
     fine: float = 8.0  # units of the growing cells in a window

@@ -263,7 +263,10 @@ _SCALE = (
     "which is free and divides by the width of the bounds: with bounds much wider than the rows a "
     "feature counts less, and clusters differ from those behind StandardScaler"
 )
-_PROJECT = "project with JLTransformer, or use an estimator that finds its own subspace"
+_PROJECT = (
+    "use PrivatePCA, which is charged for, project with JLTransformer, or use an estimator that "
+    "finds its own subspace"
+)
 _CLUSTER = "use PrivateKMeans"
 _CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"
 _FILL = (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.noisy_means import nearest, weighted_kmeans
@@ -210,7 +211,7 @@ class ClusterCurve:
 
 
 def choose_n_clusters(
-    kmeans: PrivateKMeans,
+    kmeans: PrivateKMeans | Pipeline,
     n_clusters: ArrayLike,
     *,
     n_init: int = 10,
@@ -224,7 +225,7 @@ def choose_n_clusters(
 
     Parameters
     ----------
-    kmeans : PrivateKMeans
+    kmeans : PrivateKMeans, or Pipeline that ends in one
         Fitted.
     n_clusters : iterable of int
         Numbers of clusters to try; their order does not matter.
@@ -254,6 +255,7 @@ def choose_n_clusters(
     >>> choose_n_clusters(kmeans, range(1, 7)).elbow
     3
     """
+    kmeans = kmeans[-1] if isinstance(kmeans, Pipeline) else kmeans
     check_is_fitted(kmeans)
     numbers = sorted({check_integer(k, "n_clusters", low=1) for k in n_clusters})
     if not numbers:

@@ -37,6 +37,7 @@ from .one_fit import differing_paths
 
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
+_TIGHT_MOMENTS = 0.6  # under Laplace noise every block is at its worst, which no pair has at once
 _TIGHT_LAW = 0.5  # not all that moves a covariance makes its norm larger
 _TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell, or on one wave
 
@@ -158,6 +159,8 @@ def _asked(question):
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):
         return _TIGHT_LAW
+    if isinstance(question, Moments):
+        return _TIGHT_MOMENTS
     if isinstance(question, (ClusterQuery, Gram)):
         return _TIGHT_IN_PARTS
     return _TIGHT_ON_SLICES if isinstance(question, (MeetingsQuery, WavesOf)) else _TIGHT

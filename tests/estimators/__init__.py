@@ -19,6 +19,7 @@ from skdp_bary import (
     PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
+    PrivatePCA,
     PrivateStandardScaler,
     PrivateTable,
     PrivateTwoSampleTest,
@@ -148,6 +149,12 @@ _PRIVATE = {
         PrivateMeasure(
             bounds=Mask([[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 1.0)]]), depth=4, n_hint=60
         ),
+    ],
+    "PrivatePCA": [
+        # as for generators: little noise and a small radius leave room for rows that hurt
+        PrivatePCA(1, bounds=(0, 1), reach=0.2, epsilon=100.0),
+        PrivatePCA(2, bounds=Ball([0.0, 1.0, 2.0], 1.5), reach=0.2, epsilon=100.0, n_hint=60),
+        PrivatePCA(1, clip=2.0),
     ],
     "PrivateStandardScaler": [
         PrivateStandardScaler(bounds=(0, 1)),
@@ -395,7 +402,7 @@ def scikit_learn_failures(estimator):
     expected = dict(_NUMBERS_OF_ROWS_ARE_PRIVATE)
     expected |= _WEIGHTS_ARE_PRIVATE if hasattr(estimator, "privacy_plan") else {}
     capped = DPSlicedWasserstein, MaxCoverKMeans, PrivateEMDHeatmap, PrivateWassersteinBarycenter
-    if isinstance(estimator, (*capped, PrivateStandardScaler)):
+    if isinstance(estimator, (*capped, PrivatePCA, PrivateStandardScaler)):
         expected |= _WEIGHTS_ARE_CAPPED
     if isinstance(estimator, PrivateKMeans):
         expected |= _LABELS_ARE_PRIVATE

@@ -24,7 +24,6 @@ from skdp_bary.papers.races import RaceChoice, compare_picks
 from skdp_bary.papers.sliced_rows import ProjectedRows
 from skdp_bary.privacy.mechanisms import ADD_REMOVE, RELATIONS, REPLACE_ANY, REPLACE_ONE
 from skdp_bary.queries.cells import (
-    CellCounts,
     DisjointCounts,
     GridDivision,
     HaarDifferences,
@@ -392,7 +391,7 @@ def _tree_worlds():
             return lambda u, r, w: cls(CellTree(_SQUARE, 3), n_classes, u, public(r, w), **more)
 
         name = f"square, {n_classes} classes"
-        yield World(name, tree(CellCounts), places, n_classes)
+        yield World(name, tree(LevelCounts), places, n_classes)
         yield World(name, tree(HaarDifferences), places, n_classes)
         for levels in ((0, 2, 3), (1, 3)):
             make = tree(LevelCounts, levels=levels)

@@ -235,7 +235,7 @@ class ClusterCounts(ClusterQuery):
     def sensitivity(self, relation):
         """A row is in one cluster, or leaves one for another."""
         touched = 1 if relation == ADD_REMOVE else 2
-        return self._assemble([(touched,)], [(touched,)])
+        return Sensitivity.single(touched * self.units, touched * self.units**2)
 
     def read(self, released):
         """Return the counts in rows, and the standard deviation of their noise."""

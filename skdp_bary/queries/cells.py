@@ -13,6 +13,7 @@ from ..desk.query import Query
 from ..geometry.cells import CellTree, NestedCells
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..transport.trees import cell_codes, cell_positions
+from .sizes import Sums, in_units
 
 if TYPE_CHECKING:
     from ..rows.persons import Chunk
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DisjointCounts(Query):
+class DisjointCounts(Sums):
     """Mass in the cells of one or several divisions of a domain, one block each.
 
     A block holds the cells of the first class, of the second, and so on.
@@ -82,10 +83,6 @@ class DisjointCounts(Query):
             sums = np.bincount(places + 1, weights=chunk.masses, minlength=len(counts) + 1)
             counts += sums[1:].astype(np.int64)
 
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return the counts."""
-        return tuple(counts.copy() for counts in state)
-
     def weights(self) -> tuple[float, ...] | None:
         """Return the relative noise scales."""
         return self.block_weights
@@ -95,23 +92,17 @@ class DisjointCounts(Query):
         cells, n_blocks = self.cells, len(self.cells.sizes)
         joins, moves_two = (1,) * n_blocks, (2,) * n_blocks
         if relation == ADD_REMOVE:
-            return self._times_units([joins])
-        if not any(cells.is_one_cell):
-            return self._times_units([moves_two])
-        cases = [tuple(0 if is_one else 2 for is_one in cells.is_one_cell)]
-        if not self.total_public:
-            cases.append(joins)
-        if relation == REPLACE_ANY and cells.n_classes > 1:
-            cases.append(moves_two)
-        return self._times_units(cases)
-
-    def _times_units(self, cases):
-        """In units a person moves a block by no more in squared L2 than in L1."""
-        u = self.units
-        return Sensitivity(
-            tuple(tuple(u * n for n in case) for case in cases),
-            tuple(tuple(u * u * n for n in case) for case in cases),
-        )
+            cases = [joins]
+        elif not any(cells.is_one_cell):
+            cases = [moves_two]
+        else:
+            cases = [tuple(0 if is_one else 2 for is_one in cells.is_one_cell)]
+            if not self.total_public:
+                cases.append(joins)
+            if relation == REPLACE_ANY and cells.n_classes > 1:
+                cases.append(moves_two)
+        # in units a person moves a block by no more in squared L2 than in L1
+        return in_units(self.units, cases, cases)
 
 
 # Divisions of a domain into disjoint cells, of which one row is in one at most.
@@ -244,19 +235,16 @@ class RunDivision(Division):
     def _runs_of_leaves(self):
         """For every way, the run of each leaf, class by class."""
         leaf_of_path = self.tree.in_path_order(np.arange(self.tree.n_cells))
-        return tuple(_runs_of_leaves(leaf_of_path, way) for way in self.ways)
+        runs = np.empty((len(self.ways), self.n_classes, len(leaf_of_path)), dtype=np.int64)
+        for of_way, way in zip(runs, self.ways, strict=True):
+            first = 0
+            for row, edges in zip(of_way, way, strict=True):
+                row[leaf_of_path] = first + np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+                first += len(edges) - 1
+        return runs.reshape(len(runs), -1)
 
     def __getstate__(self):
         return {"tree": self.tree, "ways": self.ways}  # tables are made again where rows are
-
-
-def _runs_of_leaves(leaf_of_path, way):
-    runs = np.empty((len(way), len(leaf_of_path)), dtype=np.int64)
-    first = 0
-    for row, edges in zip(runs, way, strict=True):
-        row[leaf_of_path] = first + np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-        first += len(edges) - 1
-    return runs.reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,8 +354,9 @@ class Partition:
         if codes.min() < 0 or (codes >> (2 * levels)).any():
             raise ValueError("codes must lie within their level.")
         order = np.argsort(codes << 2 * (self.depth - levels), kind="stable")
-        object.__setattr__(self, "levels", _frozen(levels[order]))
-        object.__setattr__(self, "codes", _frozen(codes[order]))
+        for name, values in (("levels", levels[order]), ("codes", codes[order])):
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
         starts, ends = self.intervals()
         if (ends[:-1] > starts[1:]).any():
             raise ValueError("No cell of a partition may contain another.")
@@ -399,11 +388,6 @@ class Partition:
         starts, ends = self.intervals()
         place = np.searchsorted(starts, codes, side="right") - 1
         return np.where(codes < ends[place], place, -1)
-
-
-def _frozen(array):
-    array.setflags(write=False)
-    return array
 
 
 # Counts on the binary tree of cells of a public domain, and their Haar differences.
@@ -458,50 +442,22 @@ class TreeQuery(Query):
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Sensitivity of the blocks to one person, case by case."""
-        if relation == ADD_REMOVE:
-            return self._sensitivity([self._joins()])
-        cases = self._moves()
-        if not self.total_public:
-            cases = cases + [self._joins()]
-        if relation == REPLACE_ANY and self.n_classes > 1:
-            cases = cases + [self._changes_class()]
-        return self._sensitivity(cases)
+        n_blocks = self._n_blocks
+        joins = [1] * n_blocks, [1] * n_blocks  # one path, from the total to a leaf
+        cases = [joins] if relation == ADD_REMOVE else self._moves()
+        if relation != ADD_REMOVE and not self.total_public:
+            cases.append(joins)
+        if relation == REPLACE_ANY and self.n_classes > 1:  # two paths, from the totals down
+            cases.append(([2] * n_blocks, [2] * n_blocks))
+        return in_units(self.units, *zip(*cases, strict=True))
+
+    @property
+    def _n_blocks(self):
+        return self.tree.depth + 1
 
     @abstractmethod
     def _moves(self):
         """Cases of a person moving within a class: pairs (L1, squared L2) of each block."""
-
-    def _joins(self):
-        """A person adds one path from the total to a leaf."""
-        return [1] * (self.tree.depth + 1), [1] * (self.tree.depth + 1)
-
-    def _changes_class(self):
-        """A person leaves one path and joins another, from the totals down."""
-        return [2] * (self.tree.depth + 1), [2] * (self.tree.depth + 1)
-
-    def _sensitivity(self, cases):
-        u = self.units
-        return Sensitivity(
-            tuple(tuple(u * n for n in l1) for l1, _ in cases),
-            tuple(tuple(u * u * n for n in square) for _, square in cases),
-        )
-
-
-@dataclass(frozen=True)
-class CellCounts(TreeQuery):
-    """Mass of every cell of every level: blocks of shape ``(n_classes, 2**level)``."""
-
-    def blocks(self, state):
-        """Return the totals, then the cells of level 1 to the leaves."""
-        blocks = [state[0]]
-        for level in range(self.tree.depth - 1, -1, -1):
-            blocks.append(np.add(*self.tree.halves(blocks[-1], level)))
-        return tuple(reversed(blocks))
-
-    def _moves(self):
-        # two paths that part right below the root change two cells of every level
-        depth = self.tree.depth
-        return [([0] + [2] * depth, [0] + [2] * depth)]
 
 
 @dataclass(frozen=True)
@@ -550,7 +506,7 @@ class LevelCounts(TreeQuery):
     block_weights : tuple of float or None
         Relative noise scale of each block; None: equal scales.
     levels : tuple of int
-        Increasing, the last one the depth of the tree.
+        Increasing, the last one the depth of the tree. Empty: all levels.
     """
 
     levels: tuple = ()
@@ -558,25 +514,22 @@ class LevelCounts(TreeQuery):
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the cells of the levels, the fewest first."""
         sums, blocks = state[0], []
-        for level in range(self.tree.depth, self.levels[0] - 1, -1):
-            if level in self.levels:
+        for level in range(self.tree.depth, self._levels[0] - 1, -1):
+            if level in self._levels:
                 blocks.append(sums)
-            if level > self.levels[0]:
-                sums = self._parents(sums, level - 1)
+            if level > self._levels[0]:
+                sums = np.add(*self.tree.halves(sums, level - 1))
         return tuple(reversed(blocks))
 
-    def _parents(self, sums, level):
-        first, second = self.tree.halves(sums, level)
-        return first + second
+    @property
+    def _levels(self):
+        return self.levels or range(self.tree.depth + 1)
 
-    def _joins(self):
-        """A person adds to one cell of every level."""
-        return [1] * len(self.levels), [1] * len(self.levels)
+    @property
+    def _n_blocks(self):
+        return len(self._levels)
 
     def _moves(self):
         """A person leaves one cell of every level below the root and enters another."""
-        changes = [2 if level else 0 for level in self.levels]
+        changes = [2 if level else 0 for level in self._levels]
         return [(changes, changes)]
-
-    def _changes_class(self):
-        return [2] * len(self.levels), [2] * len(self.levels)

@@ -11,6 +11,7 @@ from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .frames import Frame, octave_about
+from .sizes import Sums, in_units
 
 # One question for every class, each about the rows of that class alone.
 
@@ -125,10 +126,10 @@ class Apart(ByClass):
     @property
     def mass_block(self):
         """Those of the queries."""
-        block, n_blocks = self.queries[0].mass_block, self._n_blocks
-        return (
-            None if block is None else tuple(range(block, len(self.queries) * n_blocks, n_blocks))
-        )
+        block = self.queries[0].mass_block
+        n_blocks = self.queries[0].sensitivity(ADD_REMOVE).n_blocks
+        all_blocks = range(len(self.queries) * n_blocks)
+        return None if block is None else tuple(all_blocks[block::n_blocks])
 
     def zeros(self):
         """Return the states of all classes, one after the other."""
@@ -188,10 +189,6 @@ class Apart(ByClass):
         parts = zip(self.queries, values, scales, strict=True)
         return [replace(released, values=v, scales=s, query=query) for query, v, s in parts]
 
-    @property
-    def _n_blocks(self):
-        return self.queries[0].sensitivity(ADD_REMOVE).n_blocks
-
 
 def side_by_side(conversations, pure):
     """Hold one conversation a class at once, all of which take the same steps.
@@ -241,9 +238,8 @@ def _of_class(chunk, code):
     if chunk.codes is None:
         return chunk
     own = chunk.codes == code
-    masses = None if chunk.masses is None else chunk.masses[own]
     memo = chunk.memo.setdefault((ByClass, code), {})  # of these rows, for later questions
-    return Chunk(chunk.X[own], None, masses, memo)
+    return Chunk(chunk.X[own], None, chunk.masses_of(own), memo)
 
 
 def _shared_out(parts, n_classes):
@@ -280,7 +276,7 @@ def _sums_of_two(cases):
 
 
 @dataclass(frozen=True)
-class ColumnHistograms(Query):
+class ColumnHistograms(Sums):
     """Masses of the classes, and of the cells of every column in every class.
 
     Rows are numbers of cells. The class of a row is its cell in one of the columns, which is as
@@ -332,23 +328,16 @@ class ColumnHistograms(Query):
             state[1][:, start : start + size] += found.reshape(self.n_classes, size)
             start += size
 
-    def blocks(self, state):
-        """Return the masses of the classes, and those of their cells."""
-        return state
-
     def sensitivity(self, relation):
         """A person has a mass of at most one in the classes, and in the cells of each column."""
-        n, u = len(self.columns), self.units
+        n = len(self.columns)
         if relation == ADD_REMOVE:
             cases = [(1, n)]
         elif self.n_classes > 1:
             cases = [(2, 2 * n)]
         else:  # who moves within the one class changes no class, who loses weight moves less
             cases = [(0, 2 * n)] if self.mass_public else [(0, 2 * n), (1, n)]
-        return Sensitivity(
-            tuple((u * a, u * b) for a, b in cases),
-            tuple((u * u * a, u * u * b) for a, b in cases),
-        )
+        return in_units(self.units, cases, cases)
 
 
 def cells_of(chunk, place):
@@ -375,7 +364,7 @@ def masses_at(index, chunk, n_cells):
 
 
 @dataclass(frozen=True, eq=False)
-class PairTables(Query):
+class PairTables(Sums):
     """Masses of the pairs of bins of two columns, in every class, for chosen pairs of columns.
 
     Rows are numbers of cells. One row is in one entry of every table, so all of them together are
@@ -427,10 +416,6 @@ class PairTables(Query):
             index = rows[i] * self.n_bins[j]
             index += cells[j]
             state[0][start:stop] += masses_at(index, chunk, stop - start)
-
-    def blocks(self, state):
-        """Return all tables, one after the other."""
-        return state
 
     def sensitivity(self, relation):
         """A person has a mass of at most one in every table."""

@@ -14,6 +14,7 @@ from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
 from .frames import Frame, squared_lengths
+from .sizes import Sums, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def digits_of(units):
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterQuery(Query):
+class ClusterQuery(Sums):
     """Rows in a frame, each belonging to the nearest of several centers, the first on ties.
 
     Parameters
@@ -163,13 +164,6 @@ class ClusterQuery(Query):
         case = self._l1_join if self.pure else [math.sqrt(n) for n in self._l2_join]
         return tuple(float(n) / share for n, share in zip(case, self.shares, strict=True))
 
-    def _assemble(self, l1, l2):
-        u = self.units
-        return Sensitivity(
-            tuple(tuple(u * n for n in case) for case in l1),
-            tuple(tuple(u * u * n for n in case) for case in l2),
-        )
-
     @cached_property
     def reach(self) -> int:
         """Largest norm of what one row adds to the sums."""
@@ -258,10 +252,6 @@ class ClippedMeans(ClusterQuery):
             state[0][:] += sums.astype(np.int64)
             self._add_residuals(state[1], rows, label, factor)
 
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return F and S."""
-        return state[0].copy(), state[1].copy()
-
     @property
     def _l1_join(self):
         return 1 << _SHARE_BITS, self._row_l1()
@@ -274,10 +264,10 @@ class ClippedMeans(ClusterQuery):
         """A row has one cluster; moving within it changes the factor and the side."""
         (f1, s1), (f2, s2) = self._l1_join, self._l2_join
         if relation == ADD_REMOVE:
-            return self._assemble([(f1, s1)], [(f2, s2)])
+            return in_units(self.units, [(f1, s1)], [(f2, s2)])
         if len(self.centers) == 1:
-            return self._assemble([(f1, 2 * s1)], [(f2, 4 * s2)])
-        return self._assemble([(2 * f1, 2 * s1)], [(f2, 4 * s2), (2 * f2, 2 * s2)])
+            return in_units(self.units, [(f1, 2 * s1)], [(f2, 4 * s2)])
+        return in_units(self.units, [(2 * f1, 2 * s1)], [(f2, 4 * s2), (2 * f2, 2 * s2)])
 
     def read(self, released: Release) -> Readout:
         """Return F in rows, the mean residuals' numerators and both noise levels, see Readout."""
@@ -322,10 +312,6 @@ class ClusterMoments(ClusterQuery):
                 block += sums.astype(np.int64)
             self._add_residuals(state[1], rows, label, factor * mass)
 
-    def blocks(self, state):
-        """Return N, S and Q."""
-        return tuple(block.copy() for block in state)
-
     @property
     def _l1_join(self):
         return 1, self._row_l1(), 1 << _SPREAD_BITS
@@ -343,7 +329,7 @@ class ClusterMoments(ClusterQuery):
         """
         (n1, s1, q1), (n2, s2, q2) = self._l1_join, self._l2_join
         if relation == ADD_REMOVE:
-            return self._assemble([(n1, s1, q1)], [(n2, s2, q2)])
+            return in_units(self.units, [(n1, s1, q1)], [(n2, s2, q2)])
         slack = 2 * q1 + 1
         l2 = [(0, 4 * s2, slack), (0, 5 * s2 // 4 + 1, q2)]
         l1 = [(0, 2 * s1, 1), (0, 3 * s1 // 2 + 1, q1)]
@@ -351,7 +337,7 @@ class ClusterMoments(ClusterQuery):
             l2, l1 = [*l2, (2 * n2, 2 * s2, 2 * q2)], [(2 * n1, 2 * s1, 2 * q1)]
         elif not self.total_public:
             l2, l1 = [*l2, (n2, s2, q2)], [*l1, (n1, s1, q1)]
-        return self._assemble(l1, l2)
+        return in_units(self.units, l1, l2)
 
     def read(self, released):
         """Return N, S and Q in rows and lengths, and their noise levels."""
@@ -383,10 +369,6 @@ class TotalSpread(ClusterQuery):
             part = _relative(square, square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
-    def blocks(self, state):
-        """Return the sum."""
-        return (state[0].copy(),)
-
     @property
     def _l1_join(self):
         return (1 << _SPREAD_BITS,)
@@ -397,7 +379,7 @@ class TotalSpread(ClusterQuery):
 
     def sensitivity(self, relation):
         """The scalar of a row lies between zero and one, so replacing it costs what adding does."""
-        return self._assemble([self._l1_join], [self._l2_join])
+        return in_units(self.units, [self._l1_join], [self._l2_join])
 
     def read(self, released):
         """Return the sum of squared distances."""
@@ -461,10 +443,6 @@ class _Labels:
     label: np.ndarray
     square: np.ndarray
 
-    def answers(self, query):
-        """Whether they are what a query would find."""
-        return self.frame is query.frame and np.array_equal(self.centers, query.integer_centers)
-
 
 def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_BLOCK]:
     """Yield integer rows, their nearest centers, squared distances from them, and masses or None.
@@ -479,7 +457,9 @@ def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_
         rows of many features stay too.
     """
     known = chunk.memo.pop(_Labels, None)
-    if known is not None and not known.answers(query):
+    if known is not None and (
+        known.frame is not query.frame or not np.array_equal(known.centers, query.integer_centers)
+    ):
         known = None
     keep = keep and query.frame.kept and query.frame.is_wide
     found, end = [], 0

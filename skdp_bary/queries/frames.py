@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import numpy as np
 from ..desk.query import Query
 from ..geometry.domains import Box, Domain
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
+from .sizes import PlaceCounts, second_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,11 +122,6 @@ class Frame:
         object.__setattr__(frame, "_before", self)
         return frame
 
-    @cached_property
-    def _way(self):
-        """Integers from the center of the frame that this one was moved from."""
-        return np.rint((self.center - self._before.center) / self.step)
-
     def without_axes(self) -> Frame:
         """Return the frame in which rows are only centered."""
         if self.axes is None:
@@ -167,8 +162,9 @@ class Frame:
             centered._kept_of(chunk)  # later questions without the axes come back to them
         moved = None if centered is not self else chunk.memo.pop(self._before, None)
         before = [frame for frame in chunk.memo if isinstance(frame, Frame)]
-        while before and size + sum(_n_bytes(chunk.memo[frame]) for frame in before) > room:
-            del chunk.memo[before.pop(0)]
+        sizes = [sum(array.nbytes for array in chunk.memo[frame]) for frame in before]
+        while before and size + sum(sizes) > room:
+            del chunk.memo[before.pop(0)], sizes[0]
         chunk.memo[self] = self._keep(chunk, moved)
         return chunk.memo[self]
 
@@ -241,7 +237,8 @@ class Frame:
     def _from_before(self, rows):
         """Return integer rows from those of the frame that this one comes from, written over."""
         if self.axes is None:
-            return np.subtract(rows, _repeated(self._way, len(rows)), out=rows)
+            way = np.rint((self.center - self._before.center) / self.step)
+            return np.subtract(rows, _repeated(way, len(rows)), out=rows)
         return self._mapped(rows)
 
     def _clip(self, X):
@@ -269,10 +266,6 @@ def octave_about(domain: Domain, center: np.ndarray) -> int:
 def _octave(domain, center):
     # exact fractions take as long as a block of rows, and frames come back to their centers
     return math.ceil(math.log2(domain.radius_about(np.frombuffer(center))))
-
-
-def _n_bytes(arrays):
-    return sum(array.nbytes for array in arrays)
 
 
 def squared_lengths(rows):
@@ -341,13 +334,7 @@ class Gram(Query):
         largest = _BLOCK.get(self.units, _SHARED_BLOCK)
         for rows, squares, masses in self.frame.measured_blocks(chunk, largest):
             rows *= (length * _ROUND_DOWN / np.maximum(np.sqrt(squares), limit))[:, None]
-            np.trunc(rows, out=rows)
-            if masses is None:
-                state[0][:] += (rows.T @ rows).astype(np.int64)
-                continue
-            # 20 + 10 digits of masses are cut in two so that products stay below 2**53
-            for part, unit in zip(np.divmod(masses, 1 << 10), (1 << 10, 1), strict=True):
-                state[0][:] += (rows.T @ (rows * part[:, None])).astype(np.int64) * unit
+            state[0][:] += second_moment(np.trunc(rows, out=rows), masses)
 
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the diagonal and the upper triangle."""
@@ -372,40 +359,8 @@ class Gram(Query):
         return Sensitivity((l1,), cases)
 
 
-class _PlaceCounts(Query):
-    """Mass of disjoint places, of which a row has one."""
-
-    @property
-    @abstractmethod
-    def n_places(self) -> int:
-        """How many places there are."""
-
-    @abstractmethod
-    def _places(self, chunk):
-        """Yield the places of rows, and their masses or None."""
-
-    def zeros(self) -> tuple[np.ndarray, ...]:
-        """Return the empty histogram."""
-        return (np.zeros(self.n_places, dtype=np.int64),)
-
-    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
-        """Add the masses of the rows to their places."""
-        for places, masses in self._places(chunk):
-            sums = np.bincount(places, weights=masses, minlength=len(state[0]))
-            state[0][:] += sums.astype(np.int64)
-
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return the histogram."""
-        return (state[0].copy(),)
-
-    def sensitivity(self, relation: str) -> Sensitivity:
-        """A person has one place to add to, or two to change."""
-        touched = 1 if relation == ADD_REMOVE else 2
-        return Sensitivity.single(touched * self.units, touched * self.units**2)
-
-
 @dataclass(frozen=True, eq=False)
-class FrameDistances(_PlaceCounts):
+class FrameDistances(PlaceCounts):
     """Mass of the rows by their distance from a point, in a frame.
 
     Parameters
@@ -438,7 +393,7 @@ class FrameDistances(_PlaceCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram(_PlaceCounts):
+class Histogram(PlaceCounts):
     """Mass of the cells of a product grid on the leading axes of a frame.
 
     Parameters
@@ -471,15 +426,12 @@ class Histogram(_PlaceCounts):
         return self.halfwidths * ((2 * places + 1) / sides - 1.0)
 
     def _places(self, chunk):
-        for rows, masses in self.frame.blocks(chunk, _BLOCK[1]):
-            yield self._cells(rows), masses
-
-    def _cells(self, rows):
         widths = (self.halfwidths[: len(self.bits)] / self.frame.step)[:, None]
         sides = 2.0 ** np.array(self.bits)
-        places = np.add(rows[:, : len(sides)].T, widths, order="C")
-        places *= sides[:, None] / (2.0 * widths)
-        np.floor(places, out=places)
-        np.clip(places, 0.0, sides[:, None] - 1.0, out=places)
         strides = np.append(np.cumprod(sides[:0:-1])[::-1], 1.0)
-        return (strides @ places).astype(np.int64)  # integers: exact in any order
+        for rows, masses in self.frame.blocks(chunk, _BLOCK[1]):
+            places = np.add(rows[:, : len(sides)].T, widths, order="C")
+            places *= sides[:, None] / (2.0 * widths)
+            np.floor(places, out=places)
+            np.clip(places, 0.0, sides[:, None] - 1.0, out=places)
+            yield (strides @ places).astype(np.int64), masses  # integers: exact in any order

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
 from ..geometry.rowwise import row_blocks
 from ..privacy.mechanisms import Sensitivity
+from .sizes import Sums
 
 # Queries about images of the rows.
 
@@ -234,17 +235,15 @@ class RowFeatures:
         """Return the integer features of private rows; view 0 are the rows as they are."""
         own = self.row_map is None and self.extract is None and not view
         if own:
-            return self._integers(X, view, max(len(X), 1), self._features)
+            return self._integers(X, view, max(len(X), 1), partial(raw_features, self))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self._integers(X, view, self.block_rows, self._quiet_features)
 
     def public(self, X, view=0):
         """Return the scaled features of public rows, many at a time."""
-        return self.lattice.restore(self._integers(X, view, _PUBLIC_BLOCK, self._features))
-
-    def _features(self, X, view):
-        return raw_features(self, X, view)
+        features_of = partial(raw_features, self)
+        return self.lattice.restore(self._integers(X, view, _PUBLIC_BLOCK, features_of))
 
     def _quiet_features(self, X, view):
         """Return the features of private rows: NaN where the maps fail on a row by itself."""
@@ -404,7 +403,7 @@ class LinearClassifier:
 
 
 @dataclass(frozen=True, eq=False)
-class HitCount(Query):
+class HitCount(Sums):
     """Mass of the rows whose class a public classifier tells from their values.
 
     Parameters
@@ -426,10 +425,6 @@ class HitCount(Query):
         """Add the masses of the rows that are told right."""
         hits = self.classifier.codes(chunk.X) == chunk.codes
         state[0][:] += hits.sum() if chunk.masses is None else chunk.masses[hits].sum()
-
-    def blocks(self, state):
-        """Return the count."""
-        return (state[0].copy(),)
 
     def sensitivity(self, relation):
         """A person adds between nothing and all its mass, and who replaces one moves no more."""

@@ -184,8 +184,7 @@ class PairLaw(MeetingsQuery):
             of_class = np.flatnonzero(codes == code)
             for start in range(0, len(of_class), _ROWS):
                 rows = of_class[start : start + _ROWS]
-                masses = None if chunk.masses is None else chunk.masses[rows]
-                state[1][code] += self._pairs_of_cells(chunk.X[rows], masses)
+                state[1][code] += self._pairs_of_cells(chunk.X[rows], chunk.masses_of(rows))
 
     def weights(self):
         """Return relative noise: what either adds to that of the p-value is about the same."""
@@ -196,7 +195,14 @@ class PairLaw(MeetingsQuery):
         if not mass:
             return floors(0), floors(0)
         trace = 1 - plane_meetings(histogram, histogram) / mass**2
-        square = self._norm_squared(self._pooled_pairs(state), mass)
+        pairs = state[1].sum(axis=0)
+        if self.n_min is not None:  # padded people are at the center of every plane
+            sizes = self._sizes(state).tolist()
+            missing = (self.units * n - m for n, m in zip(self.n_min, sizes, strict=True))
+            shape = self.lattice.n_directions, 1
+            cells = self._cells(np.full(shape, self.lattice.center_level))[:, 0]
+            pairs[np.ix_(cells, cells)] += sum(max(each, 0) for each in missing)
+        square = self._norm_squared(pairs, mass)
         return (
             floors(persons * FRACTION * trace),
             floor_of_root(square * (persons * FRACTION) ** 2),
@@ -212,39 +218,25 @@ class PairLaw(MeetingsQuery):
         count = min(self.n_planes, available)
         return np.repeat(np.arange(count) * available // count, _PLACES)
 
-    def _pooled_pairs(self, state):
-        pairs = state[1].sum(axis=0)
-        if self.n_min is not None:
-            sizes = self._sizes(state).tolist()
-            missing = (self.units * n - m for n, m in zip(self.n_min, sizes, strict=True))
-            lattice = self.lattice
-            squares = np.full((lattice.n_directions, 1), lattice.center_level)
-            cells = self._cells(squares)[:, 0]
-            pairs[np.ix_(cells, cells)] += sum(max(mass, 0) for mass in missing)
-        return pairs
-
     def _norm_squared(self, pairs, mass):
         """Return the squared norm of the covariance of cells, as a fraction."""
         wide = mass >= 1 << LIMB_BITS - 1  # products leave what is added exactly
         pairs = pairs.astype(object) if wide else pairs
         alone = np.diagonal(pairs)
         centered = abs(pairs * mass - alone[:, None] * alone)
+        planes = self._planes
+        one_plane = planes[:, None] == planes
+        places = one_plane & ~np.eye(len(planes), dtype=bool)
+        share = Fraction(1, self.lattice.n_directions)
+        counted = [(places, share), (~one_plane, 1 - share)]  # pairs of groups, and their weight
+        if one_plane.all():
+            counted = [(places, Fraction(1))]
         square = Fraction(0)
-        for chosen, weight in self._weights_of_pairs():
+        for chosen, weight in counted:
             kept = centered * np.repeat(np.repeat(chosen, _KEPT**2, axis=0), _KEPT**2, axis=1)
             sums = int((kept**2).sum()) if wide else exact_dot(kept, kept)
             square += weight * sums / int(chosen.sum())
         return square / mass**4
-
-    def _weights_of_pairs(self):
-        """Pairs of groups that count together, and the count of all."""
-        planes = self._planes
-        one_plane = planes[:, None] == planes
-        places = one_plane & ~np.eye(len(planes), dtype=bool)
-        if one_plane.all():
-            return [(places, Fraction(1))]
-        share = Fraction(1, self.lattice.n_directions)
-        return [(places, share), (~one_plane, 1 - share)]
 
     def _pairs_of_cells(self, X, masses):
         """Return, for every two cells, the mass of the rows that are in both, exactly."""

@@ -21,6 +21,7 @@ from ..desk.query import Query
 from ..geometry.linear_maps import MatrixMap
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from .maps import RowFeatures
+from .sizes import PlaceCounts
 
 _BLOCK_ROWS = 1 << 11
 _COORDINATE_BITS = 13  # of a row's coordinates, in units of the radius of the features
@@ -81,11 +82,6 @@ class HeadFrame:
         return self.hidden_reach * 2.0**-_HIDDEN_BITS
 
     @cached_property
-    def hidden_zero(self):
-        """The hidden center in units."""
-        return np.rint(self.hidden_center / self.hidden_unit)
-
-    @cached_property
     def biases(self):
         """What the biases of the two layers are multiplied by, in units: about one."""
         return max(1.0, np.rint(1.0 / self.coordinate_unit)), max(
@@ -116,11 +112,11 @@ class HeadFrame:
             whole = chunk.memo[self]
         for start in range(0, len(chunk.X), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            masses = None if chunk.masses is None else chunk.masses[rows]
             if whole is None:
-                yield self.read(chunk.X[rows]), masses
+                views = self.read(chunk.X[rows])
             else:
-                yield [tuple(part[rows] for part in view) for view in whole], masses
+                views = [tuple(part[rows] for part in view) for view in whole]
+            yield views, chunk.masses_of(rows)
 
     def read(self, X):
         """Return preactivations and coordinates in units, of the rows and of each of their views.
@@ -149,7 +145,7 @@ class HeadFrame:
         values += point.inner[:, -1] @ self.directions
         hidden = np.rint(np.maximum(values, 0.0) * (1.0 / self.hidden_unit))
         np.minimum(hidden, 2.0**_HIDDEN_BITS, out=hidden)
-        hidden -= self.hidden_zero
+        hidden -= np.rint(self.hidden_center / self.hidden_unit)
         outer, unit = point.outer_units
         scores = (hidden @ outer.T) * (unit * self.hidden_unit) + point.outer[:, -1]
         return hidden, values > 0.0, scores
@@ -191,7 +187,7 @@ class HeadPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class PredictedClasses(Query):
+class PredictedClasses(PlaceCounts):
     """Mass of the rows that a network puts in each class.
 
     Parameters
@@ -208,26 +204,14 @@ class PredictedClasses(Query):
 
     in_threads = False  # views and features come from functions of somebody else
 
-    def zeros(self):
-        """Return an empty count of every class."""
-        return (np.zeros(len(self.point.outer), dtype=np.int64),)
+    @property
+    def n_places(self):
+        """Number of classes."""
+        return len(self.point.outer)
 
-    def count(self, state, chunk):
-        """Add the masses of the rows to their classes."""
+    def _places(self, chunk):
         for views, masses in self.frame.blocks(chunk):
-            labels = self.frame.forward(views[0], self.point)[2].argmax(axis=1)
-            # masses are below 2**20 and blocks short: the float sums are exact
-            sums = np.bincount(labels, weights=masses, minlength=len(state[0]))
-            state[0][:] += sums.astype(np.int64)
-
-    def blocks(self, state):
-        """Return the counts."""
-        return (state[0].copy(),)
-
-    def sensitivity(self, relation):
-        """A person adds its mass to classes, or moves it from some to others."""
-        touched = 1 if relation == ADD_REMOVE else 2
-        return Sensitivity.single(touched * self.units, touched * self.units**2)
+            yield self.frame.forward(views[0], self.point)[2].argmax(axis=1), masses
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..desk.query import Query
 from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .clusters import ClusterQuery
-from .sizes import second_moment, symmetric
+from .sizes import Sums, in_units, second_moment, symmetric
 
 # Masses and clipped residual sums over the power cells of a released support.
 
@@ -22,7 +21,7 @@ _SHARED_DIGITS = (12, 8)  # ... and where the mass of a person has up to 20 bits
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums(Query):
+class CellSums(Sums):
     """For every atom, the mass of its cell in each class and the sum of clipped residuals.
 
     A row of class i belongs to the atom j with the smallest ``|x - y_j|**2 - potentials[i, j]``,
@@ -84,11 +83,7 @@ class CellSums(Query):
         codes, cell, masses = self._add_masses(state, chunk)
         rows = self._lattice.quantise(chunk.X - self.origins[cell])
         rows *= (masses * self.integer_factors()[codes, cell])[:, None]
-        order = np.argsort(cell, kind="stable")
-        starts = np.searchsorted(cell[order], np.arange(len(self.origins)))
-        filled = np.flatnonzero(np.diff(np.r_[starts, len(cell)]))
-        if filled.size:
-            state[1][filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
+        _add_rows(state[1], cell, rows)
 
     def _add_masses(self, state, chunk):
         """Add the masses of the rows, and return class, cell and mass of each."""
@@ -106,10 +101,6 @@ class CellSums(Query):
         lengths = (self.atoms**2).sum(axis=1)
         return (lengths - mapping.apply(X) - self.potentials[codes]).argmin(axis=1)
 
-    def blocks(self, state):
-        """Return masses and sums."""
-        return state[0].copy(), state[1].copy()
-
     def row_effort(self, n_features):
         """Return the numbers of features and atoms."""
         return n_features + len(self.atoms)
@@ -125,13 +116,13 @@ class CellSums(Query):
         l1, l2 = top * self._lattice.row_l1, (top << self._digits[0]) ** 2
         joins = ((1, l1), (1, l2))
         if relation == ADD_REMOVE:
-            return self._assemble([joins])
+            return in_units(self.units, *zip(joins, strict=True))
         cases = [((0, 2 * l1), (0, 4 * l2)), ((2, 2 * l1), (2, 2 * l2))]
         if relation == REPLACE_ANY and len(self.potentials) > 1:
             cases.append(((2, 2 * l1), (2, 4 * l2)))  # another class, the same atom
         if not self.total_public:
             cases.append(joins)
-        return self._assemble(cases)
+        return in_units(self.units, *zip(*cases, strict=True))
 
     def integer_factors(self):
         """Return the factors as integers."""
@@ -143,13 +134,6 @@ class CellSums(Query):
     @property
     def _digits(self):
         return _DIGITS.get(self.units, _SHARED_DIGITS)
-
-    def _assemble(self, cases):
-        u = self.units
-        return Sensitivity(
-            tuple(tuple(u * n for n in l1) for l1, _ in cases),
-            tuple(tuple(u * u * n for n in square) for _, square in cases),
-        )
 
     @cached_property
     def _lattice(self):
@@ -213,10 +197,6 @@ class CellSpreads(CellSums):
         line = cell if self.pooled else codes * n_atoms + cell
         _add_rows(state[1].reshape(-1, n_features), line, rows)
 
-    def blocks(self, state):
-        """Return masses, sums and squares."""
-        return tuple(part.copy() for part in state)
-
     def weights(self):
         """Return relative scales."""
         mass, total, square = self.block_weights
@@ -231,8 +211,15 @@ class CellSpreads(CellSums):
         r = 1 << self._digits[0]
         joins = self._case(1, self._reach(r), r**2, r, r**2)
         if relation == ADD_REMOVE:
-            return self._gather([joins])
-        cases = list(self._within_a_cell(r))
+            return in_units(self.units, *zip(joins, strict=True))
+        cases = []
+        # A row is replaced inside its cell. Where the shorter of the two rows has a length in
+        # [low, high], the sum moves by at most r + high and the squares by r - low**2 / r, which
+        # is an integer for quarters of r: flooring does not add to it.
+        for quarter in range(_QUARTERS):
+            low, high = quarter * r // _QUARTERS, (quarter + 1) * r // _QUARTERS
+            reach, square = self._reach(r) + self._reach(high), r - low**2 // r
+            cases.append(self._case(0, reach, (r + high) ** 2, square, square**2))
         n_classes, n_atoms = self.potentials.shape
         changes_class = relation == REPLACE_ANY and n_classes > 1
         if n_atoms > 1 or changes_class:
@@ -241,33 +228,16 @@ class CellSpreads(CellSums):
             cases.append(self._case(2, 2 * self._reach(r), sum_l2, 2 * r, 2 * r**2))
         if not self.total_public:
             cases.append(joins)
-        return self._gather(cases)
-
-    def _within_a_cell(self, r):
-        """Cases of a row replaced inside its cell, by the length of the shorter of the two rows.
-
-        When it is in [a, b], the sum moves by at most ``r + b`` and the squares by at most
-        ``r - a**2 / r``, which is an integer for quarters of r: flooring does not add to it.
-        """
-        for quarter in range(_QUARTERS):
-            low, high = quarter * r // _QUARTERS, (quarter + 1) * r // _QUARTERS
-            square = r - low**2 // r
-            reach = self._reach(r) + self._reach(high)
-            yield self._case(0, reach, (r + high) ** 2, square, square**2)
+        return in_units(self.units, *zip(*cases, strict=True))
 
     def _reach(self, length):
         """Largest L1 norm of an integer row of at most that length."""
         return math.isqrt(self.origins.shape[-1] * length**2)
 
     def _case(self, mass, sum_l1, sum_l2, square_l1, square_l2):
-        """L1 and squared L2 of (masses, sums, squares), in units of one person."""
-        top, u = int(self.integer_factors().max()), self.units
-        l1 = (mass, top * sum_l1, square_l1)
-        l2 = (mass, top**2 * sum_l2, square_l2)
-        return tuple(u * n for n in l1), tuple(u * u * n for n in l2)
-
-    def _gather(self, cases):
-        return Sensitivity(tuple(l1 for l1, _ in cases), tuple(l2 for _, l2 in cases))
+        """L1 and squared L2 of (masses, sums, squares), for a mass of one."""
+        top = int(self.integer_factors().max())
+        return (mass, top * sum_l1, square_l1), (mass, top**2 * sum_l2, square_l2)
 
 
 def _add_rows(sums, line, rows):
@@ -324,16 +294,13 @@ class CellGrams(ClusterQuery):
         size = max(1, _BLOCK_VALUES // (self.frame.width + 1))
         for start in range(0, len(chunk.X), size):
             part = slice(start, start + size)
-            masses = None
-            if chunk.masses is not None:
-                masses = chunk.masses[part] // (self.units // self.mass_units)
-            self._add(state[0], Chunk(chunk.X[part], None, None), masses)
-
-    def _add(self, total, chunk, masses):
-        rows, label = self._lengthened(chunk)
-        for cell in range(len(total)):
-            own = label == cell if len(total) > 1 else slice(None)
-            total[cell] += second_moment(rows[own], None if masses is None else masses[own])
+            rows, label = self._lengthened(Chunk(chunk.X[part], None, None))
+            masses = chunk.masses_of(part)
+            if masses is not None:
+                masses = masses // (self.units // self.mass_units)
+            for cell, total in enumerate(state[0]):
+                own = label == cell if len(state[0]) > 1 else slice(None)
+                total += second_moment(rows[own], None if masses is None else masses[own])
 
     def _lengthened(self, chunk):
         """Return the integer rows with the constant, and the cell of each."""
@@ -433,7 +400,7 @@ _LOSSES_BITS = 10  # of a clipped distance
 
 
 @dataclass(frozen=True, eq=False)
-class NearestLoss(Query):
+class NearestLoss(Sums):
     """Sum of the squared distances of rows to the nearest of some points, each clipped.
 
     A distance counts up to `radius`; a squared one is an integer of at most ``4**10`` units. The
@@ -469,10 +436,6 @@ class NearestLoss(Query):
         steps = self._lattice.quantise(chunk.X - self.points[nearest])
         losses = (steps * steps).sum(axis=1)
         state[0][:] += (losses if chunk.masses is None else losses * chunk.masses).sum()
-
-    def blocks(self, state):
-        """Return the sum."""
-        return (state[0].copy(),)
 
     def sensitivity(self, relation):
         """One person adds between nothing and the largest loss, and moves by at most that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,8 +28,53 @@ if TYPE_CHECKING:
 _BITS = 20  # of the length of a clipped row
 
 
+class Sums(Query):
+    """A question whose state is its answer: sums over rows."""
+
+    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Return the sums."""
+        return tuple(part.copy() for part in state)
+
+
+class PlaceCounts(Sums):
+    """Mass of disjoint places, of which a row has one."""
+
+    @property
+    @abstractmethod
+    def n_places(self) -> int:
+        """How many places there are."""
+
+    @abstractmethod
+    def _places(self, chunk):
+        """Yield the places of rows, and their masses or None."""
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return the empty histogram."""
+        return (np.zeros(self.n_places, dtype=np.int64),)
+
+    def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
+        """Add the masses of the rows to their places."""
+        for places, masses in self._places(chunk):
+            # exact in float64: a chunk has at most 2**19 rows of 2**20 units
+            sums = np.bincount(places, weights=masses, minlength=len(state[0]))
+            state[0][:] += sums.astype(np.int64)
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """A person has one place to add to, or two to change."""
+        touched = 1 if relation == ADD_REMOVE else 2
+        return Sensitivity.single(touched * self.units, touched * self.units**2)
+
+
+def in_units(units, l1, l2_squared):
+    """Return the sensitivity to a person of mass `units`, from the cases for a mass of one."""
+    return Sensitivity(
+        tuple(tuple(units * n for n in case) for case in l1),
+        tuple(tuple(units**2 * n for n in case) for case in l2_squared),
+    )
+
+
 @dataclass(frozen=True)
-class Count(Query):
+class Count(Sums):
     """Number of people, in units of mass.
 
     Parameters
@@ -50,10 +96,6 @@ class Count(Query):
         """Add the mass of the rows."""
         state[0][:] += len(chunk.X) if chunk.masses is None else chunk.masses.sum()
 
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return the count."""
-        return (state[0].copy(),)
-
     def sensitivity(self, relation: str) -> Sensitivity:
         """One person adds at most its mass; replacing one changes it by at most that."""
         is_public = self.total_public and relation != ADD_REMOVE
@@ -62,7 +104,7 @@ class Count(Query):
 
 
 @dataclass(frozen=True)
-class DistanceHistogram(Query):
+class DistanceHistogram(PlaceCounts):
     """Mass of the rows by their distance from a public center.
 
     Parameters
@@ -78,28 +120,17 @@ class DistanceHistogram(Query):
     edges: tuple
     units: int = 1
 
-    def zeros(self):
-        """Return the empty histogram."""
-        return (np.zeros(len(self.edges), dtype=np.int64),)
+    @property
+    def n_places(self):
+        """Number of bins."""
+        return len(self.edges)
 
-    def count(self, state, chunk):
-        """Add the rows' masses to their bins."""
-        place = np.searchsorted(self.edges[:-1], row_distances(chunk.X, self.center))
-        sums = np.bincount(place, weights=chunk.masses, minlength=len(self.edges))
-        state[0][:] += sums.astype(np.int64)
-
-    def blocks(self, state):
-        """Return the histogram."""
-        return (state[0].copy(),)
-
-    def sensitivity(self, relation):
-        """A person has one bin to add to, or two to change."""
-        touched = 1 if relation == ADD_REMOVE else 2
-        return Sensitivity.single(touched * self.units, touched * self.units**2)
+    def _places(self, chunk):
+        yield np.searchsorted(self.edges[:-1], row_distances(chunk.X, self.center)), chunk.masses
 
 
 @dataclass(frozen=True)
-class ClippedSum(Query):
+class ClippedSum(Sums):
     """Sum of the rows clipped to a ball around the origin, on a lattice, and their mass.
 
     Rows become integers of length at most ``2**20``, in units of ``radius * 2**-20``. A row that
@@ -136,10 +167,6 @@ class ClippedSum(Query):
             rows = np.sign(rows) * (np.abs(rows) * chunk.masses[:, None] // self.units)
             state[1][:] += chunk.masses.sum()
         state[0][:] += rows.sum(axis=0)
-
-    def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Return the sum and the mass."""
-        return state[0].copy(), state[1].copy()
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Bounds for a vector in a ball: its length, and sqrt(d) times that in L1."""
@@ -303,7 +330,7 @@ class Moments(Query):
         rows = chunk.X[some] - self.centers[code]
         rows = rows if mapping is None else mapping.apply(rows)
         rows = self._lattice.quantise_into(rows, rows)  # whole numbers: sums below 2**53 are exact
-        masses = None if chunk.masses is None else chunk.masses[some]
+        masses = chunk.masses_of(some)
         state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
         sums = rows.sum(axis=0) if masses is None else masses @ rows
         state[1][code] += sums.astype(np.int64)
@@ -331,13 +358,14 @@ class Moments(Query):
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Return the cases worked out in the user guide, for integer rows in a ball."""
-        joins = self._joins(1)
-        if relation == ADD_REMOVE:
-            return self._assemble(joins)
-        cases = self._moves() + ([] if self.total_public else joins)
-        if relation == REPLACE_ANY and self.n_classes > 1:
-            cases = cases + self._joins(2)
-        return self._assemble(cases)
+        cases = self._joins(1)
+        if relation != ADD_REMOVE:
+            cases = self._moves() + ([] if self.total_public else cases)
+            if relation == REPLACE_ANY and self.n_classes > 1:
+                cases += self._joins(2)
+        n_blocks = 2 if self.second == "none" else 4
+        l1, squares = zip(*cases, strict=True)
+        return in_units(self.units, [c[:n_blocks] for c in l1], [c[:n_blocks] for c in squares])
 
     def _joins(self, persons):
         """Cases of people entering classes: L1 and squared L2 of (mass, sum, diagonal, upper)."""
@@ -362,14 +390,6 @@ class Moments(Query):
         for total, square in ((4 * r**2, 3 * r**4 // 2), (3 * r**2, 2 * r**4)):
             cases += [(l1, (0, total, square, 0)), (l1, (0, total, 0, square // 2))]
         return cases if self.second != "none" else [(l1, (0, 4 * r**2, 0, 0))]
-
-    def _assemble(self, cases):
-        blocks = 2 if self.second == "none" else 4
-        u = self.units
-        return Sensitivity(
-            tuple(tuple(u * n for n in l1[:blocks]) for l1, _ in cases),
-            tuple(tuple(u * u * n for n in square[:blocks]) for _, square in cases),
-        )
 
     @cached_property
     def _lattice(self):

@@ -13,6 +13,7 @@ from ..geometry.lattices import SliceLattice, UnitSlices
 from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from ..rows.persons import Chunk
 from .maps import MappedRows
+from .sizes import Sums
 
 # Histograms of rows projected on public directions, and the sizes of classes.
 
@@ -20,7 +21,7 @@ MOST_PERSONS = 1 << 30  # of 2**20 units each, on 2**12 levels: sums fit 64-bit 
 
 
 @dataclass(frozen=True)
-class ClassSizes(Query):
+class ClassSizes(Sums):
     """Mass of every class.
 
     Parameters
@@ -43,10 +44,6 @@ class ClassSizes(Query):
         # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
         sums = np.bincount(codes, weights=chunk.masses, minlength=self.n_classes)
         state[0][:] += sums.astype(np.int64)
-
-    def blocks(self, state):
-        """Return the masses."""
-        return (state[0].copy(),)
 
     def sensitivity(self, relation):
         """A person has one mass to bring; who changes the class takes it away elsewhere."""
@@ -98,8 +95,7 @@ class PaddedHistograms(Query):
             return
         for code in np.unique(chunk.codes):
             members = np.flatnonzero(chunk.codes == code)
-            masses = None if chunk.masses is None else chunk.masses[members]
-            self._count_class(state[0][code], chunk.X[members], masses)
+            self._count_class(state[0][code], chunk.X[members], chunk.masses_of(members))
 
     def _sizes(self, state):
         """Return the masses of the classes; of fewer than 2**43 people the sums are exact."""
@@ -316,8 +312,8 @@ class WavesOf(MappedRows):
         """Add the images of the rows, some at a time."""
         for start in range(0, len(chunk.X), _BLOCK):
             part = slice(start, start + _BLOCK)
-            masses = None if chunk.masses is None else chunk.masses[part]
-            self.query.count(state, self.image(Chunk(chunk.X[part], None, masses)))
+            some = Chunk(chunk.X[part], None, chunk.masses_of(part))
+            self.query.count(state, self.image(some))
 
     def image(self, chunk):
         """Return the chunk with the waves of its rows."""

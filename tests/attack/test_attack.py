@@ -45,7 +45,7 @@ from tests.inspection.test_replay import HalfStated, asking
 from tests.model_selection import row_independence
 from tests.privacy import test_ledger_crash, test_ledger_flips
 from tests.queries.reader_trials import csv_trial
-from tests.world import CellCounts, CsvFile, DiscreteLaplace, RoundedGaussian, home, hostile_pairs
+from tests.world import CsvFile, DiscreteLaplace, LevelCounts, RoundedGaussian, home, hostile_pairs
 
 _base, _policy = home("Facts"), home("SpendingPolicy")
 SMALL = PublishedMeasure(bounds=(0, 1), depth=2, n_hint=60)
@@ -119,7 +119,7 @@ class ChargesFirst(PrivateMeasure):
         return super().fit(X, y, groups=groups, sample_weight=sample_weight)
 
 
-count_cells, read_batches, admit = CellCounts.count, CsvFile.batches, BudgetAccountant._admit
+count_cells, read_batches, admit = LevelCounts.count, CsvFile.batches, BudgetAccountant._admit
 FILE, CENTERED = home("SqliteLedger").SqliteLedger, StandardScaler(with_std=False)
 NUMBERS, TWICE = home("PowerOfTwo"), "two releases for the price of one"
 
@@ -183,14 +183,14 @@ PLANTED = {
         (home("_restored"), "_restored", lambda step: lambda: step),
     ),
     "half a sensitivity": (lambda rng: searches(rng, [asking(HalfStated)]), 60, "stated is"),
-    "a bug in one corner": (climbing, 200, "", (CellCounts, "count", more_around_a_place)),
+    "a bug in one corner": (climbing, 200, "", (LevelCounts, "count", more_around_a_place)),
     "persons of two public labels": (
         *(several_labels, 200, "stated"),
         (home("open_rows").Rows, "persons_move_classes", False),
     ),
     "rows that depend on their chunk": (
         *(trials(containers.lay_out_otherwise, [SMALL]), 30, "tree"),
-        (CellCounts, "count", more_in_long_chunks),
+        (LevelCounts, "count", more_in_long_chunks),
     ),
     "a fit that charges before it checks": (
         *(trials(borrowed.fit_odd_rows, [ChargesFirst()]), 30, ""),

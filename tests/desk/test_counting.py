@@ -13,12 +13,12 @@ from skdp_bary.base import CellTree, ClippedSum, Count, Moments
 from skdp_bary.geometry import Ball, Box
 from tests.world import (
     ByClass,
-    CellCounts,
     CellSpreads,
     CellSums,
     CentredLattice,
     DistanceHistogram,
     HaarDifferences,
+    LevelCounts,
     NearestLoss,
     ProjectedHistogram,
     RowMapped,
@@ -46,7 +46,7 @@ counting = home("collect")
 def queries(units):
     box, ball = Box([0.0] * D, [1.0] * D), Ball([0.5] * D, 0.6)
     return [
-        CellCounts(CellTree(box, 7), 3, units),
+        LevelCounts(CellTree(box, 7), 3, units),
         HaarDifferences(CellTree(ball, 5), 3, units),
         Count(units),
         DistanceHistogram((0.25,) * D, (0.1, 0.5, 2.0), units),
@@ -133,7 +133,7 @@ def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):
 
 def test_joblib_processes_give_the_same_integers():
     many = np.random.default_rng(2).random((2 * home("ArraySource").CHUNK_ROWS + 17, 2))
-    query = CellCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
+    query = LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
     alone = integers(query, rows(many))
     with joblib.parallel_config(n_jobs=2):
         assert same(integers(query, rows(many)), alone)
@@ -157,7 +157,7 @@ def test_memory_is_bounded_by_the_chunk():
 
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 8)
     tracemalloc.start()
-    blocks = integers(CellCounts(tree), rows(generate()))
+    blocks = integers(LevelCounts(tree), rows(generate()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert blocks[0].tolist() == [[n_rows * n_chunks]]
@@ -168,9 +168,9 @@ _PEAK = """
 from pathlib import Path
 import numpy as np
 from skdp_bary.geometry import Box
-from tests.world import CellCounts, CellTree, integers, rows
+from tests.world import LevelCounts, CellTree, integers, rows
 X = np.zeros((4_000_000, 2)) + 0.3
-query = CellCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 10))
+query = LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 10))
 integers(query, rows(X[:9]))
 # getrusage would count what the parent held; this does not
 peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024

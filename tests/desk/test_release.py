@@ -11,9 +11,9 @@ from tests.cases import every
 from tests.world import (
     ADD_REMOVE,
     REPLACE_ONE,
-    CellCounts,
     DiscreteLaplace,
     HaarDifferences,
+    LevelCounts,
     RoundedGaussian,
     Sketch,
     Step,
@@ -49,7 +49,7 @@ class CountingNoise:
 
 
 @every("mechanism", MECHANISMS)
-@every("kind", [CellCounts, HaarDifferences])
+@every("kind", [LevelCounts, HaarDifferences])
 @every("relation", [ADD_REMOVE, REPLACE_ONE])
 def test_every_number_gets_noise_of_the_scale_that_costs_the_amount(relation, kind, mechanism):
     query = kind(TREE, 1, 1, relation == REPLACE_ONE, (4.0, 1.0, 2.0, 0.5, 1.0))
@@ -85,7 +85,7 @@ def test_releases_are_integers_that_cannot_be_changed():
 
 
 def test_a_tape_records_and_hands_back():
-    sketch = sketch_of(CellCounts(TREE))
+    sketch = sketch_of(LevelCounts(TREE))
     assert active_tape() is None
     with use_tape(Tape()) as tape:
         first = release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
@@ -94,7 +94,7 @@ def test_a_tape_records_and_hands_back():
     assert record.released is first
     assert record.query == sketch.query
     assert all((a == b).all() for a, b in zip(record.exact, sketch.exact_blocks(), strict=True))
-    other = sketch_of(CellCounts(TREE), 101, 1)
+    other = sketch_of(LevelCounts(TREE), 101, 1)
     noise = CountingNoise()
     with use_tape(Tape(tape.records)) as replay:
         again = release_of(other, Step("t", MECHANISMS[0]), ADD_REMOVE, noise)
@@ -104,7 +104,7 @@ def test_a_tape_records_and_hands_back():
 
 
 def test_a_replay_that_asks_something_else_is_refused():
-    sketch = sketch_of(CellCounts(TREE))
+    sketch = sketch_of(LevelCounts(TREE))
     with use_tape(Tape()) as tape:
         release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
     with (

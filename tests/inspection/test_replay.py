@@ -11,7 +11,7 @@ from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeas
 from skdp_bary.base import CellTree, Sensitivity
 from skdp_bary.inspection import replay_sensitivity
 from tests.cases import every
-from tests.world import CellCounts, record_fit, replay_after
+from tests.world import LevelCounts, record_fit, replay_after
 
 X = np.random.default_rng(0).random((50, 2))
 X[-5:] = 0.7  # equal rows, whose effects on an answer add up
@@ -24,7 +24,7 @@ def measure(**params):
 class Asking(PrivateMeasure):
     """A measure that asks a query of the test's choice and keeps what was released."""
 
-    query_class = CellCounts
+    query_class = LevelCounts
 
     def _questions(self, facts):
         releases = []
@@ -149,13 +149,13 @@ def test_arguments_come_in_pairs(name):
 
 
 @dataclass(frozen=True)
-class OccupiedCells(CellCounts):
+class OccupiedCells(LevelCounts):
     def blocks(self, state):
         return tuple(block[block > 0] for block in super().blocks(state))
 
 
 @dataclass(frozen=True)
-class HalfStated(CellCounts):
+class HalfStated(LevelCounts):
     def sensitivity(self, relation):
         stated = super().sensitivity(relation)
         halves = tuple(tuple(n // 2 for n in case) for case in stated.l1)
@@ -167,7 +167,7 @@ class HalfStated(CellCounts):
 
 
 @dataclass(frozen=True)
-class SecretQuestion(CellCounts):
+class SecretQuestion(LevelCounts):
     secret: tuple = ()
 
 
@@ -222,7 +222,7 @@ def test_violations_are_reported_and_not_raised(estimator, found):
 
 def test_a_stated_sensitivity_below_the_change_is_reported_even_when_the_noise_covers_it():
     @dataclass(frozen=True)
-    class Understated(CellCounts):
+    class Understated(LevelCounts):
         def sensitivity(self, relation):
             stated = super().sensitivity(relation)
             return Sensitivity(stated.l1, tuple(tuple(0 for _ in c) for c in stated.l2_squared))

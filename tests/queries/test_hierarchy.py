@@ -8,9 +8,9 @@ from skdp_bary.geometry import Ball, Box
 from tests.cases import every
 from tests.world import (
     PERSON_UNITS,
-    CellCounts,
     DisjointCounts,
     HaarDifferences,
+    LevelCounts,
     NestedCells,
     NestedDivision,
     RunDivision,
@@ -18,7 +18,7 @@ from tests.world import (
 )
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
-QUERIES = [CellCounts, HaarDifferences]
+QUERIES = [LevelCounts, HaarDifferences]
 HALVES = [0, 8, 16]
 
 
@@ -44,7 +44,7 @@ def test_blocks_are_the_counts_of_all_levels(domain, depth):
 
 def test_masses_above_float_precision_are_added_exactly():
     """The largest masses and many rows: sums stay integers."""
-    n, query = 200_000, CellCounts(CellTree(Box([0.0], [1.0]), 1), 1, PERSON_UNITS)
+    n, query = 200_000, LevelCounts(CellTree(Box([0.0], [1.0]), 1), 1, PERSON_UNITS)
     blocks = answer(query, np.full((n, 1), 0.25), None, np.full(n, PERSON_UNITS - 1))
     assert blocks[1].tolist() == [[n * (PERSON_UNITS - 1), 0]]
 

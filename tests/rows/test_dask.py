@@ -11,8 +11,8 @@ from skdp_bary.base import CellTree, ClippedSum
 from skdp_bary.geometry import Box
 from tests import world
 from tests.world import (
-    CellCounts,
     DaskSource,
+    LevelCounts,
     PackedIntegers,
     Quiet,
     home,
@@ -60,7 +60,7 @@ def one_thread():
 def integers(source, n_classes=2):
     rows = home("open_source").Rows(source)
     units = rows.person_units
-    queries = CellCounts(CellTree(UNIT_BOX, 6), n_classes, units), ClippedSum(1.2, 3, units)
+    queries = LevelCounts(CellTree(UNIT_BOX, 6), n_classes, units), ClippedSum(1.2, 3, units)
     return [block.tolist() for q in queries for block in world.integers(q, rows)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from skdp_bary.base import CellTree, ClippedSum
 from skdp_bary.geometry import Box
 from tests.rows.containers import CLASSES, NAMES, ONCE, PARTS, X, beside, containers
-from tests.world import CellCounts, DistanceHistogram, home, integers, open_rows, same
+from tests.world import DistanceHistogram, LevelCounts, home, integers, open_rows, same
 
 CONTAINERS = sorted({kind for kind, *_ in containers(None)})
 
@@ -23,8 +23,8 @@ def opened(X, part, **beside):
 def questions(units, n_classes):
     tree = CellTree(Box([0.0] * 3, [1.0] * 3), 7)
     return (
-        CellCounts(tree, n_classes, units),
-        CellCounts(tree, n_classes, max(units >> 6, 1)),  # coarser ones show where shares begin
+        LevelCounts(tree, n_classes, units),
+        LevelCounts(tree, n_classes, max(units >> 6, 1)),  # coarser ones show where shares begin
         ClippedSum(1.5, 3, units),
         DistanceHistogram((0.25,) * 3, (0.25, 0.5, 1.0, 2.0), units),
     )

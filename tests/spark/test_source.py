@@ -10,7 +10,7 @@ import pytest
 from skdp_bary.base import CellTree
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from tests.world import CellCounts, SparkColumn, collect, distinct_labels, home, open_rows
+from tests.world import LevelCounts, SparkColumn, collect, distinct_labels, home, open_rows
 
 spark_rows = home("SparkColumn")
 spark_answers = home("of_group")
@@ -44,7 +44,7 @@ def integers(X, mass_bounds=None, **beside):
         X, **beside, find_classes=lambda y: None if y is None else CLASSES, mass_bounds=mass_bounds
     )
     n_classes = 1 if rows.classes is None else 2
-    query = CellCounts(CellTree(Box([0.0] * 2, [1.0] * 2), 5), n_classes, rows.person_units)
+    query = LevelCounts(CellTree(Box([0.0] * 2, [1.0] * 2), 5), n_classes, rows.person_units)
     return [block.tolist() for block in collect(query, rows).exact_blocks()]
 
 

@@ -15,8 +15,8 @@ from skdp_bary.geometry import Box
 from skdp_bary.testing import check_private_estimator, parametrize_with_privacy_checks
 from tests.world import (
     CHECKS,
-    CellCounts,
     DiscreteLaplace,
+    LevelCounts,
     NoiseSource,
     Plan,
     RoundedGaussian,
@@ -51,7 +51,7 @@ class ClassMasses(BasePrivateEstimator):
         None.
     """
 
-    query_class = CellCounts
+    query_class = LevelCounts
 
     def __init__(
         self,
@@ -173,14 +173,14 @@ class OnTheDesk(Swapped, ClassMasses):
 
 
 @dataclass(frozen=True)
-class LeavesOnly(CellCounts):
+class LeavesOnly(LevelCounts):
     def sensitivity(self, relation):
         stated = super().sensitivity(relation)
         return Sensitivity(*(tuple((*c[:-2], 0, c[-1]) for c in cases) for cases in _norms(stated)))
 
 
 @dataclass(frozen=True)
-class HalfTheSquares(CellCounts):
+class HalfTheSquares(LevelCounts):
     def sensitivity(self, relation):
         stated = super().sensitivity(relation)
         squares = tuple(tuple(-(-n // 2) for n in case) for case in stated.l2_squared)
@@ -188,33 +188,33 @@ class HalfTheSquares(CellCounts):
 
 
 @dataclass(frozen=True)
-class FreeTotal(CellCounts):
+class FreeTotal(LevelCounts):
     def sensitivity(self, relation):
         stated = super().sensitivity(relation)
         return Sensitivity(*(tuple((0, *case[1:]) for case in cases) for cases in _norms(stated)))
 
 
 @dataclass(frozen=True)
-class FixedLabels(CellCounts):
+class FixedLabels(LevelCounts):
     def sensitivity(self, relation):
         relation = "replace_one" if relation == "replace_any" else relation
         return super().sensitivity(relation)
 
 
 @dataclass(frozen=True)
-class OneUnitARow(CellCounts):
+class OneUnitARow(LevelCounts):
     def sensitivity(self, relation):
-        return CellCounts.sensitivity(replace(self, units=1), relation)
+        return LevelCounts.sensitivity(replace(self, units=1), relation)
 
 
 @dataclass(frozen=True)
-class NoEmptyCells(CellCounts):
+class NoEmptyCells(LevelCounts):
     def blocks(self, state):
         return tuple(block[block > 0] for block in super().blocks(state))
 
 
 @dataclass(frozen=True)
-class ChunkRounding(CellCounts):
+class ChunkRounding(LevelCounts):
     def count(self, state, chunk):
         super().count(state, chunk)
         state[0][0, 0] += int(8 * abs(float(chunk.X.mean())))

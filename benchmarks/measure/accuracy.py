@@ -28,7 +28,7 @@ from skdp_bary.desk.counting import Sketch
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
 from skdp_bary.geometry.cells import CellTree
-from skdp_bary.queries.cells import CellCounts
+from skdp_bary.queries.cells import LevelCounts
 from skdp_bary.rows.persons import Chunk
 
 RESULTS = Results("measure_accuracy")
@@ -78,7 +78,7 @@ def flat_measure(X, relation, seed):
     rng = np.random.default_rng((1, seed))
     tree = CellTree(Box([0.0] * X.shape[1], [1.0] * X.shape[1]), math.ceil(math.log2(len(X))))
     scale = tree.depth + 1 if relation == "add_remove" else 2 * tree.depth
-    counts = Sketch(CellCounts(tree)).update(Chunk(X, None, None)).exact_blocks()
+    counts = Sketch(LevelCounts(tree)).update(Chunk(X, None, None)).exact_blocks()
     noisy = [block[0] + np.rint(rng.laplace(0, scale, block[0].shape)) for block in counts]
     if relation == "replace_one":
         noisy[0] = counts[0][0]

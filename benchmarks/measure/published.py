@@ -8,7 +8,7 @@ import numpy as np
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.estimators.noisy_trees import HaarMethod
-from skdp_bary.queries.cells import CellCounts
+from skdp_bary.queries.cells import LevelCounts
 
 
 def shared(tree, counts):
@@ -25,7 +25,7 @@ def shared(tree, counts):
 class PublishedCounts(HaarMethod):
     """Counts in place of differences; noise shrinks by ``2**((1 - 1/d) / 2)`` a level."""
 
-    query_class = CellCounts
+    query_class = LevelCounts
 
     def level_scales(self, n_features, depth):
         """Return the schedule."""

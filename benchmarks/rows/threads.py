@@ -22,7 +22,7 @@ from skdp_bary.desk.counting import collect, keep_freed_memory, one_blas_thread
 from skdp_bary.geometry import Box
 from skdp_bary.geometry.cells import CellTree
 from skdp_bary.geometry.lattices import SliceLattice, public_directions
-from skdp_bary.queries.cells import CellCounts
+from skdp_bary.queries.cells import LevelCounts
 from skdp_bary.queries.clusters import ClippedMeans
 from skdp_bary.queries.frames import Frame, Gram
 from skdp_bary.queries.power_cells import CellSums
@@ -83,7 +83,7 @@ FAMILIES = {
         lambda: ClippedMeans(frame(2), points(16, 2), np.ones(16), (1.0, 1.0)),
     ),
     "principal axes, 50 features": (50, lambda: Gram(frame(50), 5.0)),
-    "barycenter and measure, counts": (2, lambda: CellCounts(CellTree(box(2), 14))),
+    "barycenter and measure, counts": (2, lambda: LevelCounts(CellTree(box(2), 14))),
     "barycenter, cells of 64 atoms": (2, lambda: cells(64, 2)),
     "generator, second moments": (
         50,

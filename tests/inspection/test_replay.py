@@ -180,7 +180,7 @@ class AsksBySize(Asking):
 
     def _query_of(self, facts):
         tree = CellTree(facts.domain, self.depth)
-        return SecretQuestion(tree, 1, facts.units, False, None, (self._size,))
+        return SecretQuestion(tree, 1, facts.units, secret=(self._size,))
 
 
 class MoreStepsForMoreRows(Asking):

@@ -45,6 +45,7 @@ from .offer import (
     synthetic,
 )
 from .pages import cell, say
+from .readers import RowFilter
 from .tables import (
     Table,
     numbered,
@@ -62,7 +63,8 @@ from .tables import (
 def run_release(given):
     """Make the release that a command names, or say what it would cost; return the status."""
     given.build, given.write, given.said = _RELEASES[given.release]
-    table = Table(given.table, given.columns, getattr(given, "label", None), given.groups)
+    label = getattr(given, "label", None)
+    table = Table(given.table, given.columns, label, given.groups, given.where, given.drop_missing)
     bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
     if bounds is None and given.release == "heatmap":
         raise ValueError("--bounds must be given for a map, as in --bounds lon=139:140 lat=35:36.")
@@ -201,8 +203,9 @@ def run_compare(given):
     if all(sketches):
         say(f"{in_numbers(compare_sketches(*paths))}; nothing was charged")
         return 0
-    first = Table(given.table, given.columns, groups=given.groups)
-    tables = (first, Table(given.other, first.columns, groups=given.groups))
+    kept = {"groups": given.groups, "rules": given.where, "drop_missing": given.drop_missing}
+    first = Table(given.table, given.columns, **kept)
+    tables = (first, Table(given.other, first.columns, **kept))
     bounds = read_bounds(given.bounds, first.columns, named=given.columns is not None)
     given.columns = first.columns
     given.write, given.said = None, lambda estimator, given: in_numbers(estimator.result_)
@@ -315,8 +318,12 @@ def run_synthetic(given):
     if schema.names is None:
         raise ValueError(f"{given.schema} must name the columns.")
     check_rows(given.rows, schema.names)
-    file = open_file(given.table)
-    _check_columns(file.names, schema.names, given)
+    if given.keep_columns:
+        schema = _only(schema, given)
+    _check_columns(open_file(given.table).names, schema.names, given)
+    used = [*schema.names, given.groups] if given.groups else list(schema.names)
+    kept = RowFilter(given.where, used if given.drop_missing else ())
+    file = open_file(given.table, kept if kept.columns else None)
     estimator = PrivateTable(
         schema,
         given.label,
@@ -330,6 +337,17 @@ def run_synthetic(given):
     say(schema.describe())
     check = partial(check_form, columns=schema.names, endings=(".csv", ".npz", ".parquet"))
     return offer(estimator, schema.n_columns, partial(_synthetic_fit, file, given), given, check)
+
+
+def _only(schema, given):
+    """Return the schema of the columns of --keep-columns."""
+    kinds = dict(schema.columns)
+    for name in (*given.keep_columns, *([given.label] if given.label else [])):
+        if name not in kinds:
+            raise ValueError(f"{given.schema} declares no column {name!r}.")
+        if name not in given.keep_columns:
+            raise ValueError(f"--keep-columns must hold the --label {name!r}.")
+    return Schema({name: kind for name, kind in kinds.items() if name in given.keep_columns})
 
 
 def _check_columns(present, declared, given):
@@ -437,6 +455,10 @@ def run_schema(given):
     """Write the skeleton of a schema."""
     names = open_file(given.table).names
     refuse_values_as_names(names, given.table)
+    for name in given.keep_columns or ():
+        if name not in names:
+            raise ValueError(f"{given.table} has no column {name!r}, which --keep-columns names.")
+    names = [name for name in names if not given.keep_columns or name in given.keep_columns]
     text = template_of(names)
     if given.out is None:
         say(text.rstrip("\n"))

@@ -94,6 +94,7 @@ def _parser():
     audit.set_defaults(run=later("actions", "run_audit"), parser=audit)
     schema = commands.add_parser("schema", **SCHEMA.options())
     schema.add_argument("table", metavar="TABLE", help="a file ending in .csv, .csv.gz or .parquet")
+    _add_keep_columns(schema)
     _add_out(schema, "a .yaml file; printed without", what="the schema")
     schema.set_defaults(run=later("actions", "run_schema"), parser=schema)
     return parser
@@ -176,6 +177,7 @@ def _add_table(commands):
         "--schema", metavar="FILE", required=True,
         help="public .yaml or .json of what the columns can hold, see: skdp-bary schema",
     )  # fmt: skip
+    _add_keep_columns(rows)
     _add_persons(rows)
     release = command.add_argument_group("release")
     release.add_argument("--label", metavar="NAME", help="column that others are to predict")
@@ -183,6 +185,12 @@ def _add_table(commands):
     _add_out(release, ".csv, .npz or .parquet")
     _add_privacy(command.add_argument_group("privacy"), pure=False, delta=1e-6)
     command.set_defaults(run=later("actions", "run_synthetic"), parser=command)
+
+
+def _add_keep_columns(group):
+    group.add_argument(
+        "--keep-columns", nargs="+", metavar="NAME", help="only these columns (default: all)"
+    )
 
 
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
@@ -207,6 +215,11 @@ def _add_rows(group, others=""):
 
 def _add_persons(group):
     add = group.add_argument
+    add("--where", action="append", default=[], metavar="RULE",
+        help="keep the rows that meet a public rule, as 'month == 2026-03', 'date startswith "
+        "2026-03' or 'age >= 18'; may be given again")  # fmt: skip
+    add("--drop-missing", action="store_true",
+        help="leave out rows without a value in a column that is used")  # fmt: skip
     add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
     add("--unit", metavar="NAME",
         help="what a person is, as in the ledger (default: the column of --groups)")  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from ..exceptions import BudgetError, import_optional, in_digits
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
+from ..privacy.mechanisms import ADD_REMOVE
 from .pages import KEPT, NEED_DELTA, REFUSED, cell, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.
@@ -120,8 +121,18 @@ def _amounts(epsilon, delta):
 
 def open_budget(given):
     """Return the budget that a release is charged to: that of --ledger, or one of its own."""
+    accountant = _budget_of(given)
+    if accountant.neighbors != ADD_REMOVE and (given.where or given.drop_missing):
+        raise ValueError(
+            f"--where and --drop-missing need the relation add_remove, got {accountant.neighbors}, "
+            "which makes the number of rows that are left public. Filter the file before."
+        )
+    return accountant
+
+
+def _budget_of(given):
     if given.ledger is None:
-        relation = given.neighbors or "add_remove"
+        relation = given.neighbors or ADD_REMOVE
         return BudgetAccountant(given.epsilon, given.delta, neighbors=relation)
     accountant = BudgetAccountant.open(given.ledger)
     if given.neighbors not in (None, accountant.neighbors):

@@ -2,11 +2,15 @@
 
 import csv
 import gzip
+import operator
+import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +32,8 @@ class CsvFile:
     ----------
     path : str
         Compressed if it ends in .gz.
+    kept : RowFilter or None, default=None
+        Which rows are read; None: all.
     block_bytes : int, default=2**23
         How much is read at a time; a longer line is an error.
 
@@ -37,7 +43,7 @@ class CsvFile:
         Content of the first line.
     """
 
-    def __init__(self, path, block_bytes=BLOCK_BYTES):
+    def __init__(self, path, kept=None, block_bytes=BLOCK_BYTES):
         import_optional("pyarrow.csv", "cli", "skdp-bary")
         self.path = path
         self._block_bytes = block_bytes
@@ -47,6 +53,9 @@ class CsvFile:
         self.names = _names(_text_of(line, path), path)
         if not self.names:
             raise ValueError(f"{path} has no line of column names.")
+        if kept is not None:
+            kept.check(self.names, path)
+        self._kept = kept
 
     def batches(self, numbers, texts):
         """Yield the rows in batches, as :class:`Batch`.
@@ -58,6 +67,9 @@ class CsvFile:
         """
         arrow = import_optional("pyarrow", "cli", "skdp-bary")
         parse = _Parser(self.path, self.names, numbers, texts)
+        if self._kept is not None:
+            look = _Parser(self.path, self.names, [], self._kept.columns)
+            parse = partial(_parse_kept, parse, look, self._kept)
         workers = max(1, min(_WORKERS, arrow.cpu_count()))
         waiting = deque()
         with ThreadPoolExecutor(workers) as pool:
@@ -114,6 +126,13 @@ class CsvFile:
             raise _error(
                 self.path, "is not compressed by gzip, or is damaged or cut short"
             ) from None
+
+
+def _parse_kept(parse, look, kept, block):
+    """Parse the lines of a block that are kept, each by its own cells."""
+    mask = kept.mask(look(block)[1])
+    lines = _normal(block, parse.path).splitlines(keepends=True)
+    return parse(b"".join(compress(lines, mask)))
 
 
 def _finished(waiting):
@@ -182,7 +201,7 @@ class _Parser:
     def __init__(self, path, names, numbers, texts):
         self._arrow = import_optional("pyarrow", "cli", "skdp-bary")
         self._csv = import_optional("pyarrow.csv", "cli", "skdp-bary")
-        self._path, self._width = path, len(names)
+        self.path, self._width = path, len(names)
         self._numbers = {str(names.index(name)): name for name in numbers}
         self._texts = {str(names.index(name)): name for name in texts}
         self._types = dict.fromkeys(self._numbers, self._arrow.float64())
@@ -190,7 +209,10 @@ class _Parser:
 
     def __call__(self, block):
         """Return an array of the numbers, and a list of Arrow arrays of the texts."""
-        block = _normal(block, self._path)
+        block = _normal(block, self.path)
+        if not block:  # no line was kept
+            none = self._arrow.array([], self._arrow.string())
+            return np.empty((0, len(self._numbers))), [none] * len(self._texts)
         try:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
@@ -201,7 +223,7 @@ class _Parser:
             raise RuntimeError("Arrow and this package disagree about where lines end.")
         X = np.empty((table.num_rows, len(self._numbers)))
         for place, (key, name) in enumerate(self._numbers.items()):
-            X[:, place] = finite_numbers(table[key], name, self._path)
+            X[:, place] = finite_numbers(table[key], name, self.path)
         return X, [table[key].combine_chunks() for key in self._texts]
 
     def _read(self, block, types):
@@ -232,20 +254,20 @@ class _Parser:
         """Return the error that says what is wrong, by the name of a column and not by values."""
         arrow = self._arrow
         if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
-            return ValueError(f"{self._path} has an empty line.")
+            return ValueError(f"{self.path} has an empty line.")
         for key, name in self._texts.items():
             if self._column(block, key, arrow.binary()) is None:
-                return ValueError(f"{self._path} {_RAGGED}.")
+                return ValueError(f"{self.path} {_RAGGED}.")
             if self._column(block, key, arrow.string()) is None:
-                return ValueError(f"The column {name!r} of {self._path} is not encoded in UTF-8.")
+                return ValueError(f"The column {name!r} of {self.path} is not encoded in UTF-8.")
         for key, name in self._numbers.items():
             written = self._column(block, key, arrow.binary())
             if written is None:
-                return ValueError(f"{self._path} {_RAGGED}.")
+                return ValueError(f"{self.path} {_RAGGED}.")
             if self._column(block, key, arrow.float64()) is None:
                 empty = any(not cell.strip(b" \t") for cell in written.to_pylist())
-                return (missing if empty else not_numbers)(name, self._path)
-        return ValueError(f"{self._path} cannot be read.")
+                return (missing if empty else not_numbers)(name, self.path)
+        return ValueError(f"{self.path} cannot be read.")
 
 
 # Where the quotes of a CSV file stand, found for sixty-four bytes at a time.
@@ -357,6 +379,83 @@ def not_numbers(name, path):
     )
 
 
+# Which rows of a file are kept: public rules, of which each row alone says whether it meets them.
+
+_RULE = re.compile(r"(.+?)(?:\s*(==|!=|<=|>=|<|>)\s*|\s+(startswith)\s+)(.+)", re.DOTALL)
+_MISSING = frozenset(("", "na", "n/a", "nan", "null", "none"))
+_COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+class RowFilter:
+    """Rules that a row must meet: what it holds itself decides, whatever other rows hold.
+
+    Parameters
+    ----------
+    rules : list of str
+        Such as ``"month == 2026-03"``, ``"date startswith 2026-03"`` or ``"age >= 18"``.
+    filled : list of str
+        Columns in which no value may be missing.
+    """
+
+    def __init__(self, rules, filled=()):
+        self._rules = [self._parsed(rule) for rule in rules]
+        self._filled = list(filled)
+        self.columns = list(dict.fromkeys([*(name for name, _ in self._rules), *self._filled]))
+
+    @staticmethod
+    def _parsed(rule):
+        found = _RULE.fullmatch(rule.strip())
+        if found is None:
+            raise ValueError(
+                f"--where must be COLUMN, one of == != < <= > >= startswith, and a value, got "
+                f"{rule!r}. For example --where 'month == 2026-03'."
+            )
+        name, sign, starts, value = found.groups()
+        if sign in _COMPARED and _as_number(value) is None:
+            raise ValueError(f"--where {rule!r} must compare with a number, got {value!r}.")
+        return name, partial(_meets, starts or sign, value)
+
+    def check(self, names, path):
+        """Raise where a file has no such column."""
+        for name in self.columns:
+            if name not in names:
+                raise ValueError(f"{path} has no column {name!r}, which --where names.")
+
+    def mask(self, texts):
+        """Return which rows are kept, by the text of their cells in ``columns``, in order."""
+        by_name = dict(zip(self.columns, texts, strict=True))
+        mask = np.ones(len(texts[0]), dtype=bool)
+        rules = [*self._rules, *((name, _is_there) for name in self._filled)]
+        for name, meets in rules:
+            cells = by_name[name].dictionary_encode()
+            known = np.array([meets(text) for text in cells.dictionary.to_pylist()], dtype=bool)
+            mask &= known[cells.indices.to_numpy()] if len(known) else mask
+        return mask
+
+
+def _meets(sign, value, text):
+    if sign == "startswith":
+        return text.startswith(value)
+    left, right = _as_number(text), _as_number(value)
+    if sign in _COMPARED:
+        return left is not None and _COMPARED[sign](left, right)
+    equal = text == value or (left is not None and left == right)
+    return equal == (sign == "==")
+
+
+def _is_there(text):
+    return text.strip().lower() not in _MISSING
+
+
+def _as_number(text):
+    """Return a finite number, None where the text is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
 # Parquet files: the type of a column is the file's, and is never guessed from its values.
 
 _BATCH_ROWS = 500_000
@@ -372,13 +471,15 @@ class ParquetFile:
     Parameters
     ----------
     path : str
+    kept : RowFilter or None, default=None
+        Which rows are read; None: all.
 
     Attributes
     ----------
     names : list of str
     """
 
-    def __init__(self, path):
+    def __init__(self, path, kept=None):
         self.path = path
         self._arrow = import_optional("pyarrow", "cli", "skdp-bary")
         self._compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
@@ -386,6 +487,9 @@ class ParquetFile:
         Path(path).stat()
         self._schema = self._guarded(lambda: self._parquet.read_schema(path))
         self.names = self._schema.names
+        if kept is not None:
+            kept.check(self.names, path)
+        self._kept = kept
 
     def batches(self, numbers, texts):
         """Yield the rows in batches, as :class:`Batch`.
@@ -396,22 +500,33 @@ class ParquetFile:
             Columns to be read as numbers, and as text: integers as they are printed.
         """
         self._check_types(numbers, texts)
-        with self._guarded(lambda: self._parquet.ParquetFile(self.path)) as file:
-            groups = range(file.num_row_groups)
-            for group in groups:
-                read = file.iter_batches(_BATCH_ROWS, [group], [*numbers, *texts])
-                while (batch := self._guarded(lambda read=read: next(read, None))) is not None:
-                    yield self._batch(batch, numbers, texts, (group + 1) / len(groups))
+        for batch, share in self._read([*numbers, *texts]):
+            yield self._batch(batch, numbers, texts, share)
 
     def tables(self, names):
         """Yield Arrow tables of some columns, by their types in the file, and the share read."""
+        for batch, share in self._read(names):
+            yield self._arrow.Table.from_batches([batch]).select(names), share
+
+    def _read(self, names):
+        """Yield record batches of the rows that are kept, and the share that was read."""
+        looked_at = [] if self._kept is None else self._kept.columns
+        columns = list(dict.fromkeys([*names, *looked_at]))
         with self._guarded(lambda: self._parquet.ParquetFile(self.path)) as file:
             groups = range(file.num_row_groups)
             for group in groups:
-                read = file.iter_batches(_BATCH_ROWS, [group], names)
+                read = file.iter_batches(_BATCH_ROWS, [group], columns)
                 while (batch := self._guarded(lambda read=read: next(read, None))) is not None:
-                    table = self._arrow.Table.from_batches([batch]).select(names)
-                    yield table, (group + 1) / len(groups)
+                    if looked_at:
+                        batch = self._guarded(lambda batch=batch: self._only_kept(batch))
+                    yield batch, (group + 1) / len(groups)
+
+    def _only_kept(self, batch):
+        texts = [
+            self._compute.cast(batch[name], self._arrow.string()).fill_null("")
+            for name in self._kept.columns
+        ]
+        return batch.filter(self._arrow.array(self._kept.mask(texts)))
 
     def _batch(self, batch, numbers, texts, share):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
-from .readers import Batch, CsvFile, ParquetFile
+from .readers import Batch, CsvFile, ParquetFile, RowFilter
 
 # Tables on disk, read in batches.
 
@@ -27,9 +27,13 @@ class Table:
         Columns that make a row; None takes all that are not `label` or `groups`.
     label, groups : str or None
         Column of the labels, and of the person IDs.
+    rules : list of str, default=()
+        Of the rows that are kept, see ``RowFilter``.
+    drop_missing : bool, default=False
+        Whether rows without a value in a column that is used are left out.
     """
 
-    def __init__(self, path, columns=None, label=None, groups=None):
+    def __init__(self, path, columns=None, label=None, groups=None, rules=(), drop_missing=False):
         self._file = open_file(path)
         self._path, self._label, self._groups = path, label, groups
         self._texts = [name for name in (label, groups) if name is not None]
@@ -44,6 +48,9 @@ class Table:
                 raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
         if columns is None:
             _refuse_what_is_no_feature(self.columns, path)
+        if rules or drop_missing:
+            used = [*self.columns, *self._texts] if drop_missing else []
+            self._file = open_file(path, RowFilter(rules, used))
 
     def chunks(self):
         """Yield ``X`` or ``(X, y)``, saying on a terminal how far it is."""
@@ -75,11 +82,11 @@ class Table:
             yield batch
 
 
-def open_file(path):
+def open_file(path, kept=None):
     """Return a file whose columns can be read, by the ending of its name."""
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(f"{path} is no regular file, and a table is read more than once.")
-    return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path)
+    return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path, kept)
 
 
 def numbered(ids):

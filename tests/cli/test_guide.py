@@ -29,7 +29,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     places = rng.uniform([139.5, 35.5], [139.9, 35.9], (600, 2))
-    write("checkins.csv", ["user", "lon", "lat"], [(i // 2, *p) for i, p in enumerate(places)])
+    checkins = [(i // 2, *p, f"2026-0{3 + i % 2}-01", 17 + i % 5) for i, p in enumerate(places)]
+    write("checkins.csv", ["user", "lon", "lat", "date", "age"], checkins)
     write("public.csv", ["lon", "lat"], places[:100])
     for start, name in enumerate(["north", "south"]):
         people = np.c_[3000 * start + np.arange(300), rng.integers(0, 120, (300, 2))]

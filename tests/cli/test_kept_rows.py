@@ -1,0 +1,139 @@
+"""Rows that rules of the command line keep: each by its own values, in CSV and Parquet."""
+
+import numpy as np
+import pytest
+
+from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateTable
+from skdp_bary.cli import main
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+FRAME = pandas.DataFrame(
+    {
+        "x": np.linspace(0.0, 1.0, 40),
+        "date": np.repeat(["2026-02-27", "2026-03-01", "2026-03-31", "2026-04-01"], 10),
+        "age": [17, 18, 19, 70] * 10,
+        "ward": ["a, b", "c"] * 20,
+    }
+)
+RULES = {
+    "date startswith 2026-03": FRAME["date"].str.startswith("2026-03"),
+    "date == 2026-03-01": FRAME["date"] == "2026-03-01",
+    "date != 2026-03-01": FRAME["date"] != "2026-03-01",
+    "age>=18": FRAME["age"] >= 18,
+    "age > 18": FRAME["age"] > 18,
+    "age < 18.5": FRAME["age"] < 18.5,
+    "age <= 18": FRAME["age"] <= 18,
+    "age == 18.0": FRAME["age"] == 18,
+    "ward == a, b": FRAME["ward"] == "a, b",
+    "ward > 3": FRAME["age"] < 0,  # what is no number meets no comparison
+}
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def table(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, f"rows.{request.param}")
+    return f"rows.{request.param}"
+
+
+def write(frame, path):
+    if path.endswith("csv"):
+        frame.to_csv(path, index=False, lineterminator="\r\n")
+    else:
+        frame.to_parquet(path, row_group_size=7)
+
+
+def fitted_rows(monkeypatch, *arguments, command="measure"):
+    """Return the rows that a command hands to its estimator, None where it refuses them."""
+    seen = []
+
+    def fit(self, X, y=None, **others):
+        pieces = X() if callable(X) else [X]
+        for piece in pieces:
+            seen.append(np.asarray(piece if not hasattr(piece, "to_pandas") else piece.to_pandas()))
+        raise ValueError("seen")
+
+    owner = PrivateTable if command == "table" else PrivateMeasure
+    monkeypatch.setattr(owner, "fit", fit)
+    assert main([command, *arguments, "--out", "out.csv"]) == 2
+    return np.concatenate(seen) if seen else None
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_keeps_the_rows_that_meet_it(monkeypatch, table, rule):
+    asked = [table, "--columns", "x", "--bounds", "0", "1", "--where", rule]
+    assert fitted_rows(monkeypatch, *asked)[:, 0].tolist() == FRAME["x"][RULES[rule]].tolist()
+
+
+def test_rules_add_up(monkeypatch, table):
+    rules = ["--where", "date startswith 2026-03", "--where", "age == 70"]
+    found = fitted_rows(monkeypatch, table, "--columns", "x", "--bounds", "0", "1", *rules)
+    wanted = FRAME[RULES["date startswith 2026-03"] & (FRAME["age"] == 70)]
+    assert found[:, 0].tolist() == wanted["x"].tolist()
+
+
+def test_rows_with_missing_values_are_left_out(monkeypatch, table):
+    holes = FRAME.assign(
+        x=FRAME["x"].where(FRAME["age"] != 17), ward=FRAME["ward"].where(FRAME["age"] != 70)
+    )
+    write(holes, table)
+    asked = [table, "--columns", "x", "--bounds", "0", "1"]
+    assert fitted_rows(monkeypatch, *asked) is None
+    found = fitted_rows(monkeypatch, *asked, "--drop-missing")
+    assert found[:, 0].tolist() == FRAME["x"][FRAME["age"] != 17].tolist()
+    found = fitted_rows(monkeypatch, *asked, "--drop-missing", "--groups", "ward")
+    assert len(found) == 20
+
+
+def test_tables_keep_rows_and_columns(monkeypatch, table):
+    with open("schema.yaml", "w") as file:
+        file.write("columns:\n  x: {kind: number, low: 0, high: 1}\n")
+        file.write("  age: {kind: integer, low: 0, high: 99}\n")
+        file.write("  ward: {kind: category, values: ['a, b', c]}\n")
+    asked = [table, "--schema", "schema.yaml", "--where", "age >= 19"]
+    asked += ["--keep-columns", "x", "ward"]
+    found = fitted_rows(monkeypatch, *asked, command="table")
+    assert found.shape == (20, 2) and set(found[:, 1]) == {"c", "a, b"} & set(found[:, 1])
+    assert found[:, 0].astype(float).tolist() == FRAME["x"][FRAME["age"] >= 19].tolist()
+    for wrong in (["--keep-columns", "height"], ["--keep-columns", "x", "--label", "ward"]):
+        assert main(["table", table, "--schema", "schema.yaml", *wrong, "--out", "o.csv"]) == 2
+
+
+def test_no_row_may_be_left(table):
+    asked = [table, "--columns", "x", "--bounds", "0", "1", "--where", "age > 100"]
+    assert main(["measure", *asked, "--n-hint", "40", "--out", "out.csv"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("month = 3", "must be COLUMN, one of"),
+        ("== 3", "must be COLUMN, one of"),
+        ("age >= old", "must compare with a number"),
+        ("month == 3", "has no column 'month'"),
+    ],
+)
+def test_rules_are_refused_before_a_charge(table, capsys, rule, words):
+    BudgetAccountant.create("budget.db", 1.0)
+    asked = [table, "--columns", "x", "--bounds", "0", "1", "--ledger", "budget.db"]
+    assert main(["measure", *asked, "--where", rule, "--out", "out.csv"]) == 2
+    assert words in capsys.readouterr().err
+    assert BudgetAccountant.open("budget.db").entries == ()
+
+
+def test_a_public_number_of_rows_and_rules_are_refused_together(table, capsys):
+    """Who is replaced by somebody that a rule leaves out would change a number that is public."""
+    asked = [table, "--columns", "x", "--bounds", "0", "1", "--neighbors", "replace_one"]
+    for rule in (["--where", "age > 18"], ["--drop-missing"]):
+        assert main(["measure", *asked, *rule, "--out", "out.csv"]) == 2
+        assert "need the relation add_remove" in capsys.readouterr().err
+
+
+def test_schemas_of_some_columns(table, capsys):
+    assert main(["schema", table, "--keep-columns", "age", "x"]) == 0
+    out = capsys.readouterr().out
+    assert '"age":' in out and '"x":' in out and "ward" not in out
+    assert main(["schema", table, "--keep-columns", "height"]) == 2

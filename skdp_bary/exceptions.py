@@ -265,20 +265,17 @@ def shown(value):
     Tables, arrays and lists of many lists may be private rows in the wrong place: of those only the
     type is told.
     """
-    if getattr(value, "shape", ()) != () or _may_be_rows(value):
-        return f"a value of type {type(value).__name__}"
+    may_be_rows = getattr(value, "shape", ()) != ()
+    if isinstance(value, (list, tuple)):
+        inside = [one for one in value if isinstance(one, Collection) and not isinstance(one, str)]
+        may_be_rows |= len(inside) > _FEW or any(getattr(o, "shape", ()) != () for o in inside)
     try:
-        text = " ".join(repr(value).split())
+        text = "" if may_be_rows else " ".join(repr(value).split())
     except Exception:  # a number of thousands of digits, an object that cannot say what it is
+        may_be_rows = True
+    if may_be_rows:
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
-def _may_be_rows(value):
-    if not isinstance(value, (list, tuple)):
-        return False
-    inside = [one for one in value if isinstance(one, Collection) and not isinstance(one, str)]
-    return len(inside) > _FEW or any(getattr(one, "shape", ()) != () for one in inside)
 
 
 # Names of types that public signatures share.

@@ -318,7 +318,7 @@ class PublicDomain(Rule):
             check_domain(value, value.n_features)
         else:
             sides = value if isinstance(value, (tuple, list)) or np.ndim(value) > 0 else ()
-            check_domain(value, max([1, *map(_length, sides)]))
+            check_domain(value, max([1, *(np.size(_objects(side)) for side in sides)]))
 
 
 @dataclass(frozen=True)
@@ -330,8 +330,6 @@ class OfColumns(Rule):
         return f"a Schema, {by_name}, or a kind that all columns have"
 
     def _admits(self, value):
-        if isinstance(value, Schema):
-            return True
         try:
             Schema(value)
         except (TypeError, ValueError):
@@ -481,8 +479,10 @@ class Points(Rule):
         return self.words
 
     def _admits(self, value):
-        table = _table(value)
-        return table is not None and table.size > 0 and bool(np.isfinite(table).all())
+        table = _objects(value)
+        if table is None or table.ndim != 2 or table.dtype.kind not in "iuf" or not table.size:
+            return False
+        return bool(np.isfinite(table.astype(np.float64)).all())
 
     def _knows(self, value):
         return not isinstance(value, str) and np.ndim(_objects(value)) > 0
@@ -498,8 +498,14 @@ class Grid(Rule):
         return "a dict, or a list of dicts, of names of parameters and lists of values"
 
     def _admits(self, value):
-        grids = [value] if isinstance(value, Mapping) else value
-        return self._knows(value) and all(map(_is_grid, grids)) and len(grids) > 0
+        if not self._knows(value) or (not value and not isinstance(value, Mapping)):
+            return False
+        for grid in [value] if isinstance(value, Mapping) else value:
+            if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+                return False
+            if not all(_is_listed(values) and len(values) > 0 for values in grid.values()):
+                return False
+        return True
 
     def _knows(self, value):
         return isinstance(value, (Mapping, list, tuple))
@@ -531,17 +537,6 @@ PRIVACY_RULES = {  # of every private estimator
 }
 
 
-def _is_grid(value):
-    if not isinstance(value, Mapping):
-        return False
-    listed = all(_is_listed(values) and len(values) > 0 for values in value.values())
-    return listed and all(isinstance(name, str) for name in value)
-
-
-def _length(side):
-    return np.size(_objects(side))
-
-
 def _is_listed(value):
     return isinstance(value, (tuple, list)) or np.ndim(_objects(value)) == 1
 
@@ -562,11 +557,3 @@ def _objects(value):
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _table(value):
-    """Return a two-dimensional array of floats, or None where the value is none."""
-    array = _objects(value)
-    if array is None or array.ndim != 2 or array.dtype.kind not in "iuf":
-        return None
-    return array.astype(np.float64)

@@ -213,7 +213,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     @property
     def _schema(self):
-        return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+        return Schema(self.schema)
 
     def _recode(self):
         if self.rules:  # refused in their own words, before columns are looked for

@@ -361,7 +361,7 @@ def _will_hand_on(step):
 def _declared(step, width):
     """Ranges of the schema, where all columns have one."""
     try:
-        schema = step.schema if isinstance(step.schema, Schema) else Schema(step.schema)
+        schema = Schema(step.schema)
         ranges = schema.ranges(schema.n_columns or width)
         return None if ranges is None else Box(*ranges)
     except (TypeError, ValueError):

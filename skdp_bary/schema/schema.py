@@ -48,7 +48,7 @@ class Schema:
     ----------
     columns : dict of kinds by name, list of kinds, or one kind
         Kinds are those of :mod:`skdp_bary.schema`. A list tells columns by position; one kind is
-        that of all columns, however many there are.
+        that of all columns, however many there are. A Schema is copied.
     sparse : bool, default=False
         Whether rows are read as sorted CSR without duplicates instead of as C-ordered float64. All
         columns must be numbers, without missing values, whose range holds 0.
@@ -68,15 +68,23 @@ class Schema:
     sparse: bool = False
 
     def __post_init__(self):
+        if isinstance(self.columns, Schema):  # of which it is a copy
+            object.__setattr__(self, "sparse", self.sparse or self.columns.sparse)
+            object.__setattr__(self, "columns", self.columns.columns)
         object.__setattr__(self, "columns", _checked_columns(self.columns))
         if not isinstance(self.sparse, bool):
             raise TypeError(
                 f"sparse must be True or False, got {self.sparse!r}. For example sparse=True."
             )
-        if self.sparse and not all(_may_be_sparse(kind) for kind in self._distinct):
-            raise ValueError(
-                "sparse=True needs numbers that may be 0 and may not be missing in all columns."
+        for kind in self._distinct if self.sparse else ():
+            # zeros of a sparse row are not written, so every column must be able to hold them
+            holds_zero = isinstance(kind, Boolean) or (
+                kind.numeric and kind.word != "date" and kind.holds(0.0)
             )
+            if kind.missing or not holds_zero:
+                raise ValueError(
+                    "sparse=True needs numbers that may be 0 and may not be missing in all columns."
+                )
 
     @staticmethod
     def template(frame: Rows) -> str:
@@ -250,11 +258,8 @@ class Schema:
             X = canonical_csr(X).toarray()
         X = self.matched(X)
         kinds, names = self.kinds(_width(X)), self.names or column_names(X)
-        names = [f"Column {n!r}" for n in (names or range(len(kinds)))]
-        return [
-            kind.read(column_values(X, place), name)
-            for place, (kind, name) in enumerate(zip(kinds, names, strict=True))
-        ]
+        columns = enumerate(zip(kinds, names or range(len(kinds)), strict=True))
+        return [kind.read(column_values(X, i), f"Column {name!r}") for i, (kind, name) in columns]
 
     def read_sparse(self, X: Rows) -> csr_array:
         """Return rows as sorted CSR without duplicates, for ``sparse=True``."""
@@ -353,12 +358,6 @@ def _checked_columns(columns):
     if not all(map(is_text, names)):
         raise ValueError(f"Names of columns must be text that UTF-8 can write, got {names!r}.")
     return columns
-
-
-def _may_be_sparse(kind):
-    if not kind.numeric or kind.missing:
-        return False
-    return isinstance(kind, Boolean) or (kind.word != "date" and kind.holds(0.0))
 
 
 def _line(name, kind):
@@ -542,10 +541,8 @@ def _lists_of_values(yaml, root):
         if id(node) in known or isinstance(node, yaml.ScalarNode):  # an alias may lead in a circle
             continue
         known.add(id(node))
-        pairs = (
-            node.value if isinstance(node, yaml.MappingNode) else [(None, n) for n in node.value]
-        )
-        for key, value in pairs:
+        is_mapping = isinstance(node, yaml.MappingNode)
+        for key, value in node.value if is_mapping else [(None, each) for each in node.value]:
             if key is not None and key.value == "values" and isinstance(value, yaml.SequenceNode):
                 yield value.value
             left.append(value)

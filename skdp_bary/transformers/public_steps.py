@@ -85,6 +85,10 @@ MISSING = Fault(
     "it, or declare the columns without missing=True; of categories, also those that are not "
     "listed are missing: encode them before",
 )
+_NEGATIVE = Fault(
+    "it raises on negative numbers, which is an answer about rows that nobody paid for",
+    "declare ranges from 0 on in the Schema in front of it",
+)
 _PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
 REPLACED = Fault(
     "one of its methods was replaced by something that this package does not know",
@@ -196,53 +200,46 @@ def public_fault(step, form):
             f"leave at their defaults: {', '.join(unknown)}",
         )
     if composed:
-        if type(step) is Pipeline:
-            return _KEPT if step.memory is not None else None
-        fault = _column_fault(step, form) if type(step) is ColumnTransformer else None
-        return fault or _weights_fault(step, form)
-    fault = rule.fault(step) or _form_fault(rule, form)
-    if fault is None and rule.numeric:
-        behind = rule.largest(step, form.largest)
-        fault = _OVERFLOW if may_overflow(form.largest, behind) else None
-    if fault is None and form.missing:
+        return _composed_fault(step, form)
+    fault = rule.fault(step)
+    if fault is not None:
+        return fault
+    if form.kind not in rule.takes and not (form.kind == "rounded" and "mixed" in rule.takes):
+        return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
+    if rule.numeric and form.words:
+        return _WORDS
+    if rule.texts and not form.texts:
+        return _NO_TEXTS
+    if rule.non_negative and not form.non_negative:
+        return _NEGATIVE
+    if rule.numeric and may_overflow(form.largest, rule.largest(step, form.largest)):
+        return _OVERFLOW
+    if form.missing:
         return MISSING if rule.numeric else rule.missing_fault(step)
-    return fault
+    return None
 
 
-def _form_fault(rule, form):
-    """What is wrong with rows of a form in front of a step."""
-    if form.kind in rule.takes or (form.kind == "rounded" and "mixed" in rule.takes):
-        if rule.numeric and form.words:
-            return _WORDS
-        if rule.texts and not form.texts:
-            return _NO_TEXTS
-        non_negative = form.non_negative or not rule.non_negative
-        return None if non_negative else rule.negative_fault
-    return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
-
-
-def _column_fault(step, form):
-    """What is wrong with a ColumnTransformer itself.
+def _composed_fault(step, form):
+    """What is wrong with a Pipeline, ColumnTransformer or FeatureUnion itself.
 
     scikit-learn's own selector by names is public. By types it is not: one row with a fraction, or
     a missing value, makes another type of a column of integers. And where the number of zeros
     decides whether rows are returned sparse, their refusal is a free answer about rows.
     """
-    if any(callable(columns) and not _by_name(columns) for _, _, columns in step.transformers):
-        return Fault("it calls a function of yours", "name the columns")
-    kinds = {part.kind for part in _branch_forms(_branches(step, form))}
-    if "csr" in kinds and step.sparse_threshold != 0:
-        return Fault(
-            "whether it returns sparse rows, which are refused, depends on all rows",
-            "set sparse_threshold=0",
-        )
-    return _UNDECLARED if form.kind == "raw" else None
-
-
-def _weights_fault(step, form):
-    """What is wrong with the weights of a union: they may make numbers too large."""
-    sizes_before = [part.largest for part in _branch_forms(_branches(step, form))]
-    before = max(sizes_before, default=0.0)
+    if type(step) is Pipeline:
+        return _KEPT if step.memory is not None else None
+    forms = _branch_forms(_branches(step, form))
+    if type(step) is ColumnTransformer:
+        if any(callable(columns) and not _by_name(columns) for _, _, columns in step.transformers):
+            return Fault("it calls a function of yours", "name the columns")
+        if step.sparse_threshold != 0 and any(part.kind == "csr" for part in forms):
+            return Fault(
+                "whether it returns sparse rows, which are refused, depends on all rows",
+                "set sparse_threshold=0",
+            )
+        if form.kind == "raw":
+            return _UNDECLARED
+    before = max((part.largest for part in forms), default=0.0)
     return _OVERFLOW if before <= LARGEST < before * _weight(step) else None
 
 
@@ -270,10 +267,14 @@ def _branches(step, form):
     if places and None not in places:
         rest = sorted(set(range(form.schema.n_columns)).difference(*places))
     branches = [*step.transformers, ("remainder", step.remainder, None)]
-    return [
-        (part, branch, _chosen(form, chosen))
-        for (part, branch, _), chosen in zip(branches, [*places, rest], strict=True)
-    ]
+    found = []
+    for (part, branch, _), chosen in zip(branches, [*places, rest], strict=True):
+        before = form  # where it cannot be seen which columns they are
+        if chosen is not None:
+            kinds = form.schema.kinds(form.schema.n_columns)
+            before = replace(form, schema=None, **_values_of([kinds[place] for place in chosen]))
+        found.append((part, branch, before))
+    return found
 
 
 def _branch_forms(branches):
@@ -298,28 +299,20 @@ def _places(schema, columns):
     return places
 
 
-def _chosen(form, places):
-    """Form of some columns of a table; of all where it cannot be seen which they are."""
-    if places is None:
-        return form
-    kinds = form.schema.kinds(form.schema.n_columns)
-    return replace(form, schema=None, **_values_of([kinds[place] for place in places]))
-
-
 def _values_of(kinds):
+    """What is known of values of some kinds of columns."""
+    texts = [
+        isinstance(kind, Text)
+        or (isinstance(kind, Category) and all(isinstance(level, str) for level in kind.levels))
+        for kind in kinds
+    ]
     return {
         "words": not all(kind.numeric for kind in kinds),
-        "texts": all(map(_is_text, kinds)),
+        "texts": all(texts),
         "missing": any(kind.numeric and kind.missing for kind in kinds),
         "unlisted": any(isinstance(kind, Category) and None in kind.levels for kind in kinds),
         "largest": max((abs(b) for kind in kinds if kind.numeric for b in kind.range), default=0.0),
     }
-
-
-def _is_text(kind):
-    if isinstance(kind, Category):
-        return all(isinstance(level, str) for level in kind.levels)
-    return isinstance(kind, Text)
 
 
 def _joined(forms, step):
@@ -342,7 +335,7 @@ def _joined(forms, step):
 
 def _declared(schema):
     try:
-        schema = schema if isinstance(schema, Schema) else Schema(schema)
+        schema = Schema(schema)
     except (TypeError, ValueError):
         return RAW  # its fit will say what is wrong
     ranges = schema.ranges(1)

@@ -234,14 +234,6 @@ class Rule:
         """Return the largest size of a number behind a step, infinity beyond floats."""
         return largest_behind(step, self.grows, before)
 
-    @property
-    def negative_fault(self):
-        """What is wrong where numbers may be below zero."""
-        return Fault(
-            "it raises on negative numbers, which is an answer about rows that nobody paid for",
-            "declare ranges from 0 on in the Schema in front of it",
-        )
-
 
 def sklearn_name(step):
     """Name of a scikit-learn class itself, or None; a subclass may do anything."""
@@ -254,10 +246,6 @@ def _learns(advice):
 
 def _names_values(advice):
     return Fault("its errors or warnings name values of rows, before anything is charged", advice)
-
-
-def _calls(name):
-    return Fault("it calls a function of yours", f"leave {name} at its default")
 
 
 def _rounds_together(advice):
@@ -277,9 +265,15 @@ def alone_fault(step):
     if not (known and hasattr(step, "get_params")):
         return _KEEPS_IN_CLASS
     held = step.get_params(deep=False)
-    calls = sklearn_name(step) == "FunctionTransformer"
-    if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
-        return _KEEPS_IN_FUNCTION
+    if sklearn_name(step) == "FunctionTransformer":
+        # those of the list write anew all that they return, of their one row alone
+        function, arguments = held.pop("func"), held.pop("kw_args")
+        names = next((names for known, names in FUNCTIONS if known is function), None)
+        arguments = {} if arguments is None else arguments
+        if names is None or type(arguments) is not dict or not arguments.keys() <= names:
+            return _KEEPS_IN_FUNCTION
+        if not all(map(_is_plain, arguments.values())):
+            return _KEEPS_IN_FUNCTION
     own = signature(type(step)).parameters
     changed = [v for name, v in held.items() if name not in own or v is not own[name].default]
     return next(filter(None, map(_parameter_fault, changed)), None)
@@ -323,17 +317,6 @@ _KEEPS_IN_FUNCTION = Fault(
 )
 
 
-def _is_known_call(function, arguments):
-    """Whether a function is known to write anew all that it returns, of its one row alone."""
-    if arguments is not None and type(arguments) is not dict:
-        return False
-    arguments = arguments or {}
-    names = next((names for known, names in FUNCTIONS if known is function), None)
-    return (
-        names is not None and arguments.keys() <= names and all(map(_is_plain, arguments.values()))
-    )
-
-
 def _is_plain(value):
     """Whether a value is None, a number, text or an array of those, but not of objects."""
     if type(value) is np.ndarray or isinstance(value, np.generic):
@@ -343,7 +326,14 @@ def _is_plain(value):
 
 def _parameter_fault(value):
     """What is wrong with a parameter, not at its default, of a step in a RowByRow."""
-    if _is_plain(value) or _is_number_type(value) or type(value) in (range, RandomState):
+    if _is_plain(value) or type(value) in (range, RandomState):
+        return None
+    # types of numbers or texts, as dtype parameters take
+    types = (np.generic, bool, int, float, complex, str)
+    is_type = isinstance(value, type) and issubclass(value, types)
+    if is_type and library_of(value) in ("builtins", "numpy"):
+        return None
+    if isinstance(value, np.dtype) and library_of(type(value)) == "numpy":
         return None
     if hasattr(value, "get_params"):
         return alone_fault(value)
@@ -362,14 +352,6 @@ def _parameter_fault(value):
         return _KEEPS_IN_FUNCTION
     ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
     return None if ours or _is_pandas_na(value) else _KEEPS_IN_CLASS
-
-
-def _is_number_type(value):
-    """Whether a value is a type of numbers or texts, as ``dtype`` parameters take."""
-    if isinstance(value, type):
-        known = (np.generic, bool, int, float, complex, str)
-        return issubclass(value, known) and library_of(value) in ("builtins", "numpy")
-    return isinstance(value, np.dtype) and library_of(type(value)) == "numpy"
 
 
 _ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
@@ -417,7 +399,7 @@ def _float64(step):
 def _vectorizer(step):
     for name in ("preprocessor", "tokenizer", "strip_accents", "analyzer"):
         if callable(getattr(step, name)):
-            return _calls(name)
+            return Fault("it calls a function of yours", f"leave {name} at its default")
     if step.input != "content":
         return Fault("it reads files that rows name", 'set input="content"')
     return _float64(step)
@@ -486,33 +468,19 @@ def _knots(step):
     return None
 
 
-def _same(step, kind):
-    return {"non_negative": False}
-
-
-def _identical(step, kind):
-    return {"kind": "mixed"} if kind == "table" else {}
-
-
 def _filled(step, kind):
     found = {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
     return found | ({"missing": False} if _marks_nan(step) else {})
 
 
-def _polynomial(step, kind):
-    return {"kind": "csr" if kind == "csr" else "numbers"}
+def _as_before(non_negative=None):
+    """Return what keeps rows sparse; None: numbers are below zero where they were."""
+    sign = {} if non_negative is None else {"non_negative": non_negative}
+    return lambda step, kind: {"kind": "csr" if kind == "csr" else "numbers"} | sign
 
 
-def _binary(step, kind):
-    return {"kind": "csr" if kind == "csr" else "numbers", "non_negative": True}
-
-
-def _waves(step, kind):
-    return _binary(step, kind) | {"non_negative": False}  # cosines and sines
-
-
-def _dense(step, kind):
-    return {"kind": "numbers", "non_negative": False}
+def _always(**form):
+    return lambda step, kind: form
 
 
 def _codes(step, kind):
@@ -521,17 +489,10 @@ def _codes(step, kind):
     return {"kind": "numbers", "non_negative": False, "missing": missing}
 
 
-def _csr(step, kind):
-    return {"kind": "csr", "non_negative": False}
-
-
-def _as_told(step, kind):
-    kind = "csr" if step.sparse_output else "numbers"
-    return {"kind": kind, "non_negative": True, "missing": False}
-
-
-def _splines(step, kind):
-    return _as_told(step, kind) | {"non_negative": False}
+def _as_told(non_negative):
+    """Return what is sparse where the step says so."""
+    form = {"non_negative": non_negative, "missing": False}
+    return lambda step, kind: form | {"kind": "csr" if step.sparse_output else "numbers"}
 
 
 def _projected(step, kind):
@@ -544,22 +505,27 @@ _DENSE = frozenset({"table", "numbers", "mixed"})
 _NUMERIC = _DENSE | {"csr"}
 _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
+_dense = _always(kind="numbers", non_negative=False)
+_csr = _always(kind="csr", non_negative=False)
+_waves = _as_before(non_negative=False)  # cosines and sines
 
 RULES = {
     "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _waves, non_negative=True, grows=roots),
-    "Binarizer": Rule(_none, _NUMERIC, _binary, grows=ones),
+    "Binarizer": Rule(_none, _NUMERIC, _as_before(non_negative=True), grows=ones),
     "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=counts),
-    "FunctionTransformer": Rule(_identity, _ANY, _identical),
+    "FunctionTransformer": Rule(
+        _identity, _ANY, lambda step, kind: {"kind": "mixed"} if kind == "table" else {}
+    ),
     "GaussianRandomProjection": Rule(_together, _ANY, _dense),
     "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=counts),
-    "Normalizer": Rule(_together, _ANY, _same),
-    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=ones),
+    "Normalizer": Rule(_together, _ANY, _always(non_negative=False)),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told(non_negative=True), grows=ones),
     "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=codes),
     "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=sketched),
-    "PolynomialFeatures": Rule(_none, _NUMERIC, _polynomial, grows=powers),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _as_before(), grows=powers),
     "RBFSampler": Rule(_together, _ANY, _dense),
     "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks, grows=with_fill),
     "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
     "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=sums),
-    "SplineTransformer": Rule(_knots, _DENSE, _splines, grows=splines),
+    "SplineTransformer": Rule(_knots, _DENSE, _as_told(non_negative=False), grows=splines),
 }

@@ -109,7 +109,7 @@ class SchemaTransformer(
             As ``transform`` returns them.
         """
         check_parameters(self)
-        schema = self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
+        schema = Schema(self.schema)
         warn_of_unnamed(schema, column_names(X))
         names = schema.names or column_names(X)
         vars(self).pop("feature_names_in_", None)
@@ -143,8 +143,9 @@ class SchemaTransformer(
             return self.schema_.read_sparse(X)
         columns = self.schema_.read(X)
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform")
-        if wanted == "pandas" or (wanted is None and _is_pandas(X) and not self.schema_.numeric):
-            return self._frame(columns, X)
+        is_pandas = hasattr(X, "iloc")
+        if wanted == "pandas" or (wanted is None and is_pandas and not self.schema_.numeric):
+            return self._frame(columns, X.index if is_pandas else None)
         dtype = np.float64 if self.schema_.numeric else object
         rows = np.empty((len(columns[0]), len(columns)), dtype=dtype)
         for place, values in enumerate(columns):
@@ -178,10 +179,9 @@ class SchemaTransformer(
         check_is_fitted(self)
         return self.schema_.ranges(self.n_features_in_)
 
-    def _frame(self, columns, X):
+    def _frame(self, columns, index):
         pandas = import_optional("pandas", "cli", 'set_output(transform="pandas")')
         names = getattr(self, "feature_names_in_", self.get_feature_names_out())
-        index = X.index if _is_pandas(X) else None
         # a dtype that pandas chose would depend on the rows
         series = (
             pandas.Series(values, index=index, dtype=values.dtype, copy=False) for values in columns
@@ -191,8 +191,7 @@ class SchemaTransformer(
         return frame
 
     def _known_features(self):
-        schema = self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
-        return schema.n_columns
+        return Schema(self.schema).n_columns
 
     def _sk_visual_block_(self):
         return captioned_block(self, "public: every value is read by itself")
@@ -202,10 +201,6 @@ class SchemaTransformer(
         tags.input_tags.sparse = True
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def _is_pandas(X):
-    return hasattr(X, "iloc")
 
 
 # Any step, given one row at a time.
@@ -334,8 +329,20 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
             warnings.simplefilter("ignore")  # they may name values
             for place in range(len(X)):
                 row[0] = X[place]
-                images[place] = self._image_or_raise(step_as_fitted, row)
-        return saturated(images)
+                try:
+                    image = self._image_of(step_as_fitted(), row)
+                except Exception:  # in words that may name values
+                    image = None
+                if image is None or len(image) != self.n_features_out_:
+                    break
+                images[place] = image
+            else:
+                return saturated(images)
+        raise ValueError(
+            f"step {type(self.step).__name__} fails on some row, or returns another number of "
+            "features for it than for the example. Clip rows before it, for example with "
+            "DomainScaler(bounds)."
+        )
 
     def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
         """Return names of the output features.
@@ -351,20 +358,6 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         return np.array([f"rowbyrow{i}" for i in range(self.n_features_out_)], dtype=object)
-
-    def _image_or_raise(self, step_as_fitted, row):
-        """Return the image of a row; errors of the step may name values and are not passed on."""
-        try:
-            image = self._image_of(step_as_fitted(), row)
-        except Exception:
-            image = None
-        if image is None or len(image) != self.n_features_out_:
-            raise ValueError(
-                f"step {type(self.step).__name__} fails on some row, or returns another number of "
-                "features for it than for the example. Clip rows before it, for example with "
-                "DomainScaler(bounds)."
-            )
-        return image
 
     def _image_of(self, step, row):
         image = step.transform(row)

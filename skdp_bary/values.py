@@ -25,6 +25,7 @@ _ARROW_NUMBERS = {
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("halffloat", "float", "double"),
 }
+_FLOAT_TYPES = ("halffloat", "float", "double", "float16", "float32", "float64")
 _ARROW_DECIMALS = {f"decimal{bits}" for bits in (32, 64, 128, 256)}
 _ARROW_DATES = ("date", "time", "duration", "month")
 _NO_DATES = (
@@ -200,7 +201,8 @@ def _as_given(values):
     )
     if told:
         plain = np.asarray(values)
-        made_floats = plain.dtype.kind == "f" and not _holds_floats(values)
+        declared = str(getattr(values, "type", None) or values.dtype).lower()
+        made_floats = plain.dtype.kind == "f" and declared not in _FLOAT_TYPES
         return as_array_of_objects(told()) if made_floats else plain
     codes = getattr(getattr(values, "cat", values), "codes", None)  # a column, index or plain array
     if codes is not None:
@@ -215,12 +217,6 @@ def _as_given(values):
         return values.to_numpy(dtype=object if values.isna().any() else None)
     values = np.asarray(values.to_numpy())
     return values if values.dtype.kind in "biufmMO" else values.astype(object)
-
-
-def _holds_floats(values):
-    """Whether a column of polars or Arrow is of floats by its own type."""
-    kind = str(getattr(values, "type", None) or values.dtype).lower()
-    return kind in ("halffloat", "float", "double", "float16", "float32", "float64")
 
 
 def as_array_of_objects(values):
@@ -274,8 +270,12 @@ def _numbers_of_frame(X, name):
     names = column_names(X)
     if not names:
         return np.empty((len(X), 0))
-    read = _numbers_of_arrow if hasattr(X, "column_names") else _numbers_of_column
-    columns = [read(X, place, f"column {column!r} of {name}") for place, column in enumerate(names)]
+    columns = []
+    for place, column in enumerate(names):
+        what = f"column {column!r} of {name}"
+        is_arrow = hasattr(X, "column_names")
+        values = _numbers_of_arrow(X.column(place), what) if is_arrow else column_values(X, place)
+        columns.append(values if is_arrow else _numbers(values, what))
     rows = np.empty((len(columns[0]), len(columns)))
     with np.errstate(over="ignore"):
         for place, values in enumerate(columns):
@@ -288,13 +288,8 @@ def _is_plain_frame(X):
     return hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes)
 
 
-def _numbers_of_column(X, place, what):
-    return _numbers(column_values(X, place), what)
-
-
-def _numbers_of_arrow(X, place, what):
+def _numbers_of_arrow(column, what):
     """Return a column of an Arrow table as numbers: its declared type says whether it holds any."""
-    column = X.column(place)
     if str(column.type).startswith("dictionary<"):
         column = column.cast(column.type.value_type)
     word = str(column.type).split("(")[0]

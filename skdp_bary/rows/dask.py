@@ -76,7 +76,18 @@ class DaskSource:
         if not isinstance(X, (str, os.PathLike)):
             return _taken_out(X, named, beside)
         path = os.fspath(X)
-        frame = _read_parquet(path)
+        if not (path.endswith((".parquet", "/")) or "*" in path or os.path.isdir(path)):
+            raise ValueError(
+                "As text, X must name Parquet files: a path ending in .parquet, a folder, or a "
+                f"pattern with *; got {path!r}. For example X='visits/*.parquet'."
+            )
+        if "://" not in path and not os.path.exists(path) and not glob(path):
+            raise FileNotFoundError(
+                f"X names no Parquet file that exists, got {path!r}. Paths begin in the folder "
+                "os.getcwd(), for example X='visits/*.parquet'."
+            )
+        frames = import_optional("dask.dataframe", "dask", "fit on a Parquet path")
+        frame = frames.read_parquet(path)
         files, ends = parquet_ends(path)
         X, columns = _taken_out(frame, named, beside)
         given = {part for part, values in beside.items() if values is not None}
@@ -87,8 +98,7 @@ class DaskSource:
     @staticmethod
     def distinct_labels(y):
         """Return the different labels in order, found on the workers."""
-        delayed = import_optional("dask", "dask", "labels on a cluster").delayed
-        find = delayed(Quiet(_distinct), pure=False)
+        find = _delayed(_distinct)
         return merge_on_workers([find([part]) for part in _blocks(y)], find)
 
     @staticmethod
@@ -107,7 +117,7 @@ class DaskSource:
         blocks = _blocks(joined)
         together = _are_together(X, groups, len(blocks))
         if isinstance(X, (list, tuple)):
-            self.n_features, self.weighted, names = _first_look(blocks[0])
+            self.n_features, self.weighted, names = computed(_delayed(_look)(blocks[0]))
         else:
             if len(X.shape) != 2:
                 raise ValueError(
@@ -117,7 +127,10 @@ class DaskSource:
             self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
             names = None if self.named is None else column_names(self.named)
             names = X.names if unread else names
-        limits = _limits(groups.divisions) if together else [None] * len(blocks)
+        limits = [None] * len(blocks)
+        if together:
+            ends, last = groups.divisions, len(groups.divisions) - 2
+            limits = [Limits(*ends[i : i + 2], last=i == last) for i in range(last + 1)]
         self.reader = PartReader(
             self.n_features,
             classes,
@@ -145,7 +158,7 @@ class DaskSource:
     def on_every_part(self, function, *public):
         """Return delayed results of ``function(*public, reader, *part)`` for every part."""
         delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        call = delayed(Quiet(function), pure=False)
+        call = _delayed(function)
         # once in the graph, not once in every task
         public = [delayed(value, pure=False, traverse=False) for value in (*public, self.reader)]
         return [call(*public, *part) for part in self.parts]
@@ -184,27 +197,14 @@ def _distinct(parts):
     return np.unique(np.concatenate([array_of(part, "y") for part in parts]))
 
 
-def _read_parquet(path):
-    if not (path.endswith((".parquet", "/")) or "*" in path or os.path.isdir(path)):
-        raise ValueError(
-            "As text, X must name Parquet files: a path ending in .parquet, a folder, or a pattern "
-            f"with *; got {path!r}. For example X='visits/*.parquet'."
-        )
-    if "://" not in path and not os.path.exists(path) and not glob(path):
-        raise FileNotFoundError(
-            f"X names no Parquet file that exists, got {path!r}. Paths begin in the folder "
-            "os.getcwd(), for example X='visits/*.parquet'."
-        )
-    return import_optional("dask.dataframe", "dask", "fit on a Parquet path").read_parquet(path)
-
-
-def _first_look(block):
-    """Return the number of features, whether there are weights, and the names of columns."""
-    delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-    return computed(delayed(Quiet(_look), pure=False)(block))
+def _delayed(function):
+    """Return a function of this package that Dask calls on a worker."""
+    dask = import_optional("dask", "dask", "rows on a cluster")
+    return dask.delayed(Quiet(function), pure=False)
 
 
 def _look(chunk):
+    """Return the number of features, whether there are weights, and the names of columns."""
     X, _, weights = split_chunk(chunk)
     return check_floats(X).shape[1], weights is not None, column_names(X)
 
@@ -243,13 +243,8 @@ def _ids_are_text(groups):
         return False
     if kind.startswith(("str", "<u")):
         return True
-    delayed = import_optional("dask", "dask", "groups on a cluster").delayed
-    look, merge = (delayed(Quiet(each), pure=False) for each in (_kind_of_ids, same_kind))
-    return merge_on_workers([look(part) for part in _blocks(groups)], merge)
-
-
-def _kind_of_ids(part):
-    return are_texts(plain_ids(part, len(part)))
+    look = _delayed(lambda part: are_texts(plain_ids(part, len(part))))
+    return merge_on_workers([look(part) for part in _blocks(groups)], _delayed(same_kind))
 
 
 def _check_cut(name, n_parts, expected):
@@ -305,11 +300,6 @@ def _join(frame, *columns, names, features):
     return frame.assign(**{BESIDE + n: a for n, a in zip(names, arrays, strict=True)})
 
 
-def _limits(divisions):
-    last = len(divisions) - 2
-    return [Limits(*divisions[i : i + 2], last=i == last) for i in range(last + 1)]
-
-
 # All rows of a person in one partition: a shuffle by Dask.
 
 _LOW, _HIGH, _CODE, _WEIGHT = "person_low", "person_high", "code", "weight"
@@ -343,7 +333,7 @@ def gathered(reader, parts):
     dask = import_optional("dask", "dask", "groups on a cluster")
     frames = import_optional("dask.dataframe", "dask", "groups on a cluster")
     shuffled = GatheredReader(**vars(reader))
-    frame_of = dask.delayed(Quiet(_frame), pure=False)
+    frame_of = _delayed(_frame)
     of_all = dask.delayed(reader, pure=False, traverse=False)
     frame = frames.from_delayed(
         [frame_of(of_all, *part) for part in parts], meta=_meta(reader), verify_meta=False

@@ -94,9 +94,9 @@ class SpilledPersons:
                 "folder=tempfile.gettempdir()."
             )
 
-    def gathering(self) -> OnDisk:
+    def gathering(self) -> Spill:
         """Grouping of the rows of every person, for one fit."""
-        return OnDisk(Spill(self.folder, self.n_parts))
+        return Spill(self.folder, self.n_parts)
 
 
 def declared(groups):
@@ -137,10 +137,13 @@ class InOrder:
             last = ids[-1:].tolist()[0]
             rows, begins = (*columns, is_new), np.flatnonzero(is_new)
             if len(begins):
-                held.append(_cut(rows, slice(begins[-1])))
-                if any(len(part[0]) for part in held):
-                    yield _joined(held)
-                held, rows = [], _cut(rows, slice(begins[-1], None))
+                before, rows = (
+                    [v if v is None else v[part] for v in rows]
+                    for part in (slice(begins[-1]), slice(begins[-1], None))
+                )
+                if any(len(part[0]) for part in [*held, before]):
+                    yield _joined([*held, before])
+                held = []
             held.append(rows)
         if held:
             yield _joined(held)
@@ -148,47 +151,11 @@ class InOrder:
     def chunks(self, read, bounds):
         """Yield chunks with the masses of people."""
         for piece in self.pieces(read):
-            yield from _chunk(piece, shared_masses(*piece, bounds)).parts()
+            starts, masses = shared_masses(*piece, bounds)
+            yield from Chunk(*piece[:2], masses, starts=starts, units=PERSON_UNITS).parts()
 
     def close(self):
         """Nothing is kept."""
-
-
-class OnDisk:
-    """Pieces of rows that are brought together by a file.
-
-    Parameters
-    ----------
-    spill : Spill
-    """
-
-    def __init__(self, spill):
-        self._spill = spill
-
-    def pieces(self, read):
-        """Yield rows, codes, people, counted from 0 in every piece, and weights."""
-        self._spill.fill(read)
-        for part in self._spill.parts():
-            yield self._spill.rows(part)
-
-    def chunks(self, read, bounds):
-        """Yield chunks with the masses of people, which are kept from the first reading."""
-        self._spill.fill(read)
-        for part in self._spill.parts():
-            piece = self._spill.rows(part)
-            spans = self._spill.spans(part)
-            if spans is None:
-                spans = shared_masses(*piece, bounds)
-                self._spill.keep_spans(part, spans)
-            yield from _chunk(piece, spans).parts()
-
-    def close(self):
-        """Give the disk back."""
-        self._spill.close()
-
-
-def _chunk(piece, spans):
-    return Chunk(*piece[:2], spans[1], starts=spans[0], units=PERSON_UNITS)
 
 
 def _begins(ids, last):
@@ -203,10 +170,6 @@ def _begins(ids, last):
     is_new[1:] = ids[1:] != ids[:-1]
     is_new[0] = last is None or ids[:1].tolist()[0] != last
     return is_new
-
-
-def _cut(columns, rows):
-    return tuple(values if values is None else values[rows] for values in columns)
 
 
 def _joined(held):
@@ -240,14 +203,36 @@ class Spill:
         self._begins = []  # of every block: where its parts begin, in rows of the file
         self._has_spans = np.zeros(self._n_parts, dtype=bool)
 
-    def fill(self, read):
-        """Write all rows, once.
+    def pieces(self, read):
+        """Yield rows, codes, people, counted from 0 in every piece, and weights.
 
         Parameters
         ----------
         read : callable
             Returns an iterator of rows, codes, weights and IDs.
         """
+        self._fill(read)
+        for part in np.flatnonzero(self._sizes):
+            yield self._rows_of(part)
+
+    def chunks(self, read, bounds):
+        """Yield chunks with the masses of people, which are kept from the first reading."""
+        self._fill(read)
+        for part in np.flatnonzero(self._sizes):
+            X, codes, persons, weights = self._rows_of(part)
+            self._spans.seek(int(self._sizes[:part].sum()) * _SPANS.itemsize)
+            if self._has_spans[part]:
+                kept = np.empty(self._sizes[part], dtype=_SPANS)
+                self._spans.readinto(kept.data.cast("B"))
+                starts, masses = kept.T.astype(np.int64)
+            else:
+                starts, masses = shared_masses(X, codes, persons, weights, bounds)
+                self._spans.write(np.stack([starts, masses], axis=1).astype(np.int32).data)
+                self._has_spans[part] = True
+            yield from Chunk(X, codes, masses, starts=starts, units=PERSON_UNITS).parts()
+
+    def _fill(self, read):
+        """Write all rows, once."""
         if self._rows is not None:
             return
         self._begins = []
@@ -265,22 +250,15 @@ class Spill:
 
     def _write(self, file, records):
         self._kind = records.dtype
-        parts = self._part_of(records)
+        # the part of a record follows from the person alone
+        mixed = (records["low"] ^ records["high"]).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        parts = ((mixed >> np.uint64(32)) % np.uint64(self._n_parts)).astype(np.uint16)
         file.write(records[np.argsort(parts, kind="stable")].data)
         sizes = np.bincount(parts, minlength=self._n_parts)
         start = self._begins[-1][-1] if self._begins else 0
         self._begins.append(start + np.concatenate([[0], np.cumsum(sizes)]))
 
-    def _part_of(self, records):
-        """Return the part of every record, which follows from the person alone."""
-        mixed = (records["low"] ^ records["high"]).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return ((mixed >> np.uint64(32)) % np.uint64(self._n_parts)).astype(np.uint16)
-
-    def parts(self):
-        """Return the parts that have rows."""
-        return np.flatnonzero(self._sizes)
-
-    def rows(self, part):
+    def _rows_of(self, part):
         """Return rows, codes, people, counted from 0, and weights of one part."""
         records = np.empty(self._sizes[part], dtype=self._kind)
         done = 0
@@ -295,24 +273,6 @@ class Spill:
         weights = records["weight"].astype(np.int64) if "weight" in names else None
         persons = numbered(records["low"], records["high"])
         return np.ascontiguousarray(records["X"]), codes, persons, weights
-
-    def spans(self, part):
-        """Value that `keep_spans` got, or None."""
-        if not self._has_spans[part]:
-            return None
-        kept = np.empty(self._sizes[part], dtype=_SPANS)
-        self._spans.seek(self._place(part))
-        self._spans.readinto(kept.data.cast("B"))
-        return kept.T.astype(np.int64)
-
-    def keep_spans(self, part, spans):
-        """Keep where the masses of the rows of one part begin, and how large they are."""
-        self._spans.seek(self._place(part))
-        self._spans.write(np.stack(spans, axis=1).astype(np.int32).data)
-        self._has_spans[part] = True
-
-    def _place(self, part):
-        return int(self._sizes[:part].sum()) * 2 * 4
 
     def close(self):
         """Give the disk back; rows would be read anew."""
@@ -332,7 +292,16 @@ def _blocks(items):
     """Yield records of rows, many at a time."""
     held, n_held = [], 0
     for X, codes, weights, ids in items:
-        held.append(_records(X, codes, weights, ids))
+        low, high = person_keys(ids, len(X))
+        fields = {"X": X, "low": low, "high": high}
+        types = [("X", np.float64, (X.shape[1],)), ("low", np.int64), ("high", np.int64)]
+        for name, values in (("code", codes), ("weight", weights)):
+            if values is not None:
+                fields[name] = values
+                types.append((name, np.int32))
+        held.append(np.empty(len(X), dtype=types))
+        for name, values in fields.items():
+            held[-1][name] = values
         n_held += len(X)
         if n_held >= _LEAST_ROWS:
             yield np.concatenate(held)

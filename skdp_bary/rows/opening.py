@@ -30,13 +30,6 @@ SOURCES = (
 )  # asked in turn; the last one takes the rest
 
 
-def _name_of(groups):
-    """Return the name of the column that person IDs are in, or None where it has none."""
-    name = declared(groups).ids if declared(groups) else getattr(groups, "name", None)
-    is_column = declared(groups) or hasattr(groups, "to_frame")  # other names are of computations
-    return name if is_column and isinstance(name, str) and name != ROWS else None
-
-
 def source_for(X):
     """Return the class of the source that takes `X`."""
     if type(X) is np.ndarray:
@@ -101,7 +94,10 @@ or chunks
     else:
         kind = partial(kind, width=width)
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
-    return Rows(source, classes, _name_of(groups))
+    rule, name = declared(groups), None
+    if rule is not None or hasattr(groups, "to_frame"):  # other names are of computations
+        name = groups.name if rule is None else rule.ids
+    return Rows(source, classes, name if isinstance(name, str) and name != ROWS else None)
 
 
 class Rows:
@@ -211,24 +207,10 @@ def draw_batch(strata, rate, sampling, noise):
     """
     if rate == 1.0:
         return np.ones(len(strata), dtype=bool)
-    return {"poisson": _poisson, "without_replacement": _without_replacement}[sampling](
-        strata, rate, noise
-    )
-
-
-def _poisson(strata, rate, noise):
-    """Keep each person independently, with probability `rate` rounded down to a multiple of
-    2**-64."""
-    limit = int(exact(rate) * 2**64)
-    return noise.words(len(strata)) < np.uint64(limit)
-
-
-def _without_replacement(strata, rate, noise):
-    """Keep the same share, rounded down, of the people of every class.
-
-    A person outside the batch can take the place of one inside only when nothing public tells the
-    two apart. Labels are public under this relation, so the choice is made class by class.
-    """
+    if sampling == "poisson":  # each independently, at a rate rounded down to a multiple of 2**-64
+        return noise.words(len(strata)) < np.uint64(int(exact(rate) * 2**64))
+    # The same share, rounded down, of every class. A person outside the batch can take the place of
+    # one inside only when nothing public tells the two apart, and labels are public here.
     kept = np.zeros(len(strata), dtype=bool)
     for stratum in range(int(strata.max(initial=0)) + 1):
         members = np.flatnonzero(strata == stratum)

@@ -14,6 +14,7 @@ from math import gcd, prod
 from pathlib import Path
 from stat import S_ISREG
 from sys import getrefcount
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -128,39 +129,27 @@ class Origin:
                 cut = number == numbers.get(one.whose, 0)
                 near |= cut & (start < one.rows.stop) & (stop > one.rows.start)
             for memory in map(many.__getitem__, np.flatnonzero(near)):
+                overlap = one.low < memory.high and memory.low < one.high
                 if one.is_there and memory.is_there:
                     if one.whose != memory.whose or one.whose is None:
                         n_told += 1
                         yield n_told > _MAX_LAYOUTS or _share_bytes(one, memory)
                     elif _meet(one, memory):
                         yield True
-                elif not (one.is_lost or memory.is_lost) and _overlap(one, memory):
+                elif overlap and not (one.is_lost or memory.is_lost):
                     yield False
 
 
-def _overlap(one, other):
-    return one.low < other.high and other.low < one.high
-
-
 def _share_bytes(one, other):
+    """Whether two pieces of memory have a byte in common, which numpy tells by their layouts."""
+    layouts = []
+    for address, shape, strides, size in (one.layout, other.layout):
+        told = {"data": (address, True), "shape": shape, "strides": strides, "version": 3}
+        layouts.append(SimpleNamespace(__array_interface__=told | {"typestr": f"|V{size}"}))
     try:
-        return np.shares_memory(_Cells(one), _Cells(other), max_work=_MAX_WORK)
+        return np.shares_memory(*layouts, max_work=_MAX_WORK)
     except np.exceptions.TooHardError:
         return True
-
-
-class _Cells:
-    """Stands for memory, which is never read, and which numpy may compare."""
-
-    def __init__(self, memory):
-        address, shape, strides, size = memory.layout
-        self.__array_interface__ = {
-            "data": (address, True),
-            "shape": shape,
-            "strides": strides,
-            "typestr": f"|V{size}",
-            "version": 3,
-        }
 
 
 def _meet(one, other):
@@ -211,7 +200,11 @@ def _add(origin, X):
             for column in X.columns:
                 _add_arrow(origin, column, X)
         elif home == "polars" and hasattr(kind, "get_columns"):
-            _add_polars(origin, X)
+            import polars
+
+            level = polars.CompatLevel.newest()  # of other levels text is a copy
+            for chunk in chain.from_iterable(c.get_chunks() for c in X.get_columns()):
+                _add_arrow(origin, chunk.to_arrow(compat_level=level), X)
         elif home == "xarray" and isinstance(getattr(X.variable, "_data", None), np.ndarray):
             _add(origin, X.variable._data)
         elif hasattr(kind, "__dlpack__"):
@@ -302,15 +295,6 @@ def _add_column(origin, column, frame):
         _add_array(origin, values)
     else:
         _add_thing(origin, frame)
-
-
-def _add_polars(origin, frame):
-    import polars
-
-    level = polars.CompatLevel.newest()  # of other levels text is a copy
-    for column in frame.get_columns():
-        for chunk in column.get_chunks():
-            _add_arrow(origin, chunk.to_arrow(compat_level=level), frame)
 
 
 def _add_arrow(origin, column, given):

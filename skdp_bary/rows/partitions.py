@@ -21,6 +21,7 @@ from .persons import (
     encode_labels,
     encode_persons,
     encode_weights,
+    have_one_class,
     plain_ids,
     same_kind,
     shared_masses,
@@ -90,16 +91,15 @@ class PartReader:
         """Return the number of people of one partition."""
         if not self.grouped:
             return sum(len(chunk.X) for chunk in self.chunks(1, *part))
-        return sum(_n_different(self.read(*piece)[-1]) for piece in self._pieces(*part))
+        pieces = self.of_whole_persons(self._piece_rows(), *part)
+        return sum(int(self.read(*piece)[-1].max(initial=-1)) + 1 for piece in pieces)
 
     def one_class(self, *part):
         """Whether no person of one partition has rows in two classes."""
         if self.classes is None or not self.grouped:
             return True
-        return all(_have_one_class(*self.read(*piece)[1::2]) for piece in self._pieces(*part))
-
-    def _pieces(self, *part):
-        return self.of_whole_persons(self._piece_rows(), *part)
+        pieces = self.of_whole_persons(self._piece_rows(), *part)
+        return all(have_one_class(*self.read(*piece)[1::2]) for piece in pieces)
 
     def _piece_rows(self):
         return max(_PIECE_VALUES // max(self.n_features, 1), 1)
@@ -192,14 +192,6 @@ def _common_length(X, *beside):
     return length if same else 0
 
 
-def _n_different(persons):
-    return int(persons.max(initial=-1)) + 1
-
-
-def _have_one_class(codes, persons):
-    return len(np.unique(np.stack([persons, codes]), axis=1).T) == len(np.unique(persons))
-
-
 def _can_be_cut(values):
     return hasattr(values, "iloc") or isinstance(values, np.ndarray)
 
@@ -255,18 +247,15 @@ class ParquetPiece:
     def slices(self, n_rows):
         """Yield tuples ``(X, y, sample_weight)`` of at most `n_rows` rows."""
         arrow = import_optional("pyarrow", "dask", "fit on a Parquet path")
-        take = Taken(self.named)
-        for batch in self._batches(n_rows):
-            item = take(arrow.Table.from_batches([batch]))[:3]
-            yield item if self.recode is None else recoded_chunk(item, self.recode)
-
-    def _batches(self, n_rows):
         parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+        take = Taken(self.named)
         buffer = max(_BUFFER_BYTES // max(len(self.columns), 1), 1 << 16)
         with parquet.ParquetFile(self.path, filesystem=self.files, buffer_size=buffer) as file:
             groups = range(file.num_row_groups) if self.groups is None else self.groups
             for group in groups:
-                yield from file.iter_batches(n_rows, [group], self.columns, use_threads=False)
+                for batch in file.iter_batches(n_rows, [group], self.columns, use_threads=False):
+                    item = take(arrow.Table.from_batches([batch]))[:3]
+                    yield item if self.recode is None else recoded_chunk(item, self.recode)
 
 
 class ParquetRows:

@@ -184,19 +184,38 @@ def plain_ids(groups, n_rows):
     and missing IDs are rejected, as no one knows whether those rows are one person's or many
     people's.
     """
-    groups = _plain_integers(groups)
     dtype = getattr(groups, "dtype", None)
+    is_column = hasattr(groups, "to_pylist") or not isinstance(dtype, np.dtype | None)
+    if is_column and column_names(groups) is None:  # of polars, Arrow or pandas' own types
+        found = exact_values(groups)
+        groups = found if found.dtype.kind in "iu" else groups
+        dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuU":
         return column(groups, "groups", n_rows)
     if isinstance(dtype, np.dtype) and dtype.kind not in "OT":
         raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
     ids = column(as_objects(groups), "groups", n_rows)
-    require_ids(ids, groups)
-    kinds = set(map(type, ids.tolist()))
-    if not all(map(_is_of_ids, kinds)):
+    if not isinstance(groups, (list, tuple)):
+        head = groups.slice(0, 0) if hasattr(groups, "slice") else groups  # of Arrow and polars
+        if np.asarray(head).dtype.kind in "mM":  # as objects they may be integers
+            raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
+    listed = ids.tolist()
+    kinds = set(map(type, listed))
+    # numpy calls differences of times integers, and equal ones in two units differ as such
+    others = {k for k in kinds if not issubclass(k, _ID_KINDS) or issubclass(k, np.timedelta64)}
+    if others and any(type(value) in others and not is_missing(value) for value in listed):
+        raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
+    if others:
         raise ValueError(MISSING_IDS)
     same_kind([issubclass(kind, str) for kind in kinds])
     return ids
+
+
+def have_one_class(codes, persons):
+    """Whether no person, of those counted from 0, has rows of two classes."""
+    classes = np.empty(int(persons.max(initial=-1)) + 1, dtype=np.int64)
+    classes[persons] = codes
+    return bool((classes[persons] == codes).all())
 
 
 def are_texts(ids):
@@ -210,33 +229,6 @@ def same_kind(found):
     if len(kinds) > 1:
         raise ValueError(MIXED_IDS)
     return kinds.pop() if kinds else None
-
-
-def require_ids(ids, given):
-    """Raise unless every object, as it was given, is an integer, a string or missing."""
-    is_column = not isinstance(given, (list, tuple))
-    head = given.slice(0, 0) if hasattr(given, "slice") else given  # Arrow and polars make arrays
-    if is_column and np.asarray(head).dtype.kind in "mM":  # as objects they may be integers
-        raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
-    listed = ids.tolist()
-    others = {kind for kind in set(map(type, listed)) if not _is_of_ids(kind)}
-    if others and any(type(value) in others and not is_missing(value) for value in listed):
-        raise ValueError(f"{IDS}, and nothing else. {_OTHER_IDS}")
-
-
-def _is_of_ids(kind):
-    # numpy calls differences of times integers, and equal ones in two units differ as such
-    return issubclass(kind, _ID_KINDS) and not issubclass(kind, np.timedelta64)
-
-
-def _plain_integers(values):
-    """Return a column of polars, Arrow or pandas' own types as an array where it holds integers."""
-    dtype = getattr(values, "dtype", None)
-    is_column = hasattr(values, "to_pylist") or not isinstance(dtype, np.dtype | None)
-    if not is_column or column_names(values) is not None:
-        return values
-    found = exact_values(values)
-    return found if found.dtype.kind in "iu" else values
 
 
 def encode_weights(sample_weight, n_rows):
@@ -463,7 +455,12 @@ def number_values(values):
     if values.dtype.kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
         if high - low < _TABLE * values.size:
-            return _by_table(values, low, high)
+            if values.dtype.kind == "i":
+                values = values.astype(np.int64, copy=False)  # differences of shorter ones overflow
+            offsets = (values - values.dtype.type(low)).astype(np.intp, copy=False)
+            present = np.zeros(high - low + 1, dtype=bool)
+            present[offsets] = True
+            return (np.cumsum(present) - 1)[offsets]
     if values.dtype.kind == "U":
         found = _by_arrow(values)
         if found is not None:
@@ -481,15 +478,6 @@ def number_objects(values):
     places = {}
     found = (places.setdefault(value, len(places)) for value in listed)
     return np.fromiter(found, np.int64, len(listed))
-
-
-def _by_table(values, low, high):
-    if values.dtype.kind == "i":
-        values = values.astype(np.int64, copy=False)  # differences of shorter ones overflow
-    offsets = (values - values.dtype.type(low)).astype(np.intp, copy=False)
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[offsets] = True
-    return (np.cumsum(present) - 1)[offsets]
 
 
 def _by_arrow(texts):

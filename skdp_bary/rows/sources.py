@@ -34,6 +34,7 @@ from .persons import (
     encode_labels,
     encode_persons,
     encode_weights,
+    have_one_class,
     plain_ids,
     same_kind,
     shared_masses,
@@ -200,7 +201,7 @@ class ChunkSource:
                 "that can be read again, for example list(X)."
             )
         pieces = self._gathering.pieces(self._checked)
-        return all(_have_one_class(persons, codes) for _, codes, persons, _ in pieces)
+        return all(have_one_class(codes, persons) for _, codes, persons, _ in pieces)
 
     def read(self, part):
         """Yield every chunk, checked."""
@@ -251,7 +252,8 @@ class ChunkSource:
     def _check(self, item):
         X, y, weights, ids = split_chunk(item, 4)
         X = columns_like(X, self._names, "A chunk")
-        X = check_floats(X) if becomes_a_new_array(X) else _owned(check_floats(X))
+        # a copy, as a source may write its next chunk into the same memory
+        X = check_floats(X) if becomes_a_new_array(X) else np.array(check_floats(X))
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}. "
@@ -265,7 +267,7 @@ class ChunkSource:
                 raise ValueError(some_without(name))
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
         if ids is not None:
-            ids = _owned(plain_ids(ids, len(X)))
+            ids = np.array(plain_ids(ids, len(X)))
             self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
         return X, codes, encode_weights(weights, len(X)), ids
 
@@ -280,17 +282,6 @@ def _no_rows(width, rule):
             "returns a new iterator."
         )
     return np.empty((0, width)), None, None, None if rule is None else np.empty(0, dtype=np.int64)
-
-
-def _owned(values):
-    """Return values that stay, where a source writes its next chunk into the same memory."""
-    return np.array(values)
-
-
-def _have_one_class(persons, codes):
-    classes = np.empty(int(persons.max()) + 1, dtype=np.int64)
-    classes[persons] = codes
-    return bool((classes[persons] == codes).all())
 
 
 # Rows in memory: arrays, sparse arrays, dataframes and lists.
@@ -361,7 +352,10 @@ class ArraySource:
         draw : callable
             Returns which people to keep, from the class of each (zeros without classes).
         """
-        kept = draw(self._classes_of_persons())
+        strata = np.zeros(self._n_persons, dtype=np.int64)
+        if self._codes is not None:
+            strata[slice(None) if self._persons is None else self._persons] = self._codes
+        kept = draw(strata)
         self._n_kept = int(kept.sum())
         self._kept = kept if self._persons is None else kept[self._persons]
         self._views, self._memos = {}, {}
@@ -369,21 +363,12 @@ class ArraySource:
     def __getstate__(self):
         return vars(self) | {"_views": {}, "_memos": {}}  # workers fill their own
 
-    def _classes_of_persons(self):
-        if self._codes is None:
-            return np.zeros(self._n_persons, dtype=np.int64)
-        if self._persons is None:
-            return self._codes
-        classes = np.empty(self._n_persons, dtype=np.int64)
-        classes[self._persons] = self._codes
-        return classes
-
     @property
     def persons_have_one_class(self):
         """Whether no person has rows in two classes; to be asked only where labels are public."""
         if self._codes is None or self._persons is None:
             return True
-        return bool((self._classes_of_persons()[self._persons] == self._codes).all())
+        return have_one_class(self._codes, self._persons)
 
     @property
     def n_parts(self):
@@ -396,23 +381,19 @@ class ArraySource:
             yield self._views[part]
             return
         rows = slice(part * CHUNK_ROWS, (part + 1) * CHUNK_ROWS)
-        X = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
-        codes = None if self._codes is None else self._codes[rows]
-        masses = None if self._masses is None else self._masses[rows]
-        starts = None if self._starts is None else self._starts[rows]
+        view = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
+        X = check_floats(view)
+        columns = [v if v is None else v[rows] for v in (self._codes, self._masses, self._starts)]
+        is_view = isinstance(view, np.ndarray) and np.may_share_memory(X, view)
+        if self._kept is not None:
+            kept, is_view = self._kept[rows], False
+            X, columns = X[kept], [v if v is None else v[kept] for v in columns]
+        codes, masses, starts = columns
         units = PERSON_UNITS if self.grouped else WEIGHT_UNITS
-        view, X = X, check_floats(X)
-        memo = self._memos.setdefault(part, {})
-        if self._kept is None:
-            chunk = Chunk(X, codes, masses, memo, starts, units)
-            if isinstance(view, np.ndarray) and np.may_share_memory(X, view):
-                self._views[part] = chunk
-            yield chunk
-        else:
-            kept = self._kept[rows]
-            columns = (codes, masses, starts)
-            codes, masses, starts = (a if a is None else a[kept] for a in columns)
-            yield Chunk(X[kept], codes, masses, memo, starts, units)
+        chunk = Chunk(X, codes, masses, self._memos.setdefault(part, {}), starts, units)
+        if is_view:
+            self._views[part] = chunk
+        yield chunk
 
 
 def _warn_of_other_order(X, **beside):
@@ -494,23 +475,8 @@ def _is_dataset(X):
     return home == "pyarrow" and (hasattr(kind, "scanner") or hasattr(kind, "projected_schema"))
 
 
-def _is_relation(X):
-    return type(X).__module__.split(".")[0] in ("duckdb", "_duckdb")
-
-
 def _is_connection(X):
     return type(X).__name__ == "DuckDBPyConnection"
-
-
-def _refuse_changing(query):
-    """Raise where a query of DuckDB says by itself that it finds others whenever it is read."""
-    found = _CHANGING.search(_QUOTED.sub(" ", getattr(query, "sql_query", str)()))
-    if found:
-        raise ValueError(
-            f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows are others "
-            "whenever it is read, and a fit needs the same at every reading. Write them to a table "
-            "first, as in database.sql('create table picked as ...')."
-        )
 
 
 def batches_of(X):
@@ -525,13 +491,21 @@ def batches_of(X):
         return batches_of(X.to_native()) if hasattr(kind, "to_native") else _of_lazy_frame(X)
     if _is_dataset(X):
         if hasattr(kind, "scanner"):
-            return Batches(X.schema, lambda rows: _dataset_reader(X, rows))
+            return Batches(
+                X.schema, lambda rows: X.scanner(batch_size=rows, **_OF_DATASETS).to_reader()
+            )
         return Batches(X.projected_schema, lambda rows: X.to_reader())
     if hasattr(kind, "__next__") or hasattr(kind, "get_next"):
         reader = _stream(X)
         return iter(Batches(reader.schema, lambda rows: reader))
-    if _is_relation(X):  # of which older versions give one result each
-        _refuse_changing(X)
+    if kind.__module__.split(".")[0] in ("duckdb", "_duckdb"):  # of older ones: one result each
+        found = _CHANGING.search(_QUOTED.sub(" ", getattr(X, "sql_query", str)()))
+        if found:
+            raise ValueError(
+                f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows are others "
+                "whenever it is read, and a fit needs the same at every reading. Write them to a "
+                "table first, as in database.sql('create table picked as ...')."
+            )
         return Batches(_schema_of(X.limit(0)), lambda rows: _stream(X.project("*")))
     return Batches(_schema_of(X), lambda rows: _stream(X))
 
@@ -544,10 +518,6 @@ def _of_lazy_frame(X):
         )
     schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
     return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
-
-
-def _dataset_reader(X, rows):
-    return X.scanner(batch_size=rows, **_OF_DATASETS).to_reader()
 
 
 def _stream(X):
@@ -591,7 +561,9 @@ class Batches:
         with closing(stream) if hasattr(stream, "close") else nullcontext():
             held, n_held = [], 0
             while (batch := unquoted(next, stream, None)) is not None:
-                held.append(_as_table(arrow, batch))
+                is_arrow = isinstance(batch, arrow.RecordBatch)
+                # polars has frames of its own
+                held.append(arrow.Table.from_batches([batch]) if is_arrow else batch.to_arrow())
                 n_held += len(held[-1])
                 if n_held >= self._n_rows:
                     yield from self._cut(arrow.concat_tables(held))
@@ -602,10 +574,3 @@ class Batches:
     def _cut(self, table):
         for start in range(0, len(table), self._n_rows):
             yield table.slice(start, self._n_rows)
-
-
-def _as_table(arrow, batch):
-    """Return a batch of an engine as a table of Arrow."""
-    if isinstance(batch, arrow.RecordBatch):
-        return arrow.Table.from_batches([batch])
-    return batch.to_arrow()  # polars has frames of its own

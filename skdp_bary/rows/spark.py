@@ -29,11 +29,6 @@ _LOGGED = (
 )
 
 
-def is_spark(X):
-    """Whether `X` is a thing of Spark, without importing it."""
-    return type(X).__module__.split(".")[0] == "pyspark"
-
-
 @dataclass(frozen=True, eq=False)
 class SparkColumn:
     """A column of a Spark frame, by name."""
@@ -91,7 +86,8 @@ class SparkSource:
     @staticmethod
     def takes(X):
         """Whether `X` is a Spark frame, or a column of one."""
-        return isinstance(X, (SparkColumn, SparkTable)) or is_spark(X)
+        home = type(X).__module__.split(".")[0]  # without importing it
+        return isinstance(X, (SparkColumn, SparkTable)) or home == "pyspark"
 
     @staticmethod
     def columns(X, **beside):
@@ -102,7 +98,16 @@ class SparkSource:
         X : SparkTable
         beside : dict
         """
-        _check_frame(X)
+        if not hasattr(type(X), "mapInArrow"):  # a column claims to have all attributes
+            raise TypeError(
+                f"X must be a pyspark.sql.DataFrame, got {type(X).__module__}.{type(X).__name__}. "
+                "A frame of pyspark.pandas has to_spark()."
+            )
+        if X.isStreaming:
+            raise ValueError(
+                "X must be a frame that ends, got a streaming one. Write its rows to a table and "
+                "pass that, for example spark.table('visits')."
+            )
         names = list(X.columns)
         refuse_equal_names(names, "X")
         given = {part: name for part, name in beside.items() if name is not None}
@@ -145,7 +150,9 @@ class SparkSource:
         self.reader = PartReader(
             self.n_features, classes, self.weighted, self.grouped, mass_bounds, None
         )
-        _warn_of_event_log(table.frame)
+        logged = table.frame.sparkSession.conf.get("spark.eventLog.enabled", "false")
+        if str(logged).lower() == "true":
+            warnings.warn(_LOGGED, PrivacyWarning, stacklevel=4)
 
     def count_persons(self):
         """Number of people, counted on the executors."""
@@ -179,7 +186,12 @@ class SparkSource:
         if not self.grouped:
             counted = self._table.select(names).mapInArrow(of_partition(of_batches), SCHEMA)
         else:
-            rows = self._table.select(names, bucket=_bucket(self._table, self._beside[-1]))
+            # equal ids go to one group, of as many as shuffles have
+            functions = import_optional("pyspark.sql.functions", "spark", "groups of a Spark frame")
+            conf = self._table.frame.sparkSession.conf
+            n_groups = functions.lit(int(conf.get("spark.sql.shuffle.partitions")))
+            hashed = functions.xxhash64(self._table.column(self._beside[-1]))
+            rows = self._table.select(names, bucket=functions.pmod(hashed, n_groups))
             counted = rows.groupBy("bucket").applyInArrow(of_group(answer), SCHEMA)
         return merged(counted, merge)
 
@@ -208,8 +220,12 @@ class SparkColumns:
             beside.append(table.column(place) if is_given else None)
             place += is_given
         y, weights, ids = beside
-        if ids is not None:
-            ids = _numbers_of_ids(ids)
+        if ids is not None:  # equal integers for equal ids of one group of rows
+            if ids.null_count:
+                raise ValueError(MISSING_IDS)
+            if str(ids.type).startswith("dictionary<"):  # which may hold one value twice
+                ids = ids.cast(ids.type.value_type)
+            ids = ids.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
         return X, y, weights, ids, None
 
     def no_rows(self, names):
@@ -252,35 +268,6 @@ def _tables(batches, n_features):
         yield arrow.Table.from_batches(few)
 
 
-def _numbers_of_ids(ids):
-    """Return equal integers for equal IDs of one group of rows."""
-    if ids.null_count:
-        raise ValueError(MISSING_IDS)
-    if str(ids.type).startswith("dictionary<"):  # which may hold one value twice
-        ids = ids.cast(ids.type.value_type)
-    return ids.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-
-
-def _bucket(table, ids):
-    """Return the column that sends equal IDs to one group, of as many as shuffles have."""
-    functions = import_optional("pyspark.sql.functions", "spark", "groups of a Spark frame")
-    n_buckets = int(table.frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    return functions.pmod(functions.xxhash64(table.column(ids)), functions.lit(n_buckets))
-
-
-def _check_frame(X):
-    if not hasattr(type(X), "mapInArrow"):  # a column claims to have all attributes
-        raise TypeError(
-            f"X must be a pyspark.sql.DataFrame, got {type(X).__module__}.{type(X).__name__}. "
-            "A frame of pyspark.pandas has to_spark()."
-        )
-    if X.isStreaming:
-        raise ValueError(
-            "X must be a frame that ends, got a streaming one. Write its rows to a table and pass "
-            "that, for example spark.table('visits')."
-        )
-
-
 def _check_types(table, weights, groups):
     """Refuse columns that hold no numbers, and IDs that are not compared exactly."""
     if groups is not None and table.kind(groups.name) not in _IDS:
@@ -296,11 +283,6 @@ def _check_types(table, weights, groups):
                 f"The column {name!r} of X must hold real numbers, and its type is {kind}: "
                 f"{_HINTS.get(kind, f'leave it out, X.drop({name!r}), or pass y={name!r}')}."
             )
-
-
-def _warn_of_event_log(frame):
-    if str(frame.sparkSession.conf.get("spark.eventLog.enabled", "false")).lower() == "true":
-        warnings.warn(_LOGGED, PrivacyWarning, stacklevel=5)
 
 
 # Answers of partitions on their way through Spark: a tree adds them up, and each counts once.

@@ -68,7 +68,7 @@ def _read(folder, lines, block_bytes=400, cut=False, packed=False):
         content = content.removesuffix(b"\n")  # the last line may have no end
     path = folder / ("trial.csv.gz" if packed else "trial.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
-    return _rows(CsvFile(str(path), block_bytes), ["x", "y"], ["id"])
+    return _rows(CsvFile(str(path), block_bytes=block_bytes), ["x", "y"], ["id"])
 
 
 def parquet_trial(rng, folder):

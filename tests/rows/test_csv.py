@@ -17,7 +17,7 @@ GOOD = b"id,x,y\nann,1,2\nbob,3,4\n"
 def rows_of(content, tmp_path, name="rows.csv", block_bytes=1 << 16):
     path = tmp_path / name
     path.write_bytes(content)
-    batches = list(CsvFile(str(path), block_bytes).batches(["x", "y"], ["id"]))
+    batches = list(CsvFile(str(path), block_bytes=block_bytes).batches(["x", "y"], ["id"]))
     ids = [text for batch in batches for text in batch.texts[0].to_pylist()]
     return ids, np.concatenate([np.empty((0, 2)), *(batch.X for batch in batches)]).tolist()
 

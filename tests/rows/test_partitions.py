@@ -64,7 +64,7 @@ def test_pieces_of_whole_persons_tell_the_same_of_them(ids, labels, monkeypatch)
         part = (_frame(reader, ROWS, labels, None, PEOPLE, None),)
         reader = GatheredReader(**vars(reader))
     monkeypatch.setattr(partitions, "_PIECE_VALUES", 70)
-    pieces = [reader.read(*piece) for piece in reader._pieces(*part)]
+    pieces = [reader.read(*piece) for piece in reader.of_whole_persons(reader._piece_rows(), *part)]
     assert len(pieces) > 50 and sum(len(X) for X, *_ in pieces) == len(ROWS)
     assert reader.n_persons(*part) == len(np.unique(PEOPLE))
     assert reader.one_class(*part) == (labels is not LABELS)

@@ -384,8 +384,22 @@ class Seed(Rule):
         return is_integer(value)
 
 
+class Listed(Rule):
+    """Rules of lists, tuples and flat arrays, of which every entry is allowed by itself."""
+
+    def _admits(self, value):
+        return self._knows(value) and len(value) > 0 and all(map(self._holds, value))
+
+    def _knows(self, value):
+        return _is_listed(value)
+
+    @abstractmethod
+    def _holds(self, one):
+        """Whether an entry is allowed."""
+
+
 @dataclass(frozen=True)
-class Labels(Rule):
+class Labels(Listed):
     """Distinct public labels."""
 
     _example = "[0, 1]"
@@ -394,16 +408,18 @@ class Labels(Rule):
         return "distinct labels, integers or strings, in one dimension"
 
     def _admits(self, value):
-        if not self._knows(value) or not all(map(_is_label, value)):
-            return False
-        return len(value) > 0 and len(np.unique(np.asarray(value))) == len(value)
+        return super()._admits(value) and len(np.unique(np.asarray(value))) == len(value)
 
-    def _knows(self, value):
-        return _is_listed(value)
+    def _holds(self, one):
+        if isinstance(one, str):
+            return is_text(one)
+        if isinstance(one, (float, np.floating)):
+            return math.isfinite(one)
+        return is_integer(one) or isinstance(one, (bool, np.bool_))
 
 
 @dataclass(frozen=True)
-class Weights(Rule):
+class Weights(Listed):
     """Finite numbers of at least `least`, one per class."""
 
     least: float = _LIGHTEST
@@ -412,18 +428,12 @@ class Weights(Rule):
     def __str__(self):
         return f"{'positive' if self.least > 0 else 'non-negative'} finite numbers, one a class"
 
-    def _admits(self, value):
-        if not self._knows(value):
-            return False
-        each = Number(self.least, _HEAVIEST)
-        return len(value) > 0 and all(each._admits(number) for number in value)
-
-    def _knows(self, value):
-        return _is_listed(value)
+    def _holds(self, one):
+        return Number(self.least, _HEAVIEST)._admits(one)
 
 
 @dataclass(frozen=True)
-class Integers(Rule):
+class Integers(Listed):
     """A tuple or list of whole numbers, all of which `each` allows."""
 
     each: Integer
@@ -438,16 +448,16 @@ class Integers(Rule):
         return f"a tuple of {self.fewest} to {self.most} numbers, each {self.each}"
 
     def _admits(self, value):
-        if not self._knows(value) or not self.fewest <= len(value) <= self.most:
-            return False
-        return all(self.each._admits(number) for number in value)
+        return (
+            self._knows(value) and self.fewest <= len(value) <= self.most and super()._admits(value)
+        )
 
-    def _knows(self, value):
-        return _is_listed(value)
+    def _holds(self, one):
+        return self.each._admits(one)
 
 
 @dataclass(frozen=True)
-class Cells(Rule):
+class Cells(Listed):
     """Cells of a quadtree of so many levels: pairs of a level and a Morton code."""
 
     depth: int
@@ -456,15 +466,13 @@ class Cells(Rule):
     def __str__(self):
         return f"(level, code) pairs, of levels in [0, {self.depth}] and codes below 4**level"
 
-    def _admits(self, value):
-        if not self._knows(value) or len(value) == 0:
-            return False
-        return all(_is_listed(pair) and len(pair) == 2 and self._holds(*pair) for pair in value)
-
     def _knows(self, value):
         return _is_listed(value) or np.ndim(_objects(value)) == 2
 
-    def _holds(self, level, code):
+    def _holds(self, one):
+        if not _is_listed(one) or len(one) != 2:
+            return False
+        level, code = one
         return Integer(0, self.depth)._admits(level) and Integer(0, 4**level - 1)._admits(code)
 
 
@@ -539,14 +547,6 @@ PRIVACY_RULES = {  # of every private estimator
 
 def _is_listed(value):
     return isinstance(value, (tuple, list)) or np.ndim(_objects(value)) == 1
-
-
-def _is_label(value):
-    if isinstance(value, str):
-        return is_text(value)
-    if isinstance(value, (float, np.floating)):
-        return math.isfinite(value)
-    return is_integer(value) or isinstance(value, (bool, np.bool_))
 
 
 def _objects(value):

@@ -337,7 +337,7 @@ path, of shape (n_rows, n_features)
         if size is not None and isinstance(plan, SubsampledPlan):
             size = max(1, round(size * plan.rate))
         if size is None and plan.relation != ADD_REMOVE:
-            size = rows.public_size()
+            size = rows.source.count_persons()
             if size == 0:
                 raise ValueError(_NOBODY.format(plan.relation))
         mechanisms = {step.name: step.mechanism for step in plan.steps}

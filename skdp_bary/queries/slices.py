@@ -450,12 +450,9 @@ def coupling_cost(first, first_mass, second, second_mass, p):
     moved = np.diff(ends, prepend=0)
     one = places[0][np.searchsorted(ours, ends)]
     other = places[1][np.searchsorted(theirs, ends)]
-    return _exact_dot(moved, np.abs(one - other) ** p)
-
-
-def _exact_dot(masses, values):
-    """Return the dot product of masses and integers up to 2**24 as a Python integer."""
-    if masses.dtype == object:
-        return int(masses @ values.astype(object))
-    limbs = [(masses >> shift) & ((1 << _LIMB_BITS) - 1) for shift in _SHIFTS]
-    return sum(int(limb @ values) << shift for limb, shift in zip(limbs, _SHIFTS, strict=True))
+    costs = np.abs(one - other) ** p  # up to 2**24
+    if wide:
+        return int(moved @ costs.astype(object))
+    # limbs of masses, so that sums of products stay below 2**62
+    limbs = [(moved >> shift) & ((1 << _LIMB_BITS) - 1) for shift in _SHIFTS]
+    return sum(int(limb @ costs) << shift for limb, shift in zip(limbs, _SHIFTS, strict=True))

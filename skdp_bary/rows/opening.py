@@ -164,10 +164,6 @@ class Rows:
         grouped = self.classes is not None and self.source.grouped
         return grouped and not self.source.persons_have_one_class
 
-    def public_size(self):
-        """Number of people, to be asked only where the relation makes it public."""
-        return self.source.count_persons()
-
     def sample_persons(self, rate, sampling, noise):
         """Keep a random batch of people, the same one for every step of the fit.
 

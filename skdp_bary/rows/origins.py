@@ -306,18 +306,15 @@ def _add_arrow(origin, column, given):
             continue
         rows = range(array.offset, array.offset + len(array))
         low, high = buffer.address, buffer.address + buffer.size
-        width = getattr(array.type, "byte_width", None) if _has_width(array.type) else None
+        try:
+            whole = array.type.bit_width % 8 == 0
+            width = getattr(array.type, "byte_width", None) if whole else None
+        except ValueError:  # of texts and lists
+            width = None
         if width:  # arrays of numpy see it without the rest
             low, high = low + width * rows.start, low + width * rows.stop
         layout, whose = (low, (high - low,), (1,), 1), ("arrow", buffer.address)
         origin.memories.append(Memory(low, high, layout, weakref.ref(given), whose, rows, False))
-
-
-def _has_width(kind):
-    try:
-        return kind.bit_width % 8 == 0
-    except ValueError:
-        return False
 
 
 def _add_path(origin, path):

@@ -353,7 +353,13 @@ def person_order(X, codes, persons, weights):
     order = keys & ((1 << row_bits) - 1)
     keys >>= row_bits
     tied = np.flatnonzero(keys[1:] == keys[:-1])
-    wrong = tied[_come_before((*X.T, weights), order[tied + 1], order[tied])]
+    # whether a row comes before the one in front of it, by the first column in which they differ
+    before, equal = np.zeros(len(tied), dtype=bool), np.ones(len(tied), dtype=bool)
+    for values in (*X.T, weights):
+        second, first = values[order[tied + 1]], values[order[tied]]
+        before |= equal & (second < first)
+        equal &= second == first
+    wrong = tied[before]
     if wrong.size:
         # keys are sorted, so those of a row in a wrong place are one run
         runs = np.unique(keys[wrong])
@@ -374,15 +380,6 @@ def _leading_bits(values, n_bits):
     bits -= bits.min()
     bits >>= max(int(bits.max()).bit_length() - n_bits, 0)
     return bits
-
-
-def _come_before(columns, first, second):
-    """Whether each row of `first` comes before its row of `second`, column by column."""
-    before, equal = np.zeros(len(first), dtype=bool), np.ones(len(first), dtype=bool)
-    for column in columns:
-        before |= equal & (column[first] < column[second])
-        equal &= column[first] == column[second]
-    return before
 
 
 def split_chunk(item, most=3):

@@ -149,8 +149,16 @@ class ChunkSource:
         first = getattr(chunks, "before_rows", None)
         if first is None:
             first = self._first()
-        if first is None:
-            first = _no_rows(width if self.reopenable else None, rule)
+        if first is None:  # a chunk instead of none
+            if width is None or not self.reopenable:
+                raise ValueError(
+                    "X has no chunks, so nothing says how many columns it has: give one without "
+                    "rows, np.empty((0, n_features)), or bounds with a low and a high end for "
+                    "every feature. An iterator that was read before is spent: pass a list of "
+                    "chunks, or a function that returns a new iterator."
+                )
+            no_ids = None if rule is None else np.empty(0, dtype=np.int64)
+            first = np.empty((0, width)), None, None, no_ids
         X, _, weights, ids = split_chunk(first, 4)
         self._names = column_names(X)
         self.named = None if self._names is None else X[:0]
@@ -270,18 +278,6 @@ class ChunkSource:
             ids = np.array(plain_ids(ids, len(X)))
             self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
         return X, codes, encode_weights(weights, len(X)), ids
-
-
-def _no_rows(width, rule):
-    """Return a chunk instead of none."""
-    if width is None:
-        raise ValueError(
-            "X has no chunks, so nothing says how many columns it has: give one without rows, "
-            "np.empty((0, n_features)), or bounds with a low and a high end for every feature. An "
-            "iterator that was read before is spent: pass a list of chunks, or a function that "
-            "returns a new iterator."
-        )
-    return np.empty((0, width)), None, None, None if rule is None else np.empty(0, dtype=np.int64)
 
 
 # Rows in memory: arrays, sparse arrays, dataframes and lists.
@@ -488,7 +484,15 @@ def batches_of(X):
             "as database.sql('select lon, lat from visits'), or a table, database.table('visits')."
         )
     if _is_lazy(X):
-        return batches_of(X.to_native()) if hasattr(kind, "to_native") else _of_lazy_frame(X)
+        if hasattr(kind, "to_native"):
+            return batches_of(X.to_native())
+        if not hasattr(X, "collect_batches"):
+            raise ValueError(
+                "A LazyFrame is read in batches by polars 1.34 or later. Give rows in memory "
+                "instead, X.collect(), or a function that returns an iterator of frames."
+            )
+        schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
+        return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
     if _is_dataset(X):
         if hasattr(kind, "scanner"):
             return Batches(
@@ -508,16 +512,6 @@ def batches_of(X):
             )
         return Batches(_schema_of(X.limit(0)), lambda rows: _stream(X.project("*")))
     return Batches(_schema_of(X), lambda rows: _stream(X))
-
-
-def _of_lazy_frame(X):
-    if not hasattr(X, "collect_batches"):
-        raise ValueError(
-            "A LazyFrame is read in batches by polars 1.34 or later. Give rows in memory instead, "
-            "X.collect(), or a function that returns an iterator of frames."
-        )
-    schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
-    return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
 
 
 def _stream(X):

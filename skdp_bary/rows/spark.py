@@ -196,7 +196,7 @@ class SparkSource:
         return merged(counted, merge)
 
     def _ask(self, question):
-        found = self.answers(_Asked(question), _added)
+        found = self.answers(_Asked(question), lambda numbers: b"%d" % sum(map(int, numbers)))
         return 0 if found is None else int(found)
 
 
@@ -248,10 +248,6 @@ class _Asked:
         if self.question == "n_persons":
             return b"%d" % sum(reader.n_persons(*part) for part in parts)
         return b"%d" % sum(not reader.one_class(*part) for part in parts)
-
-
-def _added(numbers):
-    return b"%d" % sum(map(int, numbers))
 
 
 def _tables(batches, n_features):

@@ -152,11 +152,21 @@ class LineCells(Cells):
     @cached_property
     def starts(self):
         """Start of every cell, as a value or, where values are counted, in steps from the first."""
-        last = self.kind.line[1] if self.step is None else self.n_steps - 1.0
-        first = self.kind.line[0] if self.step is None else 0.0
+        (low, high), log = self.kind.line, getattr(self.kind, "log", False)
+        space = np.geomspace if log else np.linspace
+        if self.step is None:
+            first, last = low, high
+            even = np.concatenate([[low], space(low, high, MOST_CELLS + 1)[1:-1]])
+        else:
+            first, last = 0.0, self.n_steps - 1.0
+            even = np.arange(float(self.n_steps))
+            if self.n_steps >= MOST_SINGLE:
+                even = np.rint(space(1.0, self.n_steps + 1.0, MOST_CELLS + 1))
+                even = np.unique(even)[:-1] - 1.0
+        # special values and ends have cells of their own, and another begins after each
         inside = [p for p in self._points if first <= p < last]
         after = np.nextafter(inside, np.inf) if self.step is None else np.add(inside, 1.0)
-        return np.unique(np.concatenate([self._even(), list(self._points), after]))
+        return np.unique(np.concatenate([even, list(self._points), after]))
 
     @cached_property
     def alone(self):
@@ -187,16 +197,6 @@ class LineCells(Cells):
         points = self._points
         found[self.alone] = [k if v is None else v for k, v in points.items()]
         return found
-
-    def _even(self):
-        """Return the starts of cells without special values."""
-        low, high = self.kind.line
-        space = np.geomspace if getattr(self.kind, "log", False) else np.linspace
-        if self.step is None:
-            return np.concatenate([[low], space(low, high, MOST_CELLS + 1)[1:-1]])
-        if self.n_steps < MOST_SINGLE:
-            return np.arange(float(self.n_steps))
-        return np.unique(np.rint(space(1.0, self.n_steps + 1.0, MOST_CELLS + 1)))[:-1] - 1.0
 
     @property
     def n_values(self):
@@ -407,10 +407,16 @@ def frame_of(units: list, columns: list, names: list, container: str) -> Any:
     container : {"pandas", "polars", "arrow", "array"}
     """
     parts = [restored(values, cells) for values, cells in zip(units, columns, strict=True)]
-    if container == "array":
-        return _array(columns, parts)
-    make = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}[container]
-    return make([str(name) for name in names], columns, parts)
+    if container != "array":
+        make = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}[container]
+        return make([str(name) for name in names], columns, parts)
+    if not any(isinstance(cells.kind, (Category, Date)) for cells in columns):
+        found = [np.where(gone, np.nan, values) for values, gone in parts]
+        return np.column_stack(found).astype(np.float64)
+    rows = np.empty((len(parts[0][0]), len(parts)), dtype=object)
+    for place, (cells, (values, gone)) in enumerate(zip(columns, parts, strict=True)):
+        rows[:, place] = _objects(values, gone, cells)
+    return rows
 
 
 def with_column(frame: Any, name: str, values: ArrayLike) -> Any:
@@ -463,16 +469,6 @@ def _objects(values, gone, cells):
         found = np.array([levels[place] for place in values] + [None], dtype=object)[:-1]
     found[gone] = None
     return found
-
-
-def _array(columns, parts):
-    if not any(isinstance(cells.kind, (Category, Date)) for cells in columns):
-        found = [np.where(gone, np.nan, values) for values, gone in parts]
-        return np.column_stack(found).astype(np.float64)
-    rows = np.empty((len(parts[0][0]), len(parts)), dtype=object)
-    for place, (cells, (values, gone)) in enumerate(zip(columns, parts, strict=True)):
-        rows[:, place] = _objects(values, gone, cells)
-    return rows
 
 
 def _pandas(names, columns, parts):

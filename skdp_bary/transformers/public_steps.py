@@ -193,7 +193,10 @@ def public_fault(step, form):
     composed = type(step) in (ColumnTransformer, FeatureUnion, Pipeline)
     if rule is None and not composed:
         return Fault("", "")
-    unknown = unknown_parameters(step)
+    known = KNOWN[type(step).__name__]
+    given = signature(type(step)).parameters.items()
+    changed = [name for name, p in given if not _same(getattr(step, name), p.default)]
+    unknown = [name for name in changed if name not in known]
     if unknown:
         return Fault(
             "this package does not know some of its parameters",
@@ -378,16 +381,6 @@ _NAMES = {
     "sparse_output",
 }
 KNOWN = {name: frozenset(names.split()) for name, names in _NAMES.items()}
-
-
-def unknown_parameters(step):
-    """Return the names of parameters, not at their defaults, that no one has looked at."""
-    known = KNOWN[type(step).__name__]
-    return [
-        name
-        for name, given in signature(type(step)).parameters.items()
-        if name not in known and not _same(getattr(step, name), given.default)
-    ]
 
 
 def _same(value, default):

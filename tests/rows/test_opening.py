@@ -32,7 +32,7 @@ def test_what_one_person_is():
     assert rows(X, sample_weight=np.ones(6)).person_units == WEIGHT_UNITS
     assert rows([(X, None, np.ones(6))]).person_units == WEIGHT_UNITS
     grouped = rows(X, groups=list("aababb"))
-    assert grouped.person_units == PERSON_UNITS and grouped.public_size() == 2
+    assert grouped.person_units == PERSON_UNITS and grouped.source.count_persons() == 2
     assert sum(chunk.masses.sum() for chunk in read(grouped)) == 2 * PERSON_UNITS
 
 

@@ -123,7 +123,7 @@ def test_files_whose_columns_stand_in_another_order(folder):
 def test_files_without_rows(folder):
     LABELED[:0].to_parquet(folder / "none.parquet", index=False)
     rows = opened(folder, sample_weight="weight")
-    assert rows.public_size() == N
+    assert rows.source.count_persons() == N
     assert_same_rows(rows, folder)
 
 

@@ -61,7 +61,7 @@ def test_a_batch_holds_all_rows_of_its_persons(sampling):
     persons = len(np.unique(groups[kept]))
     assert 0 < persons < 12
     assert batch.masses.sum() == persons * PERSON_UNITS
-    assert rows.public_size() == persons
+    assert rows.source.count_persons() == persons
 
 
 @every("sampling", SAMPLINGS)

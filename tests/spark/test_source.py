@@ -88,7 +88,7 @@ class TestTheSameIntegers:
     def test_persons_and_labels_are_counted_by_executors(self, frame):
         of_classes = {"find_classes": lambda y: CLASSES, "y": "label", "groups": "who"}
         rows = open_rows(frame.select("u", "v", "label", "who"), **of_classes)
-        assert rows.public_size() == 60
+        assert rows.source.count_persons() == 60
         assert not rows.source.persons_have_one_class
         assert distinct_labels(SparkColumn(frame, "label")).tolist() == ["a", "b"]
 

@@ -47,11 +47,20 @@ class Balancing:
         self.n_points = n_points
         self.excess = excess
         self.used = np.array([0, n_points, 0, _PATIENCE * (n_points + n_atoms)])
-        self.boxes = _boxes(cells)
+        room = np.empty(np.diff(cells.firsts).max())
+        self.boxes = Boxes(
+            cells.firsts, cells.starts, cells.centers, cells.widths, cells.table, room
+        )
         self.items = _items(cells, units, n_atoms)
         self.windows = _windows(cells.gap)
         self.edges = _edges(potentials - potentials.max())
-        self.heap, self.paths = _heap(n_atoms), _paths(n_atoms)
+        # An edge is on the heap up to three times: listed, lengthened, and in a longer list.
+        room = 3 * n_atoms * (n_atoms + 2)
+        tails, heads = np.empty((2, room), dtype=np.int32)
+        self.heap = Heap(np.empty(room), tails, heads, best=np.empty(n_atoms))
+        hops, parent, via, order = np.empty((4, n_atoms), dtype=np.int64)
+        settled, fresh = np.empty((2, n_atoms), dtype=bool)
+        self.paths = Paths(np.empty(n_atoms), hops, parent, via, settled, fresh, order)
 
     @property
     def n_items(self):
@@ -105,11 +114,6 @@ def grown(array, size):
     return larger
 
 
-def _boxes(cells):
-    room = np.empty(np.diff(cells.firsts).max())
-    return Boxes(cells.firsts, cells.starts, cells.centers, cells.widths, cells.table, room)
-
-
 def _items(cells, units, n_atoms):
     n_points = len(units)
     room = n_points + max(8 * n_atoms, n_points // 64) + 64
@@ -147,18 +151,6 @@ def _edges(potentials):
     )
 
 
-def _heap(n_atoms):
-    room = 3 * n_atoms * (n_atoms + 2)
-    tails, heads = np.empty((2, room), dtype=np.int32)
-    return Heap(np.empty(room), tails, heads, best=np.empty(n_atoms))
-
-
-def _paths(n_atoms):
-    hops, parent, via, order = np.empty((4, n_atoms), dtype=np.int64)
-    settled, fresh = np.empty((2, n_atoms), dtype=bool)
-    return Paths(np.empty(n_atoms), hops, parent, via, settled, fresh, order)
-
-
 # Samples of growing size: the potentials of one are the start of the next.
 
 _FACTOR = 4  # how much larger the next sample is
@@ -171,37 +163,31 @@ _CLOSE = 0.05  # mass to move up to which given potentials are better than sampl
 
 
 def solve_levels(problem, potentials):
-    """Return the Assignment of all points; `potentials` of a similar problem or None."""
+    """Return the Assignment of all points; `potentials` of a similar problem or None.
+
+    Successive shortest paths with node potentials (Edmonds and Karp 1972), on samples of growing
+    size: one Dijkstra of O(n_atoms**2 log n_atoms) a search, about a search for each split point.
+    """
     if potentials is not None:
         level = Level(problem, potentials)
         if level.standing.mass_to_move <= _CLOSE:
             return certify(problem, *level.plan())
-    potentials = None
-    for size in sample_sizes(len(problem.cloud.points), len(problem.target)):
-        potentials = _next(replace(problem, cloud=problem.cloud.coarse(size)), potentials)
-    if potentials is None:
-        potentials = np.zeros(len(problem.target))
-    # What the level holds is let go before the certificate is made.
-    return certify(problem, *Level(problem, potentials).plan())
-
-
-def _next(sample, potentials):
-    """Return the potentials of a sample, from those of a smaller one."""
-    if potentials is None:
-        if len(sample.target) >= _MANY:
-            return network_simplex(sample).potentials
-        potentials = np.zeros(len(sample.target))
-    level = Level(sample, potentials)
-    return level.balanced(level.noise if level.loose else TOLERANCE).edges.potentials
-
-
-def sample_sizes(n_points, n_atoms):
-    """Return the sizes of the samples that come before all points, the smallest first."""
+    n_points, n_atoms = len(problem.cloud.points), len(problem.target)
     sizes = []
     while n_points > _LEAST * n_atoms:
         n_points //= _FACTOR
         sizes.append(n_points)
-    return sizes[::-1]
+    potentials = np.zeros(n_atoms)
+    for size in reversed(sizes):  # the smallest first
+        sample = replace(problem, cloud=problem.cloud.coarse(size))
+        if size == sizes[-1] and n_atoms >= _MANY:
+            potentials = network_simplex(sample).potentials
+            continue
+        level = Level(sample, potentials)
+        tolerance = level.noise if level.loose else TOLERANCE
+        potentials = level.balanced(tolerance).edges.potentials
+    # What the level holds is let go before the certificate is made.
+    return certify(problem, *Level(problem, potentials).plan())
 
 
 @dataclass(frozen=True)
@@ -330,24 +316,21 @@ def break_cycles(points, atoms, units, costs):
         ends = (point, 0), (atom, 1)
         path = _path(forest, *ends)
         if path is not None:
-            _turn([entry, *path], units, costs)
+            # Entries alternate between losing and gaining; rounding decides for the cheaper way.
+            cycle = [entry, *path]
+            losing, gaining = cycle[0::2], cycle[1::2]
+            if costs[gaining].sum() > costs[losing].sum():
+                losing, gaining = gaining, losing
+            amount = units[losing].min()  # after which one entry has nothing
+            units[losing] -= amount
+            units[gaining] += amount
             for used in path:
                 if units[used] == 0:
-                    _cut(forest, (int(points[used]), 0), (int(atoms[used]), 1))
+                    one, other = (int(points[used]), 0), (int(atoms[used]), 1)
+                    del forest[one][other], forest[other][one]
         if units[entry] > 0:
             forest.setdefault(ends[0], {})[ends[1]] = entry
             forest.setdefault(ends[1], {})[ends[0]] = entry
-
-
-def _turn(cycle, units, costs):
-    """Send as much mass round a cycle of entries as goes, in the cheaper direction."""
-    # Entries alternate between losing and gaining; rounding decides for the cheaper direction.
-    losing, gaining = cycle[0::2], cycle[1::2]
-    if costs[gaining].sum() > costs[losing].sum():
-        losing, gaining = gaining, losing
-    amount = units[losing].min()
-    units[losing] -= amount
-    units[gaining] += amount
 
 
 def _path(forest, start, end):
@@ -369,10 +352,6 @@ def _path(forest, start, end):
     return entries[::-1]
 
 
-def _cut(forest, one, other):
-    del forest[one][other], forest[other][one]
-
-
 # A step of Newton's method on the dual, in many dimensions, before mass is moved.
 
 _NEAR = 0.2  # of the points, those nearest to a border, say how fast mass crosses it
@@ -382,6 +361,9 @@ _FARTHEST = 4.0  # times as far as these points tell
 
 def newton_step(labels, others, margins, weights, excess):
     """Return the change of potentials after which all masses would be right, to first order.
+
+    The Hessian of the semi-discrete dual is a graph Laplacian whose weights are the masses on the
+    borders of cells (Kitagawa, Merigot and Thibert 2019); O(n_points + n_atoms**3).
 
     Parameters
     ----------
@@ -400,6 +382,7 @@ def newton_step(labels, others, margins, weights, excess):
     pairs = labels[near].astype(np.int64) * n_atoms + others[near]
     crossing = np.bincount(pairs, weights[near], n_atoms**2).reshape(n_atoms, n_atoms)
     crossing += crossing.T
+    # shape (n_atoms, n_atoms); a Laplacian vanishes on constants, so a ridge makes it definite
     hessian = np.diag(crossing.sum(axis=0)) - crossing
     hessian[np.diag_indices(n_atoms)] += _RIDGE * hessian.trace() / n_atoms
     step = np.linalg.solve(hessian, excess * (-2.0 * reach / UNITS))

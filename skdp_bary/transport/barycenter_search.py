@@ -155,7 +155,10 @@ class Search:
         return [iterates[place] for place in np.argsort(costs @ self.shares)[:n_keep]]
 
     def _descend(self, iterate, clouds, index, level):
-        constants = [_mean_square(cloud) if self.p == 2 else 0.0 for cloud in clouds]
+        constants = [0.0] * len(clouds)
+        if self.p == 2:  # the dual leaves out the points' own squared norms
+            squares = [np.einsum("ij,ij->i", cloud.points, cloud.points) for cloud in clouds]
+            constants = [float(c.weights @ s) for c, s in zip(clouds, squares, strict=True)]
         found, movements = [None] * len(clouds), []
         for iteration in range(1, level.max_iter + 1):
             problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
@@ -164,7 +167,10 @@ class Search:
             found = self.run(self.respond, [(eased, *task) for task in tasks])
             costs = [pull.dual + c for pull, c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, found, float(self.shares @ costs))
-            self._report(index, iteration, iterate)
+            if self.callback is not None:
+                cost = iterate.cost * self.unit
+                event = BarycenterEvent(index, iterate.start, iteration, cost, iterate.movement)
+                self.callback(event)
             movements.append(iterate.movement)
             if iterate.movement <= level.tol or _stalled(movements):
                 break
@@ -201,18 +207,6 @@ class Search:
         square = np.einsum("ij,ij->i", vectors, vectors)
         return float(self.target @ square ** (self.p / 2.0))
 
-    def _report(self, index, iteration, iterate):
-        if self.callback is not None:
-            self.callback(
-                BarycenterEvent(
-                    level=index,
-                    start=iterate.start,
-                    iteration=iteration,
-                    cost=iterate.cost * self.unit,
-                    movement=iterate.movement,
-                )
-            )
-
 
 def _stalled(movements):
     """Tell whether the last few movements of a level are all above an earlier one of it."""
@@ -224,10 +218,6 @@ def _centers(counts, sums, atoms):
     """Return sums over counts; an atom that receives nothing stays where it is."""
     used = counts > 0
     return np.where(used[:, None], sums / np.where(used, counts, 1.0)[:, None], atoms)
-
-
-def _mean_square(cloud):
-    return float(cloud.weights @ np.einsum("ij,ij->i", cloud.points, cloud.points))
 
 
 # What atoms receive of the points sent to them: the step of a free-support barycenter.
@@ -331,18 +321,17 @@ def _mass_change(problem, state, step, shift):
         from .compiled_shares import mass_change  # loads compiled code
 
         return mass_change(problem, state, step, shift)
-    parts = np.array_split(state.soft, 1 + len(state.soft) // _CHUNK)
-    return sum(_change_of(problem, state, part, step, shift) for part in parts)
-
-
-def _change_of(problem, state, soft, step, shift):
-    points, weights = problem.cloud.points[soft], problem.cloud.weights[soft]
-    entries, temperatures = problem.entries(points, state.potentials), state.temperatures[soft]
-    rises = np.einsum("ij,ij->i", problem.atoms, step)[:, None] - step @ points.T
-    rises *= problem.p
-    if problem.p == 2:
-        rises += np.einsum("ij,ij->i", step, step)[:, None]
-    else:
-        rises *= attraction(entries + state.potentials[:, None], problem.p)
-    rises -= shift[:, None]
-    return problem.kernel.drift(entries, rises, weights, temperatures)
+    change = 0
+    for soft in np.array_split(state.soft, 1 + len(state.soft) // _CHUNK):
+        points, weights = problem.cloud.points[soft], problem.cloud.weights[soft]
+        entries, temperatures = problem.entries(points, state.potentials), state.temperatures[soft]
+        # shape (n_atoms, n_points of the part): p |x - y|**(p - 2) <y - x, step>
+        rises = np.einsum("ij,ij->i", problem.atoms, step)[:, None] - step @ points.T
+        rises *= problem.p
+        if problem.p == 2:
+            rises += np.einsum("ij,ij->i", step, step)[:, None]
+        else:
+            rises *= attraction(entries + state.potentials[:, None], problem.p)
+        rises -= shift[:, None]
+        change = change + problem.kernel.drift(entries, rises, weights, temperatures)
+    return change

@@ -197,7 +197,11 @@ def survivors(centers, widths, b, atoms, potentials, p, kept, n_tried, level):
 
 @compiled("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8, f8[:,::1], f8[::1], f8, i4[::1])")
 def assign(points, centers, widths, firsts, levels, atoms, potentials, p, labels):
-    """Write a cheapest atom of every point."""
+    """Write a cheapest atom of every point.
+
+    Branch and bound down a tree of boxes, as k-means filters centers (Kanungo et al. 2002);
+    O(n_points n_atoms) at worst.
+    """
     n, m = len(points), len(atoms)
     kept, n_kept = np.empty((levels + 1, m), np.int32), np.empty(levels + 1, np.int64)
     for k in range(m):

@@ -472,6 +472,9 @@ def send(sink, problem, items, windows, edges, excess, tolerance, paths, used):
 def balance(problem, boxes, items, windows, edges, heap, paths, excess, tolerance, rounding, used):
     """Send mass until every atom has its share; return DONE or what is missing.
 
+    Successive shortest paths with node potentials (Edmonds and Karp 1972; Tomizawa 1971): each
+    search is Dijkstra's over the atoms, O(n_atoms**2 log n_atoms) at most.
+
     All state is in the arguments: after more windows or items have been made it goes on.
     `used` counts windows, items and searches, and says how many of these are too many.
     """

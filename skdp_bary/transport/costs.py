@@ -350,7 +350,10 @@ def sum_by_label(labels, units, n_atoms):
 
 
 def network_simplex(problem):
-    """Return the Assignment that POT finds: slow and large, but it needs no good start."""
+    """Return the Assignment that POT finds: slow and large, but it needs no good start.
+
+    Network simplex (Bonneel, van de Panne, Paris and Heidrich 2011) on a dense matrix of costs.
+    """
     from ot import emd
 
     cloud = problem.cloud
@@ -378,7 +381,10 @@ def axis_of_line(problem):
 
 
 def solve_line(problem, axis):
-    """Return the Assignment of a problem whose points and atoms lie on a line."""
+    """Return the Assignment of a problem whose points and atoms lie on a line.
+
+    The monotone plan is optimal for convex costs (Villani 2003, theorem 2.18); O(n log n).
+    """
     points, atoms = problem.cloud.points[:, axis], problem.atoms[:, axis]
     order, ranks = np.argsort(points, kind="stable"), np.argsort(atoms, kind="stable")
     units = to_units(problem.cloud.weights)[order]
@@ -388,27 +394,20 @@ def solve_line(problem, axis):
     labels = np.empty(len(order), dtype=np.int32)
     labels[order] = ranks[first]
     several = np.flatnonzero(first < last)
-    shares = _shares(ends[several], units[several], bounds)
+    # shape (n_atoms, n_split): how far the stretches of points and of atoms overlap
+    high = np.minimum(ends[several], bounds[:, None])
+    low = np.maximum((ends - units)[several], np.append(0, bounds[:-1])[:, None])
+    shares = np.maximum(high - low, 0) / units[several]
     border = points[order[np.searchsorted(ends, bounds[:-1])]]
     sorted_atoms, potentials = atoms[ranks], np.zeros(len(atoms))
-    potentials[ranks[1:]] = np.cumsum(_rises(border, sorted_atoms, problem.p))
+    nearer, farther = sorted_atoms[:-1], sorted_atoms[1:]
+    if problem.p == 2:  # a difference of squares, without cancellation
+        rises = (farther - nearer) * (farther + nearer - 2.0 * border)
+    else:
+        rises = np.abs(farther - border) ** problem.p - np.abs(nearer - border) ** problem.p
+    # At the border point of two neighbors both cost the same, less their potentials.
+    potentials[ranks[1:]] = np.cumsum(rises)
     return certify(problem, potentials, labels, order[several], shares[np.argsort(ranks)])
-
-
-def _shares(ends, units, bounds):
-    """Return the fractions of points, which end there, at atoms in order, which do as well."""
-    before = np.append(0, bounds[:-1])
-    high = np.minimum(ends, bounds[:, None])
-    low = np.maximum(ends - units, before[:, None])
-    return np.maximum(high - low, 0) / units
-
-
-def _rises(points, atoms, p):
-    """Extra cost of the next atom for each border point, without cancellation for p = 2."""
-    nearer, farther = atoms[:-1], atoms[1:]
-    if p == 2:
-        return (farther - nearer) * (farther + nearer - 2.0 * points)
-    return np.abs(farther - points) ** p - np.abs(nearer - points) ** p
 
 
 # Whether compiled code of this package is kept on disk, found out without loading numba.

@@ -41,16 +41,15 @@ class DiscreteMeasure:
         if not np.isfinite(support).all():
             raise ValueError("support must be finite, got NaN or infinity.")
         object.__setattr__(self, "support", read_only(support))
-        object.__setattr__(self, "weights", read_only(self._checked_weights(len(support))))
-
-    def _checked_weights(self, n_points):
+        n_points = len(support)
         if self.weights is None:
-            return np.full(n_points, 1.0 / n_points)
-        weights = np.array(self.weights, dtype=np.float64)
+            weights = np.full(n_points, 1.0 / n_points)
+        else:
+            weights = np.array(self.weights, dtype=np.float64)
         if weights.shape != (n_points,):
             raise ValueError(
                 f"weights must have one entry for each of the {n_points} points, "
-                f"got shape {weights.shape}."
+                f"got shape {weights.shape}. Leave weights=None for equal masses."
             )
         total = weights.sum()
         if not (np.isfinite(total) and total > 0 and weights.min() >= 0):
@@ -58,7 +57,7 @@ class DiscreteMeasure:
                 "weights must be finite and non-negative with a positive sum, "
                 f"got minimum {weights.min()} and sum {total}."
             )
-        return weights
+        object.__setattr__(self, "weights", read_only(weights))
 
     @property
     def n_points(self) -> int:

@@ -22,6 +22,7 @@ from .measures import (
     read_only,
 )
 from .semidual import OrderedPoints, SemidualProblem, index_type, order_points
+from .trees import ranges
 
 # Exact optimal transport from many points to few atoms.
 
@@ -75,17 +76,12 @@ def solve_semidiscrete(
         )
     if potentials is not None:
         potentials = check_points(potentials, (atoms.n_points,), "potentials")
-    prepared = Prepared.of(measure, _frame(measure.support, atoms.support, p))
+    wide = p == 2 and measure.n_features >= _WIDE * atoms.n_points
+    frame = FlatFrame.of(atoms.support) if wide else UnitFrame.of(measure.support)
+    prepared = Prepared.of(measure, frame)
     problem, columns = prepared.problem(atoms, p)
     start = None if potentials is None else potentials[columns] / prepared.frame.scale**p
     return prepared.result(atoms, columns, p, solve_problem(problem, start))
-
-
-def _frame(points, atoms, p):
-    """Space in which transport takes place."""
-    if p == 2 and points.shape[1] >= _WIDE * len(atoms):
-        return FlatFrame.of(atoms)
-    return UnitFrame.of(points)
 
 
 # Measures in the unit frame, and plans back in the original space.
@@ -224,7 +220,7 @@ def _expand(solution, weights, inverse, rows, columns, shape):
     data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=kind)
     whole = np.ones(ends[-1], dtype=bool)
     order = np.argsort(point, kind="stable")
-    place = _ranges(ends[rows[shared]], counts)
+    place = ranges(ends[rows[shared]], counts)
     whole[place] = False
     data[place], indices[place] = mass[order], columns[atom[order]]
     alone = group < 0
@@ -251,12 +247,6 @@ def _pieces(solution, weights, group, shared):
         point, atom, mass = fill_in_order(weights[equal], solution.shares[atoms, split])
         pieces.append((equal[point], atoms[atom], mass))
     return tuple(np.concatenate(part) for part in zip(*pieces, strict=True))
-
-
-def _ranges(starts, lengths):
-    """Return the integers of several ranges, one range after another."""
-    before = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def _extend_potentials(potentials, columns, points, rows, atoms, p):
@@ -300,7 +290,10 @@ def _attempts(problem, potentials):
     if axis is not None:
         yield solve_line(problem, axis)
     size = len(problem.cloud.points) * len(problem.target)
-    small = size <= (_TINY if _is_compiled() else _SMALL)
+    compiled = f"{__package__}.compiled_search" in sys.modules or is_kept(
+        Path(__file__).with_name("compiled_search.py"), "balance"
+    )
+    small = size <= (_TINY if compiled else _SMALL)
     if small:
         yield network_simplex(problem)
     from .balance import solve_levels  # loads compiled code
@@ -310,12 +303,6 @@ def _attempts(problem, potentials):
     yield solve_levels(problem, None)
     if not small:
         yield network_simplex(problem)
-
-
-def _is_compiled():
-    """Tell whether the compiled code is loaded, or on disk and newer than its source."""
-    loaded = f"{__package__}.compiled_search" in sys.modules
-    return loaded or is_kept(Path(__file__).with_name("compiled_search.py"), "balance")
 
 
 # Atoms that coincide: transported to as one, and told apart afterwards.
@@ -364,11 +351,6 @@ def divide(solution, weights, target, group):
         (np.concatenate(masses), (np.concatenate(points), np.concatenate(atoms))),
         shape=(len(weights), len(target)),
     )
-    return _read_off(solution, plan, group)
-
-
-def _read_off(solution, plan, group):
-    """Return `solution` with labels and shares as in a sparse plan."""
     split = np.flatnonzero(np.diff(plan.indptr) > 1)
     shares = plan[split].toarray().T
     member = np.empty(len(solution.potentials), dtype=np.intp)

@@ -141,13 +141,17 @@ def _curve_keys(points, inward):
         low, high = np.minimum(low, along.min(axis=0)), np.maximum(high, along.max(axis=0))
     cells = (2**_AXIS_BITS - 1) / np.where(high > low, high - low, 1.0)
     keys, spread = np.zeros(len(points), dtype=np.uint64), _spread_bits(len(low))
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2**63, points.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     for part in _parts(points):
         moved = inward(points[part])
         places = ((_along(moved, axes) - low) * cells).astype(np.int16)
         for axis, column in enumerate(places.T):
             keys[part] |= (spread << np.uint64(axis))[column]
         keys[part] <<= np.uint64(_HASH_BITS)
-        keys[part] |= _row_hash(moved) >> np.uint64(64 - _HASH_BITS)
+        # integer products wrap, so equal rows have equal hashes; + 0.0 turns -0.0 into 0.0
+        hashes = np.ascontiguousarray(moved + 0.0).view(np.uint64) @ factors
+        keys[part] |= hashes >> np.uint64(64 - _HASH_BITS)
     return keys
 
 
@@ -177,14 +181,6 @@ def _spread_bits(n_axes):
     return spread
 
 
-def _row_hash(points):
-    """Return 64-bit hashes; integer products wrap, so equal rows have equal ones."""
-    bits = np.ascontiguousarray(points + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-    rng = np.random.default_rng(0)
-    factors = rng.integers(0, 2**63, points.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    return bits @ factors
-
-
 # Which loops run: those in NumPy or the compiled ones.
 
 _WORTH_IT = 10_000  # points from which compiled loops are loaded, which takes half a second once
@@ -192,7 +188,7 @@ _WORTH_IT = 10_000  # points from which compiled loops are loaded, which takes h
 
 def kernel_for(n_points):
     """Return the kernel for a problem with that many points."""
-    return (_compiled() if n_points >= _WORTH_IT else None) or PLAIN
+    return _compiled() if n_points >= _WORTH_IT else PLAIN
 
 
 @cache
@@ -200,7 +196,7 @@ def _compiled():
     try:
         from .compiled_shares import CompiledKernel
     except ImportError:
-        return None
+        return PLAIN
     return CompiledKernel()
 
 
@@ -325,20 +321,16 @@ class SemidualProblem:
     def _sample(self):
         return self.cloud.coarse(_SEMIDUAL_SAMPLE * len(self.atoms)).points
 
-    def _margins(self, potentials):
-        """Return label and margin of every point of a sample."""
+    def scales(self, potentials):
+        """Return the mean margin of the points of every atom, read from a sample."""
         if self.boxed:
             from .compiled_shares import two_cheapest as two_near  # loads compiled code
 
             labels, _, margins = two_near(self._sample, self.atoms, potentials)
-            return labels, margins
-        costs = pairwise_cost(self.atoms, self._sample, self.p) - potentials[:, None]
-        labels, lowest, second = two_cheapest(costs)
-        return labels, second - lowest
-
-    def scales(self, potentials):
-        """Return the mean margin of the points of every atom, read from a sample."""
-        labels, margins = self._margins(potentials)
+        else:
+            costs = pairwise_cost(self.atoms, self._sample, self.p) - potentials[:, None]
+            labels, lowest, second = two_cheapest(costs)
+            margins = second - lowest
         if not np.isfinite(margins).all():
             return np.ones(len(self.atoms))
         counts = np.bincount(labels, minlength=len(self.atoms))
@@ -414,7 +406,10 @@ class Smoothed:
         typical = self.blur / self.shared if self.shared > 0 else 1.0
         ridge = max(np.sqrt(gradient @ gradient) / (longest * typical), 1e-9 * scale)
         if self._sparse is not None:
-            step = _solve_sparse(self._sparse, ridge, gradient)
+            matrix = self._sparse + ridge * sparse.eye_array(size, format="csc")
+            options = {"SymmetricMode": True}
+            factors = splu(matrix, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+            step = factors.solve(gradient - gradient.mean())  # constants change no plan
         else:
             # The Hessian vanishes on constants; a rank-one term and the ridge make it definite.
             matrix = self.hessian + scale / size
@@ -446,13 +441,6 @@ class Smoothed:
             return False
         gain = self.gradient @ self.newton_step(_TRUSTED)
         return gain * self.shared <= tol * self.blur
-
-
-def _solve_sparse(hessian, ridge, gradient):
-    """Solve with a ridge added; the part of the gradient along constants is left out."""
-    matrix = hessian + ridge * sparse.eye_array(len(gradient), format="csc")
-    factors = splu(matrix, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    return factors.solve(gradient - gradient.mean())
 
 
 def smooth(problem, potentials, temperatures):
@@ -513,6 +501,9 @@ _ADRIFT = 0.03  # imbalance beyond what a sample of that size leaves
 
 def settle(problem, potentials, warmth, tol, labels=None):
     """Climb at one warmth until `tol` mass is out of place.
+
+    Damped Newton on the entropic semi-dual (Genevay, Cuturi, Peyre and Bach 2016): a step costs
+    O(n_points n_atoms) where boxes do not rule atoms out, and O(n_atoms**3) for the Hessian.
 
     Where that fails, parts of the atoms are loosely connected and far from balance; they are
     warmed up, where they are connected, and cooled again, on a sample of the points.

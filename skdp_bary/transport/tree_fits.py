@@ -196,8 +196,9 @@ def prior_splits(tree, prior):
 def make_consistent(tree, values, variances):
     """Weighted least squares under "a chosen cell is the sum of its children".
 
-    Exact for independent measurements of any variances, in one pass up and one pass down; with
-    Gaussian errors it is belief propagation.
+    Exact for independent measurements of any variances, in one pass up and one pass down, O(n)
+    for n cells (Hay, Rastogi, Miklau and Suciu 2010, theorem 3); with Gaussian errors it is belief
+    propagation.
 
     Parameters
     ----------
@@ -215,7 +216,10 @@ def make_consistent(tree, values, variances):
     values = tree.check(values, "values")
     variances = tree.check(variances, "variances")
     if not all((v >= 0).all() for v in variances):
-        raise ValueError("`variances` must be non-negative or inf.")
+        raise ValueError(
+            "`variances` must be non-negative or inf, got a negative one or NaN: inf for a cell "
+            "that was not measured."
+        )
     z = [np.where(np.isinf(v), 0.0, x) for x, v in zip(values, variances, strict=True)]
     var = list(variances)
     for k in reversed(range(tree.depth)):
@@ -244,7 +248,10 @@ def project_nonnegative(tree, estimates):
 
 
 def project_simplex(rows, totals):
-    """Project each row onto the non-negative vectors with the given sum (>= 0)."""
+    """Project each row onto the non-negative vectors with the given sum (>= 0).
+
+    By sorting (Held, Wolfe and Crowder 1974): O(b log b) for a row of b numbers.
+    """
     descending = -np.sort(-rows, axis=1)
     excess = descending.cumsum(axis=1) - totals[:, None]
     rank = np.arange(1, rows.shape[1] + 1)

@@ -97,7 +97,10 @@ class Split:
         support = (self.children.sizes[self.blocks] - 1).sum(axis=1)
         first = self.parents.lo[self.chosen] - self.base
         last = self.parents.hi[self.chosen] - self.base
-        lengths = _round_lengths(np.maximum(last, support - first) + 1)
+        lengths = np.maximum(last, support - first) + 1
+        # Up to 4, 5, 6 or 7 times a power of two: few different lengths, all fast.
+        step = 2 ** np.maximum(np.ceil(np.log2(lengths)).astype(np.int64) - 3, 0)
+        lengths = -(-lengths // step) * step
         if self._is_small(len(lengths), lengths.max(initial=0)):
             lengths[:] = lengths.max(initial=0)
         for length in np.unique(lengths):
@@ -112,6 +115,8 @@ class Split:
 
     def convolve(self, own):
         """Log likelihood of what is below each chosen cell, on the grids of the parents.
+
+        By FFT, O(n log n) for a window of n units, or by definition where that takes less time.
 
         Where what is below leaves wide room, a convolution is taken again with its factors tilted
         to other masses. `own` is the log likelihood of the parents' own measurements.
@@ -210,7 +215,11 @@ class Split:
         message = np.empty(len(self.children.units))
         for batch in self.batches:
             index = self.parents.windows(batch.cells, batch.length, batch.first)
-            known, log = numbers.take(index, axis=1), self._child_log(batch, scales)
+            known = numbers.take(index, axis=1)
+            inner = self.scales[:, batch.blocks]
+            inner = inner.sum(axis=2, keepdims=True) - inner + scales[:, batch.cells, None]
+            log = self.child_log.take(batch.child_places, axis=1)
+            log += np.repeat(inner.reshape(len(log), -1), batch.child_sizes, axis=1)
             exact = _is_exact(self.depths[:, batch.rows] + depths[:, batch.cells], batch.length)
             if exact.all() and self._is_small(len(batch.rows), batch.length):
                 sums = correlate_others(known, self.numbers.take(batch.window, axis=1))
@@ -219,7 +228,12 @@ class Split:
                 terms = Terms(log, sums, np.zeros_like(sums))
             else:
                 part, rank = np.nonzero(lost[:, batch.rows] > _LOST)
-                terms = self._correlate_near(batch, known, part, rank, log)
+                clear = known.copy()  # of what rounding would hide, which is added below
+                clear[part, rank] = 0.0
+                siblings = self.numbers.take(batch.window, axis=1)
+                correlated = _correlate(siblings, clear, batch.length)
+                read = _backward(batch.child_sizes, batch.length)
+                terms = Terms(log, *read_windows(correlated, read, batch.child_sizes))
                 shallow = exact[part, rank]
                 self._correlate_some(batch, known, part[shallow], rank[shallow], terms)
                 if not shallow.all():
@@ -229,21 +243,6 @@ class Split:
                     self._correlate_apart(batch, part, rank, opposite, terms)
             message[batch.child_places] = terms.mix()[0]
         return message
-
-    def _child_log(self, batch, scales):
-        """Logs of what correlations are multiplied by, `scales` those of what is known."""
-        inner = self.scales[:, batch.blocks]
-        inner = inner.sum(axis=2, keepdims=True) - inner + scales[:, batch.cells, None]
-        log = self.child_log.take(batch.child_places, axis=1)
-        return log + np.repeat(inner.reshape(len(log), -1), batch.child_sizes, axis=1)
-
-    def _correlate_near(self, batch, known, part, rank, log):
-        """Correlations by FFT, without those of some parts and places in the batch."""
-        known = known.copy()
-        known[part, rank] = 0.0
-        correlated = _correlate(self.numbers.take(batch.window, axis=1), known, batch.length)
-        read = _backward(batch.child_sizes, batch.length)
-        return Terms(log, *read_windows(correlated, read, batch.child_sizes))
 
     def _correlate_some(self, batch, known, part, rank, terms):
         """Put correlations by their definition where rounding would hide them."""
@@ -333,13 +332,9 @@ class Split:
 
 def _correlate(siblings, known, length):
     """Transform of `known` against all siblings of each child; axis 2 are the children."""
-    return fft.irfft(
-        _leave_one_out(
-            fft.rfft(siblings, n=length, axis=-1), np.conj(fft.rfft(known, n=length, axis=-1))
-        ),
-        n=length,
-        axis=-1,
-    )
+    outer = np.conj(fft.rfft(known, n=length, axis=-1))
+    spectra = _leave_one_out(fft.rfft(siblings, n=length, axis=-1), outer)
+    return fft.irfft(spectra, n=length, axis=-1)
 
 
 def _is_exact(depths, length):
@@ -351,12 +346,6 @@ def _backward(sizes, length):
     """Places of the windows in correlations of this length, which stand conjugated: from behind."""
     back = (length - ranges(np.zeros_like(sizes), sizes)) % length
     return back + np.repeat(np.arange(sizes.size) * length, sizes)
-
-
-def _round_lengths(lengths):
-    """Round up to 4, 5, 6 or 7 times a power of two: few different lengths, all fast."""
-    step = 2 ** np.maximum(np.ceil(np.log2(lengths)).astype(np.int64) - 3, 0)
-    return -(-lengths // step) * step
 
 
 def _multiply(spectra, axis):
@@ -391,8 +380,12 @@ def convolve_all(factors):
     n = factors.shape[-2]
     if n == 1:
         return factors[..., 0, :]
-    half = n // 2
-    return _convolve(convolve_all(factors[..., :half, :]), convolve_all(factors[..., half:, :]))
+    first = convolve_all(factors[..., : n // 2, :])
+    second = convolve_all(factors[..., n // 2 :, :])
+    width = second.shape[-1] - 1
+    padded = np.zeros((*first.shape[:-1], first.shape[-1] + 2 * width))
+    padded[..., width : width + first.shape[-1]] = first
+    return _slide(padded, np.ascontiguousarray(second[..., ::-1]))
 
 
 def correlate_others(known, factors):
@@ -406,28 +399,15 @@ def correlate_others(known, factors):
         return known[..., None, :size]
     half, found = n // 2, []
     for own, others in ((slice(half), slice(half, n)), (slice(half, n), slice(half))):
-        kept = factors[..., own, :]
-        places = kept.shape[-2] * (size - 1) + 1
-        about = _direct_correlate(known, convolve_all(factors[..., others, :]), places)
-        found.append(correlate_others(about, kept))
+        kept, other = factors[..., own, :], convolve_all(factors[..., others, :])
+        # places that the kept factors reach, and as many more as the others are long
+        needed = kept.shape[-2] * (size - 1) + other.shape[-1]
+        missing = max(0, needed - known.shape[-1])
+        padded = known
+        if missing:
+            padded = np.concatenate([known, np.zeros((*known.shape[:-1], missing))], axis=-1)
+        found.append(correlate_others(_slide(padded[..., :needed], other), kept))
     return np.concatenate(found, axis=-2)
-
-
-def _convolve(first, second):
-    width = second.shape[-1] - 1
-    padded = np.zeros((*first.shape[:-1], first.shape[-1] + 2 * width))
-    padded[..., width : width + first.shape[-1]] = first
-    return _slide(padded, np.ascontiguousarray(second[..., ::-1]))
-
-
-def _direct_correlate(known, other, places):
-    """Return the sums of ``known[place + mass] * other[mass]`` at so many places."""
-    needed = places + other.shape[-1] - 1
-    if known.shape[-1] < needed:
-        known = np.concatenate(
-            [known, np.zeros((*known.shape[:-1], needed - known.shape[-1]))], axis=-1
-        )
-    return _slide(known[..., :needed], other)
 
 
 def _slide(known, other):

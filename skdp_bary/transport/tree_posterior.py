@@ -59,14 +59,20 @@ def infer_masses(
 
     Notes
     -----
-    A window has about ``2 * width * sd / step`` points: for cells measured thousands of times
-    less accurately than the best one, choose a larger step.
+    Belief propagation (Pearl 1982), exact on a tree: one pass up and one down, each O(n log n)
+    for n places of all windows. A window has about ``2 * width * sd / step`` points: for cells
+    measured thousands of times less accurately than the best one, choose a larger step.
     """
     model = _Model.of(tree, measurements, prior, step, width, gaussian)
     windows = model.windows if start is None else model.windows.moved(start.mean)
     for _ in range(_MAX_PASSES):
         posterior = model.posterior(windows)
-        if windows.span(posterior.mean) and _adds_up(tree, posterior.mean, model.step):
+        # The means of exact marginals add up on any grids; where they do not, rounding is large.
+        levels = zip(posterior.mean[1:], tree.branching, strict=True)
+        sums = [mass.reshape(-1, b).sum(axis=1) for mass, b in levels]
+        levels = zip(sums, posterior.mean[:-1], tree.chosen[:-1], strict=True)
+        adds_up = all((np.abs(s - x[mask]) <= model.step).all() for s, x, mask in levels)
+        if adds_up and windows.span(posterior.mean):
             return posterior
         windows = windows.moved(posterior.mean)
     raise FloatingPointError(
@@ -98,9 +104,21 @@ class _Model:
     @classmethod
     def of(cls, tree, measurements, prior, step, width, gaussian):
         """Check what is given."""
-        priors = _check_priors(prior, tree.depth)
+        if tree.depth and np.ndim(prior) == 3:  # one mixture for each step
+            if len(prior) != tree.depth:
+                raise ValueError(
+                    f"`prior` needs one mixture for each of {tree.depth} steps, got {len(prior)}."
+                )
+            priors = [_check_prior(pairs) for pairs in prior]
+        else:
+            priors = [_check_prior(prior)] * tree.depth
         rounds = [_check_round(tree, *measurement) for measurement in measurements]
-        step = _check_step(step, rounds)
+        largest = max((r.max(initial=0) for _, rates in rounds for r in rates), default=0)
+        if largest == 0:
+            raise ValueError("`measurements` needs at least one cell with a positive rate.")
+        step = max(0.35 / largest, 0.2) if step is None else float(step)
+        if not 0 < step < np.inf:
+            raise ValueError(f"`step` must be positive and finite, got {step!r}.")
         if not 0 < width < np.inf:
             raise ValueError(f"`width` must be positive and finite, got {width!r}.")
         estimates, deviations = _least_squares(tree, rounds, 1.0 if gaussian else 2.0)
@@ -111,7 +129,18 @@ class _Model:
     def posterior(self, windows):
         """Return the posterior on some windows."""
         grids = windows.grids()
-        own = _log_likelihoods(grids, self.rounds, self.step, self.gaussian)
+        own = []
+        for k, grid in enumerate(grids):  # log density of the level's own measurements
+            log = np.zeros(len(grid.units))
+            for values, rates in self.rounds:
+                if not rates[k].any():
+                    continue
+                off = np.abs(self.step * grid.units - grid.spread(values[k]))
+                off *= grid.spread(rates[k])
+                log -= off**2 / 2 if self.gaussian else off
+                highest = rates[k] / (np.sqrt(2 * np.pi) if self.gaussian else 2.0)
+                log += grid.spread(np.log(np.where(rates[k] > 0, highest, 1.0)))
+            own.append(log)
         return _propagate(self.tree, own, grids, windows.centers, self.step, self.priors)
 
 
@@ -134,11 +163,10 @@ class _Windows:
         Sums over nested cells are totally unimodular: `centers` have a rounding to whole units
         that adds up and moves no cell by a unit. So a margin of one leaves masses in all windows.
         """
-        margin = 1
         lo, hi = [], []
         for low, high, reach in self._between():
-            lo.append(np.maximum(np.floor((low - reach) / self.step) - margin, 0))
-            hi.append(np.ceil((high + reach) / self.step) + margin)
+            lo.append(np.maximum(np.floor((low - reach) / self.step) - 1, 0))
+            hi.append(np.ceil((high + reach) / self.step) + 1)
         for k, b in enumerate(self.tree.branching):  # also bounds cells of which nothing is known
             hi[k + 1] = np.minimum(hi[k + 1], np.repeat(hi[k][self.tree.chosen[k]], b))
         _cut_to_sums(self.tree, lo, hi)
@@ -224,13 +252,9 @@ class TreePosterior:
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be between 0 and 1, got {coverage!r}.")
         low, high = [], []
-        levels = (
-            self.grids,
-            self.probabilities,
-            self.quantile(0.5),
-            self.quantile(0.5 + coverage / 2),
-        )
-        for grid, p, median, upper in zip(*levels, strict=True):
+        median, upper = self.quantile(0.5), self.quantile(0.5 + coverage / 2)
+        levels = zip(self.grids, self.probabilities, median, upper, strict=True)
+        for grid, p, median, upper in levels:
             first, last = _shortest_windows(grid, p, coverage)
             low.append(np.where(median > 0, self.step * (grid.lo + first), 0.0))
             high.append(np.where(median > 0, self.step * (grid.lo + last), upper))
@@ -271,22 +295,6 @@ def _shortest_windows(grid, p, coverage):
     return first - grid.starts, inside[first] - grid.starts
 
 
-def _adds_up(tree, masses, tolerance):
-    """Whether rounding is small: the means of exact marginals add up on any grids."""
-    sums = [x.reshape(-1, b).sum(axis=1) for x, b in zip(masses[1:], tree.branching, strict=True)]
-    levels = zip(sums, masses[:-1], tree.chosen[:-1], strict=True)
-    return all((np.abs(total - x[mask]) <= tolerance).all() for total, x, mask in levels)
-
-
-def _check_priors(prior, depth):
-    """One prior a step."""
-    if depth and np.ndim(prior) == 3:
-        if len(prior) != depth:
-            raise ValueError(f"`prior` needs one mixture for each of {depth} steps.")
-        return [_check_prior(pairs) for pairs in prior]
-    return [_check_prior(prior)] * depth
-
-
 def _check_prior(prior):
     pairs = np.array(prior, dtype=float)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not ((pairs > 0) & (pairs < np.inf)).all():
@@ -302,7 +310,9 @@ def _check_round(tree, values, rates):
     values = tree.check(_full_levels(tree, values, "values"), "values")
     rates = tree.check(_full_levels(tree, rates, "rates"), "rates")
     if not all(((r >= 0) & (r < np.inf)).all() for r in rates):
-        raise ValueError("`rates` must be non-negative and finite.")
+        raise ValueError(
+            "`rates` must be non-negative and finite: 0 for a cell that was not measured."
+        )
     values = tuple(np.where(r > 0, v, 0.0) for v, r in zip(values, rates, strict=True))
     if not all(np.isfinite(v).all() for v in values):
         raise ValueError("`values` must be finite wherever their rate is positive.")
@@ -316,16 +326,6 @@ def _full_levels(tree, levels, name):
     return [
         np.broadcast_to(x, n) if x.ndim == 0 else x for x, n in zip(levels, tree.sizes, strict=True)
     ]
-
-
-def _check_step(step, rounds):
-    largest = max((r.max(initial=0) for _, rates in rounds for r in rates), default=0)
-    if largest == 0:
-        raise ValueError("`measurements` needs at least one cell with a positive rate.")
-    step = max(0.35 / largest, 0.2) if step is None else float(step)
-    if not 0 < step < np.inf:
-        raise ValueError(f"`step` must be positive and finite, got {step!r}.")
-    return step
 
 
 def _least_squares(tree, rounds, spread):
@@ -381,18 +381,3 @@ def _propagate(tree, own, grids, centers, step, priors):
             above = splits[k].correlate(above + own[k], log_sums)
     parts = tuple(split.parts for split in splits)
     return TreePosterior(tree, step, tuple(grids), tuple(probabilities), log_evidence, parts)
-
-
-def _log_likelihoods(grids, rounds, step, gaussian):
-    """Log density of each cell's own measurements, on its window."""
-    logs = []
-    for k, grid in enumerate(grids):
-        log = np.zeros(len(grid.units))
-        for values, rates in rounds:
-            if rates[k].any():
-                off = grid.spread(rates[k]) * np.abs(step * grid.units - grid.spread(values[k]))
-                log -= off**2 / 2 if gaussian else off
-                highest = rates[k] / (np.sqrt(2 * np.pi) if gaussian else 2.0)
-                log += grid.spread(np.log(np.where(rates[k] > 0, highest, 1.0)))
-        logs.append(log)
-    return logs

@@ -46,7 +46,12 @@ class Tree:
             )
         if min(self.branching, default=2) < 2:
             raise ValueError(f"`branching` needs integers >= 2, got {self.branching!r}.")
-        object.__setattr__(self, "chosen", tuple(_frozen_mask(mask) for mask in self.chosen))
+        masks = tuple(np.array(mask, dtype=bool) for mask in self.chosen)
+        for mask in masks:
+            if mask.ndim != 1:
+                raise ValueError(f"`chosen` needs flat masks, got one of shape {mask.shape}.")
+            mask.flags.writeable = False
+        object.__setattr__(self, "chosen", masks)
         for level, b in enumerate(self.branching):
             expected = b * np.count_nonzero(self.chosen[level])
             if self.chosen[level + 1].size != expected:
@@ -135,14 +140,6 @@ def cell_positions(codes):
     """Return the rows and columns of cells given by their quadtree codes."""
     codes = np.asarray(codes, dtype=np.int64)
     return _gather_bits(codes >> 1), _gather_bits(codes)
-
-
-def _frozen_mask(mask):
-    mask = np.array(mask, dtype=bool)
-    if mask.ndim != 1:
-        raise ValueError(f"`chosen` needs flat masks, got one of shape {mask.shape}.")
-    mask.flags.writeable = False
-    return mask
 
 
 def _spread_bits(x):

@@ -144,7 +144,7 @@ def earth_mover_distance(
     So only the differences are transported. If few points differ, a plan is found by the network
     simplex of POT. Otherwise mass flows along the edges of the grid, four a cell: the L1 distance
     between two cells is the length of a shortest path, so the cheapest flow costs what the best
-    plan does. It is found by HiGHS.
+    plan does (Ling and Okada 2007). It is found by HiGHS.
 
     Examples
     --------
@@ -228,7 +228,8 @@ def _normalized(first, second):
         if values.ndim != 2 or not np.isfinite(values).all() or (values < 0).any():
             raise ValueError(
                 "A heatmap must be a two-dimensional array of finite non-negative numbers; the "
-                f"{name} one is not, it has shape {values.shape}."
+                f"{name} one is not, it has shape {values.shape}. np.clip(heatmap, 0, None) makes "
+                "noisy counts one."
             )
         if not values.sum() > 0:
             raise ValueError(f"A heatmap must not be zero everywhere; the {name} one is.")
@@ -236,7 +237,7 @@ def _normalized(first, second):
     if heatmaps[0].shape != heatmaps[1].shape:
         raise ValueError(
             "Two heatmaps must have the same shape, got "
-            f"{heatmaps[0].shape} and {heatmaps[1].shape}."
+            f"{heatmaps[0].shape} and {heatmaps[1].shape}: make both with one resolution."
         )
     return heatmaps
 
@@ -244,7 +245,9 @@ def _normalized(first, second):
 def _common_support(first, second):
     """Return the points of two measures, once each, and both weights on them."""
     if not isinstance(second, DiscreteMeasure):
-        raise TypeError("Compare two heatmaps or two measures, got one of each.")
+        raise TypeError(
+            "Compare two heatmaps or two measures, got one of each: DiscreteMeasure(points, mass)."
+        )
     both = np.concatenate([first.support, second.support])
     points, place = np.unique(both, axis=0, return_inverse=True)
     place = place.ravel()

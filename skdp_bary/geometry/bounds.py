@@ -64,9 +64,24 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
         bounds = Box(low, high)
     if bounds.n_features != n_features:
         raise ValueError(
-            f"bounds describes {bounds.n_features} features, but X has n_features={n_features}."
+            f"bounds describes {bounds.n_features} features, but X has n_features={n_features}: "
+            "give one (low, high) for each, or one pair for all, for example bounds=(0, 1)."
         )
-    _require_room(bounds.low, bounds.high)
+    # Powers of distances must stay floats, and many floats must lie between low and high.
+    low, high = bounds.low, bounds.high
+    far = np.maximum(np.abs(low), np.abs(high))
+    if not (far <= _FARTHEST).all():
+        raise ValueError(
+            f"bounds must hold numbers up to {_FARTHEST}, got {far.max()}: scale the rows first."
+        )
+    least = np.maximum(far * _FINEST, _NARROWEST)
+    narrow = ~(high - low >= least)
+    if narrow.any():
+        j = int(narrow.argmax())
+        raise ValueError(
+            f"bounds must be at least {least[j]:.3g} wide for feature {j}, so that enough floats "
+            f"lie inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
+        )
     return bounds
 
 
@@ -117,12 +132,15 @@ def _advice_on_names(given, names):
 def box_of(bounds: Mapping[str, tuple[float, float]], names: list[str] | None = None) -> Box:
     """Return the Box of bounds by name, in the order of `names`, or in their own order."""
     if not bounds:
-        raise ValueError("bounds must name every column once, got an empty mapping.")
+        raise ValueError(
+            "bounds must name every column once, got an empty mapping: {'age': (0, 120)}, say."
+        )
     _refuse_geojson(bounds)
     for name, pair in bounds.items():
         if not isinstance(name, str) or not is_pair(pair):
             raise ValueError(
-                f"bounds must map names to (low, high) pairs, got {shown(name)}: {shown(pair)}."
+                f"bounds must map names to (low, high) pairs, got {shown(name)}: {shown(pair)}. "
+                "Write {'age': (0, 120)}, for example."
             )
         if not _ordered(*pair):
             raise ValueError(
@@ -231,20 +249,6 @@ def _ordered(low, high):
         return bool(low < high)
     except TypeError:
         return False
-
-
-def _require_room(low, high):
-    """Raise where powers of distances leave the floats, or where few floats lie in the domain."""
-    far = np.maximum(np.abs(low), np.abs(high))
-    if not (far <= _FARTHEST).all():
-        raise ValueError(f"bounds must hold numbers up to {_FARTHEST}, got {far.max()}.")
-    least = np.maximum(far * _FINEST, _NARROWEST)
-    if not (high - low >= least).all():
-        j = int(np.flatnonzero(~(high - low >= least))[0])
-        raise ValueError(
-            f"bounds must be at least {least[j]:.3g} wide for feature {j}, so that enough floats "
-            f"lie inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
-        )
 
 
 def _length(values):

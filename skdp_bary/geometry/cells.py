@@ -33,7 +33,9 @@ class CellTree:
 
     def __post_init__(self):
         if not 0 <= self.depth <= MAX_DEPTH:
-            raise ValueError(f"depth must be in [0, {MAX_DEPTH}], got {self.depth}.")
+            raise ValueError(
+                f"depth must be in [0, {MAX_DEPTH}], got {self.depth}, for example depth=12."
+            )
 
     def __reduce__(self):
         return CellTree, (self.domain, self.depth)  # without what is cached
@@ -66,22 +68,20 @@ class CellTree:
 
         The index is a function of each row alone: no operation here mixes rows.
         """
-        index = np.empty(len(X), dtype=np.int64)
-        for rows in row_blocks(*X.shape):
-            index[rows] = self._leaf_index(X[rows])
-        return index
-
-    def _leaf_index(self, X):
-        if not isinstance(self.domain, Box):  # truncation below clips to the bounding box
-            X = self.domain.clip(X)
         index = np.zeros(len(X), dtype=np.int64)
-        for axis, side in enumerate(self.shape(self.depth)):
-            position = np.subtract(X[:, axis], self._low[axis])
-            with np.errstate(over="ignore"):
-                position *= side / self._widths[axis]
-            np.clip(position, 0, side - 1, out=position)
-            index *= side
-            index += position.astype(np.int64)
+        low, high = (np.asarray(end, dtype=float) for end in (self.domain.low, self.domain.high))
+        widths = high - low
+        for rows in row_blocks(*X.shape):
+            block, found = X[rows], index[rows]
+            if not isinstance(self.domain, Box):  # truncation below clips to the bounding box
+                block = self.domain.clip(block)
+            for axis, side in enumerate(self.shape(self.depth)):
+                position = np.subtract(block[:, axis], low[axis])
+                with np.errstate(over="ignore"):
+                    position *= side / widths[axis]
+                np.clip(position, 0, side - 1, out=position)
+                found *= side
+                found += position.astype(np.int64)
         return index
 
     def ancestor(self, leaf: np.ndarray, level: int) -> np.ndarray:
@@ -173,14 +173,6 @@ class CellTree:
             share = share.reshape(-1)
         share.setflags(write=False)
         return share
-
-    @cached_property
-    def _low(self):
-        return np.asarray(self.domain.low, dtype=float)
-
-    @cached_property
-    def _widths(self):
-        return np.asarray(self.domain.high, dtype=float) - self._low
 
 
 # Cells of different sizes that fill a box: a grid, some of whose cells are cut again and again.

@@ -222,7 +222,8 @@ class Box(Domain):
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
         if np.ndim(low) == 0 and np.ndim(high) == 0:
             raise ValueError(
-                f"low and high must hold one number per feature, got low={low!r}, high={high!r}."
+                f"low and high must hold one number per feature, got low={low!r}, high={high!r}: "
+                "Box([0, 0], 1) is the unit square."
             )
         length = max(np.size(low), np.size(high))
         self._low = check_vector(low, "low", length)
@@ -250,7 +251,10 @@ class Box(Domain):
         """
         pairs = list(pairs)
         if not pairs or not all(map(is_pair, pairs)):
-            raise ValueError(f"pairs must hold one (low, high) for each feature, got {pairs!r}.")
+            raise ValueError(
+                f"pairs must hold one (low, high) for each feature, got {pairs!r}, for example "
+                "[(0, 1), (18, 90)]."
+            )
         low, high = zip(*pairs, strict=True)
         return cls(list(low), list(high))
 
@@ -335,12 +339,14 @@ def check_widths(low, high):
             "all highs; Box.of_features takes one (low, high) pair for each feature."
         )
     if not (high - low >= SMALLEST).all():
-        raise ValueError(f"bounds must be at least {SMALLEST} wide for every feature.")
+        raise ValueError(
+            f"bounds must be at least {SMALLEST} wide for every feature: scale the rows first."
+        )
 
 
 def check_order(p):
     if not is_number(p) or not p >= 1:
-        raise ValueError(f"p must be a number in [1, inf], got {p!r}.")
+        raise ValueError(f"p must be a number in [1, inf], got {p!r}, for example p=2.")
     return float(p)
 
 
@@ -387,9 +393,16 @@ class Ball(Domain):
 
     def __init__(self, center: ArrayLike, radius: float) -> None:
         if np.ndim(center) == 0:
-            raise ValueError(f"center must hold one number per feature, got {center!r}.")
+            raise ValueError(
+                f"center must hold one number per feature, got {center!r}: [0.0, 0.0] in the plane."
+            )
         self._center = check_vector(center, "center", np.size(center))
-        self._radius = _check_radius(radius)
+        if not is_number(radius) or not SMALLEST <= radius <= LARGEST:
+            raise ValueError(
+                f"radius must be a number between {SMALLEST} and {LARGEST}, got {radius!r}, "
+                "for example radius=1.0."
+            )
+        self._radius = float(radius)
         self._low = frozen(self._center - self._radius)
         self._high = frozen(self._center + self._radius)
         check_widths(self._low, self._high)
@@ -508,29 +521,25 @@ class Ball(Domain):
     def _measure(self, cells, shape):
         """Return the share of each cell inside the ball and a point of that part."""
         lower, upper = cell_boxes(cells, self._low, self._high, shape)
-        nearest = np.clip(self._center, lower, upper)
+        d, nearest = self.n_features, np.clip(self._center, lower, upper)
         farthest = np.where(self._center - lower > upper - self._center, lower, upper)
         share = self._holds(farthest).astype(float)
         point = lower + (upper - lower) / 2
         cut = np.flatnonzero(self._holds(nearest) & (share == 0.0))
-        for rows in row_blocks(len(cut), self.n_features * _SUB_POINTS):
-            some = cut[rows]
-            share[some], point[some] = self._measure_cut(lower[some], upper[some], nearest[some])
-        return share, self.clip(point)
-
-    def _measure_cut(self, lower, upper, nearest):
-        """Measure cells that the surface cuts on a regular set of points each."""
-        d = self.n_features
         side = max(1, math.floor(_SUB_POINTS ** (1 / d) + 1e-9))
         offsets = (all_cells((side,) * d) + 0.5) / side
-        points = lower[:, None, :] + (upper - lower)[:, None, :] * offsets
-        inside = self._holds(points.reshape(-1, d)).reshape(len(points), -1)
-        count = inside.sum(axis=1)
-        # Points of a convex set have their mean in it; where none was hit, the point of the cell
-        # nearest to the center is known to be inside.
-        mean = (points * inside[:, :, None]).sum(axis=1) / np.maximum(count, 1)[:, None]
-        share = np.where(count > 0, count, 0.5) / len(offsets)
-        return share, np.where(count[:, None] > 0, mean, nearest)
+        for rows in row_blocks(len(cut), d * _SUB_POINTS):
+            some = cut[rows]
+            # shape (n_cells, n_offsets, d): a regular set of points of each cell
+            points = lower[some, None] + (upper[some] - lower[some])[:, None, :] * offsets
+            inside = self._holds(points.reshape(-1, d)).reshape(len(points), -1)
+            count = inside.sum(axis=1)
+            # Points of a convex set have their mean in it; where none was hit, the point of the
+            # cell nearest to the center is known to be inside.
+            mean = (points * inside[:, :, None]).sum(axis=1) / np.maximum(count, 1)[:, None]
+            share[some] = np.where(count > 0, count, 0.5) / len(offsets)
+            point[some] = np.where(count[:, None] > 0, mean, nearest[some])
+        return share, self.clip(point)
 
     def _key(self):
         return self._center.tobytes(), self._radius
@@ -540,11 +549,3 @@ class Ball(Domain):
 
     def __repr__(self):
         return f"Ball(center={short(self._center)}, radius={self._radius})"
-
-
-def _check_radius(radius):
-    if not is_number(radius) or not SMALLEST <= radius <= LARGEST:
-        raise ValueError(
-            f"radius must be a number between {SMALLEST} and {LARGEST}, got {radius!r}."
-        )
-    return float(radius)

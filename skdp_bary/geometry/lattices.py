@@ -136,11 +136,9 @@ class CentredLattice:
     @cached_property
     def _sides(self):
         """The extremes that offsets from a box are cut to: numbers where all are equal."""
-        sides = (
-            np.maximum(self._corners[0], -self._largest),
-            np.minimum(self._corners[1], self._largest),
-        )
-        return tuple(one_number(side) for side in sides)
+        low, high = self._corners
+        low, high = np.maximum(low, -self._largest), np.minimum(high, self._largest)
+        return one_number(low), one_number(high)
 
     def _units(self, X):
         """Return the integer offsets of a block of rows as float64."""
@@ -322,7 +320,8 @@ class SliceLattice:
 
         The first two are slices; the levels are int64 of shape (n_directions, n_rows) of the block.
         """
-        rows_of_block, directions_of_block = self._block_shape()
+        rows_of_block = int(np.clip((1 << 22) // self.domain.n_features, 1 << 10, 1 << 16))
+        directions_of_block = max(1, _BLOCK_VALUES // rows_of_block)
         across = self.directions.T * 2.0 ** (_LEVEL_BITS - 1 - _ROW_BITS)
         # a constant column adds the center and one half, so that truncation rounds to nearest
         middle = SliceLattice.center_level + 0.5
@@ -341,10 +340,6 @@ class SliceLattice:
         """Return the projections, relative to the center of the domain, that levels represent."""
         return (np.asarray(levels) - self.center_level) * self.step
 
-    def _block_shape(self):
-        rows = int(np.clip((1 << 22) // self.domain.n_features, 1 << 10, 1 << 16))
-        return rows, max(1, _BLOCK_VALUES // rows)
-
 
 def check_directions(directions, n_features):
     """Return public directions as an array of unit columns, or raise."""
@@ -355,7 +350,9 @@ def check_directions(directions, n_features):
         )
     lengths = np.linalg.norm(directions, axis=0)
     if not (np.abs(lengths - 1.0) <= _UNIT_TOLERANCE).all():
-        raise ValueError("directions must be unit columns: vectors of length one.")
+        raise ValueError(
+            "directions must be unit columns: divide by np.linalg.norm(directions, axis=0)."
+        )
     return directions
 
 
@@ -390,9 +387,8 @@ class UnitSlices(SliceLattice):
     rows: Domain
     scale: np.ndarray
 
-    n_levels = (
-        1 << _UNIT_SLICES_LEVEL_BITS
-    ) + 1  # fewer: cells are wide, and windows over levels take time
+    # fewer than of SliceLattice: cells are wide, and windows over levels take time
+    n_levels = (1 << _UNIT_SLICES_LEVEL_BITS) + 1
     center_level = 1 << (_UNIT_SLICES_LEVEL_BITS - 1)
 
     def levels(self, X):

@@ -173,7 +173,9 @@ class Mask(Domain):
 
         points, found = self._land_points(self._resolution)
         if not found.any():
-            raise ValueError(f"the polygons are too thin for resolution={self._resolution}.")
+            raise ValueError(
+                f"the polygons are too thin for resolution={self._resolution}: take twice as many."
+            )
         nearest = distance_transform_edt(
             ~found.reshape(self._resolution),
             sampling=(self.high - self.low) / self._resolution,
@@ -245,12 +247,25 @@ _LINES = 8  # scanlines through each cell; along a line, lengths are exact
 _UNIT = 2.0**20  # crossings are rounded to 2**-20 of a cell, which makes every sum below exact
 _MARGIN = 1e-6  # wider than that rounding, in cells
 _PAIRS = 2**20
+_INSIDE = {  # where each type of GeoJSON keeps its parts
+    "FeatureCollection": "features",
+    "GeometryCollection": "geometries",
+    "Feature": "geometry",
+    "Polygon": "coordinates",
+    "MultiPolygon": "coordinates",
+}
 
 
 def read_rings(polygons):
     """Return the rings of nested lists of coordinates or of a GeoJSON mapping, in order."""
     if isinstance(polygons, dict):
-        return _read_mapping(polygons)
+        kind = polygons.get("type")
+        if str(kind) not in _INSIDE:
+            raise ValueError(f"polygons must be GeoJSON polygons, got an object of type {kind!r}.")
+        inside = polygons[_INSIDE[kind]]
+        if kind.endswith("Collection"):  # which may be empty
+            return [ring for part in inside for ring in read_rings(part)]
+        return read_rings(inside)
     if isinstance(polygons, np.ndarray) and polygons.ndim == 2:
         return [_check_ring(polygons)]
     if not isinstance(polygons, (list, tuple, np.ndarray)) or len(polygons) == 0:
@@ -264,26 +279,15 @@ def read_rings(polygons):
     return [ring for part in polygons for ring in read_rings(part)]
 
 
-def _read_mapping(mapping):
-    kind = mapping.get("type")
-    if kind == "FeatureCollection":
-        return [ring for part in mapping["features"] for ring in read_rings(part)]
-    if kind == "GeometryCollection":
-        return [ring for part in mapping["geometries"] for ring in read_rings(part)]
-    if kind == "Feature":
-        return read_rings(mapping["geometry"])
-    if kind in ("Polygon", "MultiPolygon"):
-        return read_rings(mapping["coordinates"])
-    raise ValueError(f"polygons must be GeoJSON polygons, got an object of type {kind!r}.")
-
-
 def _check_ring(points):
     try:
         ring = np.array([tuple(point)[:2] for point in points], dtype=np.float64) + 0.0
     except (TypeError, ValueError):
         ring = np.empty((0, 0))
     if ring.ndim != 2 or ring.shape[1] != 2 or not np.isfinite(ring).all():
-        raise ValueError("polygons must hold rings of finite (x, y) points.")
+        raise ValueError(
+            "polygons must hold rings of finite (x, y) points: [[0, 0], [4, 0], [4, 4]], say."
+        )
     if len(np.unique(ring, axis=0)) < 3:
         raise ValueError(f"a ring of polygons needs three different points, got {len(ring)}.")
     ring.flags.writeable = False
@@ -397,18 +401,16 @@ class EdgeColumns:
         while start < len(X):
             done = pairs[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(pairs, done + _PAIRS)))
-            inside[start:stop] = self._odd(X[start:stop], column[start:stop])
+            some, columns = X[start:stop], column[start:stop]
+            point, position = _ranges(self._starts[columns], self._counts[columns])
+            edge = self._edge[position]
+            x, y = some[point, 0], some[point, 1]
+            spans = (self._x1[edge] <= x) & (x < self._x2[edge])
+            above = y < self._y1[edge] + (x - self._x1[edge]) * self._slope[edge]
+            inside[start:stop] = np.bincount(point[spans & above], minlength=len(some)) % 2 == 1
             start = stop
         return inside
 
     def _columns(self, x):
         # Rounding is monotone, so a point between the ends of an edge falls in its columns.
         return cell_indices(x[:, None], *self._grid)[:, 0]
-
-    def _odd(self, X, column):
-        point, position = _ranges(self._starts[column], self._counts[column])
-        edge = self._edge[position]
-        x, y = X[point, 0], X[point, 1]
-        spans = (self._x1[edge] <= x) & (x < self._x2[edge])
-        above = y < self._y1[edge] + (x - self._x1[edge]) * self._slope[edge]
-        return np.bincount(point[spans & above], minlength=len(X)) % 2 == 1

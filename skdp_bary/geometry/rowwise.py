@@ -30,7 +30,9 @@ def as_rows(X, n_features):
     with np.errstate(over="ignore", invalid="ignore"):
         total_is_finite = np.isfinite(X.sum())
     if not total_is_finite and not np.isfinite(X).all():
-        raise ValueError("X must not contain NaN or infinity.")
+        raise ValueError(
+            "X must not contain NaN or infinity: drop or fill them by a rule that reads one row."
+        )
     return X
 
 
@@ -85,8 +87,14 @@ def row_distances(X, points):
     Library functions multiply whole matrices, and round a row otherwise next to other rows.
     """
     distances = np.empty((len(X), len(points)))
-    for rows, place, block in _blocks_of_distances(X, points):
-        distances[rows, place] = block
+    for rows in row_blocks(*X.shape):
+        columns = np.ascontiguousarray(X[rows].T)
+        squares = np.empty_like(columns)
+        for place, point in enumerate(points):
+            with np.errstate(over="ignore"):  # farther than any float
+                np.subtract(columns, point[:, None], out=squares)
+                np.square(squares, out=squares)
+                distances[rows, place] = np.sqrt(folded(squares))
     return distances
 
 
@@ -125,19 +133,6 @@ def _shortlist(X, points, nearest):
         size = np.sqrt(np.einsum("ij,ij->i", rows, rows)) + np.sqrt(np.square(atoms).sum(1).max())
         margin = 8.0 * (X.shape[1] + 8) * np.finfo(float).eps * size**2
         return ~(second - first > margin)  # also where numbers leave the floats
-
-
-def _blocks_of_distances(X, points):
-    """Yield a slice of rows, the place of a point, and the distances of the rows to it."""
-    for rows in row_blocks(*X.shape):
-        columns = np.ascontiguousarray(X[rows].T)
-        squares = np.empty_like(columns)
-        for place, point in enumerate(points):
-            with np.errstate(over="ignore"):  # farther than any float
-                np.subtract(columns, point[:, None], out=squares)
-                np.square(squares, out=squares)
-                block = np.sqrt(folded(squares))
-            yield rows, place, block
 
 
 # Regular grids of cells over a bounding box.

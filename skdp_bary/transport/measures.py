@@ -36,10 +36,12 @@ class DiscreteMeasure:
         if support.ndim != 2 or support.shape[0] == 0 or support.shape[1] == 0:
             raise ValueError(
                 "support must be an array of shape (n_points, n_features) with at least one point "
-                f"and one feature, got shape {support.shape}."
+                f"and one feature, got shape {support.shape}. [[0.0], [1.0]] is two on a line."
             )
         if not np.isfinite(support).all():
-            raise ValueError("support must be finite, got NaN or infinity.")
+            raise ValueError(
+                "support must be finite, got NaN or infinity: filter by np.isfinite(support)."
+            )
         object.__setattr__(self, "support", read_only(support))
         n_points = len(support)
         if self.weights is None:
@@ -95,14 +97,19 @@ def read_only(array):
 def check_measure(value, name):
     """Return `value` when it is a DiscreteMeasure, or raise naming the parameter."""
     if not isinstance(value, DiscreteMeasure):
-        raise TypeError(f"{name} must be a DiscreteMeasure, got {type(value).__name__}.")
+        raise TypeError(
+            f"{name} must be a DiscreteMeasure, got {type(value).__name__}: "
+            "DiscreteMeasure(points, weights)."
+        )
     return value
 
 
 def check_measures(measures):
     """Return a non-empty list of measures that live in one space."""
     if isinstance(measures, DiscreteMeasure):
-        raise TypeError("measures must be a sequence of DiscreteMeasure, got a single one.")
+        raise TypeError(
+            "measures must be a sequence of DiscreteMeasure, got a single one: pass [measure]."
+        )
     measures = [check_measure(m, f"measures[{i}]") for i, m in enumerate(measures)]
     dimensions = {m.n_features for m in measures}
     if len(dimensions) != 1:
@@ -116,7 +123,7 @@ def check_measures(measures):
 def check_power(p):
     """Return `p` as a float of at least one, or raise."""
     if not is_number(p) or not 1 <= p < np.inf:
-        raise ValueError(f"p must be a finite number in [1, inf), got {p!r}.")
+        raise ValueError(f"p must be a finite number in [1, inf), got {p!r}, for example p=2.")
     return float(p)
 
 
@@ -130,14 +137,18 @@ def check_mean_power(p):
 def check_count(value, name):
     """Return `value` as an int of at least one, or raise naming the parameter."""
     if not is_integer(value) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {shown(value)}.")
+        raise ValueError(
+            f"{name} must be an integer of at least 1, got {shown(value)}, for example {name}=5."
+        )
     return int(value)
 
 
 def check_positive(value, name):
     """Return `value` as a finite float above zero, or raise naming the parameter."""
     if not is_number(value) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {shown(value)}.")
+        raise ValueError(
+            f"{name} must be a finite number above 0, got {shown(value)}, for example {name}=5e-4."
+        )
     return float(value)
 
 
@@ -147,7 +158,9 @@ def check_shares(weights, size, name):
         return np.full(size, 1.0 / size)
     shares = np.array(weights, dtype=np.float64)
     if shares.shape != (size,) or not np.isfinite(shares).all() or not (shares > 0).all():
-        raise ValueError(f"{name} must be {size} finite numbers above 0, got {weights!r}.")
+        raise ValueError(
+            f"{name} must be {size} finite numbers above 0, got {weights!r}: None for equal ones."
+        )
     return shares / shares.sum()
 
 
@@ -255,7 +268,7 @@ def quantiles(measure: DiscreteMeasure, levels: ArrayLike) -> np.ndarray:
     """
     levels = np.asarray(levels, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise ValueError(f"levels must be numbers in [0, 1], got {levels!r}.")
+        raise ValueError(f"levels must be numbers in [0, 1], got {levels!r}, for example [0.5].")
     values, ends = _sorted_masses(measure, "measure")
     return values[np.minimum(np.searchsorted(ends, levels), len(values) - 1)]
 
@@ -297,7 +310,10 @@ def _sorted_masses(measure, name):
     """Return values in order, and cumulated masses that end at one."""
     check_measure(measure, name)
     if measure.n_features != 1:
-        raise ValueError(f"{name} must have one feature, got {measure.n_features}.")
+        raise ValueError(
+            f"{name} must have one feature, got {measure.n_features}: project it, or take "
+            "solve_semidiscrete."
+        )
     used = np.flatnonzero(measure.weights > 0)
     order = used[np.argsort(measure.support[used, 0], kind="stable")]
     ends = np.cumsum(measure.weights[order])

@@ -76,7 +76,8 @@ def infer_masses(
             return posterior
         windows = windows.moved(posterior.mean)
     raise FloatingPointError(
-        "`measurements` contradict each other by far more than their rates allow."
+        "`measurements` contradict each other by far more than their rates allow. Rates are one "
+        "over the scale of the noise, for example 1 / 2.5."
     )
 
 
@@ -115,12 +116,19 @@ class _Model:
         rounds = [_check_round(tree, *measurement) for measurement in measurements]
         largest = max((r.max(initial=0) for _, rates in rounds for r in rates), default=0)
         if largest == 0:
-            raise ValueError("`measurements` needs at least one cell with a positive rate.")
+            raise ValueError(
+                "`measurements` needs at least one cell with a positive rate, for example "
+                "[([total, None], [0.4, None])]."
+            )
         step = max(0.35 / largest, 0.2) if step is None else float(step)
         if not 0 < step < np.inf:
-            raise ValueError(f"`step` must be positive and finite, got {step!r}.")
+            raise ValueError(
+                f"`step` must be positive and finite, got {step!r}: step=None takes one that fits."
+            )
         if not 0 < width < np.inf:
-            raise ValueError(f"`width` must be positive and finite, got {width!r}.")
+            raise ValueError(
+                f"`width` must be positive and finite, got {width!r}, for example width=9.0."
+            )
         estimates, deviations = _least_squares(tree, rounds, 1.0 if gaussian else 2.0)
         reaches = [width * sd for sd in deviations]
         windows = _Windows(tree, estimates, project_nonnegative(tree, estimates), reaches, step)
@@ -233,7 +241,7 @@ class TreePosterior:
     def quantile(self, q):
         """Return the smallest masses with posterior probability at least `q` at or below them."""
         if not 0 < q < 1:
-            raise ValueError(f"`q` must be between 0 and 1, got {q!r}.")
+            raise ValueError(f"`q` must be between 0 and 1, got {q!r}, for example q=0.5.")
         quantiles = []
         for grid, p in zip(self.grids, self.probabilities, strict=True):
             below = np.cumsum(p)
@@ -250,7 +258,9 @@ class TreePosterior:
         as short as the prior believes in empty cells.
         """
         if not 0 < coverage < 1:
-            raise ValueError(f"`coverage` must be between 0 and 1, got {coverage!r}.")
+            raise ValueError(
+                f"`coverage` must be between 0 and 1, got {coverage!r}, for example coverage=0.9."
+            )
         low, high = [], []
         median, upper = self.quantile(0.5), self.quantile(0.5 + coverage / 2)
         levels = zip(self.grids, self.probabilities, median, upper, strict=True)
@@ -299,7 +309,8 @@ def _check_prior(prior):
     pairs = np.array(prior, dtype=float)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not ((pairs > 0) & (pairs < np.inf)).all():
         raise ValueError(
-            f"`prior` needs pairs (weight, concentration) of positive numbers, got {prior!r}."
+            f"`prior` needs pairs (weight, concentration) of positive numbers, got {prior!r}, for "
+            "example ((0.7, 0.1), (0.3, 1.0))."
         )
     pairs[:, 0] /= pairs[:, 0].sum()
     return pairs
@@ -341,7 +352,10 @@ def _least_squares(tree, rounds, spread):
         variances.append(np.where(measured, 1 / divisor, np.inf))
     estimates, variances = make_consistent(tree, values, variances)
     if not np.isfinite(variances[0]).all():
-        raise ValueError("`measurements` do not determine the masses of the first level.")
+        raise ValueError(
+            "`measurements` must determine the masses of the first level: measure it, or all of "
+            "what is below one of its cells."
+        )
     return estimates, [np.sqrt(v) for v in variances]
 
 

@@ -45,11 +45,15 @@ class Tree:
                 f"{len(self.branching)} entries for {len(self.chosen)} levels."
             )
         if min(self.branching, default=2) < 2:
-            raise ValueError(f"`branching` needs integers >= 2, got {self.branching!r}.")
+            raise ValueError(
+                f"`branching` needs integers >= 2, got {self.branching!r}: 4 for a quadtree."
+            )
         masks = tuple(np.array(mask, dtype=bool) for mask in self.chosen)
         for mask in masks:
             if mask.ndim != 1:
-                raise ValueError(f"`chosen` needs flat masks, got one of shape {mask.shape}.")
+                raise ValueError(
+                    f"`chosen` needs flat masks, got one of shape {mask.shape}: take mask.ravel()."
+                )
             mask.flags.writeable = False
         object.__setattr__(self, "chosen", masks)
         for level, b in enumerate(self.branching):
@@ -91,7 +95,8 @@ class Tree:
         )
         if bits > _MAX_CODE_BITS:
             raise ValueError(
-                f"The codes of this tree need {bits} bits; at most {_MAX_CODE_BITS} are allowed."
+                f"The codes of a tree must have at most {_MAX_CODE_BITS} bits, got {bits}: list "
+                "fewer levels."
             )
         for mask, b in zip(self.chosen[:-1], self.branching, strict=True):
             codes.append(child_codes(codes[-1][mask], b))

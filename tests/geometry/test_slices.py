@@ -5,7 +5,7 @@ import pytest
 
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import SliceLattice, haar_frame, tight_frame
+from tests.world import SliceLattice, haar_frame, home, tight_frame
 
 
 def all_levels(lattice, X):
@@ -50,10 +50,11 @@ def test_products_are_exact(lattice):
 
 
 def test_a_row_has_its_levels_in_every_block(lattice, monkeypatch):
-    X = lattice.domain.sample(1003, np.random.default_rng(4))
+    X = lattice.domain.sample((1 << 16) + 1003, np.random.default_rng(4))  # two blocks
     whole = all_levels(lattice, X)
-    monkeypatch.setattr(SliceLattice, "_block_shape", lambda self: (37, 2))
-    assert (all_levels(lattice, X) == whole).all()
+    parts = [all_levels(lattice, X[start : start + 9973]) for start in range(0, len(X), 9973)]
+    assert (np.hstack(parts) == whole).all()
+    monkeypatch.setattr(home("SliceLattice"), "_BLOCK_VALUES", 1 << 17)  # two directions
     assert (all_levels(lattice, np.asfortranarray(X[::-1]))[:, ::-1] == whole).all()
 
 

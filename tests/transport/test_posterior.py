@@ -453,7 +453,7 @@ def test_weights_of_large_masses_keep_their_precision():
         ([((1.0, np.ones(3)), (1.0, 1.0))], {}, "`values` needs one flat array"),
         ([((None, None), (None, None))], {}, "at least one cell with a positive rate"),
         ([], {}, "at least one cell with a positive rate"),
-        ([((None, np.ones(4)), (None, np.array([1.0, 1, 1, 0])))], {}, "do not determine"),
+        ([((None, np.ones(4)), (None, np.array([1.0, 1, 1, 0])))], {}, "must determine"),
         ([((1.0, 1.0), (1.0, 1.0))], {"step": 0.0}, "`step` must be positive"),
         ([((1.0, 1.0), (1.0, 1.0))], {"width": -1.0}, "`width` must be positive"),
         ([((1.0, 1.0), (1.0, 1.0))], {"prior": ((0.5, 0.0),)}, "`prior` needs pairs"),

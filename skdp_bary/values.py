@@ -238,9 +238,23 @@ def as_numbers(X, name="X"):
     """
     refuse_masked(X, name)
     refuse_other_tensors(X, name)
-    if column_names(X) is not None:
-        return _numbers_of_frame(X, name)
-    return _numbers(array_of(X, name), name)
+    names = column_names(X)
+    if names is None:
+        return _numbers(array_of(X, name), name)
+    if _is_plain_frame(X):
+        return X.to_numpy(dtype=np.float64)
+    if not names:
+        return np.empty((len(X), 0))
+    columns, is_arrow = [], hasattr(X, "column_names")
+    for place, column in enumerate(names):
+        what = f"column {column!r} of {name}"
+        values = _numbers_of_arrow(X.column(place), what) if is_arrow else column_values(X, place)
+        columns.append(values if is_arrow else _numbers(values, what))
+    rows = np.empty((len(columns[0]), len(columns)))
+    with np.errstate(over="ignore"):
+        for place, values in enumerate(columns):
+            rows[:, place] = values
+    return rows
 
 
 def refuse_other_tensors(X, name):
@@ -262,25 +276,6 @@ def as_floats(X, name="X"):
     """Return values as float64, each rounded by itself, or raise; see :func:`as_numbers`."""
     with np.errstate(over="ignore"):  # longer floats become infinite, which is refused
         return as_numbers(X, name).astype(np.float64, copy=False)
-
-
-def _numbers_of_frame(X, name):
-    if _is_plain_frame(X):
-        return X.to_numpy(dtype=np.float64)
-    names = column_names(X)
-    if not names:
-        return np.empty((len(X), 0))
-    columns = []
-    for place, column in enumerate(names):
-        what = f"column {column!r} of {name}"
-        is_arrow = hasattr(X, "column_names")
-        values = _numbers_of_arrow(X.column(place), what) if is_arrow else column_values(X, place)
-        columns.append(values if is_arrow else _numbers(values, what))
-    rows = np.empty((len(columns[0]), len(columns)))
-    with np.errstate(over="ignore"):
-        for place, values in enumerate(columns):
-            rows[:, place] = values
-    return rows
 
 
 def _is_plain_frame(X):

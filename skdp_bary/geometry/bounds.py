@@ -59,7 +59,9 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
     if not isinstance(bounds, Domain):
         _refuse_pairs(bounds)
         if not isinstance(bounds, (tuple, list, np.ndarray)) or _length(bounds) != 2:
-            raise TypeError(f"bounds must be {ALLOWED}, got {shown(bounds)}.")
+            raise TypeError(
+                f"bounds must be {ALLOWED}, got {shown(bounds)}. For example bounds=(0, 1)."
+            )
         low, high = (check_vector(b, "bounds", n_features) for b in bounds)
         bounds = Box(low, high)
     if bounds.n_features != n_features:

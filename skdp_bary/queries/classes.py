@@ -153,15 +153,9 @@ class Apart(ByClass):
         for query in self.queries:
             sensitivity = query.sensitivity(ADD_REMOVE)
             own = query.weights() or (1.0,) * sensitivity.n_blocks
-            if self.pure:
-                cases = sensitivity.l1
-                loss = max(sum(n / w for n, w in zip(case, own, strict=True)) for case in cases)
-            else:
-                cases = sensitivity.l2_squared
-                square = max(
-                    sum(n / w**2 for n, w in zip(case, own, strict=True)) for case in cases
-                )
-                loss = math.sqrt(square)
+            cases, power = (sensitivity.l1, 1) if self.pure else (sensitivity.l2_squared, 2)
+            loss = max(sum(n / w**power for n, w in zip(c, own, strict=True)) for c in cases)
+            loss = loss if self.pure else math.sqrt(loss)
             found += [w * loss for w in own]
         return tuple(found)
 
@@ -172,14 +166,11 @@ class Apart(ByClass):
         to one, so noise that covers every case covers their mean.
         """
         within = [query.sensitivity(relation) for query in self.queries]
-        joins = [query.sensitivity(ADD_REMOVE) for query in self.queries]
-        moves = relation == REPLACE_ANY
+        movers = self.queries if relation == REPLACE_ANY else ()
+        joins = [query.sensitivity(ADD_REMOVE) for query in movers]
         return Sensitivity(
-            _apart([one.l1 for one in within], [one.l1 for one in joins] if moves else ()),
-            _apart(
-                [one.l2_squared for one in within],
-                [one.l2_squared for one in joins] if moves else (),
-            ),
+            _apart([one.l1 for one in within], [one.l1 for one in joins]),
+            _apart([one.l2_squared for one in within], [one.l2_squared for one in joins]),
         )
 
     def read(self, released):

@@ -70,27 +70,15 @@ def _values(X, part, name):
     return exact_values(column)
 
 
-class Taken:
-    """Takes the same columns out of every chunk.
-
-    Parameters
-    ----------
-    named : dict
-        See :func:`taken_out`.
-    """
-
-    def __init__(self, named):
-        self._named = named
-
-    def __call__(self, table):
-        """Return ``(X, y, sample_weight, groups)`` of one chunk, which must be a table."""
-        if isinstance(table, tuple):
-            raise ValueError(
-                f"{', '.join(self._named)} name columns, so chunks must be tables, not tuples, for "
-                "example pandas.DataFrame(rows, columns=names)."
-            )
-        X, beside = taken_out(table, self._named)
-        return X, *(beside.get(part) for part in ("y", "sample_weight", "groups"))
+def chunk_of(table, named):
+    """Return ``(X, y, sample_weight, groups)`` of one chunk, see :func:`taken_out`."""
+    if isinstance(table, tuple):
+        raise ValueError(
+            f"{', '.join(named)} name columns, so chunks must be tables, not tuples, for example "
+            "pandas.DataFrame(rows, columns=names)."
+        )
+    X, beside = taken_out(table, named)
+    return X, *(beside.get(part) for part in ("y", "sample_weight", "groups"))
 
 
 # Tables on their way to numbers: a public function that is given before any value is looked at.
@@ -154,23 +142,15 @@ def recoded_collection(X, recode):
         delayed = import_optional("dask", "dask", "rows on a cluster").delayed
         return [delayed(Quiet(recoded_chunk), pure=False)(chunk, recode) for chunk in X]
     if hasattr(X, "divisions"):
-        of_frame = RecodedFrame(recode)
-        return X.map_partitions(Quiet(of_frame), meta=of_frame(X._meta))
+        return X.map_partitions(Quiet(recoded_frame), recode, meta=recoded_frame(X._meta, recode))
     X = X.rechunk({1: -1})
     return X.map_blocks(Quiet(recode), dtype=np.float64, meta=np.empty((0, 0)))
 
 
-class RecodedFrame:
-    """Recodes a pandas frame and keeps its index and the names of its columns."""
-
-    def __init__(self, recode):
-        self._recode = recode
-
-    def __call__(self, frame):
-        """Return the frame of numbers."""
-        rows = self._recode(frame)
-        names = self._recode.names or column_names(frame)
-        return type(frame)(rows, columns=names, index=frame.index)
+def recoded_frame(frame, recode):
+    """Return a pandas frame of numbers, with the same index and the names of its columns."""
+    rows = recode(frame)
+    return type(frame)(rows, columns=recode.names or column_names(frame), index=frame.index)
 
 
 # Errors from workers and readers: those of this package quote no value of rows, others may.

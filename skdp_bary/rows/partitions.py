@@ -10,7 +10,7 @@ import numpy as np
 
 from ..exceptions import import_optional
 from ..values import columns_like
-from .columns import RecodedFrame, Taken, recoded_chunk
+from .columns import chunk_of, recoded_chunk, recoded_frame
 from .persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -248,13 +248,12 @@ class ParquetPiece:
         """Yield tuples ``(X, y, sample_weight)`` of at most `n_rows` rows."""
         arrow = import_optional("pyarrow", "dask", "fit on a Parquet path")
         parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
-        take = Taken(self.named)
         buffer = max(_BUFFER_BYTES // max(len(self.columns), 1), 1 << 16)
         with parquet.ParquetFile(self.path, filesystem=self.files, buffer_size=buffer) as file:
             groups = range(file.num_row_groups) if self.groups is None else self.groups
             for group in groups:
                 for batch in file.iter_batches(n_rows, [group], self.columns, use_threads=False):
-                    item = take(arrow.Table.from_batches([batch]))[:3]
+                    item = chunk_of(arrow.Table.from_batches([batch]), self.named)[:3]
                     yield item if self.recode is None else recoded_chunk(item, self.recode)
 
 
@@ -309,7 +308,7 @@ class ParquetRows:
     def recoded(self, recode):
         """Return the rows as numbers, see :func:`~.opening.open_rows`."""
         pieces = [replace(piece, recode=recode) for piece in self.pieces]
-        return ParquetRows(pieces, RecodedFrame(recode)(self._meta), None)
+        return ParquetRows(pieces, recoded_frame(self._meta, recode), None)
 
     def to_delayed(self):
         """Return the pieces as delayed objects."""

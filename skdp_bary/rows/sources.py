@@ -22,7 +22,7 @@ from ..values import (
     refuse_sparse,
     unquoted,
 )
-from .columns import Taken, mapped, quiet_items, recoded_chunk, taken_out
+from .columns import chunk_of, mapped, quiet_items, recoded_chunk, taken_out
 from .grouping import SpilledPersons, declared, name_of
 from .persons import (
     CHUNK_ROWS,
@@ -120,7 +120,7 @@ class ChunkSource:
         named = {part: name for part, name in names.items() if isinstance(name, str)}
         if not named:
             return X, beside
-        X = mapped(X, Taken(named))
+        X = mapped(X, partial(chunk_of, named=named))
         inside = {"y": LabelsInChunks(X), "groups": rule, "sample_weight": None}
         return X, beside | {part: inside[part] for part in named}
 

@@ -156,12 +156,12 @@ class SparkSource:
 
     def count_persons(self):
         """Number of people, counted on the executors."""
-        return self._ask("n_persons")
+        return self._ask(PartReader.n_persons)
 
     @property
     def persons_have_one_class(self):
         """Whether no person has rows in two classes; to be asked only where labels are public."""
-        return self._ask("two_classes") == 0
+        return self._ask(lambda reader, *part: not reader.one_class(*part)) == 0
 
     def answers(self, count, merge):
         """Return the answer about all rows, as bytes; None where there is no partition.
@@ -196,7 +196,10 @@ class SparkSource:
         return merged(counted, merge)
 
     def _ask(self, question):
-        found = self.answers(_Asked(question), lambda numbers: b"%d" % sum(map(int, numbers)))
+        def count(reader, parts):
+            return b"%d" % sum(question(reader, *part) for part in parts)
+
+        found = self.answers(count, lambda numbers: b"%d" % sum(map(int, numbers)))
         return 0 if found is None else int(found)
 
 
@@ -235,19 +238,6 @@ class SparkColumns:
             return pandas.DataFrame(columns=names, dtype=np.float64)
         rows = self.recode(pandas.DataFrame(columns=names))
         return pandas.DataFrame(rows, columns=self.recode.names or names)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question about parts whose answers are whole numbers, which are added up."""
-
-    question: str
-
-    def __call__(self, reader, parts):
-        """Return the number as digits."""
-        if self.question == "n_persons":
-            return b"%d" % sum(reader.n_persons(*part) for part in parts)
-        return b"%d" % sum(not reader.one_class(*part) for part in parts)
 
 
 def _tables(batches, n_features):

@@ -253,7 +253,9 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
     """
 
     _parameter_rules = {
-        "step": Having("public, a step with transform", ("transform",)),
+        "step": Having(
+            "public, a step with transform, for example step=Normalizer()", ("transform",)
+        ),
         "example": Points("public rows, finite numbers of shape (n, n_features)") | None,
     }
 

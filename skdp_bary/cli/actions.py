@@ -173,7 +173,18 @@ def _rows(estimator, given, ending):
 
 
 def _moments(estimator, given, ending):
-    return sketch_content(estimator, given.columns)
+    # a released sketch as the content of a file
+    moments, plan, domain = estimator.moments_, estimator.privacy_, estimator.domain_
+    return arrays(
+        columns=np.array(given.columns),
+        bounds=np.array([domain.low, domain.high]),
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        relation=plan.relation,
+        mean=moments.mean,
+        second=moments.second,
+        **{name: getattr(moments, name) for name in _NUMBERS},
+    )
 
 
 _RELEASES = {  # estimator, content of a file, words
@@ -264,21 +275,6 @@ def _chunks(tables):
 _NUMBERS = ("persons", "mass_sd", "mean_sd", "second_sd")
 
 
-def sketch_content(estimator, columns):
-    """Return a released sketch as the content of a file."""
-    moments, plan, domain = estimator.moments_, estimator.privacy_, estimator.domain_
-    return arrays(
-        columns=np.array(columns),
-        bounds=np.array([domain.low, domain.high]),
-        epsilon=plan.epsilon,
-        delta=plan.delta,
-        relation=plan.relation,
-        mean=moments.mean,
-        second=moments.second,
-        **{name: getattr(moments, name) for name in _NUMBERS},
-    )
-
-
 def read_sketch(path):
     """Return the released sketch in a file, and the names of its columns."""
     try:
@@ -320,7 +316,17 @@ def run_synthetic(given):
     check_rows(given.rows, schema.names)
     if given.keep_columns:
         schema = _only(schema, given)
-    _check_columns(open_file(given.table).names, schema.names, given)
+    present = open_file(given.table).names
+    refuse_doubles(f"the first line of {given.table}", present)
+    missing = [name for name in schema.names if name not in present]
+    if missing or (given.groups is not None and given.groups not in present):
+        lacking = [*missing, given.groups][0]
+        raise ValueError(f"{given.table} has no column {lacking!r}, which {_who(missing, given)}.")
+    if given.groups in schema.names:
+        raise ValueError(
+            f"--groups {given.groups} is a column of {given.schema} as well: leave ids out of the "
+            "schema."
+        )
     used = [*schema.names, given.groups] if given.groups else list(schema.names)
     kept = RowFilter(given.where, used if given.drop_missing else ())
     file = open_file(given.table, kept if kept.columns else None)
@@ -348,19 +354,6 @@ def _only(schema, given):
         if name not in given.keep_columns:
             raise ValueError(f"--keep-columns must hold the --label {name!r}.")
     return Schema({name: kind for name, kind in kinds.items() if name in given.keep_columns})
-
-
-def _check_columns(present, declared, given):
-    refuse_doubles(f"the first line of {given.table}", present)
-    missing = [name for name in declared if name not in present]
-    if missing or (given.groups is not None and given.groups not in present):
-        lacking = [*missing, given.groups][0]
-        raise ValueError(f"{given.table} has no column {lacking!r}, which {_who(missing, given)}.")
-    if given.groups in declared:
-        raise ValueError(
-            f"--groups {given.groups} is a column of {given.schema} as well: leave ids out of the "
-            "schema."
-        )
 
 
 def _who(missing, given):

@@ -47,12 +47,37 @@ def offer(estimator, n_features, fit, given, check_form=None):
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
         quote = accountant.quote(estimator, n_features, unit=unit)
-        say(_quote_in_words(quote, accountant.ledger))
+        fits = "fits" if quote.fits else "DOES NOT FIT"
+        lines = [
+            f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
+            + ("no --ledger to charge" if accountant.ledger is None else fits),
+            *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
+        ]
+        if accountant.ledger is not None:
+            for when, left in (("now", quote.now), ("afterwards", quote.after)):
+                if left is not None:
+                    lines.append(f"left {when}: {_amounts(*left)}")
+        quote_in_words = "\n".join([*lines, quote.advice] if quote.advice else lines)
+        say(quote_in_words)
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
     fit = partial(fit, unit=unit, note=given.note)
     if given.write is not None:
-        return _release_to_file(estimator, fit, given)
+        # fit and write; everything that could be in the way of the file is met before the charge
+        with PromisedFile(given.out, given.overwrite) as file:
+            fit(estimator)
+            with uninterrupted():
+                # write the release, as arrays if the form asked for fails; return whether all
+                # went well
+                try:
+                    content, ending = given.write(estimator, given, Path(given.out).suffix), None
+                except Exception as error:
+                    say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
+                    content, ending = given.write(estimator, given, ".npz"), ".npz"
+                whole = file.deliver(content, ending)
+        said = f"{given.said(estimator, given)}; " if whole else ""
+        _tell(f"{said}{_left(estimator.accountant)}")
+        return 0 if whole else KEPT
     fit(estimator)
     _tell(f"{given.said(estimator, given)}; {_left(accountant)}")
     return 0
@@ -76,27 +101,6 @@ def _check_out(given, check_form):
         there = read is not None and Path(given.out).exists() and Path(read).exists()
         if there and os.path.samefile(given.out, read):
             raise ValueError(f"--out {given.out} is {read}, which would be replaced.")
-
-
-def _release_to_file(estimator, fit, given):
-    """Fit and write; everything that could be in the way of the file is met before the charge."""
-    with PromisedFile(given.out, given.overwrite) as file:
-        fit(estimator)
-        with uninterrupted():
-            whole = _deliver(file, estimator, given)
-    said = f"{given.said(estimator, given)}; " if whole else ""
-    _tell(f"{said}{_left(estimator.accountant)}")
-    return 0 if whole else KEPT
-
-
-def _deliver(file, estimator, given):
-    """Write the release, as arrays if the form asked for fails; return whether all went well."""
-    try:
-        content, ending = given.write(estimator, given, Path(given.out).suffix), None
-    except Exception as error:
-        say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
-        content, ending = given.write(estimator, given, ".npz"), ".npz"
-    return file.deliver(content, ending)
 
 
 def _tell(text):
@@ -157,20 +161,6 @@ def _pure_form(given):
     return "Say --delta 0."
 
 
-def _quote_in_words(quote, ledger):
-    fits = "fits" if quote.fits else "DOES NOT FIT"
-    lines = [
-        f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
-        + ("no --ledger to charge" if ledger is None else fits),
-        *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
-    ]
-    if ledger is not None:
-        for when, left in (("now", quote.now), ("afterwards", quote.after)):
-            if left is not None:
-                lines.append(f"left {when}: {_amounts(*left)}")
-    return "\n".join([*lines, quote.advice] if quote.advice else lines)
-
-
 # A file for a release that has not been paid for yet.
 
 ROOM = 1 << 23
@@ -199,7 +189,9 @@ class PromisedFile:
         except OSError as error:
             raise self._cannot(error) from None
         try:
-            self._take_room()
+            for _ in range(ROOM // _PIECE):
+                _write_all(self._file, bytes(_PIECE))
+            os.fsync(self._file.fileno())
         except OSError as error:
             self.__exit__()
             raise self._cannot(error) from None
@@ -227,33 +219,25 @@ class PromisedFile:
             return False
         try:
             if ending is None:
-                self._publish()
+                # give the file its name; one that appeared meanwhile is not replaced unasked
+                if self._overwrite:
+                    self._draft.replace(self._target)
+                else:
+                    try:
+                        os.link(self._draft, self._target)
+                    except FileExistsError:
+                        raise
+                    except OSError:  # a file system without links
+                        if self._target.exists():
+                            raise
+                        self._draft.replace(self._target)
+                _sync_folder(self._target.parent)
                 return True
             reason = "it has another form"
         except OSError as error:
             reason = error.strerror
         self._keep_here(ending or self._target.suffix, reason)
         return False
-
-    def _take_room(self):
-        for _ in range(ROOM // _PIECE):
-            _write_all(self._file, bytes(_PIECE))
-        os.fsync(self._file.fileno())
-
-    def _publish(self):
-        """Give the file its name; one that appeared meanwhile is not replaced unasked."""
-        if self._overwrite:
-            self._draft.replace(self._target)
-        else:
-            try:
-                os.link(self._draft, self._target)
-            except FileExistsError:
-                raise
-            except OSError:  # a file system without links
-                if self._target.exists():
-                    raise
-                self._draft.replace(self._target)
-        _sync_folder(self._target.parent)
 
     def _keep_here(self, ending, reason):
         kept = self._beside(ending)
@@ -390,7 +374,11 @@ def heatmap(estimator, columns, ending):
     if ending == ".geojson":
         return json.dumps(estimator.to_geojson()).encode()
     if ending == ".png":
-        return _heatmap_png(estimator, columns)
+        from ..plotting.maps import HeatmapDisplay
+
+        display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
+        _name_axes(display.axes_[0], columns)
+        return _save(display.figure_)
     if ending == ".npz":
         cells = estimator.cells_
         return arrays(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
@@ -446,14 +434,6 @@ def _png(points, weights, name, columns):
     _name_axes(axes, columns)
     axes.set_title(f"release; areas show {name}")
     return _save(axes.figure)
-
-
-def _heatmap_png(estimator, columns):
-    from ..plotting.maps import HeatmapDisplay
-
-    display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
-    _name_axes(display.axes_[0], columns)
-    return _save(display.figure_)
 
 
 def _name_axes(axes, columns):

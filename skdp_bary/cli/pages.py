@@ -269,15 +269,11 @@ def say(text, stream=None):
     try:
         print(lines.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except OSError:
-        _close(stream)
+        # let what could not be written go nowhere, or the interpreter fails again at its end
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, stream.fileno())
+        os.close(null_device)
         raise
-
-
-def _close(stream):
-    """Let what could not be written go nowhere, or the interpreter fails again at its end."""
-    null_device = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null_device, stream.fileno())
-    os.close(null_device)
 
 
 # What must be done once it is begun is not interrupted by the keyboard.

@@ -288,9 +288,19 @@ def quotes_are_whole(block):
     data = np.frombuffer(block, np.uint8)
     quotes, ends, edges = (_words(data == sign) for sign in (_QUOTE, _QUOTES_END, _COMMA))
     edges |= quotes | ends
-    within = _odd_so_far(quotes)
+    # set the bits up to which, and with which, an odd number is set
+    odd = quotes.copy()
+    for width in (1, 2, 4, 8, 16, 32):
+        odd ^= odd << np.uint64(width)
+    odd_after = np.bitwise_xor.accumulate(odd >> np.uint64(63))
+    odd[1:] ^= -odd_after[:-1]  # all ones where the words before hold an odd number
+    within = odd
     beginning, ending = quotes & within, quotes & ~within
-    wrong = beginning & ~_after(edges)
+    # set the bits after those that are set; the first one stands after the end of a line
+    found = edges << np.uint64(1)
+    found[1:] |= edges[:-1] >> np.uint64(63)
+    found[0] |= np.uint64(1)
+    wrong = beginning & ~found
     wrong |= ending & ~_before(edges)
     wrong |= within & ends
     return not wrong.any()
@@ -301,24 +311,6 @@ def _words(found):
     words = np.zeros(-(-len(bits) // 8), "<u8")
     words.view(np.uint8)[: len(bits)] = bits
     return words
-
-
-def _odd_so_far(words):
-    """Set the bits up to which, and with which, an odd number is set."""
-    odd = words.copy()
-    for width in (1, 2, 4, 8, 16, 32):
-        odd ^= odd << np.uint64(width)
-    odd_after = np.bitwise_xor.accumulate(odd >> np.uint64(63))
-    odd[1:] ^= -odd_after[:-1]  # all ones where the words before hold an odd number
-    return odd
-
-
-def _after(words):
-    """Set the bits after those that are set; the first one stands after the end of a line."""
-    found = words << np.uint64(1)
-    found[1:] |= words[:-1] >> np.uint64(63)
-    found[0] |= np.uint64(1)
-    return found
 
 
 def _before(words):

@@ -219,17 +219,7 @@ def read_bounds(given, columns, named):
                 f"{', '.join(columns)}; got {' '.join(given)}."
                 + ("" if named else " Without --columns all columns of the table make a row.")
             )
-    _refuse_other_reading(low, high, columns)
-    sides = (c * len(columns) if len(c) == 1 else c for c in (low, high))
-    ranges = dict(zip(columns, zip(*sides, strict=True), strict=True))
-    return check_domain(ranges, len(columns), columns)
-
-
-_SPELLINGS = "name=low:high for every column, or two numbers, or two lists of numbers"
-
-
-def _refuse_other_reading(low, high, columns):
-    """Refuse two lists of two that could be the ranges of two columns."""
+    # refuse two lists of two that could be the ranges of two columns
     if len(low) == len(high) == 2 and low[1] != high[0]:
         by_column = low[0] < low[1] and high[0] < high[1]
         if by_column:
@@ -240,6 +230,12 @@ def _refuse_other_reading(low, high, columns):
                 f"all highs write --bounds {_by_name(corners)}; for one range after the other "
                 f"write --bounds {_by_name(in_turn)}."
             )
+    sides = (c * len(columns) if len(c) == 1 else c for c in (low, high))
+    ranges = dict(zip(columns, zip(*sides, strict=True), strict=True))
+    return check_domain(ranges, len(columns), columns)
+
+
+_SPELLINGS = "name=low:high for every column, or two numbers, or two lists of numbers"
 
 
 def _by_name(ranges):

@@ -320,7 +320,12 @@ default="self_training"
                     stacklevel=2,
                 )
             if self.method == _NONE or (pairs and self._is_no_gain(pairs)):
-                return self._without_target(source)
+                # fit the source alone; the private rows are not looked at
+                self._keep(source, Adapted(source.head))
+                self.domain_ = source.features.domain
+                self.n_features_in_ = source.n_inputs
+                vars(self).pop("privacy_", None)  # of an earlier fit
+                return self
             self._source, self._source_names = source, column_names(X_source)
             try:
                 whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
@@ -382,7 +387,23 @@ default="self_training"
 
     def _is_no_gain(self, pairs):
         """Warn if adaptation does not help on public pairs, and return whether that is so."""
-        gain = mean_gain(self, pairs)
+        # by how much accuracy on public targets grows when they are adapted to, on average. Every
+        # public target is treated as if it was private, with as much noise as its own number of
+        # rows gets; nothing is charged, because there is no one to protect
+        gains = []
+        for X_source, y_source, X_target, y_target in pairs:
+            trial = clone(self).set_params(
+                method="self_training",
+                accountant=None,
+                neighbors=self._relation(),
+                n_hint=None if self.n_hint is None else len(X_target),
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a poor source, and of seeds: these are public
+                trial.fit(X_source, y_source, X_target)
+            models = trial.model_, trial.source_model_
+            gains.append(np.subtract(*(model.score(X_target, y_target) for model in models)))
+        gain = float(np.mean(gains))
         if gain > 0.0:
             return False
         warnings.warn(
@@ -438,14 +459,6 @@ default="self_training"
     def _finish(self, facts, result):
         self._keep(self._source, result)
 
-    def _without_target(self, source):
-        """Fit the source alone; the private rows are not looked at."""
-        self._keep(source, Adapted(source.head))
-        self.domain_ = source.features.domain
-        self.n_features_in_ = source.n_inputs
-        vars(self).pop("privacy_", None)  # of an earlier fit
-        return self
-
     def _keep(self, source, adapted):
         self.classes_ = source.classes
         self.source_score_ = source.score
@@ -478,30 +491,3 @@ def check_pairs(method, pairs, private):
     if any(part is private for pair in pairs for part in pair):
         raise ValueError(f"{_WANTED}, got X_target, which is private.")
     return pairs
-
-
-def mean_gain(adapter, pairs):
-    """Return by how much accuracy on public targets grows when they are adapted to, on average.
-
-    Every public target is treated as if it was private, with as much noise as its own number of
-    rows gets; nothing is charged, because there is no one to protect.
-
-    Parameters
-    ----------
-    adapter : PrivateDomainAdapter
-    pairs : list of tuple
-    """
-    gains = []
-    for X_source, y_source, X_target, y_target in pairs:
-        trial = clone(adapter).set_params(
-            method="self_training",
-            accountant=None,
-            neighbors=adapter._relation(),
-            n_hint=None if adapter.n_hint is None else len(X_target),
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a poor source, and of seeds: these are public
-            trial.fit(X_source, y_source, X_target)
-        models = trial.model_, trial.source_model_
-        gains.append(np.subtract(*(model.score(X_target, y_target) for model in models)))
-    return float(np.mean(gains))

@@ -158,7 +158,11 @@ class ClassMeans(AdapterMethod):
         for i in range(1, _rounds(setting) + 1):
             query = class_query(means, setting.delta == 0, facts)
             released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
-            means = moved_means(query, query.read(released), facts)
+            # the means after a round: shrunken steps, small masses taken for larger ones
+            read = query.read(released)
+            floor = TUNED.least_class_mass * facts.size / len(read.mass)
+            means = NoisyMeans(query.used_centers, read, max(floor, 1.0))
+            means = means.asked + shrink_rows(means.steps, means.noise)
         back = (means - start) @ linalg.pinv(axes).T
         moved = source.tables + back[source.codes].astype(np.float32)
         return Adapted(source.refit(moved))
@@ -193,13 +197,6 @@ def discriminants(source):
     width = min(source.n_classes - 1, len(covariance))
     axes = axes[:width] @ white
     return axes, means @ axes.T
-
-
-def moved_means(query, read, facts):
-    """Return the means after a round: shrunken steps, small masses taken for larger ones."""
-    floor = TUNED.least_class_mass * facts.size / len(read.mass)
-    means = NoisyMeans(query.used_centers, read, max(floor, 1.0))
-    return means.asked + shrink_rows(means.steps, means.noise)
 
 
 # Adapting by marginals: the source is moved to what is released of the private features.
@@ -381,7 +378,11 @@ class SelfTraining(AdapterMethod):
         source, steps = setting.source, _steps(setting)
         mu = math.sqrt(sum(m.mu**2 for m in facts.mechanisms.values()))
         anchor = make_anchor(source, mu * facts.size)
-        peak = peak_rate(anchor, steps, mu, facts.size)
+        # a rate at which noise moves the weights little, by public facts alone
+        n_weights = anchor.start.inner.size + anchor.start.outer.size
+        room = anchor.nu * anchor.clip * mu * facts.size
+        kappa = min(1.0, room / (10.0 * steps * math.sqrt(n_weights)))
+        peak = kappa / anchor.clip**2
         adjust, frequencies = np.zeros(source.n_classes), None
         before = point = anchor.start
         for step in range(steps):
@@ -495,14 +496,6 @@ def anchor_sides(frame, point, preactivations, coordinates, codes):
 def _mean_outer(errors, inputs):
     total = np.column_stack([errors.T @ inputs, errors.sum(axis=0)])
     return total / len(errors)
-
-
-def peak_rate(anchor, steps, mu, size):
-    """Return a rate at which noise moves the weights little, by public facts alone."""
-    n_weights = anchor.start.inner.size + anchor.start.outer.size
-    room = anchor.nu * anchor.clip * mu * size
-    kappa = min(1.0, room / (10.0 * steps * math.sqrt(n_weights)))
-    return kappa / anchor.clip**2
 
 
 def class_shares(look, facts):

@@ -75,12 +75,36 @@ class SubspaceMethod(BarycenterMethod):
         size = max(TUNED.model_points, TUNED.drawn_per_atom * setting.n_atoms)
         models = drawn(*gaussians, size, setting.generator())
         for place in range(1, TUNED.rounds + 1):
-            cells = model_cells(setting, facts, space, models)
+            # the question of a round, in the subspace, over the cells of the models' atoms
+            result = setting.search(models, most_starts=TUNED.starts)
+            cells = CellSpreads(
+                result.support,
+                potentials_of(result),
+                projections_of(result),
+                space.reach(TUNED.model_reach, cost_within(result, setting.class_weights)),
+                block_weights=TUNED.round_noise,
+                units=facts.units,
+                total_public=facts.total_public,
+            )
             released = yield f"round_{place}", Mapped(space.axes, cells)
             models = corrected(models, cells, released)
         factors = setting.class_weights / masses
         support = yield from lifted(setting, facts, space, models, factors)
-        return transported(setting, facts, space, models, support)
+        # transport the models, in their own coordinates, to atoms outside their subspace
+        inside = support @ space.axes.T
+        atoms, across = DiscreteMeasure(inside), support - inside @ space.axes
+        room = _KEPT_VALUES // (facts.n_classes * facts.n_features)
+        kept = max(room, TUNED.drawn_per_atom // 5 * setting.n_atoms)
+        measures, potentials, costs = [], [], []
+        for model, beside in zip(models, space.beside, strict=True):
+            transport = solve_semidiscrete(model, atoms)
+            lengths = ((across - beside) ** 2).sum(axis=1)
+            potentials.append(transport.potentials + lengths)
+            costs.append(transport.cost + lengths.mean())
+            points = facts.domain.clip(model.support[:kept] @ space.axes + beside)
+            measures.append(DiscreteMeasure(points, model.weights[:kept]))
+        cost = float(setting.class_weights @ costs)
+        return PrivateBarycenter(measures, support, np.stack(potentials), cost)
 
 
 def first_means(setting, facts):
@@ -164,20 +188,6 @@ def gaussian_models(setting, facts, space):
     return masses, (space.places + moves, roots)
 
 
-def model_cells(setting, facts, space, models):
-    """Return the question of a round, in the subspace, over the cells of the models' atoms."""
-    result = setting.search(models, most_starts=TUNED.starts)
-    return CellSpreads(
-        result.support,
-        potentials_of(result),
-        projections_of(result),
-        space.reach(TUNED.model_reach, cost_within(result, setting.class_weights)),
-        block_weights=TUNED.round_noise,
-        units=facts.units,
-        total_public=facts.total_public,
-    )
-
-
 def lifted(setting, facts, space, models, factors):
     """Ask for residual sums over the cells of the models' atoms, and return the atoms they move.
 
@@ -205,24 +215,6 @@ def lifted(setting, facts, space, models, factors):
     noise = (released.noise_sd[1] * scale) ** 2
     moves = shrink_steps(moves, noise, weight, space.vectors, query.radius)
     return facts.domain.clip(np.tensordot(setting.class_weights, origins, 1) + moves)
-
-
-def transported(setting, facts, space, models, support):
-    """Transport the models, in their own coordinates, to atoms outside their subspace."""
-    inside = support @ space.axes.T
-    atoms, across = DiscreteMeasure(inside), support - inside @ space.axes
-    room = _KEPT_VALUES // (facts.n_classes * facts.n_features)
-    kept = max(room, TUNED.drawn_per_atom // 5 * setting.n_atoms)
-    measures, potentials, costs = [], [], []
-    for model, beside in zip(models, space.beside, strict=True):
-        transport = solve_semidiscrete(model, atoms)
-        lengths = ((across - beside) ** 2).sum(axis=1)
-        potentials.append(transport.potentials + lengths)
-        costs.append(transport.cost + lengths.mean())
-        points = facts.domain.clip(model.support[:kept] @ space.axes + beside)
-        measures.append(DiscreteMeasure(points, model.weights[:kept]))
-    cost = float(setting.class_weights @ costs)
-    return PrivateBarycenter(measures, support, np.stack(potentials), cost)
 
 
 def _moments(facts, centers, radius, components=None, second="none", noise=(2.0, 1.0)):

@@ -487,16 +487,12 @@ path, of shape (n_rows, n_features)
         if hasattr(self, "privacy_"):
             seeded = getattr(self, "_seeded", True)  # unknown is not called private
             return Guarantee.of_plan(self.privacy_, seeded=seeded)
-        width = self._shown_features()
+        width = self._known_features() or _SHOWN_FEATURES
         return Guarantee.of_plan(
             self.privacy_plan(width),
             seeded=self.random_state is not None,
             condition=f", once fitted (shown for {width} features)",
         )
-
-    def _shown_features(self):
-        """Return the number of features of the plan that a diagram shows before a fit."""
-        return self._known_features() or _SHOWN_FEATURES
 
     def _known_features(self):
         """Number of features from public parameters, or None."""

@@ -109,7 +109,10 @@ class HighMethod(KMeansMethod):
         if is_gaussian(facts):
             axes = yield from principal_axes(setting, facts, rows)
         else:
-            axes = public_rotation(setting, rows)
+            # random axes, with the variance that a round cloud of rows has along each
+            d = setting.n_features
+            rng = public_generator(setting.random_state)
+            axes = Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
         bits = allocate_bits(axes.variances, plan.bits)
         frame = rows.frame.along(axes)
         halfwidths = 2.0 * np.sqrt(axes.variances[: len(bits)])
@@ -266,13 +269,6 @@ def principal_axes(setting, facts, rows):
     trace = max(float(values.sum()), 1e-300)
     variances *= float(np.clip(rows.count * rows.rms**2 / trace, 1.0, 4.0))
     return Axes(vectors, np.maximum(variances, 1e-9 * rows.rms**2))
-
-
-def public_rotation(setting, rows):
-    """Return random axes, with the variance that a round cloud of rows has along each."""
-    d = setting.n_features
-    rng = public_generator(setting.random_state)
-    return Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
 
 
 def kept_cells(setting, plan, grid, counts, sd):

@@ -344,7 +344,12 @@ class PrivateGenerator(BasePrivateEstimator):
         return named_or_found_classes(self.classes, y, self._relation())
 
     def _shares(self, n_features):
-        self._check_image(n_features)
+        shape = self.image_shape
+        if shape is not None and math.prod(map(int, shape)) != n_features:
+            raise ValueError(
+                "image_shape must be (height, width) or (height, width, channels) of the "
+                f"{n_features} features, got {shape!r}."
+            )
         n_classes = number_of_classes(self.classes)
         return shares(self._method_setting(n_features, n_classes, self.n_hint))
 
@@ -358,14 +363,6 @@ class PrivateGenerator(BasePrivateEstimator):
             mu=gaussian_mu(self.epsilon, self.delta),
             image_shape=None if self.image_shape is None else tuple(self.image_shape),
         )
-
-    def _check_image(self, n_features):
-        shape = self.image_shape
-        if shape is not None and math.prod(map(int, shape)) != n_features:
-            raise ValueError(
-                "image_shape must be (height, width) or (height, width, channels) of the "
-                f"{n_features} features, got {shape!r}."
-            )
 
     def _settled_shares(self, facts):
         settled = shares(self._method_setting(facts.n_features, facts.n_classes, facts.size))

@@ -116,9 +116,16 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     released : Release
     """
     found = query.read(released)
-    masses = cell_masses(found, classes.sizes)
+    # noisy numbers of rows of every cell, none far below the mean one of its class
+    masses = np.stack([read.mass for read in found])
+    masses = np.maximum(masses, TUNED.least_mass * classes.sizes[:, None] / masses.shape[1])
     shares = masses / masses.sum(axis=1, keepdims=True)
-    steps = cell_steps(found, masses, basis)
+    # means of the cells relative to their centers, smoothed where they are mostly noise
+    sums = np.concatenate([read.sums for read in found])
+    sds = np.concatenate([read.sums_sd for read in found])
+    flat = masses.ravel()
+    steps = shrink_steps(sums / flat[:, None], (sds / flat) ** 2, flat, basis)
+    steps = steps.reshape(*masses.shape, -1)
     noise = (np.stack([read.scatter_sd for read in found]) / masses) ** 2
 
     offsets = np.stack([of_class.used_centers for of_class in query.queries]) + steps
@@ -126,7 +133,10 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     means = domain.clip(means.reshape(-1, means.shape[2])).reshape(means.shape)
     limits = np.einsum("ik,ikd->id", shares, largest_variances(domain, means))
     pooled_limits = classes.shares @ limits
-    apart = spread_of_cells(classes, shares, offsets)
+    # a root of the covariance of the means of cells within their classes
+    apart = offsets - np.einsum("ik,ikd->id", shares, offsets)[:, None]
+    apart = apart * np.sqrt(classes.shares[:, None] * shares)[..., None]
+    apart = apart.reshape(-1, offsets.shape[2])
     pooled = positive_part(scatter.denoised(pooled_limits) - apart.T @ apart)
 
     are_images = scatter.image_shape is not None
@@ -137,7 +147,10 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     at_first = squares @ np.diagonal(pooled)
     scales = np.sqrt(squares * (traces / np.maximum(at_first, 1e-300))[:, None])
 
-    axes = longest_axes(pooled)
+    # the axes of the pooled covariance, the longest first
+    values, vectors = np.linalg.eigh(pooled)
+    kept = int((values > TUNED.least_share * values.sum()).sum())
+    axes = vectors[:, ::-1][:, : max(1, min(kept, _OWN_AXES))].T
     priors = np.stack([axes @ (pooled * s * s[:, None]) @ axes.T for s in scales])
     moves = corrections(priors, along(axes, found, masses, steps), shares, noise)
     return Mixture(domain, shares, means, pooled, scales, axes, moves, are_images)
@@ -173,28 +186,6 @@ def raised(matrix, least):
     return (vectors * np.maximum(values, least)) @ vectors.T
 
 
-def cell_masses(found, sizes):
-    """Return noisy numbers of rows of every cell, none far below the mean one of its class."""
-    masses = np.stack([read.mass for read in found])
-    return np.maximum(masses, TUNED.least_mass * sizes[:, None] / masses.shape[1])
-
-
-def cell_steps(found, masses, basis):
-    """Return means of the cells relative to their centers, smoothed where they are mostly noise."""
-    sums = np.concatenate([read.sums for read in found])
-    sds = np.concatenate([read.sums_sd for read in found])
-    flat = masses.ravel()
-    steps = shrink_steps(sums / flat[:, None], (sds / flat) ** 2, flat, basis)
-    return steps.reshape(*masses.shape, -1)
-
-
-def spread_of_cells(classes, shares, offsets):
-    """Return a root of the covariance of the means of cells within their classes."""
-    apart = offsets - np.einsum("ik,ikd->id", shares, offsets)[:, None]
-    apart = apart * np.sqrt(classes.shares[:, None] * shares)[..., None]
-    return apart.reshape(-1, offsets.shape[2])
-
-
 def class_traces(classes, found, masses, steps, noise):
     """Return traces of the covariances of the classes, drawn together by their noise."""
     shares = masses / masses.sum(axis=1, keepdims=True)
@@ -212,13 +203,6 @@ def class_traces(classes, found, masses, steps, noise):
     pooled = float(classes.shares @ own)
     moves = shrink_steps((own - pooled)[:, None], wrong, np.ones(len(own)))[:, 0]
     return np.maximum(pooled + moves, TUNED.least_share * abs(pooled))
-
-
-def longest_axes(pooled):
-    """Return the axes of the pooled covariance, the longest first."""
-    values, vectors = np.linalg.eigh(pooled)
-    kept = int((values > TUNED.least_share * values.sum()).sum())
-    return vectors[:, ::-1][:, : max(1, min(kept, _OWN_AXES))].T
 
 
 def along(axes, found, masses, steps):
@@ -288,7 +272,16 @@ def latent_parameters(mean, variance):
         Means strictly between 0 and 1, variances below ``mean * (1 - mean)``.
     """
     small = np.minimum(mean, 1.0 - mean)
-    ratio, log_scale = _one_sided(small, variance)
+    # location / scale and the logarithm of the scale for clipping at zero only
+    tail, density = ndtr(_RATIOS), _density(_RATIOS)
+    first = density + _RATIOS * tail
+    second = (1.0 + _RATIOS**2) * tail + _RATIOS * density
+    wanted = np.log1p(variance / small**2)
+    falling = np.log(second / first**2)
+    ratio = np.interp(wanted, falling[::-1], _RATIOS[::-1])
+    log_scale, sd = np.log(small / np.interp(ratio, _RATIOS, first)), np.sqrt(variance)
+    far = small >= _UNCLIPPED * sd
+    ratio, log_scale = np.where(far, small / sd, ratio), np.where(far, np.log(sd), log_scale)
     for _ in range(_ROUNDS):
         scale = np.exp(log_scale)
         location = ratio * scale
@@ -307,19 +300,6 @@ def latent_parameters(mean, variance):
             break
     scale = np.exp(log_scale)
     return np.where(mean > 0.5, 1.0 - ratio * scale, ratio * scale), scale
-
-
-def _one_sided(mean, variance):
-    """Return location / scale and the logarithm of the scale for clipping at zero only."""
-    tail, density = ndtr(_RATIOS), _density(_RATIOS)
-    first = density + _RATIOS * tail
-    second = (1.0 + _RATIOS**2) * tail + _RATIOS * density
-    wanted = np.log1p(variance / mean**2)
-    falling = np.log(second / first**2)
-    ratio = np.interp(wanted, falling[::-1], _RATIOS[::-1])
-    log_scale, sd = np.log(mean / np.interp(ratio, _RATIOS, first)), np.sqrt(variance)
-    far = mean >= _UNCLIPPED * sd
-    return np.where(far, mean / sd, ratio), np.where(far, np.log(sd), log_scale)
 
 
 def latent_correlation(location, scale, covariance):

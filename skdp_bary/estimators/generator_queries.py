@@ -122,7 +122,13 @@ def clipping_lengths(setting, domain, found, sizes):
     wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))
     if setting.class_spread is not None:
         return np.full(len(sizes), wider * float(setting.class_spread))
-    squares, noise = mean_squares(found, sizes)
+    # mean square distances of rows from the means of their classes, and their noise
+    sums, sds = first_sums(found)
+    spreads = np.array([read.spread[0] for read in found])
+    wrong = np.array([read.spread_sd[0] for read in found])
+    lengths = (sums**2).sum(axis=1)
+    noise = (wrong / sizes) ** 2 + 4.0 * lengths * sds**2 / sizes**4
+    squares, noise = (spreads - (lengths - sums.shape[1] * sds**2) / sizes) / sizes, noise
     shares, largest = sizes / sizes.sum(), domain.radius**2
     pooled = float(shares @ squares)
     moves = shrink_steps((squares - pooled)[:, None], noise, sizes)[:, 0]
@@ -130,16 +136,6 @@ def clipping_lengths(setting, domain, found, sizes):
     about = min(max(sum(read.spread[0] for read in found) / sizes.sum(), least), largest)
     pooled = mean_within(pooled, math.sqrt(float(shares**2 @ noise)), least, about)
     return wider * np.sqrt(np.clip(pooled + moves, least, largest))
-
-
-def mean_squares(found, sizes):
-    """Return mean square distances of rows from the means of their classes, and their noise."""
-    sums, sds = first_sums(found)
-    spreads = np.array([read.spread[0] for read in found])
-    wrong = np.array([read.spread_sd[0] for read in found])
-    lengths = (sums**2).sum(axis=1)
-    noise = (wrong / sizes) ** 2 + 4.0 * lengths * sds**2 / sizes**4
-    return (spreads - (lengths - sums.shape[1] * sds**2) / sizes) / sizes, noise
 
 
 def first_sums(found):

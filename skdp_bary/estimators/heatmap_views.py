@@ -451,23 +451,19 @@ def k_median(points, weights, n_clusters, n_init, rng):
     """
     best, lowest = None, np.inf
     for _ in range(n_init):
-        centers = _seed(points, weights, n_clusters, rng)
+        chosen = [rng.choice(len(points), p=weights / weights.sum())]
+        nearest = _distances(points, points[chosen]).ravel()
+        while len(chosen) < n_clusters:
+            chance = weights * nearest
+            if not chance.sum() > 0:  # every point is a center already
+                chance = weights
+            chosen.append(rng.choice(len(points), p=chance / chance.sum()))
+            nearest = np.minimum(nearest, _distances(points, points[chosen[-1:]]).ravel())
+        centers = points[chosen].copy()
         centers, cost = _alternate(points, weights, centers)
         if cost < lowest:
             best, lowest = centers, cost
     return best, lowest
-
-
-def _seed(points, weights, n_clusters, rng):
-    chosen = [rng.choice(len(points), p=weights / weights.sum())]
-    nearest = _distances(points, points[chosen]).ravel()
-    while len(chosen) < n_clusters:
-        chance = weights * nearest
-        if not chance.sum() > 0:  # every point is a center already
-            chance = weights
-        chosen.append(rng.choice(len(points), p=chance / chance.sum()))
-        nearest = np.minimum(nearest, _distances(points, points[chosen[-1:]]).ravel())
-    return points[chosen].copy()
 
 
 def _alternate(points, weights, centers):

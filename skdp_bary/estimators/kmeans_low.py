@@ -104,22 +104,17 @@ def _near_or_sure(coarse, centers, least):
     reach = np.bincount(label, coarse.masses * squares, len(centers)) / np.maximum(masses, 1e-300)
     light = masses * len(centers) / (TUNED.far_share * coarse.masses.sum())
     far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square * np.minimum(light, 1.0) ** 2))
-    head = _heads(centers, reach, masses, far)
-    together = coarse.stand_out(head[label], np.bincount(head, masses, len(centers)))
-    far = far[~together[head[far]]]
-    far = far[np.argsort(-reach[far], kind="stable")]
-    lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
-    return ~np.isin(label, lost)
-
-
-def _heads(centers, reach, masses, far):
-    """Return of every cluster the one that it counts with: far ones in one place are one group."""
+    # of every cluster the one that it counts with: far ones in one place are one group
     head, free = np.arange(len(centers)), far[np.argsort(-masses[far], kind="stable")]
     while len(free):
         own = ((centers[free] - centers[free[0]]) ** 2).sum(axis=1) <= reach[free[0]] / 4.0
         head[free[own]] = free[0]
         free = free[~own]
-    return head
+    together = coarse.stand_out(head[label], np.bincount(head, masses, len(centers)))
+    far = far[~together[head[far]]]
+    far = far[np.argsort(-reach[far], kind="stable")]
+    lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
+    return ~np.isin(label, lost)
 
 
 def _spread(points, masses):
@@ -194,7 +189,14 @@ def ask_looks(facts):
     the noise of all looks so far are cut, the more often the more they hold; all others are asked
     again as they are. So the number of cells follows the noisy masses, and wide bounds cost little.
     """
-    cells = _first_cells(facts)
+    # a grid with about one cell for so many people as stand out of the noise
+    d = facts.n_features
+    signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
+    beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
+    level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
+    most = TUNED.first_halvings[d - 1]
+    depth = TUNED.look_depth[d - 1]
+    cells = NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
     parents, values, variances = [], [], []
     for i in range(len(TUNED.look_shares)):
         if i:
@@ -211,17 +213,6 @@ def ask_looks(facts):
 
 def _name(i):
     return f"look_{i + 1}"
-
-
-def _first_cells(facts):
-    """Return a grid with about one cell for so many people as stand out of the noise."""
-    d = facts.n_features
-    signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
-    beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
-    level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
-    most = TUNED.first_halvings[d - 1]
-    depth = TUNED.look_depth[d - 1]
-    return NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
 
 
 def _scales(d):

@@ -325,7 +325,20 @@ def best_of_starts(points, masses, n_clusters, n_init, rounds, rng):
     """
     middle = points.mean(axis=0)
     shifted = points - middle
-    starts = _plusplus(shifted, masses, n_clusters, n_init, rng)
+    # starts of shape (n_init, n_clusters, n_features), each new center the best of a few. Arthur
+    # and Vassilvitskii (2007): a center is drawn by mass times squared distance
+    tried = 2 + int(np.log(n_clusters))
+    lengths = (shifted**2).sum(axis=1)
+    every = np.arange(n_init)
+    chosen = np.empty((n_init, n_clusters), dtype=np.int64)
+    chosen[:, 0] = _drawn(np.tile(masses, (n_init, 1)), 1, rng)[:, 0]
+    closest = _squares(shifted, lengths, chosen[:, :1])[:, 0]
+    for i in range(1, n_clusters):
+        found = _drawn(masses * closest, tried, rng)
+        closer = np.minimum(_squares(shifted, lengths, found), closest[:, None])
+        best = (closer @ masses).argmin(axis=1)
+        chosen[:, i], closest = found[every, best], closer[every, best]
+    starts = shifted[chosen]
     return _descend(shifted, masses, starts, rounds) + middle
 
 
@@ -333,25 +346,6 @@ def descend(points, masses, centers, rounds):
     """Return the centers after rounds of Lloyd's algorithm from one start."""
     middle = points.mean(axis=0)
     return _descend(points - middle, masses, (centers - middle)[None], rounds) + middle
-
-
-def _plusplus(points, masses, n_clusters, n_init, rng):
-    """Return starts of shape (n_init, n_clusters, n_features), each new center the best of a few.
-
-    Arthur and Vassilvitskii (2007): a center is drawn by mass times squared distance.
-    """
-    tried = 2 + int(np.log(n_clusters))
-    lengths = (points**2).sum(axis=1)
-    every = np.arange(n_init)
-    chosen = np.empty((n_init, n_clusters), dtype=np.int64)
-    chosen[:, 0] = _drawn(np.tile(masses, (n_init, 1)), 1, rng)[:, 0]
-    closest = _squares(points, lengths, chosen[:, :1])[:, 0]
-    for i in range(1, n_clusters):
-        found = _drawn(masses * closest, tried, rng)
-        closer = np.minimum(_squares(points, lengths, found), closest[:, None])
-        best = (closer @ masses).argmin(axis=1)
-        chosen[:, i], closest = found[every, best], closer[every, best]
-    return points[chosen]
 
 
 def _drawn(weights, size, rng):

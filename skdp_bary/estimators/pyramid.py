@@ -96,7 +96,8 @@ class Pyramid:
         """Ask for the counts; return the masses of the cells of each class, and the totals."""
         trees = self._full_levels()
         kept, totals = yield from self._whole(trees)
-        trees, priors = [trees[-1]] * self.facts.n_classes, self._first_priors()
+        first_priors = [[self.tuning.prior]] * self.facts.n_classes
+        trees, priors = [trees[-1]] * self.facts.n_classes, first_priors
         for step, least in ((ONCE, self._least_once), (TWICE, self._least_twice)):
             for c, tree in enumerate(trees):
                 masses, priors[c] = self.posterior(tree, kept[c], priors[c])
@@ -251,9 +252,6 @@ class Pyramid:
                 variances = (1.0 / found[k + 1]).reshape(-1, tree.branching[k]).sum(axis=1)
                 found[k][tree.chosen[k]] += 1.0 / variances
         return found
-
-    def _first_priors(self):
-        return [[self.tuning.prior]] * self.facts.n_classes
 
     def _cells(self, tree, masses):
         """Return the cells of the domain that have mass; where none has, by the public prior."""

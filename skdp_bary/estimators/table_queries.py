@@ -151,7 +151,14 @@ def questions(setting, facts):
     query = ColumnHistograms(setting.sizes, setting.label, facts.units, facts.mass_public)
     released = yield "histograms", query
     found = read_histograms(setting, query, released)
-    bins = table_bins(setting, facts, found)
+    # the bins of every column, as fine as the noise of the pairs will allow
+    root = math.sqrt(len(found.sizes))
+    noise = nominal_sd(setting, facts.relation, facts.units, facts.mechanisms)
+    least = TUNED.kept_above * root * noise
+    bins = {
+        place: bins_of(clean, setting.columns[place], found.sd * root, least, setting.n_bins)
+        for place, clean in found.clean.items()
+    }
     inside = {
         place: class_histograms(found.counts[place], found.clean[place], bins[place], found.sd)
         for place in setting.places
@@ -199,17 +206,6 @@ def read_histograms(setting, query, released):
         for place, found in counts.items()
     }
     return Histograms(sizes, raw_sizes, size_sd, counts, sd, clean)
-
-
-def table_bins(setting, facts, found):
-    """Return the bins of every column, as fine as the noise of the pairs will allow."""
-    root = math.sqrt(len(found.sizes))
-    noise = nominal_sd(setting, facts.relation, facts.units, facts.mechanisms)
-    least = TUNED.kept_above * root * noise
-    return {
-        place: bins_of(clean, setting.columns[place], found.sd * root, least, setting.n_bins)
-        for place, clean in found.clean.items()
-    }
 
 
 def nominal_sd(setting, relation, units, mechanisms):
@@ -450,18 +446,15 @@ def class_histograms(counts, pooled, bins, sd):
     energy = max(float(together @ together), 1e-300)
     kept = max(1.0 - active.sum() * n_classes * sd**2 / energy, 0.0) * together
     noise = sd**2 * ((1.0 - shares) ** 2 + (n_classes - 1) * shares**2)
-    apart = _shrunk_by_bin(moved - shares * together, noise, active, bins)
-    found = np.maximum(masses * inside + shares * kept + apart, 0.0) * active
-    return np.stack([_inside(row, bins, n_bins, inside) for row in found])
-
-
-def _shrunk_by_bin(moves, noise, active, bins):
-    """Return moves of cells, shrunk in each bin by what its noise could have come to."""
+    # moves of cells, shrunk in each bin by what its noise could have come to
+    moves = moved - shares * together
     n_active = np.bincount(bins, active)
     could = n_active + 2.0 * np.sqrt(2.0 * n_active)
     energies = np.stack([np.bincount(bins, row) for row in moves**2])
     factors = 1.0 - could[bins] * noise / np.maximum(energies[:, bins], 1e-300)
-    return np.maximum(factors, 0.0) * moves
+    apart = np.maximum(factors, 0.0) * moves
+    found = np.maximum(masses * inside + shares * kept + apart, 0.0) * active
+    return np.stack([_inside(row, bins, n_bins, inside) for row in found])
 
 
 def _inside(counts, bins, n_bins, otherwise=None):

@@ -123,8 +123,11 @@ def _judge(name, estimator, form):
         verdict = LEAKS if fault.learns else UNKNOWN
         return _verdict(name, estimator, verdict, fault.reason, fault.advice), None
     if sklearn_name(estimator) is not None:
+        advice = _ADVICE.get(
+            type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
+        )
         return _verdict(
-            name, estimator, LEAKS, "it learns from the rows without noise", _advice(estimator)
+            name, estimator, LEAKS, "it learns from the rows without noise", advice
         ), None
     return _verdict(
         name, estimator, UNKNOWN, "it is not known to this package",
@@ -250,12 +253,6 @@ def _not_added_up(budgets):
 def _verdict(name, estimator, verdict, reason, advice=""):
     cls = type(estimator).__name__
     return StepVerdict(name or cls.lower(), cls, verdict, reason, advice)
-
-
-def _advice(estimator):
-    return _ADVICE.get(
-        type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
-    )
 
 
 _SCALE = (

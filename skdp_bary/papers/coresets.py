@@ -201,7 +201,17 @@ def corrected(setting, facts, query, released, last):
     squares, sd = squares * query.square_step, released.noise_sd[2] * query.square_step
     spreads, mean_spread = _spreads(squares, light, heavy, lengths, sd)
     means = query.origins + moves
-    measures = _models(setting, facts.domain, means, spreads, light)
+    # one measure a class: for each cell points of a Gaussian, in pairs around its mean
+    rng = setting.generator()
+    n_classes, n_atoms, n_features = means.shape
+    pairs = int(np.clip(TUNED.model_points // n_atoms, *_POINTS_PER_ATOM)) // 2
+    measures = []
+    for code in range(n_classes):
+        offsets = rng.standard_normal((n_atoms, pairs, n_features))
+        offsets *= np.sqrt(spreads[code] / n_features)[:, None, None]
+        points = means[code][:, None] + np.concatenate([offsets, -offsets], axis=1)
+        weights = np.repeat(light[code] / light[code].sum(), 2 * pairs)
+        measures.append(DiscreteMeasure(facts.domain.clip(points.reshape(-1, n_features)), weights))
     # These cells are measured: a jump to other ones would have to be measured again, and under
     # Laplace noise what other starts find is noise.
     measured = last or setting.delta == 0
@@ -230,21 +240,6 @@ def _spreads(squares, light, heavy, lengths, sd):
     own = np.clip(squares / heavy - lengths, *(bound * mean for bound in _SQUARE_RANGE))
     trust = 1.0 / (1.0 + (2.0 * sd / (heavy * mean)) ** 2)
     return trust * own + (1.0 - trust) * mean, mean
-
-
-def _models(setting, domain, means, spreads, masses):
-    """One measure a class: for each cell points of a Gaussian, in pairs around its mean."""
-    rng = setting.generator()
-    n_classes, n_atoms, n_features = means.shape
-    pairs = int(np.clip(TUNED.model_points // n_atoms, *_POINTS_PER_ATOM)) // 2
-    measures = []
-    for code in range(n_classes):
-        offsets = rng.standard_normal((n_atoms, pairs, n_features))
-        offsets *= np.sqrt(spreads[code] / n_features)[:, None, None]
-        points = means[code][:, None] + np.concatenate([offsets, -offsets], axis=1)
-        weights = np.repeat(masses[code] / masses[code].sum(), 2 * pairs)
-        measures.append(DiscreteMeasure(domain.clip(points.reshape(-1, n_features)), weights))
-    return measures
 
 
 def _means_of_classes(setting, means, masses):

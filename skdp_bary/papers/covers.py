@@ -193,12 +193,9 @@ def _countable(halfwidths, radius, n_rows):
     if places <= DENSE_CELLS:
         return True
     fine = math.prod(4 * _FINE_STEPS * half + 1 for half in halves)
-    pairs = min(n_rows, places) * _ball_size(p)
+    ball_size = len(CoverGrid((1,) * p, 1).offsets)
+    pairs = min(n_rows, places) * ball_size
     return fine < MOST_PLACES and pairs <= MOST_PAIRS
-
-
-def _ball_size(p):
-    return len(CoverGrid((1,) * p, 1).offsets)
 
 
 def _side(radius, p):
@@ -427,7 +424,14 @@ class Coverage:
             self._covered = ball_sums(self._own.reshape(grid.sides), grid.reach).ravel()
         else:
             self._cells, self._own = add_up(places, masses)
-            self._held, self._covered = _pair_sums(grid, self._cells, self._own)
+            # the grid points that cover some of the cells, in order, and the mass of each
+            table = KeyTable()
+            size = max(1, _PAIRS_AT_ONCE // len(grid.offsets))
+            for start in range(0, len(self._cells), size):
+                part = slice(start, start + size)
+                flat, origin = grid.around(self._cells[part])
+                table.add(*add_up(flat, self._own[part][origin]))
+            self._held, self._covered = table.sorted()
         self._tally = {}
         self._count(self._covered, 1)
 
@@ -535,17 +539,6 @@ def _add_shifted(total, table, offset):
         target.append(slice(max(shift, 0), side + min(shift, 0)))
         source.append(slice(max(-shift, 0), side - max(shift, 0)))
     total[tuple(target)] += table[tuple(source)]
-
-
-def _pair_sums(grid, cells, masses):
-    """Return the grid points that cover some of the cells, in order, and the mass of each."""
-    table = KeyTable()
-    size = max(1, _PAIRS_AT_ONCE // len(grid.offsets))
-    for start in range(0, len(cells), size):
-        part = slice(start, start + size)
-        flat, origin = grid.around(cells[part])
-        table.add(*add_up(flat, masses[part][origin]))
-    return table.sorted()
 
 
 def _positions(held, keys):

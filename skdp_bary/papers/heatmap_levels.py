@@ -371,7 +371,7 @@ def minimize_l1(tree, values):
     in the number of cells.
     """
     clipped = _targets(tree, values)
-    blocks = _histogram_sizes(tree)
+    blocks = [tree.sizes[k + 1] * (2 ** (tree.depth - k) - 1) for k in range(tree.depth)]
     if sum(blocks) <= max(_BLOCK_FACTOR * sum(tree.sizes), _SMALL_BLOCK):
         return _minimize_by_histograms(tree, clipped)
     return _minimize_by_segments(tree, clipped)
@@ -381,11 +381,6 @@ def _targets(tree, values):
     """Positive parts of the measurements of the chosen cells, level by level."""
     values = tree.check(values, "values")
     return [np.maximum(v[mask], 0.0) for v, mask in zip(values, tree.chosen, strict=True)]
-
-
-def _histogram_sizes(tree):
-    """Number of entries of the children's histograms, for each step between levels."""
-    return [tree.sizes[k + 1] * (2 ** (tree.depth - k) - 1) for k in range(tree.depth)]
 
 
 def _minimize_by_histograms(tree, targets):

@@ -314,7 +314,13 @@ class ShufflePlan:
                 f"epsilon is too small for these units: a unit has noise of rate "
                 f"{float(self.rate):.3g}, and at least {_LEAST_RATE:.3g} can be drawn."
             )
-        object.__setattr__(self, "modulus", self._find_modulus())
+        people = Fraction(self.n_max, self.n_guaranteed)
+        reach = self.n_max * self.units + _TAIL * float(people / self.rate)
+        bits = math.ceil(math.log2(2.0 * reach + 2.0))
+        if bits > _LARGEST_MODULUS:
+            raise ValueError("units, n_max or 1 / epsilon are too large: sums exceed 62 bits.")
+        find_modulus = 1 << bits
+        object.__setattr__(self, "modulus", find_modulus)
         object.__setattr__(self, "n_messages", self._find_messages())
 
     def __reduce__(self):
@@ -346,14 +352,6 @@ class ShufflePlan:
         """
         distances = shuffle_distance(self.n_max, n_messages, self.modulus)
         return float(distances[self.n_guaranteed - 1 :].max())
-
-    def _find_modulus(self):
-        people = Fraction(self.n_max, self.n_guaranteed)
-        reach = self.n_max * self.units + _TAIL * float(people / self.rate)
-        bits = math.ceil(math.log2(2.0 * reach + 2.0))
-        if bits > _LARGEST_MODULUS:
-            raise ValueError("units, n_max or 1 / epsilon are too large: sums exceed 62 bits.")
-        return 1 << bits
 
     def _find_messages(self):
         allowed = self.delta / (self.n_cells * (1.0 + math.exp(self.epsilon)))

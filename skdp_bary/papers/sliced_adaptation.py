@@ -62,14 +62,25 @@ class RowForward:
     """
 
     def __init__(self, network):
-        self._network = _frozen_copy(network)
+        self._network = copy.deepcopy(network).cpu().float().eval().requires_grad_(False)
         self._tried = None
 
     def __call__(self, row):
         """Return the image of an array of shape (1, n_features)."""
         row = np.asarray(row)
         if self._tried != row.shape:
-            self._none = np.zeros_like(self._require_same_image_twice(row.shape))
+            # the image of a public row, encoded twice; images and buffers must agree
+            probe = np.random.default_rng(0).random(row.shape)
+            before = [buffer.clone() for buffer in self._network.buffers()]
+            first, second = self._image(probe), self._image(probe)
+            same = first.shape == second.shape and first.tobytes() == second.tobytes()
+            unchanged = all(map(torch.equal, before, self._network.buffers()))
+            if not (same and unchanged):
+                raise ValueError(
+                    "network must be a function of one row: it gives the same row two images, or "
+                    "changes its buffers. In evaluation mode it must neither draw nor count."
+                )
+            self._none = np.zeros_like(first)
             self._tried = row.shape
         try:
             image = self._image(row)
@@ -77,23 +88,10 @@ class RowForward:
             image = None
         return image if image is not None and image.shape == self._none.shape else self._none
 
-    def _require_same_image_twice(self, shape):
-        """Return the image of a public row, encoded twice; images and buffers must agree."""
-        probe = np.random.default_rng(0).random(shape)
-        before = [buffer.clone() for buffer in self._network.buffers()]
-        first, second = self._image(probe), self._image(probe)
-        same = first.shape == second.shape and first.tobytes() == second.tobytes()
-        unchanged = all(map(torch.equal, before, self._network.buffers()))
-        if not (same and unchanged):
-            raise ValueError(
-                "network must be a function of one row: it gives the same row two images, or "
-                "changes its buffers. In evaluation mode it must neither draw nor count."
-            )
-        return first
-
     def _image(self, row):
         with torch.no_grad(), _one_thread():
-            image = self._network(torch.from_numpy(_as_float32(row)))
+            as_float32 = np.clip(row, -_LARGEST, _LARGEST).astype(np.float32)
+            image = self._network(torch.from_numpy(as_float32))
         return np.nan_to_num(image.flatten(1).double().numpy(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -181,19 +179,9 @@ def fixed_image_encoder(
     return nn.Sequential(*layers, nn.Flatten()).requires_grad_(False).eval()
 
 
-def _as_float32(row):
-    """Return a new array; what float32 cannot hold becomes the largest number that it can."""
-    return np.clip(row, -_LARGEST, _LARGEST).astype(np.float32)
-
-
 def _slices_of(X):
     X = as_numbers(X)
     return (X[first : first + _CHUNK_ROWS] for first in range(0, len(X), _CHUNK_ROWS))
-
-
-def _frozen_copy(network):
-    """Return a copy on the processor, in evaluation mode, that shares nothing with the original."""
-    return copy.deepcopy(network).cpu().float().eval().requires_grad_(False)
 
 
 @contextmanager
@@ -349,7 +337,12 @@ class BatchMethod:
 
         def step(rng):
             nonlocal noise_std
-            query = _batch_query(setting, facts)
+            # query on the features of the next batch, on directions drawn anew
+            d = facts.n_features
+            k = d if setting.n_projections is None else setting.n_projections
+            directions = (tight_frame if k >= d else haar_frame)(d, k, setting.public)
+            blocks = _BLOCKS if setting.n_quantiles is None else setting.n_quantiles
+            query = ProjectedQuantiles(SliceLattice(facts.domain, directions), n_quantiles=blocks)
             released = yield "batch", RowMapped(RowForward(network[0]), query)
             sketch = _batch_sketch(query, released, facts)
             noise_std = sketch.noise_std
@@ -361,15 +354,6 @@ class BatchMethod:
         with training.kept_when_interrupted(epochs):
             yield from training.asking(step, epochs, n_steps=n_steps, callback=setting.callback)
         return Adapted(network, training.losses, noise_std)
-
-
-def _batch_query(setting, facts):
-    """Query on the features of the next batch, on directions drawn anew."""
-    d = facts.n_features
-    k = d if setting.n_projections is None else setting.n_projections
-    directions = (tight_frame if k >= d else haar_frame)(d, k, setting.public)
-    blocks = _BLOCKS if setting.n_quantiles is None else setting.n_quantiles
-    return ProjectedQuantiles(SliceLattice(facts.domain, directions), n_quantiles=blocks)
 
 
 def _batch_sketch(query, released, facts):

@@ -402,7 +402,19 @@ class SlicedNetworkAdapter(
         if noise.seeded:
             self._warn_that_noise_is_seeded()
         desk.pay()
-        facts = _facts_of_batches(plan, setting.source)
+        # facts for the conversation about batches of features
+        facts = Facts(
+            relation=plan.relation,
+            n_features=setting.source.n_latent,
+            n_classes=1,
+            classes=None,
+            units=1,
+            total_public=True,
+            mass_public=True,
+            domain=setting.source.ball,
+            size=plan.batch_size,
+            mechanisms={step.name: step.mechanism for step in plan.steps},
+        )
         adapted = desk.answer(_METHOD.questions(setting, facts))
         return adapted, self._as_searched(plan), None
 
@@ -475,19 +487,3 @@ class SlicedNetworkAdapter(
             PrivacyWarning,
             stacklevel=4,
         )
-
-
-def _facts_of_batches(plan, source):
-    """Facts for the conversation about batches of features."""
-    return Facts(
-        relation=plan.relation,
-        n_features=source.n_latent,
-        n_classes=1,
-        classes=None,
-        units=1,
-        total_public=True,
-        mass_public=True,
-        domain=source.ball,
-        size=plan.batch_size,
-        mechanisms={step.name: step.mechanism for step in plan.steps},
-    )

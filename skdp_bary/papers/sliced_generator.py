@@ -74,15 +74,6 @@ def write_state(path, state):
     os.replace(part, path)
 
 
-def read_state(path):
-    """Return a state, or raise ValueError where a file holds something else."""
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(state, dict) or state.get("format") != _FORMAT:
-        raise ValueError(f"path must be a file that was written by save, got {str(path)!r}.")
-    warn_of_other_version("This file", state.get("version", "0.1"))
-    return state
-
-
 def generator_state(generator):
     """Return the release, the parameters that are no code, and the state of training."""
     params = generator.get_params(deep=False)
@@ -94,41 +85,22 @@ def generator_state(generator):
         for name, value in params.items()
         if name not in _NOT_SAVED
     }
+    # a plan of Gaussian steps as plain types
+    steps = [(step.name, step.mechanism.mu) for step in generator.privacy_.steps]
+    plan_state = {
+        "relation": generator.privacy_.relation,
+        "epsilon": float(generator.privacy_.epsilon),
+        "delta": float(generator.privacy_.delta),
+        "steps": steps,
+        "one_of_several": generator.privacy_.one_of_several,
+    }
     return {
         "params": params | {"random_state": None},
         "release": _sketches_state(generator.releases_, generator.directions),
         "classes": generator.classes_.tolist(),
-        "plan": _plan_state(generator.privacy_),
+        "plan": plan_state,
         "seeded": generator._seeded,
         "training": generator._training.state(),
-    }
-
-
-def restore_release(generator, state):
-    """Set what a fit that made the release of a state would have set."""
-    sketches = _restore_sketches(state["release"])
-    directions = state["release"]["directions"]
-    generator.directions = directions if isinstance(directions, str) else directions.numpy()
-    generator.bounds = generator.domain_ = sketches[0].query.lattice.domain
-    generator.releases_ = sketches
-    generator.directions_ = sketches[0].directions
-    generator.quantiles_ = np.array([sketch.quantiles for sketch in sketches])
-    generator.noise_std_ = np.array([sketch.noise_std for sketch in sketches])
-    generator.classes_ = np.array(state["classes"])
-    generator.privacy_ = _restore_plan(state["plan"])
-    generator.n_features_in_ = generator.domain_.n_features
-    generator._seeded = state["seeded"]
-
-
-def _plan_state(plan):
-    """Return a plan of Gaussian steps as plain types."""
-    steps = [(step.name, step.mechanism.mu) for step in plan.steps]
-    return {
-        "relation": plan.relation,
-        "epsilon": float(plan.epsilon),
-        "delta": float(plan.delta),
-        "steps": steps,
-        "one_of_several": plan.one_of_several,
     }
 
 
@@ -560,9 +532,25 @@ accountant
         -------
         generator : SlicedNetworkGenerator
         """
-        state = read_state(path)
+        # a state, or raise ValueError where a file holds something else
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict) or state.get("format") != _FORMAT:
+            raise ValueError(f"path must be a file that was written by save, got {str(path)!r}.")
+        warn_of_other_version("This file", state.get("version", "0.1"))
         generator = cls(**state["params"], network=network, encoder=encoder, callback=callback)
-        restore_release(generator, state)
+        # set what a fit that made the release of a state would have set
+        sketches = _restore_sketches(state["release"])
+        directions = state["release"]["directions"]
+        generator.directions = directions if isinstance(directions, str) else directions.numpy()
+        generator.bounds = generator.domain_ = sketches[0].query.lattice.domain
+        generator.releases_ = sketches
+        generator.directions_ = sketches[0].directions
+        generator.quantiles_ = np.array([sketch.quantiles for sketch in sketches])
+        generator.noise_std_ = np.array([sketch.noise_std for sketch in sketches])
+        generator.classes_ = np.array(state["classes"])
+        generator.privacy_ = _restore_plan(state["plan"])
+        generator.n_features_in_ = generator.domain_.n_features
+        generator._seeded = state["seeded"]
         if generator._seeded:
             warnings.warn(
                 "The release of this file was seeded: it is not private.",

@@ -125,7 +125,15 @@ def step_losses(mus, weights, rate, n_steps, step):
             "small for any useful guarantee."
         )
     borders = step * np.arange(count + 1)
-    upper, lower = _tails(mus, weights, rate, borders)
+    # the probabilities under R and Q that the amplified loss exceeds each border
+    # the loss of the mechanism that becomes each border
+    plain = borders + np.log(rate - (1.0 - rate) * np.expm1(-borders)) - math.log(rate)
+    upper, lower = np.zeros(borders.size), np.zeros(borders.size)
+    for mu, weight in zip(mus, weights, strict=True):
+        score = plain / mu
+        upper += weight * ndtr(mu / 2.0 - score)
+        lower += weight * ndtr(-mu / 2.0 - score)
+    upper, lower = (1.0 - rate) * lower + rate * upper, lower
     up, down = (np.maximum(tail[:-1] - tail[1:], 0.0) for tail in (upper, lower))
     width = -math.expm1(-step)
     right = _share(up - np.exp(borders[:-1]) * down, width, up)
@@ -143,18 +151,6 @@ def step_losses(mus, weights, rate, n_steps, step):
 def _share(excess, width, mass):
     """Mass that goes to the upper end of a cell."""
     return np.clip(excess / width * (1.0 + _CANCELLATION), 0.0, mass)
-
-
-def _tails(mus, weights, rate, borders):
-    """Return the probabilities under R and Q that the amplified loss exceeds each border."""
-    # the loss of the mechanism that becomes each border
-    plain = borders + np.log(rate - (1.0 - rate) * np.expm1(-borders)) - math.log(rate)
-    upper, lower = np.zeros(borders.size), np.zeros(borders.size)
-    for mu, weight in zip(mus, weights, strict=True):
-        score = plain / mu
-        upper += weight * ndtr(mu / 2.0 - score)
-        lower += weight * ndtr(-mu / 2.0 - score)
-    return (1.0 - rate) * lower + rate * upper, lower
 
 
 def _reach(mus, weights, tail):

@@ -86,23 +86,35 @@ def generator_network(n_inputs, n_outputs, image_shape):
         None is a table. Images of one channel get the network of Table 3, others that of Table 5.
     """
     if image_shape is None:
-        return _table_network(n_inputs, n_outputs)
+        return nn.Sequential(
+            nn.Linear(n_inputs, _HIDDEN),
+            nn.BatchNorm1d(_HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_HIDDEN, _HIDDEN),
+            nn.BatchNorm1d(_HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_HIDDEN, n_outputs),
+            nn.Sigmoid(),
+        )
     if channels_of(image_shape) == 1:
         return _digit_network(n_inputs, image_shape)
-    return _photo_network(n_inputs, image_shape)
-
-
-def _table_network(n_inputs, n_outputs):
-    return nn.Sequential(
-        nn.Linear(n_inputs, _HIDDEN),
-        nn.BatchNorm1d(_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_HIDDEN, _HIDDEN),
-        nn.BatchNorm1d(_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_HIDDEN, n_outputs),
-        nn.Sigmoid(),
-    )
+    # table 5: transposed convolutions that double the side, from 4 x 4 to the image
+    height, width = image_shape[:2]
+    doublings = math.log2(height / 4)
+    if height != width or doublings not in range(1, 7):
+        raise ValueError(
+            "image_shape must be a square with sides 8, 16, 32, 64, ... for images of several "
+            f"channels, got {tuple(image_shape)}."
+        )
+    n_channels = 512
+    layers = [Reshape((n_inputs, 1, 1)), nn.ConvTranspose2d(n_inputs, n_channels, 4, 1, bias=False)]
+    for _ in range(int(doublings) - 1):
+        layers += [nn.BatchNorm2d(n_channels), nn.ReLU()]
+        layers.append(nn.ConvTranspose2d(n_channels, n_channels // 2, 4, 2, 1, bias=False))
+        n_channels //= 2
+    layers += [nn.BatchNorm2d(n_channels), nn.ReLU()]
+    layers.append(nn.ConvTranspose2d(n_channels, channels_of(image_shape), 4, 2, 1))
+    return nn.Sequential(*layers, nn.Sigmoid(), FlatImages())
 
 
 def _digit_network(n_inputs, image_shape):
@@ -132,26 +144,6 @@ def _digit_network(n_inputs, image_shape):
     )
 
 
-def _photo_network(n_inputs, image_shape):
-    """Table 5: transposed convolutions that double the side, from 4 x 4 to the image."""
-    height, width = image_shape[:2]
-    doublings = math.log2(height / 4)
-    if height != width or doublings not in range(1, 7):
-        raise ValueError(
-            "image_shape must be a square with sides 8, 16, 32, 64, ... for images of several "
-            f"channels, got {tuple(image_shape)}."
-        )
-    n_channels = 512
-    layers = [Reshape((n_inputs, 1, 1)), nn.ConvTranspose2d(n_inputs, n_channels, 4, 1, bias=False)]
-    for _ in range(int(doublings) - 1):
-        layers += [nn.BatchNorm2d(n_channels), nn.ReLU()]
-        layers.append(nn.ConvTranspose2d(n_channels, n_channels // 2, 4, 2, 1, bias=False))
-        n_channels //= 2
-    layers += [nn.BatchNorm2d(n_channels), nn.ReLU()]
-    layers.append(nn.ConvTranspose2d(n_channels, channels_of(image_shape), 4, 2, 1))
-    return nn.Sequential(*layers, nn.Sigmoid(), FlatImages())
-
-
 def feature_network(n_features, latent_sizes, image_shape):
     """Return the feature extractor for a kind of rows, and the length of its features.
 
@@ -164,28 +156,24 @@ def feature_network(n_features, latent_sizes, image_shape):
         Images get two convolutions of 32 and 20 filters.
     """
     if image_shape is not None:
-        return _digit_features(image_shape)
+        network = nn.Sequential(
+            FirstChannels(image_shape),
+            nn.Conv2d(channels_of(image_shape), 32, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(32, 20, 5),
+            nn.Sigmoid(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+        )
+        with torch.no_grad():
+            n_latent = network(torch.zeros(1, math.prod(image_shape))).shape[1]
+        return network, n_latent
     layers = []
     for size in latent_sizes:
         layers += [nn.Linear(n_features, size), nn.ReLU()]
         n_features = size
     return nn.Sequential(*layers), n_features
-
-
-def _digit_features(image_shape):
-    network = nn.Sequential(
-        FirstChannels(image_shape),
-        nn.Conv2d(channels_of(image_shape), 32, 5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 20, 5),
-        nn.Sigmoid(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-    )
-    with torch.no_grad():
-        n_latent = network(torch.zeros(1, math.prod(image_shape))).shape[1]
-    return network, n_latent
 
 
 def head_network(n_latent, n_classes):

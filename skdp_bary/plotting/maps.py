@@ -364,7 +364,8 @@ class MeasureDisplay:
         -------
         self : MeasureDisplay
         """
-        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, self._aspect(), _MEASURE_CALLER)
+        aspect = 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
+        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, aspect, _MEASURE_CALLER)
         self.figure_ = self.axes_[0].figure
         draw = self._draw_line if self.low.shape[1] == 1 else self._draw_map
         draw()
@@ -375,10 +376,6 @@ class MeasureDisplay:
             self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
         return self
 
-    def _aspect(self):
-        """Height of a picture over its width."""
-        return 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
-
     def _density(self):
         return self.weights / np.prod(self.high - self.low, axis=1)
 
@@ -386,7 +383,11 @@ class MeasureDisplay:
         collections = matplotlib_module("collections", _MEASURE_CALLER)
         colors = matplotlib_module("colors", _MEASURE_CALLER)
         density = self._density()
-        norm = colors.PowerNorm(_MEASURE_GAMMA, vmin=0.0, vmax=_top(density, self.weights))
+        # the density that all but the densest twentieth of the mass stays below
+        order = np.argsort(density)
+        place = np.searchsorted(np.cumsum(self.weights[order]), _TOP_QUANTILE * self.weights.sum())
+        top = density[order[min(place, len(order) - 1)]]
+        norm = colors.PowerNorm(_MEASURE_GAMMA, vmin=0.0, vmax=top)
         corners = np.stack(
             [
                 np.column_stack([x[:, 0], y[:, 1]])
@@ -482,10 +483,3 @@ def _marginal(low, high, weights, bounds):
         for ends in ([e[:-1] for e in edges], [e[1:] for e in edges])
     ]
     return *corners, masses.ravel()
-
-
-def _top(density, weights):
-    """Return the density that all but the densest twentieth of the mass stays below."""
-    order = np.argsort(density)
-    place = np.searchsorted(np.cumsum(weights[order]), _TOP_QUANTILE * weights.sum())
-    return density[order[min(place, len(order) - 1)]]

@@ -205,7 +205,12 @@ class BarycenterDisplay:
         self.atoms_ = [self._draw_atoms(axes) for axes in self.axes_]
         self.axes_[-1].set_title(self.title)
         if len(self.class_names) > 1:
-            self._add_legend()
+            lines = matplotlib_module("lines", _CALLER)
+            marks = [
+                lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
+                for group, name in enumerate(self.class_names)
+            ]
+            self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
         if self.rows is not None:
             self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
         return self
@@ -244,14 +249,6 @@ class BarycenterDisplay:
         axes.set_xlabel(names[0])
         axes.set_ylabel(names[1])
         return atoms
-
-    def _add_legend(self):
-        lines = matplotlib_module("lines", _CALLER)
-        marks = [
-            lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
-            for group, name in enumerate(self.class_names)
-        ]
-        self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
 
 
 def _read_release(estimator, basemap, features=None):

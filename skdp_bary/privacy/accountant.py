@@ -139,7 +139,10 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         LedgerError
             If there is no such ledger, or it is damaged.
         """
-        kept = find_ledger(ledger)
+        # the ledger in the file `path`, or on the server at that address, which must exist
+        if ledger is None:
+            raise TypeError("ledger must be a path or the address of a budget, got None.")
+        kept = open_ledger(ledger, None)
         found = cls.__new__(cls)
         found._keep(kept, terms_now(kept.terms, kept.tally("").raised))
         return found
@@ -494,13 +497,6 @@ def open_ledger(path, terms, file_group=None):
     from .sqlite_ledger import SqliteLedger  # budgets in memory do not need sqlite3
 
     return SqliteLedger(path, terms, file_group)
-
-
-def find_ledger(path):
-    """Return the ledger in the file `path`, or on the server at that address, which must exist."""
-    if path is None:
-        raise TypeError("ledger must be a path or the address of a budget, got None.")
-    return open_ledger(path, None)
 
 
 def refuse_existing(path):

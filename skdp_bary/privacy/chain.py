@@ -67,7 +67,9 @@ class Receipt:
 
 def first_link(ledger, terms):
     """Return the link before the first entry, given the identity and the terms of a ledger."""
-    return _hash([ledger, terms])
+    record = [ledger, terms]
+    text = json.dumps(record, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Chained:
@@ -154,11 +156,6 @@ def _link(previous, entry, loss, delta_units):
         f'"relation": {quoted(relation)}, "time": {quoted(time)}, "unit": {quoted(unit)}, '
         f'"who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
     )
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _hash(record):
-    text = json.dumps(record, ensure_ascii=True, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

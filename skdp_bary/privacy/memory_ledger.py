@@ -249,7 +249,13 @@ def read_address(address):
         raise _malformed()  # what belongs to a password may stand in the wrong piece
     user, _, password = login.partition(":")
     named = {"user": user, "password": password, "dbname": database}
-    given = _read_hosts(hosts) | {name: _decoded(text) for name, text in named.items()}
+    found = [_HOST.fullmatch(host) for host in hosts.split(",")]
+    if not all(found):
+        raise _malformed()
+    names = [_decoded(match[1]).strip("[]") for match in found]
+    ports = [match[2] or "" for match in found]
+    read_hosts = {"host": ",".join(names), "port": ",".join(ports) if any(ports) else ""}
+    given = read_hosts | {name: _decoded(text) for name, text in named.items()}
     settings = _read_options(query) | {name: value for name, value in given.items() if value}
     if not {"dbname", "service"} & set(settings):
         raise ValueError(
@@ -260,15 +266,6 @@ def read_address(address):
     shown = f"postgresql://{user}{at}{hosts}/{database}" + (f"#{fragment}" if fragment else "")
     public = tuple(sorted((name, v) for name, v in settings.items() if name not in _SECRET))
     return ServerAddress(shown, _decoded(fragment) or "default", public, secrets, len(secrets))
-
-
-def _read_hosts(hosts):
-    found = [_HOST.fullmatch(host) for host in hosts.split(",")]
-    if not all(found):
-        raise _malformed()
-    names = [_decoded(match[1]).strip("[]") for match in found]
-    ports = [match[2] or "" for match in found]
-    return {"host": ",".join(names), "port": ",".join(ports) if any(ports) else ""}
 
 
 def _read_options(query):

@@ -50,17 +50,14 @@ def gaussian_tail(magnitude, sigma):
         return None
     tails, densities = tails_of_nodes()
     place = node << (DIGITS - NODES)
-    return tails[node] - (densities[node] * _rise(place, score - place) >> DIGITS)
-
-
-def _rise(place, d):
-    """Return the integral of the density from `place` by `d`, over the density there."""
+    # the integral of the density from `place` by `d`, over the density there
+    d = score - place
     total, before, hermite, power = 0, 0, ONE, d
     for k in range(_TAIL_TERMS):
         total += hermite * power >> DIGITS
         power = -(power * d >> DIGITS) // (k + 2)
         before, hermite = hermite, (place * hermite >> DIGITS) - k * before
-    return total
+    return tails[node] - (densities[node] * total >> DIGITS)
 
 
 @cache
@@ -76,22 +73,19 @@ def tails_of_nodes():
         densities.append(density)
         density = density * ratio >> DIGITS  # in the middle
         ratio = ratio * falling >> DIGITS
-        tail -= density * _mean_of_density(2 * j + 1, h) >> (DIGITS + NODES)
+        # the mean over places within ``2**-h`` of ``place * 2**-h``, over the density there
+        place = 2 * j + 1
+        x = place << (DIGITS - h)
+        total, before, hermite, odd = 0, 0, ONE, 1
+        for k in range(_STEP_TERMS + 1):
+            if k % 2 == 0:
+                total += (hermite >> (h * k)) // odd
+            before, hermite = hermite, (x * hermite >> DIGITS) - k * before
+            odd *= k + 2
+        tail -= density * total >> (DIGITS + NODES)
         density = density * ratio >> DIGITS
         ratio = ratio * falling >> DIGITS
     return tails, densities
-
-
-def _mean_of_density(place, h):
-    """Return the mean over places within ``2**-h`` of ``place * 2**-h``, over the density there."""
-    x = place << (DIGITS - h)
-    total, before, hermite, odd = 0, 0, ONE, 1
-    for k in range(_STEP_TERMS + 1):
-        if k % 2 == 0:
-            total += (hermite >> (h * k)) // odd
-        before, hermite = hermite, (x * hermite >> DIGITS) - k * before
-        odd *= k + 2
-    return total
 
 
 @cache

@@ -220,7 +220,12 @@ class Book:
         if self._period is None:
             self._period = number
         for _ in range(self._period, number):
-            self._allowed = self._carried()
+            spent = self._spent("", self._relation) if self._sums else Cost()
+            months, limit = self._policy.carry_over, self._limit
+            self._allowed = Cost(
+                min(self._allowed.loss - spent.loss, months * limit.loss) + limit.loss,
+                min(self._allowed.delta - spent.delta, months * limit.delta) + limit.delta,
+            )
             self._sums = {}
         self._period = max(self._period, number)
 
@@ -232,14 +237,6 @@ class Book:
     def room(self, part, relation):
         """Amount that is left for one more entry on a part; less than zero becomes zero."""
         return self._spent(part, relation).below(self._allowed)
-
-    def _carried(self):
-        spent = self._spent("", self._relation) if self._sums else Cost()
-        months, limit = self._policy.carry_over, self._limit
-        return Cost(
-            min(self._allowed.loss - spent.loss, months * limit.loss) + limit.loss,
-            min(self._allowed.delta - spent.delta, months * limit.delta) + limit.delta,
-        )
 
     def _spent(self, part, relation):
         others = [cost for name, cost in self._sums.items() if name not in ("", part)]

@@ -141,7 +141,13 @@ def make_trials(law, mean):
     if law == "poisson":
         return PoissonTrials(check_integer(round(mean), "mean_trials", low=1))
     if law == "logarithmic":
-        return NegativeBinomialTrials(_logarithmic_gamma(mean))
+        # a gamma whose logarithmic law has the given mean; any gamma keeps the guarantee
+        low, high = 0.0, 20.0  # -log(gamma)
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if math.expm1(middle) / middle < mean else (low, middle)
+        logarithmic_gamma = math.exp(-high)
+        return NegativeBinomialTrials(logarithmic_gamma)
     raise ValueError(f'trials must be "logarithmic", "geometric" or "poisson", got {law!r}.')
 
 
@@ -178,15 +184,6 @@ def _largest_mu(trials, epsilon, delta):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if admitted(middle) else (low, middle)
     return low
-
-
-def _logarithmic_gamma(mean):
-    """Return a gamma whose logarithmic law has the given mean; any gamma keeps the guarantee."""
-    low, high = 0.0, 20.0  # -log(gamma)
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if math.expm1(middle) / middle < mean else (low, middle)
-    return math.exp(-high)
 
 
 def _happens(probability, noise):

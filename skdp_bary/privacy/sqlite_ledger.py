@@ -512,7 +512,11 @@ class SqliteLedger(Chained):
             raise self._error(told) from error
 
     def _connect(self):
-        self._refuse_second_name()
+        if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
+            raise self._error(
+                "it has a second name, a hard link. Remove one of the two, and make a symbolic "
+                "link or a backup instead"
+            )
         if os.path.exists(self._side.path) and not os.path.exists(self.path):
             raise self._error(
                 f"the file is missing, and {self._side.path!r} says that a ledger was there. "
@@ -535,15 +539,6 @@ class SqliteLedger(Chained):
         for path in (self.path, self._side.path, self._journal):
             if os.path.exists(path) and not os.path.isfile(path):  # reading a FIFO never ends
                 raise self._error(f"{path!r} is not a regular file")
-
-    def _refuse_second_name(self):
-        # SQLite's journal is named after the file: one that was left under the other name is not
-        # seen here, and undoes later on what is charged here in the meantime.
-        if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
-            raise self._error(
-                "it has a second name, a hard link. Remove one of the two, and make a symbolic "
-                "link or a backup instead"
-            )
 
     def _error(self, reason):
         return LedgerError(

@@ -85,7 +85,13 @@ def check_no_rows_are_kept(estimator):
             arguments["X"] += np.random.default_rng(n_rows).random(arguments["X"].shape) * 1e-3
             with quiet():
                 fitted = clone(candidate).fit(**arguments)
-            _require_no_values(fitted, arguments["X"])
+            # look for the numbers of the rows in everything that is pickled
+            X = arguments["X"]
+            held = pickle.dumps({k: v for k, v in vars(fitted).items() if k != "accountant"})
+            for value in X.ravel().tolist():
+                little, big = struct.pack("<d", value), struct.pack(">d", value)
+                if little in held or big in held:
+                    raise AssertionError(f"The fitted estimator holds the value {value} of a row.")
             private_size = candidate.neighbors == ADD_REMOVE
             suspects.append(set(_lengths(vars(fitted), n_rows, private_size)))
         kept = sorted(suspects[0] & suspects[1])
@@ -168,15 +174,6 @@ def _require_refused(estimator, arguments, what):
     raise AssertionError(f"{what} was accepted.")
 
 
-def _require_no_values(fitted, X):
-    """Look for the numbers of the rows in everything that is pickled."""
-    held = pickle.dumps({k: v for k, v in vars(fitted).items() if k != "accountant"})
-    for value in X.ravel().tolist():
-        little, big = struct.pack("<d", value), struct.pack(">d", value)
-        if little in held or big in held:
-            raise AssertionError(f"The fitted estimator holds the value {value} of a row.")
-
-
 def _lengths(state, n_rows, private_size):
     """Yield the paths of arrays, containers and, where it is private, numbers of size `n_rows`."""
     for path, leaf in leaves(state, "fitted"):
@@ -233,7 +230,15 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
             candidate.set_params(random_state=0)
             recording = record_fit(candidate, arguments, accountant=accountant, answers_only=True)
             require(recording.error is None, f"fit failed: {recording.error!r}")
-            epsilon, mu = _drawn_loss(recording.records)
+            # the pure epsilon and the ``mu**2`` of what was drawn, exactly
+            epsilon, square = Fraction(0), Fraction(0)
+            for record in recording.records:
+                released = record.released
+                if hasattr(released.mechanism, "mu"):
+                    square += _worst(record.sensitivity.l2_squared, released.scales, 2)
+                else:
+                    epsilon += _worst(record.sensitivity.l1, released.scales, 1)
+            epsilon, mu = epsilon, square
             _require_paid(epsilon, mu, accountant.entries, n_features)
 
 
@@ -369,18 +374,6 @@ def _feature_counts_in_turns(candidates):
         for turn, candidate in enumerate(alike):
             counts = feature_counts(candidate)
             yield candidate, counts[turn :: len(alike)] if len(counts) > _MANY else counts
-
-
-def _drawn_loss(records):
-    """Return the pure epsilon and the ``mu**2`` of what was drawn, exactly."""
-    epsilon, square = Fraction(0), Fraction(0)
-    for record in records:
-        released = record.released
-        if hasattr(released.mechanism, "mu"):
-            square += _worst(record.sensitivity.l2_squared, released.scales, 2)
-        else:
-            epsilon += _worst(record.sensitivity.l1, released.scales, 1)
-    return epsilon, square
 
 
 def _worst(cases, scales, power):

@@ -161,7 +161,12 @@ def check_one_fit(estimator):
         with watched_draws(lambda: paid.append(accountant.entries)) as draws:  # noqa: B023
             run = record(fitted, _with_names(arguments) if named else arguments)
         require(run.error is None, f"fit failed: {run.error!r}")
-        _require_draws(draws, run.records)
+        # every block that is not public gets one draw of its shape and scale, added as it came
+        stated = list(_stated_draws(run.records))
+        drawn, expected = ([(d.sampler, d.scale, d.shape) for d in ds] for ds in (draws, stated))
+        require(drawn == expected, f"Drawn noise is {drawn}, but the releases state {expected}.")
+        same = all(np.array_equal(d.noise, s.noise) for d, s in zip(draws, stated, strict=True))
+        require(same, "What was added to the exact answers is not the noise that was drawn.")
         _require_charge(fitted, accountant.entries, quote.plan)
         require(paid, "A fit drew no noise from the noise generator.")
         require(all(paid), "Noise was drawn before the fit was charged.")
@@ -172,15 +177,6 @@ def check_one_fit(estimator):
         mechanisms |= {type(step.mechanism).__name__ for step in fitted.privacy_.steps}
     _require_released_field(estimator, attributes)
     _require_mechanism_field(estimator, mechanisms)
-
-
-def _require_draws(draws, records):
-    """Every block that is not public gets one draw of its shape and scale, added as it came."""
-    stated = list(_stated_draws(records))
-    drawn, expected = ([(d.sampler, d.scale, d.shape) for d in ds] for ds in (draws, stated))
-    require(drawn == expected, f"Drawn noise is {drawn}, but the releases state {expected}.")
-    same = all(np.array_equal(d.noise, s.noise) for d, s in zip(draws, stated, strict=True))
-    require(same, "What was added to the exact answers is not the noise that was drawn.")
 
 
 def _stated_draws(records):

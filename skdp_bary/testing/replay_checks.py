@@ -277,7 +277,11 @@ def worst_rows(query):
 def _(query: ClusterQuery):
     frame = query.frame
     back = np.eye(frame.width) if frame.axes is None else frame.axes.kept
-    directions = _INSIDE * _sign_directions(frame.width)
+    # unit vectors of equal entries up to sign: the longest in L1 among them
+    blocks = np.arange(frame.width) % min(frame.width, _SIGN_AXES)
+    signs = np.array(list(product((1.0, -1.0), repeat=min(frame.width, _SIGN_AXES))))
+    sign_directions = signs[:, blocks] / np.sqrt(frame.width)
+    directions = _INSIDE * sign_directions
     return _around_centers(query, directions, lambda points: points @ back)
 
 
@@ -389,13 +393,6 @@ def _answer_about(query, row):
     weights = query.weights() or (1.0,) * len(blocks)
     scaled = [b.ravel() / w for b, w in zip(blocks, weights, strict=True)]
     return np.concatenate(scaled).astype(np.float64)
-
-
-def _sign_directions(width):
-    """Return unit vectors of equal entries up to sign: the longest in L1 among them."""
-    blocks = np.arange(width) % min(width, _SIGN_AXES)
-    signs = np.array(list(product((1.0, -1.0), repeat=min(width, _SIGN_AXES))))
-    return signs[:, blocks] / np.sqrt(width)
 
 
 # Neighbors for questions about slices: one person leaves a crowd at the other end of the domain.

@@ -1,5 +1,3 @@
 """The command ``skdp-bary``: private releases from files, and budgets in ledgers."""
 
-from .main import main
-
-__all__ = ["main"]
+from .main import main  # noqa: F401

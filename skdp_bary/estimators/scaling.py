@@ -179,7 +179,8 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         return rows_of_width(X, self.n_features_in_) * self.scale_ + self.mean_
 
     def _shares(self, n_features):
-        return {"place": TUNED.place, "window": TUNED.window, "spread": TUNED.spread}
+        share = TUNED.window
+        return {"place": share, "window": share, "spread": 1.0 - 2.0 * share}
 
     def _questions(self, facts):
         low, high = facts.domain.low, facts.domain.high
@@ -287,7 +288,7 @@ def _growing_edges(domain, low, high):
     """
     middle, unit = (low + high) / 2.0, (high - low) / TUNED.fine
     ends = [np.arcsinh((end - middle) / unit) for end in (domain.low, domain.high)]
-    edges = np.sinh(np.linspace(*ends, TUNED.n_growing + 1, axis=1)) * unit[:, None]
+    edges = np.sinh(np.linspace(*ends, TUNED.n_cells + 1, axis=1)) * unit[:, None]
     return np.maximum.accumulate(edges + middle[:, None], axis=1)
 
 
@@ -298,13 +299,8 @@ def _growing_edges(domain, low, high):
 class ScalerTuning:
     """Chosen on blobs, log-normal rows, diamonds, Adult and health insurance at a quarter of 1."""
 
-    # shares of the budget
-    place: float = 0.2  # the window among the bounds
-    window: float = 0.2  # the window in that one
-    spread: float = 0.6  # the moments
-    # cells
-    n_cells: int = 32  # of a window
-    n_growing: int = 40
+    window: float = 0.2  # share of the budget of each of the two steps that find a window
+    n_cells: int = 32  # of a feature in a step
     fine: float = 8.0  # units of the growing cells in a window
     outside: float = 0.02  # of the rows, that a run may leave out
     noise_outside: float = 0.8  # standard deviations that noise may show outside of a run

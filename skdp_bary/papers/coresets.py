@@ -407,9 +407,15 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
         RoundedGaussian when ``delta`` is positive, DiscreteLaplace with ``delta=0``.
     Sensitivity
         Trees change as those of :class:`~skdp_bary.PrivateWassersteinBarycenter`. A round releases
-        masses, residual sums and squared residuals of fixed cells, in units in which a residual has
-        length at most 1: one person adds 1 to each in one cell; replaced, the person moves the sums
-        of one cell by up to 2, or of two cells by 1 each.
+        masses, sums of the residuals ``x - z`` from released origins ``z``, clipped to length R, and
+        sums of their squares over R, of power cells of released atoms and potentials: fixed sets,
+        so no optimality of a transport plan is claimed. In units of 1, R and R one person adds a
+        vector of length at most 1 to each in one cell. Replaced within a cell, the person moves the
+        sums by at most 1 + b and the squares by at most 1 - a**2, where the shorter of the two
+        residuals has a length in [a, b]; the sensitivity lists four such ranges. Replaced by a row
+        in another cell, each of the two cells moves by at most 1 in each. In the last round the
+        sums of all classes are added up, each times its weight over its released mass, and one
+        person moves the sum by at most the largest weight.
     Budget
         All steps, and what finds bounds and size, cost (epsilon, delta). With ``subsample`` that is
         the cost of the whole fit on its random batch, amplified.

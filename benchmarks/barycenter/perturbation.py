@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.papers import CoresetBarycenter
+from skdp_bary.papers import CoresetBarycenter, SubsampledBarycenter
 from skdp_bary.privacy.mechanisms import gaussian_delta, gaussian_mu
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
@@ -40,7 +40,7 @@ ROUTES = {
     "coreset": {"method": "coreset"},
     "perturbation": {"cls": CoresetBarycenter},
     "projected": {"cls": CoresetBarycenter, "method": "projected", "n_components": 2},
-    "coreset, batch": {"method": "coreset", "subsample": 0.2},
+    "coreset, batch": {"cls": SubsampledBarycenter, "method": "coreset", "subsample": 0.2},
     "perturbation, batch": {"cls": CoresetBarycenter, "subsample": 0.2},
 }
 

@@ -16,7 +16,6 @@ from ..parameters import (
     PRIVACY_RULES,
     Integer,
     Labels,
-    Number,
     OneOf,
     Option,
     Weights,
@@ -115,13 +114,6 @@ class PrivateWassersteinBarycenter(
     n_components : int or None, default=None
         Number of axes of "subspace". None takes those that stand out from the noise, 2 to 12.
 
-    subsample : float or None, default=None
-        Share of the people, in (0, 1), that a fit reads: a random batch, drawn once, for which
-        the noise is smaller at the same (epsilon, delta). Under "add_remove" each person enters
-        with this probability, under "replace_one" this share of every class is drawn; other
-        relations, chunks and Dask collections are refused. With all rows at hand it rarely helps:
-        the noise shrinks, but less than the batch does.
-
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
@@ -200,8 +192,7 @@ class PrivateWassersteinBarycenter(
         a residual has length at most 1: one person adds 1 to each in one cell; replaced, the person
         moves the sums of one cell by up to 2, or of two cells by 1 each.
     Budget
-        All distributions together, and what finds bounds and size, cost (epsilon, delta). With
-        ``subsample`` that is the cost of the whole fit on its random batch, amplified.
+        All distributions together, and what finds bounds and size, cost (epsilon, delta).
     Released
         support_, weights_, class_weights_, classes_, potentials_, private_measures_,
         release_cost_, domain_, privacy_, n_features_in_, feature_names_in_
@@ -243,7 +234,6 @@ class PrivateWassersteinBarycenter(
         "classes": Labels() | None,
         "class_weights": Weights() | None,
         "n_init": Integer(1, MOST_STEPS) | None,
-        "subsample": Number(0.0, 1.0, open_low=True) | None,
         "n_components": Integer(1, MOST_FEATURES) | None,
     }
 
@@ -256,7 +246,6 @@ class PrivateWassersteinBarycenter(
         classes: ArrayLike | None = None,
         class_weights: ArrayLike | None = None,
         n_init: int | None = None,
-        subsample: float | None = None,
         n_components: int | None = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
@@ -273,7 +262,6 @@ class PrivateWassersteinBarycenter(
         self.classes = classes
         self.class_weights = class_weights
         self.n_init = n_init
-        self.subsample = subsample
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -395,9 +383,6 @@ class PrivateWassersteinBarycenter(
 
     def _public_classes(self, y):
         return named_or_found_classes(self.classes, y, self._relation())
-
-    def _sampling_rate(self):
-        return self.subsample
 
     def _method_setting(self, n_features, class_weights=None):
         return setting_of(self._setting, self, n_features=n_features, class_weights=class_weights)

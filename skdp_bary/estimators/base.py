@@ -28,7 +28,6 @@ from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
 from ..privacy.noise import noise_generator
 from ..privacy.plans import NO_BUDGET, Plan, Step, failure_advice, split_epsilon, split_mu
-from ..privacy.subsampling import SubsampledPlan, subsampled_plan
 from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_ids
@@ -184,8 +183,7 @@ path, of shape (n_rows, n_features)
             rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
             plan = self._plan(rows.n_features)
             accountant, noise = self._budget(), noise_generator(self.random_state)
-            if isinstance(plan, SubsampledPlan):
-                rows.sample_persons(plan.rate, plan.sampling, noise)
+            self._choose_rows(rows, plan, noise)
             facts = self._public_facts(plan, rows)
             if rows.names and self._recode() is None:  # no schema names the columns
                 warn_of_ids(rows.names, self.bounds)
@@ -226,17 +224,18 @@ path, of shape (n_rows, n_features)
         check_parameters(self)
         return self._plan(n_features)
 
-    def _plan(self, n_features):
-        """Return the plan of parameters that have been checked."""
+    def _all_shares(self, n_features):
+        """Shares of the budget of every step, those that estimate missing facts first."""
         bought = self._bought_shares()
         own = self._shares(n_features)
         rest = 1.0 - sum(bought.values())
         total = sum(own.values())
-        shares = bought | {name: rest * share / total for name, share in own.items()}
+        return bought | {name: rest * share / total for name, share in own.items()}
+
+    def _plan(self, n_features):
+        """Return the plan of parameters that have been checked."""
+        shares = self._all_shares(n_features)
         epsilon, delta = as_charged(self.epsilon, self.delta)
-        rate = self._sampling_rate()
-        if rate is not None:
-            return subsampled_plan(self._relation(), epsilon, delta, shares, rate)
         if delta == 0:
             amounts = split_epsilon(epsilon, shares)
             steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
@@ -293,9 +292,12 @@ path, of shape (n_rows, n_features)
         """Return a public function that makes numbers of tables, or None: rows are numbers."""
         return None
 
-    def _sampling_rate(self):
-        """Return the probability that a person is in the batch of a fit, or None: all people."""
-        return None
+    def _choose_rows(self, rows, plan, noise):
+        """Leave out people at random, the same for all steps: nobody, unless a class says so."""
+
+    def _hinted_size(self, plan):
+        """Return the public guess of the number of people that a fit reads, or None."""
+        return self.n_hint
 
     def _floats(self, X):
         """Return rows passed to a method of a fitted estimator, checked, as floats."""
@@ -333,9 +335,7 @@ path, of shape (n_rows, n_features)
         public_sizes = plan.relation == REPLACE_ONE or (
             plan.relation != ADD_REMOVE and n_classes == 1
         )
-        size = self.n_hint
-        if size is not None and isinstance(plan, SubsampledPlan):
-            size = max(1, round(size * plan.rate))
+        size = self._hinted_size(plan)
         if size is None and plan.relation != ADD_REMOVE:
             size = rows.source.count_persons()
             if size == 0:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .sliced_noise import calibrate_sigma
     from .sliced_privacy import bernstein_bound, clt_bound
     from .sliced_rows import NoisyRowsSlicedWasserstein
+    from .subsampling import SubsampledBarycenter
 
 _HOMES = {
     "CoresetBarycenter": "coresets",
@@ -33,6 +34,7 @@ _HOMES = {
     "SlicedNetworkAdapter": "sliced_adapter",
     "SlicedNetworkGenerator": "sliced_generator",
     "SlicedQuantileLoss": "sliced_training",
+    "SubsampledBarycenter": "subsampling",
     "TrainingEvent": "sliced_training",
     "bernstein_bound": "sliced_privacy",
     "calibrate_sigma": "sliced_noise",
@@ -58,6 +60,7 @@ __all__ = [
     "SlicedNetworkAdapter",
     "SlicedNetworkGenerator",
     "SlicedQuantileLoss",
+    "SubsampledBarycenter",
     "TrainingEvent",
     "bernstein_bound",
     "calibrate_sigma",

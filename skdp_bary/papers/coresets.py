@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..estimators import PrivateWassersteinBarycenter
 from ..estimators.barycenter_methods import (
     TUNED,
     BarycenterMethod,
@@ -38,6 +37,7 @@ from ..geometry.linear_maps import barycenter_dimension
 from ..parameters import MOST_STEPS, Integer, Number, Option, Points
 from ..queries.power_cells import CellSpreads
 from ..transport.measures import DiscreteMeasure
+from .subsampling import SubsampledBarycenter
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
@@ -300,7 +300,7 @@ def target_dimension(setting):
     return min(setting.n_features, barycenter_dimension(setting.n_atoms, setting.distortion))
 
 
-class CoresetBarycenter(PrivateWassersteinBarycenter):
+class CoresetBarycenter(SubsampledBarycenter):
     """Private barycenter from a coarse coreset and rounds of sums over released cells.
 
     :class:`~skdp_bary.PrivateWassersteinBarycenter` is more accurate in up to three features, and
@@ -335,7 +335,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
         Number of rounds.
 
     subsample : float or None, default=None
-        Share of the persons that a fit reads, as in PrivateWassersteinBarycenter.
+        Share of the persons that a fit reads, as in SubsampledBarycenter.
 
     n_components : int or None, default=None
         For "projected", the number of dimensions after the random map.
@@ -407,7 +407,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
         RoundedGaussian when ``delta`` is positive, DiscreteLaplace with ``delta=0``.
     Sensitivity
         Trees change as those of :class:`~skdp_bary.PrivateWassersteinBarycenter`. A round releases
-        masses, sums of the residuals ``x - z`` from released origins ``z``, clipped to length R, and
+        masses, sums of residuals ``x - z`` from released origins ``z``, clipped to length R, and
         sums of their squares over R, of power cells of released atoms and potentials: fixed sets,
         so no optimality of a transport plan is claimed. In units of 1, R and R one person adds a
         vector of length at most 1 to each in one cell. Replaced within a cell, the person moves the
@@ -444,9 +444,7 @@ class CoresetBarycenter(PrivateWassersteinBarycenter):
     _setting = RoundsSetting
     _methods = {"perturbation": PerturbationMethod(), "projected": ProjectedMethod()}
     _parameter_rules = {
-        name: rule
-        for name, rule in PrivateWassersteinBarycenter._parameter_rules.items()
-        if name != "p"
+        name: rule for name, rule in SubsampledBarycenter._parameter_rules.items() if name != "p"
     } | {
         "method": Option(tuple(_methods)),
         "init": Points("public points, an array of finite numbers") | None,

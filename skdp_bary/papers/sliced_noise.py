@@ -53,11 +53,11 @@ from ..privacy.mechanisms import (
     gaussian_mu,
 )
 from ..privacy.plans import Plan, Step
-from ..privacy.subsampling import amplified_delta, without_replacement_gaussian_renyi
 from ..rows.opening import Rows
 from ..rows.persons import check_floats
 from ..rows.sources import ArraySource
 from .sliced_privacy import FixedLaw, operator_law, projection_law
+from .subsampling import amplified_delta, keep_batch, without_replacement_gaussian_renyi
 
 _LIBRARY = "dp_accounting.pld.privacy_loss_distribution"
 _CUT = 1e-13  # probability, over all steps, of losses that count as infinite
@@ -506,7 +506,7 @@ class BatchDesk(Desk):
     def ask(self, name, query):
         """Return the release of a query about the next batch."""
         self._rows = Rows(ArraySource(self._X, None, None, None, None))
-        self._rows.sample_persons(self.plan.rate, self.plan.sampling, self._noise)
+        keep_batch(self._rows, self.plan.rate, self.plan.sampling, self._noise)
         return super().ask(name, query)
 
     def _n_questions(self):

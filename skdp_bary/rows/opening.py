@@ -8,7 +8,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from ..exceptions import PrivacyWarning, exact
+from ..exceptions import PrivacyWarning
 from ..geometry.bounds import in_order
 from ..privacy.entries import ROWS, UNNAMED, check_unit
 from ..values import column_names, with_width
@@ -163,56 +163,6 @@ class Rows:
         be asked only where the relation makes labels public."""
         grouped = self.classes is not None and self.source.grouped
         return grouped and not self.source.persons_have_one_class
-
-    def sample_persons(self, rate, sampling, noise):
-        """Keep a random batch of people, the same one for every step of the fit.
-
-        Parameters
-        ----------
-        rate, sampling
-            See :func:`~skdp_bary.rows.opening.draw_batch`.
-        noise : NoiseSource
-        """
-        if not hasattr(self.source, "keep_persons"):
-            raise ValueError(
-                "subsample draws one batch of persons for all steps of a fit and needs X as one "
-                "array or dataframe, not as chunks or rows on a cluster. Pass subsample=None."
-            )
-        if sampling == "without_replacement" and self.persons_move_classes:
-            raise ValueError(
-                "subsample under neighbors='replace_one' needs persons with rows of one class "
-                "each: labels are public, and a person can only stand in for one with the same."
-            )
-        self.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
-
-
-# Random batches of persons, drawn from the source of the noise.
-
-
-def draw_batch(strata, rate, sampling, noise):
-    """Whether each person is in the batch.
-
-    Parameters
-    ----------
-    strata : ndarray of int of shape (n_persons,)
-        Class of every person: 0, 1 and so on. Where it matters it is public.
-    rate : float
-        In (0, 1].
-    sampling : {"poisson", "without_replacement"}
-    noise : NoiseSource
-    """
-    if rate == 1.0:
-        return np.ones(len(strata), dtype=bool)
-    if sampling == "poisson":  # each independently, at a rate rounded down to a multiple of 2**-64
-        return noise.words(len(strata)) < np.uint64(int(exact(rate) * 2**64))
-    # The same share, rounded down, of every class. A person outside the batch can take the place of
-    # one inside only when nothing public tells the two apart, and labels are public here.
-    kept = np.zeros(len(strata), dtype=bool)
-    for stratum in range(int(strata.max(initial=0)) + 1):
-        members = np.flatnonzero(strata == stratum)
-        size = int(exact(rate) * len(members))
-        kept[members[random_order(len(members), noise)[:size]]] = True
-    return kept
 
 
 def random_order(count, noise):

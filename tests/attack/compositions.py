@@ -12,7 +12,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError
-from skdp_bary.papers import MaxCoverKMeans
+from skdp_bary.papers import MaxCoverKMeans, SubsampledBarycenter
 from tests.world import COMPOSITIONS, gaussian_delta, record_fit
 
 from .promises import Promise, Trial, repeated, spawn
@@ -23,7 +23,7 @@ _MADE = (
     lambda: PrivateKMeans(3, n_init=1),
     lambda: MaxCoverKMeans(3, n_init=1),
     lambda: PrivateWassersteinBarycenter(2, n_init=1, method="clusters"),
-    lambda: PrivateWassersteinBarycenter(2, n_init=1, method="coreset", subsample=0.5),
+    lambda: SubsampledBarycenter(2, n_init=1, method="coreset", subsample=0.5),
     lambda: PrivateGenerator(2),
     lambda: PrivateMeasure(depth=3),
 )

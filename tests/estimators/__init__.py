@@ -33,6 +33,7 @@ from skdp_bary.papers import (
     LevelwiseEMDHeatmap,
     MaxCoverKMeans,
     NoisyRowsSlicedWasserstein,
+    SubsampledBarycenter,
 )
 from skdp_bary.schema import Category, Number, Schema
 from skdp_bary.schema import Integer as WholeNumber
@@ -54,6 +55,9 @@ _PRIVATE = {
             n_components=1,
             n_rounds=2,
         ),
+    ],
+    "SubsampledBarycenter": [
+        SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=100, method="coreset"),
     ],
     "LevelwiseEMDHeatmap": [
         LevelwiseEMDHeatmap(bounds=(-2, 3), resolution=8, n_hint=60),
@@ -216,6 +220,7 @@ _AUDITED = {
     ],
     "LevelwiseEMDHeatmap": [LevelwiseEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
     "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2)],
+    "SubsampledBarycenter": [SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=60)],
     "PrivateKMeans": [PrivateKMeans(1, n_init=1, bounds=(0, 1), n_hint=60)],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60),
@@ -279,6 +284,9 @@ _SCIKIT_LEARN = {
     ],
     "CoresetBarycenter": [
         CoresetBarycenter(2, n_init=1, n_rounds=1, bounds=(-10, 10), neighbors="replace_one")
+    ],
+    "SubsampledBarycenter": [
+        SubsampledBarycenter(2, n_init=1, bounds=(-10, 10), neighbors="replace_one")
     ],
     "RowByRow": [RowByRow(Normalizer())],
     "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],

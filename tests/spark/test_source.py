@@ -10,7 +10,15 @@ import pytest
 from skdp_bary.base import CellTree
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Box
-from tests.world import LevelCounts, SparkColumn, collect, distinct_labels, home, open_rows
+from tests.world import (
+    LevelCounts,
+    SparkColumn,
+    collect,
+    distinct_labels,
+    home,
+    keep_batch,
+    open_rows,
+)
 
 spark_rows = home("SparkColumn")
 spark_answers = home("of_group")
@@ -179,7 +187,7 @@ class TestRefusedBeforeARowIsRead:
     def test_batches_of_persons(self, frame):
         rows = open_rows(frame.select("u", "v"))
         with pytest.raises(ValueError, match="not as chunks or rows on a cluster"):
-            rows.sample_persons(0.5, "poisson", None)
+            keep_batch(rows, 0.5, "poisson", None)
 
 
 def test_the_event_log_is_warned_of():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.cases import every
-from tests.world import PERSON_UNITS, NoiseSource, draw_batch, noise_generator, read
+from tests.world import PERSON_UNITS, NoiseSource, draw_batch, keep_batch, noise_generator, read
 from tests.world import rows as opened
 
 SAMPLINGS = ("poisson", "without_replacement")
@@ -53,7 +53,7 @@ def test_a_batch_holds_all_rows_of_its_persons(sampling):
     groups = np.random.default_rng(0).integers(12, size=90)
     rows = rows_of(groups)
     everyone = read(rows)[0]
-    rows.sample_persons(0.5, sampling, noise_generator(3))
+    keep_batch(rows, 0.5, sampling, noise_generator(3))
     batch = read(rows)[0]
     kept = np.isin(everyone.X[:, 0], batch.X[:, 0])
     for person in np.unique(groups):
@@ -67,7 +67,7 @@ def test_a_batch_holds_all_rows_of_its_persons(sampling):
 @every("sampling", SAMPLINGS)
 def test_every_reading_sees_the_same_batch(sampling):
     rows = rows_of(classes=np.array([0, 1]), y=np.arange(90) % 2)
-    rows.sample_persons(0.4, sampling, noise_generator())
+    keep_batch(rows, 0.4, sampling, noise_generator())
     first, second = read(rows)[0], read(rows)[0]
     np.testing.assert_array_equal(first.X, second.X)
     np.testing.assert_array_equal(first.codes, (first.X[:, 0] / 2) % 2)
@@ -77,7 +77,7 @@ def test_batches_of_two_fits_are_drawn_anew():
     kept = []
     for _ in range(2):
         rows = rows_of()
-        rows.sample_persons(0.5, "poisson", noise_generator())
+        keep_batch(rows, 0.5, "poisson", noise_generator())
         kept.append(read(rows)[0].X[:, 0].tolist())
     assert kept[0] != kept[1]
 
@@ -87,7 +87,7 @@ def test_rows_outside_the_batch_are_checked_too():
     X[3] = np.nan
     for seed in range(5):
         rows = opened(X)
-        rows.sample_persons(0.2, "without_replacement", noise_generator(seed))
+        keep_batch(rows, 0.2, "without_replacement", noise_generator(seed))
         with pytest.raises(ValueError, match="NaN"):
             read(rows)
 
@@ -95,12 +95,12 @@ def test_rows_outside_the_batch_are_checked_too():
 def test_chunks_are_refused():
     rows = opened([np.ones((3, 1)), np.ones((3, 1))])
     with pytest.raises(ValueError, match="one array or dataframe"):
-        rows.sample_persons(0.5, "poisson", noise_generator())
+        keep_batch(rows, 0.5, "poisson", noise_generator())
 
 
 def test_persons_of_two_public_classes_are_refused_without_replacement():
     groups, y = np.repeat(np.arange(30), 3), np.arange(90) % 2
     rows = rows_of(groups, np.array([0, 1]), y)
     with pytest.raises(ValueError, match="one class"):
-        rows.sample_persons(0.5, "without_replacement", noise_generator())
-    rows.sample_persons(0.5, "poisson", noise_generator())
+        keep_batch(rows, 0.5, "without_replacement", noise_generator())
+    keep_batch(rows, 0.5, "poisson", noise_generator())

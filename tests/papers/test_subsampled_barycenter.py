@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant, PrivateWassersteinBarycenter
+from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import RelationError
 from skdp_bary.inspection import epsilon_lower_bound, replay_sensitivity
+from skdp_bary.papers import SubsampledBarycenter
 from tests.cases import every
 from tests.remembered import remembered_solutions
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWar
 
 def make(**settings):
     defaults = {"n_atoms": 1, "n_init": 1, "bounds": (0, 1), "n_hint": 60, "subsample": 0.4}
-    return PrivateWassersteinBarycenter(**(defaults | settings))
+    return SubsampledBarycenter(**(defaults | settings))
 
 
 def data(n=60, seed=0):

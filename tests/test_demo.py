@@ -9,7 +9,8 @@ import pytest
 import skdp_bary
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-ELSEWHERE = {"PrivateDriftSketch"}  # shown in the gallery, beside DPSlicedWasserstein
+# Shown in the gallery beside DPSlicedWasserstein, and on the page on replacing KMeans.
+ELSEWHERE = {"PrivateDriftSketch", "PrivateStandardScaler", "PrivatePCA"}
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Second moments, grids, distances and levels of a tree, against plain counts."""
+"""Second moments, grids and distances in a frame, against plain counts."""
 
 import numpy as np
 
-from skdp_bary.base import Axes, CellTree, Frame, Gram, Histogram, LevelCounts
-from skdp_bary.geometry import Ball, Box
+from skdp_bary.base import Axes, Frame, Gram, Histogram
+from skdp_bary.geometry import Ball
 from tests.cases import every
 from tests.world import PERSON_UNITS, FrameDistances, answer
 
@@ -28,15 +28,6 @@ def test_histogram_cells_and_their_centers():
     X = query.frame.center + np.array([[-1.2, -0.1, 0.0], [0.1, 0.3, 0.0], [0.1, 0.2, 1.0]])
     assert answer(query, X)[0].tolist() == [1, 0, 0, 0, 0, 2, 0, 0]
     np.testing.assert_allclose(query.cell_centers(np.array([5])), [[0.25, 0.2]])
-
-
-def test_level_counts_are_those_of_the_tree():
-    tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6)
-    X = np.random.default_rng(1).random((100, 2))
-    coarse, fine = answer(LevelCounts(tree, levels=(2, 6)), X)
-    leaf = tree.leaf_index(X)
-    np.testing.assert_array_equal(fine, [np.bincount(leaf, minlength=64)])
-    np.testing.assert_array_equal(coarse, [np.bincount(tree.ancestor(leaf, 2), minlength=4)])
 
 
 @every("units, mass", [(1, 1), (PERSON_UNITS, 7)])

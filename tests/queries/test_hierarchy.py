@@ -40,6 +40,9 @@ def test_blocks_are_the_counts_of_all_levels(domain, depth):
             first, second = tree.halves(counts[level + 1], level)
             assert (differences[level + 1] == first - second).all()
     assert (differences[0] == counts[0]).all()
+    chosen = tuple(range(depth, -1, -3))[::-1]
+    some = answer(LevelCounts(tree, 3, PERSON_UNITS, levels=chosen), X, codes, masses)
+    assert [block.tolist() for block in some] == [counts[level].tolist() for level in chosen]
 
 
 def test_masses_above_float_precision_are_added_exactly():

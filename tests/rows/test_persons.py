@@ -145,11 +145,12 @@ def test_labels_become_positions_in_the_given_order(classes):
     assert (encode_labels(classes[codes].reshape(-1, 1), classes, 4) == codes).all()
 
 
-@every("y", [["a", "z"], [5, 1], ["", "b"], [np.nan, 1.0]])
-def test_unknown_labels_are_named(y):
+@every("y", [["a", "secret"], [5, 1], ["", "b"], [np.nan, 1.0]])
+def test_unknown_labels_are_refused_and_not_named(y):
     classes = np.array(["a", "b"]) if isinstance(y[1], str) else np.array([1, 2])
-    with pytest.raises(ValueError, match="not among the public classes"):
+    with pytest.raises(ValueError, match="not among the public classes") as caught:
         encode_labels(y, classes, 2)
+    assert "secret" not in str(caught.value)
 
 
 LONG = 2**53 + 1  # no float

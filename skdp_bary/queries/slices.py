@@ -245,11 +245,8 @@ class ProjectedQuantiles(ProjectedHistogram):
         return state[0][0]
 
     def public_means(self, X):
-        """Return the block means of public rows, with no noise."""
-        return self.histogram_means(self.public_histogram(X))
-
-    def histogram_means(self, histogram):
-        """Return the block means of a public histogram, relative to the center of the domain."""
+        """Return the block means of public rows, relative to the center of the domain."""
+        histogram = self.public_histogram(X)
         numbers, mass = self._answer(histogram, int(histogram[0].sum()))
         return self.lattice.restore(numbers.astype(np.float64) / mass)
 

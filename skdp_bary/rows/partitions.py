@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -232,7 +231,7 @@ class ParquetPiece:
     columns : list of str
         Those that are read.
     named : dict
-        Names of the columns that are not features, see :func:`~.named.taken_out`.
+        Names of the columns that are not features, see :func:`~.columns.taken_out`.
     recode : callable or None
         See :func:`~.opening.open_rows`.
     """
@@ -290,7 +289,7 @@ class ParquetRows:
         frame : Dask dataframe
             What Dask makes of them, features alone. Names of folders may be columns of it.
         named : dict
-            Names of the columns that are not features, see :func:`~.named.taken_out`.
+            Names of the columns that are not features, see :func:`~.columns.taken_out`.
         """
         if not ends or any("=" in each for each in ends):
             return None
@@ -323,8 +322,15 @@ def parquet_ends(path):
     the same columns.
     """
     files, paths = _listed(path)
+    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
+
+    def end(path):
+        with parquet.ParquetFile(path, filesystem=files) as file:
+            groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+            return file.schema_arrow.names, [group.total_byte_size for group in groups]
+
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        ends = dict(zip(paths, pool.map(partial(_end, files), paths), strict=True))
+        ends = dict(zip(paths, pool.map(end, paths), strict=True))
     for each, (names, _) in ends.items():
         if sorted(names) != sorted(ends[paths[0]][0]):
             raise ValueError(
@@ -333,14 +339,6 @@ def parquet_ends(path):
                 "frame[names].to_parquet(path)."
             )
     return files, ends
-
-
-def _end(files, path):
-    """Return the names of the columns of a file, and the bytes of its row groups."""
-    parquet = import_optional("pyarrow.parquet", "dask", "fit on a Parquet path")
-    with parquet.ParquetFile(path, filesystem=files) as file:
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        return file.schema_arrow.names, [group.total_byte_size for group in groups]
 
 
 def _listed(path):

@@ -258,6 +258,7 @@ class ChunkSource:
         return iter(chunks)
 
     def _check(self, item):
+        """Return rows, codes, integer weights and IDs of a chunk, or raise."""
         X, y, weights, ids = split_chunk(item, 4)
         X = columns_like(X, self._names, "A chunk")
         # a copy, as a source may write its next chunk into the same memory

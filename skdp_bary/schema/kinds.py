@@ -138,10 +138,6 @@ class _Range(Kind):
                 "high=120."
             )
         check_option(self.outside, "outside", ("clip", "refuse"))
-        self._check_special(limit)
-
-    def _check_special(self, limit):
-        """Bring special values into order, or raise."""
         special = self.special
         if isinstance(special, str) or not hasattr(special, "__iter__"):
             raise TypeError(f"special must be a list of numbers, got {special!r}.{_SPECIAL}")
@@ -516,8 +512,8 @@ def _kind_fault(given):
             "needed, such as ids, out of the schema."
         )
     known = _OTHER_WORDS.get(str(word).lower())
-    hint = f" It is called {known} here." if known else ""
-    return f"must have a kind that is {allowed}, got {word!r}.{hint}"
+    hint = f"It is called {known} here." if known else f"For example {_LINES['integer']}."
+    return f"must have a kind that is {allowed}, got {word!r}. {hint}"
 
 
 def _refuse_unreadable(found, what, problem, other):

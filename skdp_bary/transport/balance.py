@@ -77,34 +77,21 @@ class Balancing:
             state = self.boxes, self.items, self.windows, self.edges, self.heap, self.paths
             done = balance(problem, *state, self.excess, *limits, self.used)
             if done == MORE_WINDOWS:
-                self._make_windows()
+                more = min(2 * len(self.windows.keys), len(self.excess) ** 2)
+                self.windows = with_room(self.windows, ("keys", "members", "sizes"), more)
             elif done == MORE_ITEMS:
-                self._make_items()
+                size = len(self.items.ring)
+                more = self.n_points + 2 * (size - self.n_points)
+                names = "rows", "owners", "units", "ring", "earlier"
+                self.items = with_room(self.items, names, more)
+                self.items.ring[size:] = np.arange(size, more)  # alone at first
             else:
                 return done == DONE
 
-    def _make_windows(self):
-        kept = self.windows
-        more = min(2 * len(kept.keys), len(self.excess) ** 2)
-        self.windows = kept._replace(
-            keys=grown(kept.keys, more),
-            members=grown(kept.members, more),
-            sizes=grown(kept.sizes, more),
-        )
 
-    def _make_items(self):
-        kept = self.items
-        more = self.n_points + 2 * (len(kept.units) - self.n_points)
-        ring = np.arange(more, dtype=np.int32)
-        ring[: len(kept.ring)] = kept.ring
-        self.items = Items(
-            rows=grown(kept.rows, more),
-            owners=grown(kept.owners, more),
-            units=grown(kept.units, more),
-            ring=ring,
-            latest=kept.latest,
-            earlier=grown(kept.earlier, more),
-        )
+def with_room(arrays, names, size):
+    """Return a named tuple of arrays with longer ones of some names."""
+    return arrays._replace(**{name: grown(getattr(arrays, name), size) for name in names})
 
 
 def grown(array, size):

@@ -135,7 +135,8 @@ def free_support_barycenter(
         clouds = [each.cloud for each in prepared]
         if is_small(arguments):
             starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
-            best = best_descent(arguments, clouds, starts, callback)
+            descents = [_descend(arguments, clouds, start, callback) for start in starts]
+            best = min(descents, key=lambda iterate: iterate.cost)
         else:
             search = Search(arguments, clouds, run, _respond, callback)
             best = search.refine(arguments.starts(prepared, n_init, random_state), levels, n_keep)
@@ -342,22 +343,8 @@ def is_small(arguments):
     return few and arguments.p == 2 and arguments.init is None
 
 
-def best_descent(arguments, clouds, iterates, callback):
-    """Return the Iterate of least cost over all starts.
-
-    Parameters
-    ----------
-    arguments : BarycenterArguments
-    clouds : list of OrderedPoints
-        The measures, in the frame of the arguments.
-    iterates : list of Iterate
-    callback : callable or None
-    """
-    descents = [_descend(arguments, clouds, iterate, callback) for iterate in iterates]
-    return min(descents, key=lambda iterate: iterate.cost)
-
-
 def _descend(arguments, clouds, iterate, callback):
+    """Return an Iterate whose atoms moved to means, in turns with plans, while that paid."""
     for iteration in range(1, _ROUNDS + 1):
         cost, means = _received_means(arguments, clouds, iterate.atoms)
         if not cost < (1.0 - _GAIN) * iterate.cost:

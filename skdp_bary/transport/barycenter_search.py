@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 
-from .costs import attraction, paired_cost, pairwise_cost
+from .costs import attraction, chosen_cost, paired_cost, pairwise_cost
 from .semidiscrete import solve_problem
 from .semidual import SemidualProblem
 
@@ -229,6 +229,9 @@ _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be tr
 class SmoothPull:
     """What atoms receive of one measure at a Smoothed state.
 
+    For p = 2 sums over counts are the means of the points received. Otherwise they are one step of
+    Weiszfeld's iteration (1937), in which a point counts by ``distance ** (p - 2)``.
+
     Attributes
     ----------
     labels : ndarray of shape (n_points,)
@@ -244,11 +247,30 @@ class SmoothPull:
         self.problem = problem
         self.state = state
         self.labels, self.dual = state.labels, state.dual
-        self.counts, self.sums = received_sums(problem, state)
+        cloud, n_atoms = problem.cloud, len(problem.target)
+        hard = cloud.weights.copy()
+        if problem.p != 2:
+            rows = np.arange(len(hard))
+            costs = chosen_cost(cloud.points, rows, problem.atoms, state.labels, problem.p)
+            hard *= attraction(costs, problem.p)
+        hard[state.soft] = 0.0
+        holders = sparse.csc_array(
+            (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
+        )
+        self.counts = np.bincount(state.labels, hard, n_atoms) + state.soft_counts
+        self.sums = holders @ cloud.points + state.soft_sums
 
     def potentials_after(self, centers, step):
-        """Predict the best potentials after the atoms move by `step`."""
-        return moved_potentials(self.problem, self.state, centers, step)
+        """Predict the best potentials after the atoms move by `step`.
+
+        First every potential changes by what its atom's move costs at the center of its cell, so
+        that cells stay where they are, however far from their atoms. To first order the masses then
+        change by what the soft points are shared otherwise, and Newton's step answers the gradient
+        that leaves. So one evaluation of the smoothed dual often serves for a step of the atoms.
+        """
+        state, shift = self.state, _shift(self.problem, centers, step)
+        change = _mass_change(self.problem, state, step, shift)
+        return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
 
 
 class ExactPull:
@@ -271,42 +293,6 @@ class ExactPull:
     def potentials_after(self, centers, step):
         """Return potentials that keep the cells where they are."""
         return self.potentials + _shift(self.problem, centers, step)
-
-
-def received_sums(problem, state):
-    """Return the counts and sums of the points every atom receives at a Smoothed state.
-
-    For p = 2 their ratio is the mean of the points received. Otherwise it is one step of
-    Weiszfeld's iteration, in which a point counts by ``distance ** (p - 2)``.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_atoms,)
-    sums : ndarray of shape (n_atoms, n_features)
-    """
-    cloud, n_atoms = problem.cloud, len(problem.target)
-    hard = cloud.weights.copy()
-    if problem.p != 2:
-        hard *= attraction(problem.own_costs(state.labels), problem.p)
-    hard[state.soft] = 0.0
-    holders = sparse.csc_array(
-        (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
-    )
-    counts = np.bincount(state.labels, hard, n_atoms) + state.soft_counts
-    return counts, holders @ cloud.points + state.soft_sums
-
-
-def moved_potentials(problem, state, centers, step):
-    """Predict the best potentials after the atoms move by `step`.
-
-    First every potential changes by what its atom's move costs at the center of its cell, so that
-    cells stay where they are, however far from their atoms. To first order the masses then change
-    by what the soft points are shared otherwise, and Newton's step answers the gradient that
-    leaves. So one evaluation of the smoothed dual often serves for a step of the atoms.
-    """
-    shift = _shift(problem, centers, step)
-    change = _mass_change(problem, state, step, shift)
-    return state.potentials + shift + state.newton_step(_LONGEST, state.gradient - change)
 
 
 def _shift(problem, centers, step):

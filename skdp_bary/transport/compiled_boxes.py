@@ -211,16 +211,9 @@ def assign(points, centers, widths, firsts, levels, atoms, potentials, p, labels
         step = FAN ** (levels - 1)
         for level in range(levels - 1, -1, -1):
             if b % step == 0:
+                box, n_tried = firsts[level] + b // step, n_kept[level + 1]
                 n_kept[level] = survivors(
-                    centers,
-                    widths,
-                    firsts[level] + b // step,
-                    atoms,
-                    potentials,
-                    p,
-                    kept,
-                    n_kept[level + 1],
-                    level,
+                    centers, widths, box, atoms, potentials, p, kept, n_tried, level
                 )
             step //= FAN
         for i in range(b * RUN, min((b + 1) * RUN, n)):

@@ -352,25 +352,12 @@ def look(j, k, gap, edges, rounding, size, heap, paths):
 
 
 @inlined
-def find_paths(
-    size,
-    lacking,
-    problem,
-    boxes,
-    items,
-    windows,
-    edges,
-    heap,
-    paths,
-    excess,
-    tolerance,
-    rounding,
-    used,
-):
+def find_paths(size, lacking, state, excess, tolerance, rounding, used):
     """Settle the nearest atoms until none lacks mass; return how many, and how far the last is.
 
     The number is -1 where there is no window left.
     """
+    problem, boxes, items, windows, edges, heap, paths = state
     n_settled, farthest = 0, -1.0
     while size > 0 and lacking > 0:
         key, j, k = heap.keys[0], heap.tails[0], heap.heads[0]
@@ -478,6 +465,7 @@ def balance(problem, boxes, items, windows, edges, heap, paths, excess, toleranc
     All state is in the arguments: after more windows or items have been made it goes on.
     `used` counts windows, items and searches, and says how many of these are too many.
     """
+    state = problem, boxes, items, windows, edges, heap, paths
     while True:
         size, lacking = start(excess, tolerance, heap, paths)
         if size == 0 or lacking == 0:
@@ -485,21 +473,7 @@ def balance(problem, boxes, items, windows, edges, heap, paths, excess, toleranc
         if used[2] == used[3]:
             return STUCK
         used[2] += 1
-        n_settled, farthest = find_paths(
-            size,
-            lacking,
-            problem,
-            boxes,
-            items,
-            windows,
-            edges,
-            heap,
-            paths,
-            excess,
-            tolerance,
-            rounding,
-            used,
-        )
+        n_settled, farthest = find_paths(size, lacking, state, excess, tolerance, rounding, used)
         if n_settled < 0:
             return MORE_WINDOWS
         if farthest < 0.0:

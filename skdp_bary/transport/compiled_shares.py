@@ -71,17 +71,9 @@ def near_runs(centers, widths, firsts, levels, atoms, potentials, reach, ends):
         step = FAN ** (levels - 1)
         for level in range(levels - 1, -1, -1):
             if b % step == 0:
-                above = kept[level + 1]
+                box, tried, n_tried = firsts[level] + b // step, kept[level + 1], n_kept[level + 1]
                 n_kept[level] = near_box(
-                    centers,
-                    widths,
-                    firsts[level] + b // step,
-                    atoms,
-                    potentials,
-                    reach,
-                    above,
-                    n_kept[level + 1],
-                    kept[level],
+                    centers, widths, box, atoms, potentials, reach, tried, n_tried, kept[level]
                 )
             step //= FAN
         if n_found + n_kept[0] > len(found):
@@ -151,15 +143,6 @@ def add_point(points, i, size, who, shares, weight, temperature, masses, sums, h
     return square
 
 
-@inlined
-def mirror(hessian):
-    """Copy what is below the diagonal to above it."""
-    for k in range(len(hessian)):
-        for other in range(k):
-            if hessian[k, other] != 0.0:
-                hessian[other, k] = hessian[k, other]
-
-
 @compiled(
     "void(f8[:,::1], f8[::1], f8[::1], f8, f8[:,::1], f8[::1], i4[::1], i8[::1],"
     "i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1])"
@@ -204,7 +187,10 @@ def fold(
             scalars[0] += mixed
             scalars[1] += mixed * temperature
             scalars[2] += weight * temperature * math.log(divisor)
-    mirror(hessian)
+    for k in range(m):  # what is below the diagonal goes above it
+        for other in range(k):
+            if hessian[k, other] != 0.0:
+                hessian[other, k] = hessian[k, other]
 
 
 @compiled(
@@ -212,18 +198,7 @@ def fold(
     "i4[::1], i8[::1], f8[::1])"
 )
 def drift(
-    points,
-    weights,
-    temperatures,
-    hard,
-    soft,
-    atoms,
-    potentials,
-    step,
-    shift,
-    near,
-    ends,
-    change,
+    points, weights, temperatures, hard, soft, atoms, potentials, step, shift, near, ends, change
 ):
     """Add up how the masses of soft points change, to first order, as atoms move by `step`."""
     m, first = len(atoms), 0
@@ -295,7 +270,7 @@ def two_cheapest(points, atoms, potentials):
 def totals(problem, potentials, temperatures):
     """Return the Totals of all points of a SemidualProblem."""
     cloud = problem.cloud
-    total = Totals.empty(len(cloud.points), len(problem.target), cloud.points.shape[1])
+    total = Totals(len(cloud.points), len(problem.target), cloud.points.shape[1])
     nearby = Nearby(cloud.points, problem.atoms, potentials, SOFT * temperatures)
     scalars = np.zeros(3)
     points = nearby.points, cloud.weights, temperatures, SOFT
@@ -413,21 +388,6 @@ def _is_dense(entries, lowest, margins, temperatures):
 
 
 @_compile
-def _share(entries, i, lowest, temperature, atoms, near, shares):
-    """Write the atoms that share per point and their shares; return how many, and the divisor."""
-    size, divisor = 0, 0.0
-    for j in range(len(entries)):
-        exponent = (entries[j, i] - lowest) / temperature
-        if exponent < _NOTHING:
-            near[size], shares[size] = atoms[j], math.exp(-exponent)
-            divisor += shares[size]
-            size += 1
-    for a in range(size):
-        shares[a] /= divisor
-    return size, divisor
-
-
-@_compile
 def _add_point(point, weight, curvature, near, shares, masses, sums, hessian):
     """Add a point to the totals of the atoms that share it; return the sum of squared shares."""
     square = 0.0
@@ -461,7 +421,10 @@ def _fold(entries, atoms, points, weights, temperatures, found, masses, sums, he
             hard[i] = weight
             continue
         hard[i] = 0.0
-        size, divisor = _share(entries, i, lowest[i], temperature, atoms, near, shares)
+        costs = entries[:, i]
+        size, divisor = share_of(
+            costs, len(costs), lowest[i], temperature, _NOTHING, atoms, near, shares
+        )
         mine = near[:size], shares[:size]
         curvature = weight / temperature
         square = _add_point(points[i], weight, curvature, *mine, masses, sums, hessian)

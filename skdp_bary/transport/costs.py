@@ -105,9 +105,8 @@ SOFT = 14.0  # a margin above this many temperatures is hard: a share below exp(
 _NOTHING = -60.0  # exponent of a share that changes no sum; underflow takes processors 30x longer
 
 
-@dataclass
 class Totals:
-    """What the points add up to, block by block, and what is known of each.
+    """What the points add up to, block by block, and what is known of each; nothing at first.
 
     Attributes
     ----------
@@ -121,31 +120,12 @@ class Totals:
     shared, blur, softness : float
     """
 
-    labels: np.ndarray
-    cheapest: np.ndarray
-    margins: np.ndarray
-    hard: np.ndarray
-    masses: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-    hessian: np.ndarray
-    shared: float = 0.0
-    blur: float = 0.0
-    softness: float = 0.0
-
-    @classmethod
-    def empty(cls, n_points, n_atoms, n_features):
-        """Return totals of nothing."""
-        return cls(
-            labels=np.empty(n_points, dtype=np.intp),
-            cheapest=np.empty(n_points),
-            margins=np.empty(n_points),
-            hard=np.empty(n_points),
-            masses=np.zeros(n_atoms),
-            counts=np.zeros(n_atoms),
-            sums=np.zeros((n_atoms, n_features)),
-            hessian=np.zeros((n_atoms, n_atoms)),
-        )
+    def __init__(self, n_points, n_atoms, n_features):
+        self.labels = np.empty(n_points, dtype=np.intp)
+        self.cheapest, self.margins, self.hard = np.empty((3, n_points))
+        self.masses, self.counts = np.zeros((2, n_atoms))
+        self.sums, self.hessian = np.zeros((n_atoms, n_features)), np.zeros((n_atoms, n_atoms))
+        self.shared = self.blur = self.softness = 0.0
 
 
 class PlainKernel:

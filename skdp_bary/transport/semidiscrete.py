@@ -270,7 +270,13 @@ _SMALL = 2_000_000  # and less than it takes to compile
 
 def solve_problem(problem, potentials=None):
     """Return the exact Assignment of a SemidualProblem, by ever more careful means."""
-    merged, potentials, group = merge_atoms(problem, potentials)
+    # Equal atoms are transported to as one, and told apart afterwards.
+    atoms, first, group = np.unique(problem.atoms, axis=0, return_index=True, return_inverse=True)
+    group, merged = group.ravel(), problem
+    twins = len(atoms) < len(problem.atoms)
+    if twins:
+        merged = replace(problem, atoms=atoms, target=np.bincount(group, problem.target))
+        potentials = None if potentials is None else potentials[first]
     for found in _attempts(merged, potentials):
         if found.proven:
             break
@@ -281,7 +287,7 @@ def solve_problem(problem, potentials=None):
             ConvergenceWarning,
             stacklevel=3,
         )
-    return found if group is None else divide(found, problem.cloud.weights, problem.target, group)
+    return divide(found, problem.cloud.weights, problem.target, group) if twins else found
 
 
 def _attempts(problem, potentials):
@@ -303,19 +309,6 @@ def _attempts(problem, potentials):
     yield solve_levels(problem, None)
     if not small:
         yield network_simplex(problem)
-
-
-# Atoms that coincide: transported to as one, and told apart afterwards.
-
-
-def merge_atoms(problem, potentials):
-    """Return the problem with equal atoms as one, potentials for it, and each atom's group."""
-    atoms, first, group = np.unique(problem.atoms, axis=0, return_index=True, return_inverse=True)
-    group = group.ravel()
-    if len(atoms) == len(problem.atoms):
-        return problem, potentials, None
-    merged = replace(problem, atoms=atoms, target=np.bincount(group, problem.target))
-    return merged, None if potentials is None else potentials[first], group
 
 
 def divide(solution, weights, target, group):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from .costs import PLAIN, SOFT, PlainKernel, Totals, paired_cost, pairwise_cost, two_cheapest
+from .costs import PLAIN, SOFT, PlainKernel, Totals, pairwise_cost, two_cheapest
 
 # Weighted points in an order that keeps neighbors together, and coarser versions of them.
 
@@ -204,7 +204,6 @@ def _compiled():
 
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
-_CHUNK = 4096
 _SEMIDUAL_SAMPLE = 20  # points per atom from which the scales of the cells are read
 _BOXED = 3  # most features in which boxes tell near atoms from far ones
 _LARGE = 2_000_000  # points times atoms from which code that does so is loaded, or compiled once
@@ -308,14 +307,6 @@ class SemidualProblem:
         for start, stop, found in self.cheapest(potentials):
             labels[start:stop] = found
         return labels
-
-    def own_costs(self, labels):
-        """Return the cost of every point at its atom."""
-        points, costs = self.cloud.points, np.empty(len(labels))
-        for start in range(0, len(labels), _CHUNK):  # whole copies of wide points would be large
-            part = slice(start, start + _CHUNK)
-            costs[part] = paired_cost(points[part], self.atoms[labels[part]], self.p)
-        return costs
 
     @cached_property
     def _sample(self):
@@ -473,7 +464,7 @@ def _totals(problem, potentials, temperatures):
 
         return totals(problem, potentials, temperatures)
     cloud = problem.cloud
-    total = Totals.empty(len(cloud.points), len(problem.target), cloud.points.shape[1])
+    total = Totals(len(cloud.points), len(problem.target), cloud.points.shape[1])
     farthest = np.maximum.reduceat(SOFT * temperatures, cloud.starts[:-1])
     for start, stop, atoms, entries in problem.blocks(potentials, farthest):
         problem.kernel.fold(
@@ -530,10 +521,16 @@ def _climb_on(problem, state, tol):
     for _ in range(_MAX_SETTLING):
         if state.settled(tol):
             break
-        better, longest = _climb(problem, state, longest)
-        if better is None:
+        while longest >= _SHORTEST:  # a Newton step, shortened until it helps
+            step = state.newton_step(longest)
+            trial = smooth(problem, state.potentials + step, state.temperatures)
+            gained = trial.value >= state.value + 0.1 * (state.gradient @ step)
+            if gained or trial.imbalance < 0.6 * state.imbalance:
+                break
+            longest /= _TRUST_FACTOR
+        else:
             break
-        state, longest = better, min(longest * _TRUST_FACTOR, _FREE)
+        state, longest = trial, min(longest * _TRUST_FACTOR, _FREE)
     return state
 
 
@@ -548,23 +545,3 @@ def heat(problem, potentials, warmth, labels=None):
     trust = np.clip(np.log(_COLD_START / warmth) / np.log(_COLD_START / _OWN_SCALE), 0.0, 1.0)
     scales = scales.mean() ** (1.0 - trust) * scales**trust
     return smooth(problem, potentials, warmth * scales[labels])
-
-
-def _climb(problem, state, longest):
-    """Take a Newton step, shortened until it helps.
-
-    Returns
-    -------
-    state : Smoothed or None
-        ``None`` when no step helps.
-    longest : float
-        The length that helped.
-    """
-    while longest >= _SHORTEST:
-        step = state.newton_step(longest)
-        trial = smooth(problem, state.potentials + step, state.temperatures)
-        gained = trial.value >= state.value + 0.1 * (state.gradient @ step)
-        if gained or trial.imbalance < 0.6 * state.imbalance:
-            return trial, longest
-        longest /= _TRUST_FACTOR
-    return None, _WARY

@@ -59,7 +59,19 @@ class Split:
         self.blocks = np.arange(branching * len(chosen)).reshape(-1, branching)
         self.base = children.lo[self.blocks].sum(axis=1)
         self.targets = np.rint(targets[chosen]).astype(np.int64) - self.base
-        self._weigh(prior, targets[chosen], branching)
+        # The parts of the prior are tilted to negative binomials of the masses expected: untilted
+        # the weights of even splits grow so steeply that convolutions lie far from the mass of the
+        # parent, and nearly all of them would have to be taken again. Shape (n_parts, n_cells).
+        concentrations = branching * np.array([a for _, a in prior])
+        theta = np.zeros((len(prior), len(parents.lo)))
+        theta[:, chosen] = -np.log1p(concentrations[:, None] / (targets[chosen] + 1.0))
+        self.parent_log = np.stack(
+            [np.log(w) - _look_up(parents.units, branching * a) for w, a in prior]
+        )
+        self.parent_log -= parents.spread(theta) * parents.units
+        self.child_log = np.stack([_look_up(children.units, a) for _, a in prior])
+        theta = np.repeat(theta[:, chosen], branching, axis=1)
+        self.child_log += children.spread(theta) * children.units
         factors = self.child_log + below
         numbers, self.scales = children.normalize(factors)
         self.factors, self.numbers = _append(factors, -np.inf), _append(numbers, 0.0)
@@ -70,23 +82,6 @@ class Split:
         squares = children.sum(np.multiply(moment, place, out=moment))
         self.variances = np.maximum(squares - self.means**2, 0.0)
         self.batches = list(self._batches())
-
-    def _weigh(self, prior, masses, branching):
-        """Weights of the parts of the prior, tilted to negative binomials of the masses expected.
-
-        Untilted the weights of even splits grow so steeply that convolutions lie far from the mass
-        of the parent, and nearly all of them would have to be taken again.
-        """
-        concentrations = branching * np.array([a for _, a in prior])
-        theta = np.zeros((len(prior), len(self.parents.lo)))
-        theta[:, self.chosen] = -np.log1p(concentrations[:, None] / (masses + 1.0))
-        self.parent_log = np.stack(
-            [np.log(w) - _look_up(self.parents.units, branching * a) for w, a in prior]
-        )
-        self.parent_log -= self.parents.spread(theta) * self.parents.units
-        self.child_log = np.stack([_look_up(self.children.units, a) for _, a in prior])
-        theta = np.repeat(theta[:, self.chosen], branching, axis=1)
-        self.child_log += self.children.spread(theta) * self.children.units
 
     def _batches(self):
         """Split cells by length of transform: their ranks and the length.

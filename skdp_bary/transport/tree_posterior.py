@@ -15,14 +15,7 @@ _ROUNDING = 1e-9  # of probabilities added up over all cells of a level
 
 
 def infer_masses(
-    tree,
-    measurements,
-    *,
-    prior=DIRICHLET_PRIOR,
-    step=None,
-    width=9.0,
-    gaussian=False,
-    start=None,
+    tree, measurements, *, prior=DIRICHLET_PRIOR, step=None, width=9.0, gaussian=False, start=None
 ):
     """Posterior distribution of the mass of every cell listed in a tree.
 

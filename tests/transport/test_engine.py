@@ -117,20 +117,16 @@ def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
 
 def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
     monkeypatch.setattr(balancing, "_WINDOWS", 1)
-    grown = []
-    for name in ("_make_windows", "_make_items"):
-        make = getattr(balancing.Balancing, name)
-        monkeypatch.setattr(
-            balancing.Balancing,
-            name,
-            lambda self, make=make, name=name: grown.append(name) or make(self),
-        )
+    grown, grow = [], balancing.with_room
+    monkeypatch.setattr(
+        balancing, "with_room", lambda a, *given: grown.append(type(a).__name__) or grow(a, *given)
+    )
     problem = problem_of("unequal", 3000, 40, 2, 1)
     assert exact.solve_problem(problem).proven
-    assert "_make_windows" in grown
+    assert "Windows" in grown
     potentials = np.random.default_rng(0).random(40)
     assert certificate.certify(problem, *levels.Level(problem, potentials).plan()).proven
-    assert "_make_items" in grown
+    assert "Items" in grown
 
 
 def test_misleading_potentials_are_dropped_and_good_ones_used(engine_only, monkeypatch):

@@ -4,12 +4,11 @@ from tests.cases import every
 from tests.world import (
     ExactPull,
     SemidualProblem,
+    SmoothPull,
     _respond,
     heat,
     home,
-    moved_potentials,
     order_points,
-    received_sums,
     settle,
     smooth,
     solve_problem,
@@ -28,7 +27,8 @@ def settled(p, offset=0.0):
 
 def test_pull_is_the_mean_of_what_is_received():
     problem, state = settled(2.0)
-    counts, sums = received_sums(problem, state)
+    pull = SmoothPull(problem, state)
+    counts, sums = pull.counts, pull.sums
     np.testing.assert_allclose(counts, problem.target - state.gradient, atol=1e-12)
     np.testing.assert_allclose(counts.sum(), 1.0)
     np.testing.assert_allclose(
@@ -39,8 +39,8 @@ def test_pull_is_the_mean_of_what_is_received():
 @every("p", [1.0, 2.0])
 def test_pull_is_the_gradient_of_the_smoothed_cost(p):
     problem, state = settled(p)
-    counts, sums = received_sums(problem, state)
-    gradient = p * (counts[:, None] * problem.atoms - sums)
+    pull = SmoothPull(problem, state)
+    gradient = p * (pull.counts[:, None] * problem.atoms - pull.sums)
     direction = np.random.default_rng(1).standard_normal((10, 2))
 
     def value(t):
@@ -54,10 +54,10 @@ def test_pull_is_the_gradient_of_the_smoothed_cost(p):
 @every("p, offset", [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
 def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     problem, state = settled(p, offset)
-    counts, sums = received_sums(problem, state)
+    pull = SmoothPull(problem, state)
     step = 0.01 * np.random.default_rng(2).standard_normal((10, 2))
     moved = SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
-    predicted = moved_potentials(problem, state, sums / counts[:, None], step)
+    predicted = pull.potentials_after(pull.sums / pull.counts[:, None], step)
     before = smooth(moved, state.potentials, state.temperatures).imbalance
     after = smooth(moved, predicted, state.temperatures).imbalance
     assert after < 0.15 * before

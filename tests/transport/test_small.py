@@ -45,7 +45,7 @@ def test_events_and_history_tell_of_every_start():
 
 
 def test_given_atoms_and_distances_take_smoothed_plans(monkeypatch):
-    monkeypatch.setattr(free_support, "best_descent", None)
+    monkeypatch.setattr(free_support, "_received_means", None)
     measures = clouds(0, 10)
     free_support_barycenter(measures, 2, p=1, random_state=0)
     free_support_barycenter(measures, 2, init=np.eye(2), random_state=0)

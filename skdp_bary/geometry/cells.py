@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..exceptions import check_integer
 from .domains import Box
 from .rowwise import row_blocks
 
@@ -32,10 +33,7 @@ class CellTree:
     depth: int
 
     def __post_init__(self):
-        if not 0 <= self.depth <= MAX_DEPTH:
-            raise ValueError(
-                f"depth must be in [0, {MAX_DEPTH}], got {self.depth}, for example depth=12."
-            )
+        check_integer(self.depth, "depth", low=0, high=MAX_DEPTH)
 
     def __reduce__(self):
         return CellTree, (self.domain, self.depth)  # without what is cached

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import is_bytes, is_number, shown
+from ..exceptions import check_real, is_bytes, is_number, shown
 from .rowwise import (
     all_cells,
     as_rows,
@@ -397,12 +397,7 @@ class Ball(Domain):
                 f"center must hold one number per feature, got {center!r}: [0.0, 0.0] in the plane."
             )
         self._center = check_vector(center, "center", np.size(center))
-        if not is_number(radius) or not SMALLEST <= radius <= LARGEST:
-            raise ValueError(
-                f"radius must be a number between {SMALLEST} and {LARGEST}, got {radius!r}, "
-                "for example radius=1.0."
-            )
-        self._radius = float(radius)
+        self._radius = check_real(radius, "radius", low=SMALLEST, high=LARGEST)
         self._low = frozen(self._center - self._radius)
         self._high = frozen(self._center + self._radius)
         check_widths(self._low, self._high)
@@ -410,15 +405,8 @@ class Ball(Domain):
     low: np.ndarray = property(attrgetter("_low"), doc="Lower corner of the bounding box.")
     high: np.ndarray = property(attrgetter("_high"), doc="Upper corner of the bounding box.")
 
-    @property
-    def center(self) -> np.ndarray:
-        """Middle of the ball."""
-        return self._center
-
-    @property
-    def radius(self) -> float:
-        """Radius of the ball."""
-        return self._radius
+    center: np.ndarray = property(attrgetter("_center"), doc="Middle of the ball.")
+    radius: float = property(attrgetter("_radius"), doc="Radius of the ball.")
 
     def radius_about(self, center: ArrayLike) -> float:
         """Return the distance from `center` to the farthest point of the ball, rounded up."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import is_integer
+from ..exceptions import check_integer
 from .domains import Ball, Box, Domain
 from .linear_maps import haar_frame, tight_frame
 from .rowwise import as_rows, as_table, row_blocks
@@ -74,9 +74,7 @@ class CentredLattice:
     bits: int
 
     def __post_init__(self):
-        bits = self.bits
-        if not is_integer(bits) or not 1 <= bits <= MAX_CENTRED_BITS:
-            raise ValueError(f"bits must be an integer in [1, {MAX_CENTRED_BITS}], got {bits!r}.")
+        check_integer(self.bits, "bits", low=1, high=MAX_CENTRED_BITS)
 
     @cached_property
     def step(self) -> float:

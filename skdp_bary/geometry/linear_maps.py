@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import linalg, sparse
 
-from ..exceptions import is_integer, is_number, shown
+from ..exceptions import check_integer, check_real
 from .rowwise import saturated, unit_rows
 
 # Linear maps of rows whose results depend, bit for bit, on each row alone.
@@ -192,8 +192,8 @@ def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> 
     >>> bool(np.allclose(U.T @ U, np.eye(2)))
     True
     """
-    d = _check_count(n_features, "n_features", 1)
-    k = _check_count(n_directions, "n_directions", 1, d)
+    d = check_integer(n_features, "n_features", low=1)
+    k = check_integer(n_directions, "n_directions", low=1, high=d)
     Q, R = np.linalg.qr(rng.standard_normal((d, k)))
     return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
 
@@ -227,8 +227,8 @@ def tight_frame(n_features: int, n_directions: int, rng: np.random.Generator) ->
     >>> bool(np.allclose(U @ U.T, 4.0 * np.eye(3)))
     True
     """
-    d = _check_count(n_features, "n_features", 1)
-    k = _check_count(n_directions, "n_directions", d)
+    d = check_integer(n_features, "n_features", low=1)
+    k = check_integer(n_directions, "n_directions", low=d)
     n_bases = k // d if k % d == 0 else k // d - 1
     parts = [haar_frame(d, d, rng) for _ in range(n_bases)]
     if k > n_bases * d:
@@ -258,7 +258,7 @@ def distance_dimension(n_points, distortion):
     Gaussian matrix keeps all pairwise squared distances within ``1 +- distortion`` with positive
     probability (Dasgupta and Gupta 2003), and scikit-learn uses the same.
     """
-    n_points = _check_count(n_points, "n_points", 2)
+    n_points = check_integer(n_points, "n_points", low=2)
     return _dimension(2 * math.log(n_points), distortion)
 
 
@@ -269,7 +269,7 @@ def kmeans_dimension(n_clusters, distortion):
     Razenshteyn 2019). The theorem does not state its constant; taken here is that of the tail of
     one projected vector, a convention and no proof.
     """
-    n_clusters = _check_count(n_clusters, "n_clusters", 1)
+    n_clusters = check_integer(n_clusters, "n_clusters", low=1)
     return _dimension(_log_count(n_clusters, distortion), distortion)
 
 
@@ -282,28 +282,19 @@ def barycenter_dimension(n_atoms, distortion):
     constant is not stated; taken here is that of :func:`kmeans_dimension`, a convention and no
     proof.
     """
-    n_atoms = _check_count(n_atoms, "n_atoms", 1)
+    n_atoms = check_integer(n_atoms, "n_atoms", low=1)
     return _dimension(_log_count(n_atoms, distortion), distortion)
 
 
 def _log_count(count, distortion):
-    return math.log(2 * count / (_check_share(distortion, "distortion") * _FAILURE))
+    return math.log(2 * count / (_checked(distortion) * _FAILURE))
 
 
 def _dimension(log_term, distortion):
     # P(| ||Px||^2 / ||x||^2 - 1 | > t) <= 2 exp(-k (t^2 / 4 - t^3 / 6)) for a Gaussian P of k rows.
-    t = _check_share(distortion, "distortion")
+    t = _checked(distortion)
     return max(1, math.ceil(log_term / (t**2 / 4 - t**3 / 6)))
 
 
-def _check_count(value, name, low, high=None):
-    if not is_integer(value) or value < low or (high is not None and value > high):
-        upper = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{name} must be an integer, at least {low}{upper}, got {shown(value)}.")
-    return int(value)
-
-
-def _check_share(value, name):
-    if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must be a number in (0, 1), got {shown(value)}.")
-    return float(value)
+def _checked(distortion):
+    return check_real(distortion, "distortion", low=0, high=1, open_low=True, open_high=True)

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -79,20 +80,9 @@ class Mask(Domain):
                 source = json.load(file)
         return cls(source, resolution)
 
-    @property
-    def low(self) -> np.ndarray:
-        """Lower corner of the bounding box."""
-        return self._box.low
-
-    @property
-    def high(self) -> np.ndarray:
-        """Upper corner of the bounding box."""
-        return self._box.high
-
-    @property
-    def resolution(self) -> tuple:
-        """Raster cells along each axis."""
-        return self._resolution
+    low: np.ndarray = property(attrgetter("_box.low"), doc="Lower corner of the bounding box.")
+    high: np.ndarray = property(attrgetter("_box.high"), doc="Upper corner of the bounding box.")
+    resolution: tuple = property(attrgetter("_resolution"), doc="Raster cells along each axis.")
 
     def contains(self, X: Rows) -> np.ndarray:
         """Whether each point lies inside the polygons."""

@@ -12,16 +12,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from ..exceptions import check_integer, check_real
 from .barycenter_search import BarycenterEvent, ExactPull, Iterate, Level, Search, SmoothPull
 from .costs import pairwise_cost
 from .measures import (
     BarycenterResult,
     DiscreteMeasure,
-    check_count,
-    check_mean_power,
     check_measures,
     check_points,
-    check_positive,
     check_shares,
 )
 from .semidiscrete import Prepared, UnitFrame, solve_problem
@@ -118,11 +116,12 @@ def free_support_barycenter(
     arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, atom_weights, p, init)
     if n_init is None:
         n_init = 2 if len(arguments.measures) == 1 and len(arguments.target) <= _MANY else 1
-    n_init = check_count(n_init, "n_init")
+    n_init = check_integer(n_init, "n_init", low=1)
     if n_keep is None:
         n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
-    n_keep = check_count(n_keep, "n_keep")
-    max_iter, tol = check_count(max_iter, "max_iter"), check_positive(tol, "tol")
+    n_keep = check_integer(n_keep, "n_keep", low=1)
+    max_iter = check_integer(max_iter, "max_iter", low=1)
+    tol = check_real(tol, "tol", low=0, open_low=True)
     # Most of what a start can gain is cheap to get on the middle level, and stays on all points.
     # Plans are as warm as the density of the points asks for.
     levels = (
@@ -234,8 +233,12 @@ class BarycenterArguments:
     @classmethod
     def of(cls, measures, n_atoms, measure_weights, atom_weights, p, init):
         """Check the arguments of a barycenter."""
-        measures, p = check_measures(measures), check_mean_power(p)
-        target = check_shares(atom_weights, check_count(n_atoms, "n_atoms"), "atom_weights")
+        if p not in (1, 2):  # other powers have no update of the atoms
+            raise ValueError(f"p must be 1 or 2, got {p!r}.")
+        measures, p = check_measures(measures), check_real(p, "p", low=1)
+        target = check_shares(
+            atom_weights, check_integer(n_atoms, "n_atoms", low=1), "atom_weights"
+        )
         shares = check_shares(measure_weights, len(measures), "measure_weights")
         frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.isotonic import isotonic_regression
 
-from ..exceptions import is_integer, is_number, shown
+from ..exceptions import check_real
 
 # Discrete measures: weighted points, checked once and never changed.
 
@@ -118,38 +118,6 @@ def check_measures(measures):
             f"got {len(measures)} measures with {sorted(dimensions)} features."
         )
     return measures
-
-
-def check_power(p):
-    """Return `p` as a float of at least one, or raise."""
-    if not is_number(p) or not 1 <= p < np.inf:
-        raise ValueError(f"p must be a finite number in [1, inf), got {p!r}, for example p=2.")
-    return float(p)
-
-
-def check_mean_power(p):
-    """Return `p` when it is 1 or 2, the powers that have an update of the atoms."""
-    if p not in (1, 2):
-        raise ValueError(f"p must be 1 or 2, got {p!r}.")
-    return check_power(p)
-
-
-def check_count(value, name):
-    """Return `value` as an int of at least one, or raise naming the parameter."""
-    if not is_integer(value) or value < 1:
-        raise ValueError(
-            f"{name} must be an integer of at least 1, got {shown(value)}, for example {name}=5."
-        )
-    return int(value)
-
-
-def check_positive(value, name):
-    """Return `value` as a finite float above zero, or raise naming the parameter."""
-    if not is_number(value) or not 0 < value < np.inf:
-        raise ValueError(
-            f"{name} must be a finite number above 0, got {shown(value)}, for example {name}=5e-4."
-        )
-    return float(value)
 
 
 def check_shares(weights, size, name):
@@ -297,7 +265,7 @@ def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float
     >>> univariate_cost(DiscreteMeasure([[0.0], [1.0]]), DiscreteMeasure([[3.0]]))
     6.5
     """
-    p = check_power(p)
+    p = check_real(p, "p", low=1)
     x, x_ends = _sorted_masses(first, "first")
     y, y_ends = _sorted_masses(second, "second")
     ends = np.union1d(x_ends, y_ends)  # of the pieces of the monotone plan

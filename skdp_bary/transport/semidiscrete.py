@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ..exceptions import check_real
 from .costs import axis_of_line, is_kept, network_simplex, pairwise_cost, solve_line, sparse_cost
 from .measures import (
     DiscreteMeasure,
     TransportResult,
     check_measure,
     check_points,
-    check_power,
     read_only,
 )
 from .semidual import OrderedPoints, SemidualProblem, index_type, order_points
@@ -68,7 +68,7 @@ def solve_semidiscrete(
     """
     check_measure(measure, "measure")
     check_measure(atoms, "atoms")
-    p = check_power(p)
+    p = check_real(p, "p", low=1)
     if measure.n_features != atoms.n_features:
         raise ValueError(
             "measure and atoms must have the same number of features, "

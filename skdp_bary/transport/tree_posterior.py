@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..exceptions import check_real
 from .tree_fits import make_consistent, project_nonnegative
 from .tree_messages import Split
 from .trees import Grid, Tree
@@ -113,15 +114,9 @@ class _Model:
                 "`measurements` needs at least one cell with a positive rate, for example "
                 "[([total, None], [0.4, None])]."
             )
-        step = max(0.35 / largest, 0.2) if step is None else float(step)
-        if not 0 < step < np.inf:
-            raise ValueError(
-                f"`step` must be positive and finite, got {step!r}: step=None takes one that fits."
-            )
-        if not 0 < width < np.inf:
-            raise ValueError(
-                f"`width` must be positive and finite, got {width!r}, for example width=9.0."
-            )
+        step = max(0.35 / largest, 0.2) if step is None else step
+        step = check_real(step, "step", low=0, open_low=True)
+        width = check_real(width, "width", low=0, open_low=True)
         estimates, deviations = _least_squares(tree, rounds, 1.0 if gaussian else 2.0)
         reaches = [width * sd for sd in deviations]
         windows = _Windows(tree, estimates, project_nonnegative(tree, estimates), reaches, step)
@@ -233,8 +228,7 @@ class TreePosterior:
 
     def quantile(self, q):
         """Return the smallest masses with posterior probability at least `q` at or below them."""
-        if not 0 < q < 1:
-            raise ValueError(f"`q` must be between 0 and 1, got {q!r}, for example q=0.5.")
+        q = check_real(q, "q", low=0, high=1, open_low=True, open_high=True)
         quantiles = []
         for grid, p in zip(self.grids, self.probabilities, strict=True):
             below = np.cumsum(p)
@@ -250,10 +244,7 @@ class TreePosterior:
         have intervals from 0 to the quantile ``(1 + coverage) / 2``, because the shortest would be
         as short as the prior believes in empty cells.
         """
-        if not 0 < coverage < 1:
-            raise ValueError(
-                f"`coverage` must be between 0 and 1, got {coverage!r}, for example coverage=0.9."
-            )
+        coverage = check_real(coverage, "coverage", low=0, high=1, open_low=True, open_high=True)
         low, high = [], []
         median, upper = self.quantile(0.5), self.quantile(0.5 + coverage / 2)
         levels = zip(self.grids, self.probabilities, median, upper, strict=True)

@@ -154,5 +154,5 @@ def test_trees_travel_without_what_they_cached():
 
 @every("depth", [-1, MAX_DEPTH + 1])
 def test_depth_is_bounded(depth):
-    with pytest.raises(ValueError, match=r"depth must be in \[0, 26\]"):
+    with pytest.raises(ValueError, match=r"depth must be an integer in \[0, 26\]"):
         CellTree(DOMAINS[0], depth)

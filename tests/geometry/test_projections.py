@@ -81,11 +81,11 @@ def test_both_kinds_of_generators_serve(rng):
 
 def test_wrong_sizes_are_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="n_directions must be .* at most 3"):
+    with pytest.raises(ValueError, match="n_directions must be .* in .1, 3"):
         haar_frame(3, 4, rng)
-    with pytest.raises(ValueError, match="n_directions must be .* at least 3"):
+    with pytest.raises(ValueError, match="n_directions must be .* in .3, inf"):
         tight_frame(3, 2, rng)
-    with pytest.raises(ValueError, match="n_features"):
+    with pytest.raises(TypeError, match="n_features"):
         haar_frame(2.0, 1, rng)
 
 
@@ -110,7 +110,7 @@ def test_rules_are_monotone(rule):
 @every("bad", [0, 1, -0.5, np.nan, "0.5", None])
 def test_wrong_numbers_are_refused(bad):
     for rule in (distance_dimension, kmeans_dimension, barycenter_dimension):
-        with pytest.raises(ValueError, match="distortion must be"):
+        with pytest.raises((TypeError, ValueError), match="distortion must be"):
             rule(10, bad)
     with pytest.raises(ValueError, match="n_points"):
         distance_dimension(1, 0.5)

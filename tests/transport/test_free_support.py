@@ -142,18 +142,18 @@ def test_more_atoms_than_points():
 @every(
     "change, message",
     [
-        ({"n_atoms": 0}, "n_atoms must be an integer of at least 1"),
-        ({"n_atoms": 2.5}, "n_atoms must be an integer of at least 1"),
+        ({"n_atoms": 0}, "n_atoms must be an integer in"),
+        ({"n_atoms": 2.5}, "n_atoms must be an integer in"),
         ({"p": 3}, "p must be 1 or 2"),
         ({"measure_weights": [1.0, 2.0]}, "measure_weights must be 1 finite numbers"),
         ({"atom_weights": [1.0, 0.0]}, "atom_weights must be 2 finite numbers above 0"),
         ({"init": [[0.0]]}, "init must be finite of shape"),
-        ({"n_init": 0}, "n_init must be an integer of at least 1"),
-        ({"tol": 0.0}, "tol must be a finite number above 0"),
+        ({"n_init": 0}, "n_init must be an integer in"),
+        ({"tol": 0.0}, "tol must be a finite number in"),
         ({"measures": []}, "measures must be non-empty"),
     ],
 )
 def test_refuses_arguments(change, message):
     arguments = {"measures": [DiscreteMeasure([[0.0], [1.0]])], "n_atoms": 2, **change}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         free_support_barycenter(**arguments)

@@ -454,8 +454,8 @@ def test_weights_of_large_masses_keep_their_precision():
         ([((None, None), (None, None))], {}, "at least one cell with a positive rate"),
         ([], {}, "at least one cell with a positive rate"),
         ([((None, np.ones(4)), (None, np.array([1.0, 1, 1, 0])))], {}, "must determine"),
-        ([((1.0, 1.0), (1.0, 1.0))], {"step": 0.0}, "`step` must be positive"),
-        ([((1.0, 1.0), (1.0, 1.0))], {"width": -1.0}, "`width` must be positive"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"step": 0.0}, "step must be a finite number in"),
+        ([((1.0, 1.0), (1.0, 1.0))], {"width": -1.0}, "width must be a finite number in"),
         ([((1.0, 1.0), (1.0, 1.0))], {"prior": ((0.5, 0.0),)}, "`prior` needs pairs"),
         ([((1.0, 1.0), (1.0, 1.0))], {"prior": (0.5, 1.0)}, "`prior` needs pairs"),
     ],
@@ -468,9 +468,9 @@ def test_bad_arguments_are_refused(measurements, arguments, message):
 @every("q", [0.0, 1.0, -1.0, np.nan])
 def test_bad_probabilities_are_refused(q):
     posterior = infer_masses(Tree.complete(1), [((1.0, 1.0), (1.0, 1.0))])
-    with pytest.raises(ValueError, match="`q` must be"):
+    with pytest.raises(ValueError, match="q must be"):
         posterior.quantile(q)
-    with pytest.raises(ValueError, match="`coverage` must be"):
+    with pytest.raises(ValueError, match="coverage must be"):
         posterior.interval(q)
 
 

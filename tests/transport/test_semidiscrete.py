@@ -234,7 +234,7 @@ def test_says_when_a_plan_is_not_proven(monkeypatch):
 )
 def test_refuses_arguments(kwargs, message):
     measure = DiscreteMeasure([[0.0], [1.0]])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         solve_semidiscrete(measure, measure, **kwargs)
 
 

@@ -161,7 +161,7 @@ def _refuse_geojson(bounds):
 
 
 def width_of(bounds: Bounds | None, default: int) -> int:
-    """Return the number of features that public bounds tell, or `default` where they do not."""
+    """Return the number of features of public bounds, or `default` where they leave it open."""
     if isinstance(bounds, Domain):
         return bounds.n_features
     if isinstance(bounds, Mapping):

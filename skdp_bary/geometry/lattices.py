@@ -541,8 +541,8 @@ def direction_count(directions, n_projections, n_features):
 def public_directions(directions, n_projections, n_features):
     """Return the directions of an estimator's parameters, of shape (n_features, n_directions).
 
-    Names represent matrices drawn from a public seed and the two numbers alone. What is paid for
-    holds for every row and every matrix: it is the matrix' largest singular value.
+    Names represent matrices drawn from a public seed and the two numbers alone. The
+    charge rests on the largest singular value of the matrix, for every row and every matrix.
     """
     count = direction_count(directions, n_projections, n_features)
     if not isinstance(directions, str):

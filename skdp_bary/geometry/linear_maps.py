@@ -47,7 +47,7 @@ class MatrixMap:
     The matrix is rounded to multiples of a power of two in units of which its rows have norm at
     most 2**26. A data row is divided by a power of two and cut into two vectors of integers of norm
     at most 2**27. By Cauchy and Schwarz every partial sum of a product then stays within 2**53,
-    where float64 adds integers exactly, so neither blocking nor threads matter. What is cut off an
+    where float64 adds integers exactly, so neither blocking nor threads matter. The part cut off an
     entry is below 2**-44 of the largest entry of its row, up to 1024 features; rows whose
     largest entry is below 1e-300 lose digits.
 

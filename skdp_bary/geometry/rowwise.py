@@ -118,9 +118,9 @@ def nearest_points(X, points):
 def _shortlist(X, points, nearest):
     """Write the nearest points into `nearest`, and return which rows rounding may have decided.
 
-    A score of d products is off by less than ``(d + 4) eps`` of the squared size of what is added
-    up, and so is a squared distance that is added up point by point; moving rows and points by
-    the same vector adds a few ``eps``.
+    A score of d products is off by less than ``(d + 4) eps`` of the squared size of its terms
+    (Higham 2002, section 3.1). So is a squared distance that is added up point by point. Moving
+    rows and points by the same vector adds a few ``eps``.
     """
     if len(points) == 1:
         return np.zeros(len(X), dtype=bool)

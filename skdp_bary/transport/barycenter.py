@@ -236,9 +236,8 @@ class BarycenterArguments:
         if p not in (1, 2):  # other powers have no update of the atoms
             raise ValueError(f"p must be 1 or 2, got {p!r}.")
         measures, p = check_measures(measures), check_real(p, "p", low=1)
-        target = check_shares(
-            atom_weights, check_integer(n_atoms, "n_atoms", low=1), "atom_weights"
-        )
+        n_atoms = check_integer(n_atoms, "n_atoms", low=1)
+        target = check_shares(atom_weights, n_atoms, "atom_weights")
         shares = check_shares(measure_weights, len(measures), "measure_weights")
         frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:

@@ -20,9 +20,9 @@ _NO_COUNTING = {"_nrt": False}
 def compiled(signature, *, allocates=True):
     """Return a decorator that compiles for these types only, when the module is imported.
 
-    The code is kept beside the source or, where that cannot be written, in the user's cache folder.
-    What makes no array does without the counting of references, which takes one third of the time
-    where many arrays are passed on.
+    The code is kept next to the source or, where that cannot be written, in the user's cache
+    folder. A function that makes no array can do without the counting of references, which takes
+    one third of the time where many arrays are passed on.
     """
     options = _OPTIONS if allocates else _OPTIONS | _NO_COUNTING
 

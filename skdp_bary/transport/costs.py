@@ -106,7 +106,7 @@ _NOTHING = -60.0  # exponent of a share that changes no sum; underflow takes pro
 
 
 class Totals:
-    """What the points add up to, block by block, and what is known of each; nothing at first.
+    """Sums over the points, which grow block by block, and labels and margins of each point.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class SplitPrior:
-    """What the difference between the two halves of a cell is expected to be, before measuring it.
+    """Prior of the difference between the two halves of a cell.
 
     A mixture of three cases for a cell of mass m: a *smooth* cell, split as the public prior plus
     the scatter of m people; an *uneven* cell, split anyhow; an *empty half*. The constants are
@@ -211,7 +211,7 @@ def make_consistent(tree, values, variances):
     -------
     estimates, variances : tuple of ndarray
         The least-squares masses and their variances: ``inf`` where the measurements do not
-        determine a mass. What is only known as a sum is shared evenly.
+        determine a mass. Masses of which only the sum is known get equal shares.
     """
     values = tree.check(values, "values")
     variances = tree.check(variances, "variances")

@@ -252,7 +252,7 @@ class Split:
         terms.put((parts, places), sums.ravel()[read])
 
     def _correlate_apart(self, batch, part, rank, opposite, terms):
-        """Add what parents say of whom bulk and children are far apart, mass by mass.
+        """Add the messages of parents whose bulk and children are far apart, mass by mass.
 
         Parameters
         ----------

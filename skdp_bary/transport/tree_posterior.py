@@ -38,7 +38,7 @@ def infer_masses(
     gaussian : bool, default=False
         Whether errors are Gaussian, with standard deviation 1 / rate, instead of Laplace.
     start : TreePosterior, default=None
-        What :func:`glance` made of the same measurements: the first windows are made about its
+        Result of :func:`glance` for the same measurements: the first windows are made about its
         means instead of the masses of least squares.
 
     Returns

@@ -177,7 +177,7 @@ _SPREAD_MASKS = (
 class Grid:
     """Windows of whole units of mass, from `lo` to `hi`, of the cells of one level.
 
-    What lives on it has as last axis the window of the first cell, of the second, and so on.
+    Arrays on it have as last axis the window of the first cell, of the second, and so on.
     """
 
     def __init__(self, lo, hi):

@@ -58,21 +58,19 @@ def test_wrong_bounds_are_refused(bounds, error, message):
         check_domain(bounds, 2)
 
 
-@every("radius", [0, -1, np.nan, np.inf, True, "1", None])
-def test_wrong_radius_is_refused(radius):
-    with pytest.raises((TypeError, ValueError), match="radius must be"):
-        Ball([0.0], radius)
-
-
-def test_sizes_must_be_told():
-    with pytest.raises(ValueError, match="one number per feature"):
-        Box(0, 1)
-    with pytest.raises(ValueError, match="one number per feature"):
-        Ball(0.0, 1.0)
-    with pytest.raises(ValueError, match="at least one"):
-        Box([], [])
-    with pytest.raises(ValueError, match="low < high"):
-        Ball([1e30], 1.0)
+@every(
+    "shape, arguments, message",
+    [
+        *((Ball, ([0.0], r), "radius must") for r in (0, -1, np.nan, np.inf, True, "1", None)),
+        (Box, (0, 1), "one number per feature"),
+        (Ball, (0.0, 1.0), "one number per feature"),
+        (Box, ([], []), "at least one"),
+        (Ball, ([1e30], 1.0), "low < high"),
+    ],
+)
+def test_wrong_shapes_are_refused(shape, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        shape(*arguments)
 
 
 @by_domain
@@ -170,15 +168,11 @@ def test_no_point_is_farther_than_the_radius(domain):
 
 def test_box_measures():
     box = Box([0, 0, 0], [1, 2, 2])
-    assert box.diameter() == 3
-    assert box.diameter(1) == 5
-    assert box.diameter(np.inf) == 2
-    assert box.radius == 1.5
-    assert box.radius_about([0, 0, 0]) == 3
-    with pytest.raises(ValueError, match="p must be"):
-        box.diameter(0.5)
-    with pytest.raises(ValueError, match="p must be"):
-        box.diameter(np.nan)
+    assert (box.diameter(), box.diameter(1), box.diameter(np.inf)) == (3, 5, 2)
+    assert (box.radius, box.radius_about([0, 0, 0])) == (1.5, 3)
+    for p in (0.5, np.nan):
+        with pytest.raises(ValueError, match="p must be"):
+            box.diameter(p)
 
 
 @every("seed", range(20))

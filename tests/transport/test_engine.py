@@ -16,18 +16,8 @@ exact = home("solve_problem")
 kept = home("is_kept")
 levels = home("Standing")
 
-SHAPES = (
-    "tight clusters",
-    "specks",
-    "grid",
-    "places",
-    "line",
-    "unequal",
-    "far atom",
-    "one side",
-    "heavy point",
-    "twins",
-)
+SHAPES = ("tight clusters", "specks", "grid", "places", "line", "unequal", "far atom")
+SHAPES += ("one side", "heavy point", "twins")
 
 
 def problem_of(shape, n, m, d, seed, p=2.0):
@@ -73,20 +63,15 @@ def engine_only(monkeypatch):
     monkeypatch.setattr(exact, "axis_of_line", lambda problem: None)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    ("n", "m", "d", "p"), [(4000, 60, 2, 2.0), (1500, 48, 3, 1.0), (1500, 30, 6, 2.0)]
-)
-def test_hostile_problems_are_proven_without_help(engine_only, shape, n, m, d, p):
-    assert exact.solve_problem(problem_of(shape, n, m, d, 0, p)).proven
+SIZES = [(4000, 60, 2, 0, 2.0), (1500, 48, 3, 0, 1.0), (1500, 30, 6, 0, 2.0)]
+LARGER = [(20_000, 100, 2), (3_000, 48, 3), (20_000, 100, 1)]
+SIZES += [pytest.param(*s, seed, 2.0, marks=pytest.mark.slow) for s in LARGER for seed in range(5)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("n", "m", "d"), [(20_000, 100, 2), (3_000, 48, 3), (20_000, 100, 1)])
-def test_larger_hostile_problems_are_proven_without_help(engine_only, shape, seed, n, m, d):
-    assert exact.solve_problem(problem_of(shape, n, m, d, seed)).proven
+@pytest.mark.parametrize(("n", "m", "d", "seed", "p"), SIZES)
+def test_hostile_problems_are_proven_without_help(engine_only, shape, n, m, d, seed, p):
+    assert exact.solve_problem(problem_of(shape, n, m, d, seed, p)).proven
 
 
 @every("p", [1.0, 1.5, 2.0, 3.0])
@@ -230,14 +215,8 @@ def test_compiled_code_is_found_beside_its_source_unless_older(tmp_path):
 
 
 def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch, caplog):
-    import numba
-
-    from tests.world import home
-
     compiling = home("compiled")
-
-    compile_ = numba.njit
-    cached = []
+    compile_, cached = compiling.numba.njit, []
 
     def no_folder(*given, **options):
         cached.append(options.get("cache", False))

@@ -1,5 +1,6 @@
 """The compiled loops do what the plain ones do."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -31,12 +32,7 @@ def compiled():
 @pytest.fixture(params=["compiled", "plain"])
 def small_worth_it(request, monkeypatch):
     """Run problems of any size on one of the kernels."""
-    if request.param == "compiled":
-        pytest.importorskip("numba")
-        monkeypatch.setattr(choice, "_WORTH_IT", 0)
-    else:
-        monkeypatch.setattr(choice, "_WORTH_IT", np.inf)
-    return request.param
+    monkeypatch.setattr(choice, "_WORTH_IT", 0 if request.param == "compiled" else np.inf)
 
 
 def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
@@ -110,15 +106,13 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
         expected = getattr(theirs, name)
         error = np.abs(getattr(ours, name) - expected).max()
         assert error <= left_out * np.abs(expected).max()
-    drifts, scales = zip(
-        *(
-            (_mass_change(each, state, step, shift), each.scales(potentials))
-            for each, state in zip(boxed_and_plain, (ours, theirs), strict=True)
-        ),
-        strict=True,
+    boxed, plain = boxed_and_plain
+    drift, expected = (
+        _mass_change(boxed, ours, step, shift),
+        _mass_change(plain, theirs, step, shift),
     )
-    np.testing.assert_allclose(drifts[0], drifts[1], atol=left_out * abs(drifts[1]).max())
-    np.testing.assert_allclose(scales[0], scales[1], rtol=1e-9)
+    np.testing.assert_allclose(drift, expected, atol=left_out * abs(expected).max())
+    np.testing.assert_allclose(boxed.scales(potentials), plain.scales(potentials), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_features", [2])
@@ -151,10 +145,8 @@ def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     atoms = DiscreteMeasure(rng.standard_normal((20, n_features)), rng.random(20) + 0.2)
     result = solve_semidiscrete(points, atoms)
     assert abs(result.gap) <= 1e-9 * result.cost
-    # Written down from a run of POT's network simplex.
-    assert result.cost == pytest.approx(
-        {2: 0.5720810432721776, 6: 4.756346227925156}[n_features], rel=1e-10
-    )
+    costs = {2: 0.5720810432721776, 6: 4.756346227925156}  # of POT's network simplex
+    assert result.cost == pytest.approx(costs[n_features], rel=1e-10)
 
 
 def test_few_points_do_not_load_numba(monkeypatch):
@@ -168,8 +160,6 @@ def test_few_points_do_not_load_numba(monkeypatch):
 
 
 def test_without_numba_the_plain_kernel_serves(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "skdp_bary.transport.compiled_shares", raising=False)
     choice._compiled.cache_clear()

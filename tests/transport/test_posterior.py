@@ -86,15 +86,16 @@ def enumerated(request):
 class TestAgainstEnumeration:
     """Every posterior number on a lattice that can be written out."""
 
-    def test_moments_and_evidence(self, enumerated):
+    @every("width, off", [(20.0, 1e-6), (9.0, 1e-3)])  # windows by default lose hardly anything
+    def test_moments_and_evidence(self, enumerated, width, off):
         rounds, (units, probabilities, evidence) = enumerated
-        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=20)
+        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=width)
         for k in range(3):
             mean = 0.25 * probabilities @ units[k]
             variance = 0.25**2 * probabilities @ units[k] ** 2 - mean**2
-            np.testing.assert_allclose(posterior.mean[k], mean, rtol=1e-6)
-            np.testing.assert_allclose(posterior.variance[k], variance, rtol=1e-5)
-        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-6)
+            np.testing.assert_allclose(posterior.mean[k], mean, rtol=off, atol=off)
+            np.testing.assert_allclose(posterior.variance[k], variance, rtol=10 * off)
+        assert posterior.log_evidence == pytest.approx(evidence, abs=off)
 
     def test_marginals_and_quantiles(self, enumerated):
         rounds, (units, probabilities, _) = enumerated
@@ -125,15 +126,6 @@ class TestAgainstEnumeration:
                 inside = (masses >= found[0] - 1e-9) & (masses <= found[1] + 1e-9)
                 assert p[inside].sum() >= coverage - 1e-6
                 assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
-
-    def test_default_windows_lose_nothing(self, enumerated):
-        rounds, (units, probabilities, evidence) = enumerated
-        posterior = infer_masses(uneven_tree(), rounds, step=0.25)
-        for k in range(3):
-            np.testing.assert_allclose(
-                posterior.mean[k], 0.25 * probabilities @ units[k], atol=1e-3
-            )
-        assert posterior.log_evidence == pytest.approx(evidence, abs=1e-3)
 
 
 def test_approaches_continuous_dirichlet_shares():

@@ -13,7 +13,7 @@ from ..desk.query import Query
 from ..geometry.cells import CellTree, NestedCells
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..transport.trees import cell_codes, cell_positions
-from .sizes import Sums, in_units
+from .sizes import Sums, in_units, zeros_of
 
 if TYPE_CHECKING:
     from ..rows.persons import Chunk
@@ -73,7 +73,7 @@ class DisjointCounts(Sums):
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return one zero a cell."""
-        return tuple(np.zeros(size, dtype=np.int64) for size in self.cells.sizes)
+        return zeros_of(*self.cells.sizes)
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the masses of the rows to their cells."""

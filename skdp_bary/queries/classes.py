@@ -11,7 +11,7 @@ from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .frames import Frame, octave_about
-from .sizes import Sums, in_units
+from .sizes import Sums, in_units, zeros_of
 
 # One question for every class, each about the rows of that class alone.
 
@@ -305,8 +305,7 @@ class ColumnHistograms(Sums):
     def zeros(self):
         """Return one zero a class, and one per class and cell."""
         n_cells = sum(self.sizes[place] for place in self.columns)
-        shapes = (self.n_classes,), (self.n_classes, n_cells)
-        return tuple(np.zeros(shape, dtype=np.int64) for shape in shapes)
+        return zeros_of(self.n_classes, (self.n_classes, n_cells))
 
     def count(self, state, chunk):
         """Add the masses of rows to their classes and cells."""
@@ -394,7 +393,7 @@ class PairTables(Sums):
 
     def zeros(self):
         """Return one zero a class and pair of bins."""
-        return (np.zeros(self.starts[-1], dtype=np.int64),)
+        return zeros_of(self.starts[-1])
 
     def count(self, state, chunk):
         """Add the masses of rows to their entry of every table."""

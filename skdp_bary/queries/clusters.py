@@ -14,7 +14,7 @@ from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
 from .frames import Frame, squared_lengths
-from .sizes import Sums, in_units
+from .sizes import Sums, in_units, zeros_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,10 +232,7 @@ class ClippedMeans(ClusterQuery):
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return zero sums."""
         n_clusters = len(self.centers)
-        return (
-            np.zeros(n_clusters, dtype=np.int64),
-            np.zeros((n_clusters, self.frame.width), dtype=np.int64),
-        )
+        return zeros_of(n_clusters, (n_clusters, self.frame.width))
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk."""
@@ -294,11 +291,7 @@ class ClusterMoments(ClusterQuery):
     def zeros(self):
         """Return zero sums."""
         n_clusters = len(self.centers)
-        return (
-            np.zeros(n_clusters, dtype=np.int64),
-            np.zeros((n_clusters, self.frame.width), dtype=np.int64),
-            np.zeros(n_clusters, dtype=np.int64),
-        )
+        return zeros_of(n_clusters, (n_clusters, self.frame.width), n_clusters)
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
@@ -357,10 +350,6 @@ class ClusterMoments(ClusterQuery):
 @dataclass(frozen=True, eq=False)
 class TotalSpread(ClusterQuery):
     """Sum over all rows of the squared distance from the nearest center, at most a radius."""
-
-    def zeros(self):
-        """Return one zero."""
-        return (np.zeros(1, dtype=np.int64),)
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""

@@ -417,10 +417,6 @@ class HitCount(Sums):
     classifier: LinearClassifier
     units: int = 1
 
-    def zeros(self):
-        """Return a zero count."""
-        return (np.zeros(1, dtype=np.int64),)
-
     def count(self, state, chunk):
         """Add the masses of the rows that are told right."""
         hits = self.classifier.codes(chunk.X) == chunk.codes

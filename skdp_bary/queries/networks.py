@@ -21,7 +21,7 @@ from ..desk.query import Query
 from ..geometry.linear_maps import MatrixMap
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from .maps import RowFeatures
-from .sizes import PlaceCounts
+from .sizes import PlaceCounts, zeros_of
 
 _BLOCK_ROWS = 1 << 11
 _COORDINATE_BITS = 13  # of a row's coordinates, in units of the radius of the features
@@ -84,9 +84,8 @@ class HeadFrame:
     @cached_property
     def biases(self):
         """What the biases of the two layers are multiplied by, in units: about one."""
-        return max(1.0, np.rint(1.0 / self.coordinate_unit)), max(
-            1.0, np.rint(1.0 / self.hidden_unit)
-        )
+        units = self.coordinate_unit, self.hidden_unit
+        return tuple(max(1.0, np.rint(1.0 / unit)) for unit in units)
 
     @cached_property
     def _preactivation_unit(self):
@@ -127,13 +126,9 @@ class HeadFrame:
         for view in range(1 + self.n_views):
             products = self._map.apply(self.features.integers(X, view).astype(np.float64))
             hidden = products[:, : len(self.weights)] + self.offsets
+            hidden = np.rint(hidden / self._preactivation_unit).astype(np.int32)
             coordinates = products[:, len(self.weights) :] / self.coordinate_unit
-            found.append(
-                (
-                    np.rint(hidden / self._preactivation_unit).astype(np.int32),
-                    np.rint(coordinates).astype(np.int16),
-                )
-            )
+            found.append((hidden, np.rint(coordinates).astype(np.int16)))
         return found
 
     def forward(self, view, point):
@@ -248,9 +243,7 @@ class ClippedGradients(Query):
 
     def zeros(self):
         """Return the zero gradient of both layers."""
-        return np.zeros(self.point.inner.shape, np.int64), np.zeros(
-            self.point.outer.shape, np.int64
-        )
+        return zeros_of(self.point.inner.shape, self.point.outer.shape)
 
     def count(self, state, chunk):
         """Add the gradients of the rows."""

@@ -12,7 +12,7 @@ from ..geometry.linear_maps import MatrixMap
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .clusters import ClusterQuery
-from .sizes import Sums, in_units, second_moment, symmetric
+from .sizes import Sums, in_units, second_moment, symmetric, zeros_of
 
 # Masses and clipped residual sums over the power cells of a released support.
 
@@ -73,10 +73,7 @@ class CellSums(Sums):
 
     def zeros(self):
         """Return zero masses and sums."""
-        return (
-            np.zeros(self.potentials.shape, dtype=np.int64),
-            np.zeros(self.origins.shape, dtype=np.int64),
-        )
+        return zeros_of(self.potentials.shape, self.origins.shape)
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
@@ -179,12 +176,8 @@ class CellSpreads(CellSums):
     def zeros(self):
         """Return zero masses, sums and squares."""
         n_classes, n_atoms, n_features = self.origins.shape
-        lines = 1 if self.pooled else n_classes
-        return (
-            np.zeros((n_classes, n_atoms), dtype=np.int64),
-            np.zeros((lines, n_atoms, n_features), dtype=np.int64),
-            np.zeros((n_classes, n_atoms), dtype=np.int64),
-        )
+        sums = 1 if self.pooled else n_classes, n_atoms, n_features
+        return zeros_of((n_classes, n_atoms), sums, (n_classes, n_atoms))
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
@@ -287,7 +280,7 @@ class CellGrams(ClusterQuery):
     def zeros(self):
         """Return zero matrices."""
         side = self.frame.width + 1
-        return (np.zeros((len(self.centers), side, side), dtype=np.int64),)
+        return zeros_of((len(self.centers), side, side))
 
     def count(self, state, chunk):
         """Add the rows of a chunk, cell by cell."""
@@ -424,10 +417,6 @@ class NearestLoss(Sums):
     def unit(self):
         """What one unit of the sum represents, as a squared distance of one person."""
         return self._lattice.step**2 / self.units
-
-    def zeros(self):
-        """Return a zero sum."""
-        return (np.zeros(1, dtype=np.int64),)
 
     def count(self, state, chunk):
         """Add the losses of the rows, each times its mass."""

@@ -28,8 +28,17 @@ if TYPE_CHECKING:
 _BITS = 20  # of the length of a clipped row
 
 
+def zeros_of(*shapes):
+    """Return the state of no rows, from the shapes of its sums."""
+    return tuple(np.zeros(shape, dtype=np.int64) for shape in shapes)
+
+
 class Sums(Query):
-    """A question whose state is its answer: sums over rows."""
+    """A question whose state is its answer: sums over rows, one number where nothing is said."""
+
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Return sums over no rows."""
+        return zeros_of(1)
 
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the sums."""
@@ -50,7 +59,7 @@ class PlaceCounts(Sums):
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the empty histogram."""
-        return (np.zeros(self.n_places, dtype=np.int64),)
+        return zeros_of(self.n_places)
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the masses of the rows to their places."""
@@ -87,10 +96,6 @@ class Count(Sums):
 
     units: int = 1
     total_public: bool = False
-
-    def zeros(self) -> tuple[np.ndarray, ...]:
-        """Return one zero."""
-        return (np.zeros(1, dtype=np.int64),)
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the mass of the rows."""
@@ -155,7 +160,7 @@ class ClippedSum(Sums):
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the zero vector and the zero mass."""
-        return np.zeros(self.n_features, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        return zeros_of(self.n_features, 1)
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows, each times its mass."""
@@ -309,11 +314,8 @@ class Moments(Query):
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return masses, sums and the full second moments."""
         lines = {"none": 0, "pooled": 1, "classes": self.n_classes}[self.second]
-        return (
-            np.zeros(self.n_classes, dtype=np.int64),
-            np.zeros((self.n_classes, self.width), dtype=np.int64),
-            np.zeros((lines, self.width, self.width), dtype=np.int64),
-        )
+        n, d = self.n_classes, self.width
+        return zeros_of(n, (n, d), (lines, d, d))
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk, class by class, so many at a time that copies stay small."""

@@ -13,7 +13,7 @@ from ..geometry.lattices import SliceLattice, UnitSlices
 from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from ..rows.persons import Chunk
 from .maps import MappedRows
-from .sizes import Sums
+from .sizes import Sums, zeros_of
 
 # Histograms of rows projected on public directions, and the sizes of classes.
 
@@ -36,7 +36,7 @@ class ClassSizes(Sums):
 
     def zeros(self):
         """Return one zero a class."""
-        return (np.zeros(self.n_classes, dtype=np.int64),)
+        return zeros_of(self.n_classes)
 
     def count(self, state, chunk):
         """Add the masses of the rows to their classes."""

@@ -225,7 +225,18 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     def _open(self, names, X, y, groups, sample_weight):
         container = container_of(X, self._schema.names is not None)
-        self._try_rules(container)
+        if any(isinstance(rule, Derived) for rule in self.rules):
+            columns = self._method_setting(self._schema.n_columns or 1).columns
+            try:
+                try_rules(
+                    self.rules, dict(zip(self._schema.names, columns, strict=True)), container
+                )
+            except Exception as error:
+                raise ValueError(
+                    "rules: a function fails on rows that were drawn from the schema alone, as "
+                    f"rows of the release would be: {type(error).__name__}: {error}. Nothing was "
+                    "charged."
+                ) from error
         rows = super()._open(names, X, None, groups, sample_weight)
         found = self._schema.names or [
             name for name in column_names(X) or () if name not in self._unread()
@@ -236,19 +247,6 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         names._ids = () if ids is None else (ids,)
         names._container = container
         return rows
-
-    def _try_rules(self, container):
-        """Raise where a function of a rule would fail on drawn rows, before anything is charged."""
-        if not any(isinstance(rule, Derived) for rule in self.rules):
-            return
-        columns = self._method_setting(self._schema.n_columns or 1).columns
-        try:
-            try_rules(self.rules, dict(zip(self._schema.names, columns, strict=True)), container)
-        except Exception as error:
-            raise ValueError(
-                "rules: a function fails on rows that were drawn from the schema alone, as rows of "
-                f"the release would be: {type(error).__name__}: {error}. Nothing was charged."
-            ) from error
 
     def _bought_shares(self):
         return {}  # ranges are public, and the number of rows is part of the first step
@@ -327,8 +325,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
         self.schema_ = self._schema
         self._measured = result
-        warn_of_few_rows(result, self.epsilon)
-        warn_of_others(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
+        warn_of_misfit(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -375,7 +372,7 @@ def _keeps(table, n_columns, epsilon):
 def _least_rows(table, n_columns, epsilon):
     """Rows that keep a class, a value and a bin: of the label and the columns that come first.
 
-    Those of ``read_histograms``, ``value_bins`` and ``table_bins``, from public facts.
+    Those of ``read_histograms``, ``bins_of`` and ``questions``, from public facts.
     """
     all_columns = table._schema.n_columns or n_columns
     kinds, label = list(table._schema.kinds(all_columns)), table._label_place(all_columns)
@@ -405,31 +402,8 @@ def _least_rows(table, n_columns, epsilon):
 _MOST = 0.95  # of the rows
 
 
-def warn_of_few_rows(measured, epsilon):
-    """Warn where there are no more rows than noise alone would show.
-
-    Parameters
-    ----------
-    measured : Measured
-    epsilon : float
-    """
-    found = measured.histograms
-    n_classes = len(found.sizes)
-    rows = found.raw_sizes.sum()
-    if rows >= LEAST_ROWS * found.size_sd * n_classes:
-        return
-    in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
-    enough = rounded_up(2.0 * LEAST_ROWS * found.size_sd * n_classes)
-    warn(
-        f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which is "
-        f"hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be mostly "
-        f"noise, and total_ is raised to {found.total:.0f}. It needs {enough} or more.",
-        stacklevel=5,
-    )
-
-
-def warn_of_others(columns, measured, epsilon):
-    """Warn where nearly all values of a column are none of its list.
+def warn_of_misfit(columns, measured, epsilon):
+    """Warn of no more rows than noise alone shows, and of columns with no value of their list.
 
     Parameters
     ----------
@@ -439,7 +413,18 @@ def warn_of_others(columns, measured, epsilon):
     epsilon : float
     """
     found = measured.histograms
-    if found.raw_sizes.sum() * epsilon < ENOUGH:  # as released: small totals are raised
+    rows, n_classes = found.raw_sizes.sum(), len(found.sizes)  # as released: small ones are raised
+    least = LEAST_ROWS * found.size_sd * n_classes
+    if rows < least:
+        in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
+        warn(
+            f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which "
+            f"is hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be "
+            f"mostly noise, and total_ is raised to {found.total:.0f}. It needs "
+            f"{rounded_up(2.0 * least)} or more.",
+            stacklevel=5,
+        )
+    if rows * epsilon < ENOUGH:
         return
     for place, (name, cells) in enumerate(columns.items()):
         clean = found.clean.get(place)
@@ -474,8 +459,16 @@ class TableJudge:
 
     @cached_property
     def bins(self):
-        """By column: the bin of every cell."""
-        return tuple(_coarse(cells) for cells in TableCells(self.schema).columns(self.n_columns))
+        """By column: the bin of every cell; some of the line, some of the list, one of missing."""
+        found = []
+        for cells in TableCells(self.schema).columns(self.n_columns):
+            listed = cells.n_values - cells.n_ordered
+            values = np.arange(listed) * _BINS // max(listed, _BINS)
+            missing = np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)
+            parts = [even_bins(cells, _BINS), values, missing]
+            starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])
+            found.append(np.concatenate([p + s for p, s in zip(parts, starts, strict=False)]))
+        return tuple(found)
 
     @cached_property
     def pairs(self):
@@ -520,13 +513,3 @@ class TableJudge:
             found[:, bins[code]] = 1.0
             return found
         return mixture.columns[place][code].cell_probabilities(code) @ np.eye(bins.max() + 1)[bins]
-
-
-def _coarse(cells):
-    """Return bins: some of the line, some of the list, and one of missing values."""
-    listed = cells.n_values - cells.n_ordered
-    line = even_bins(cells, _BINS)
-    values = np.arange(listed) * _BINS // max(listed, _BINS)
-    parts = [line, values, np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)]
-    starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])
-    return np.concatenate([part + start for part, start in zip(parts, starts, strict=False)])

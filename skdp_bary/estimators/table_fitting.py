@@ -73,7 +73,11 @@ def target_of(measured, places):
     prior = np.empty((n_classes, n_all))
     blocks = {place: slice(*starts[i : i + 2]) for i, place in enumerate(places)}
     for place, n in zip(places, n_cells, strict=True):
-        ones[:, blocks[place]], prior[:, blocks[place]] = _one_way(measured, place, n)
+        counts = np.stack([np.bincount(measured.bins[place], row) for row in found.counts[place]])
+        better, wrong = class_counts(measured, place, counts, (found.sd * np.sqrt(n)) ** 2)
+        raised = np.maximum(better, TUNED.least_share * np.sqrt(wrong))
+        ones[:, blocks[place]] = counts
+        prior[:, blocks[place]] = raised / raised.sum(axis=1, keepdims=True)
     share, tables = without_noise(measured, {p: prior[:, block] for p, block in blocks.items()})
     ones = share * found.sizes[:, None] * prior + (1.0 - share) * ones
     pairs, known = np.zeros((n_classes, n_all, n_all)), np.zeros((n_all, n_all))
@@ -89,18 +93,16 @@ def target_of(measured, places):
     )  # fmt: skip
 
 
-def _one_way(measured, place, n_cells):
-    """Return the counts of the bins of a column in every class, and the best guess of shares."""
-    bins, noise = measured.bins[place], measured.histograms.sd * np.sqrt(n_cells)
-    counts = np.stack([np.bincount(bins, row) for row in measured.histograms.counts[place]])
-    better, wrong = class_counts(measured, place, counts, noise**2)
-    raised = np.maximum(better, TUNED.least_share * np.sqrt(wrong))
-    return counts, raised / raised.sum(axis=1, keepdims=True)
-
-
 def fit_mixture(target, n_components, max_iter, rng):
     """Return weights (n_components, n_classes) and probabilities of bins, one row a component."""
-    parameters = first_parameters(target, n_components, rng)
+    # logarithms of weights, classes and bins: noise about the histograms of a class of each
+    shares = target.sizes / target.total
+    own = rng.choice(len(shares), size=n_components, p=shares)
+    labels = np.log(shares) + TUNED.label_spread * rng.standard_normal((n_components, len(shares)))
+    labels[np.arange(n_components), own] += 1.0
+    bins = np.log(target.prior[own])
+    bins += TUNED.spread * rng.standard_normal(bins.shape)
+    parameters = [np.zeros((1, n_components)), labels, bins]
     descent, level = Adam(parameters), TUNED.penalty
     problem = Problem(target)
     for step in range(max_iter):
@@ -123,17 +125,6 @@ def moved_level(level, misfit, noise_share=0.0):
     level *= math.exp(min(max(move, -TUNED.largest_move), TUNED.largest_move))
     least, least_shrunk = TUNED.least_penalty, TUNED.penalty
     return min(max(level, least + noise_share * (least_shrunk - least)), TUNED.most_penalty)
-
-
-def first_parameters(target, n_components, rng):
-    """Return logarithms of weights, classes and bins: noise about the histograms of the classes."""
-    shares = target.sizes / target.total
-    own = rng.choice(len(shares), size=n_components, p=shares)
-    labels = np.log(shares) + TUNED.label_spread * rng.standard_normal((n_components, len(shares)))
-    labels[np.arange(n_components), own] += 1.0
-    bins = np.log(target.prior[own])
-    bins += TUNED.spread * rng.standard_normal(bins.shape)
-    return [np.zeros((1, n_components)), labels, bins]
 
 
 _MOMENTS = 0.9, 0.99  # of Adam: the shares of its averages that a step keeps
@@ -180,7 +171,11 @@ class Problem:
     def probabilities(self, parameters):
         """Return weights, distributions over classes, and over the bins of every column."""
         weights, labels, bins = parameters
-        return softmax(weights)[0], softmax(labels), self._by_column(bins)
+        if bins.size:  # less the highest of its column, so that no exponential overflows
+            highest = np.maximum.reduceat(bins, self._target.starts, axis=1)
+            bins = np.exp(bins - np.repeat(highest, self._target.n_bins, axis=1))
+            bins = bins / self._column_sums(bins)
+        return softmax(weights)[0], softmax(labels), bins
 
     def gradients(self, parameters, level):
         """Return the gradients by the parameters, and the mean squared misfit of the pairs."""
@@ -219,14 +214,6 @@ class Problem:
             )
             by_bins += total * joint[:, code : code + 1] * (pulled + ones)
         return by_joint, by_bins, squares / self._n_measured
-
-    def _by_column(self, logs):
-        """Return the softmax of the bins of every column."""
-        if not logs.size:
-            return logs
-        highest = np.maximum.reduceat(logs, self._target.starts, axis=1)
-        found = np.exp(logs - np.repeat(highest, self._target.n_bins, axis=1))
-        return found / self._column_sums(found)
 
     def _column_sums(self, values):
         """Return the sums over the bins of every column, at every bin."""

@@ -144,26 +144,19 @@ class TableMixture:
     def log_probabilities(self, cells):
         """Return the logarithm of the probability of the cells of each row."""
         classes = np.zeros(len(cells), np.int64) if self.label is None else cells[:, self.label]
-        return np.concatenate(
-            [np.zeros(0)]
-            + [
-                self._log_probabilities(cells[i : i + _ROWS], classes[i : i + _ROWS])
-                for i in range(0, len(cells), _ROWS)
-            ]
-        )
-
-    def _log_probabilities(self, cells, classes):
         found = np.empty(len(cells))
         for code in np.unique(classes):
-            rows = np.flatnonzero(classes == code)
-            logs = np.tile(np.log(np.maximum(self.weights[:, code], 1e-300)), (len(rows), 1))
-            inside = np.zeros(len(rows))
-            for place, columns in self.columns.items():
-                column, own = columns[code], cells[rows, place]
-                logs += np.log(np.maximum(column.components[:, column.bins[own]], 1e-300)).T
-                inside += np.log(column.inside[code, own] + _LEAST_INSIDE)
-            highest = logs.max(axis=1)
-            found[rows] = highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)) + inside
+            of_class = np.flatnonzero(classes == code)
+            start = np.log(np.maximum(self.weights[:, code], 1e-300))
+            for rows in np.split(of_class, range(_ROWS, len(of_class), _ROWS)):
+                logs, inside = np.tile(start, (len(rows), 1)), np.zeros(len(rows))
+                for place, columns in self.columns.items():
+                    column, own = columns[code], cells[rows, place]
+                    logs += np.log(np.maximum(column.components[:, column.bins[own]], 1e-300)).T
+                    inside += np.log(column.inside[code, own] + _LEAST_INSIDE)
+                highest = logs.max(axis=1)
+                sums = np.exp(logs - highest[:, None]).sum(axis=1)
+                found[rows] = highest + np.log(sums) + inside
         return found
 
     def marginal(self, places):

@@ -151,8 +151,8 @@ def questions(setting, facts):
     query = ColumnHistograms(setting.sizes, setting.label, facts.units, facts.mass_public)
     released = yield "histograms", query
     found = read_histograms(setting, query, released)
-    # the bins of every column, as fine as the noise of the pairs will allow
-    root = math.sqrt(len(found.sizes))
+    # as fine as the noise of the pairs will allow
+    root = math.sqrt(query.n_classes)
     noise = nominal_sd(setting, facts.relation, facts.units, facts.mechanisms)
     least = TUNED.kept_above * root * noise
     bins = {
@@ -163,7 +163,8 @@ def questions(setting, facts):
         place: class_histograms(found.counts[place], found.clean[place], bins[place], found.sd)
         for place in setting.places
     }
-    measured = Measured(found, bins, inside, (), [], 1.0, *_scales(released, facts))
+    scales = [scale / facts.units for scale in released.scales]
+    measured = Measured(found, bins, inside, (), [], 1.0, *scales)
     if not setting.pairs:
         return measured
     own = tuple(bins.get(place) for place in range(len(setting.columns)))
@@ -182,10 +183,6 @@ def questions(setting, facts):
         pair_sd=released.noise_sd[0] / facts.units,
         pair_scale=released.scales[0] / facts.units,
     )
-
-
-def _scales(released, facts):
-    return [scale / facts.units for scale in released.scales]
 
 
 def read_histograms(setting, query, released):
@@ -230,21 +227,16 @@ def expected_tables(found, bins, query):
 
 def best_pairs(setting, found, query, references, released):
     """Return the pairs whose tables are furthest from independence, beyond what noise explains."""
-    distances = released.values[0] / query.units
-    bias = _noise_of_references(found, query, references)
-    order = np.argsort(-(distances - bias), kind="stable")[: setting.n_pairs]
-    return tuple(query.pairs[number] for number in sorted(order))
-
-
-def _noise_of_references(found, query, references):
-    """Return the distances that independent columns would show: those of counts and noise."""
-    distances = []
+    by_chance = []
     for (i, j), start, stop in zip(query.pairs, query.starts[:-1], query.starts[1:], strict=True):
         (first, v_i), (second, v_j) = (_shares(found, query, place) for place in (i, j))
         noise = first[:, :, None] ** 2 * v_j[:, None, :] + second[:, None, :] ** 2 * v_i[:, :, None]
         spread = np.sqrt(references[start:stop] + noise.ravel())
-        distances.append(math.sqrt(2.0 / math.pi) * spread.sum())
-    return np.array(distances)
+        # mean size of a Gaussian: what counts that vary and noise add to a distance
+        by_chance.append(math.sqrt(2.0 / math.pi) * spread.sum())
+    beyond = released.values[0] / query.units - np.array(by_chance)
+    order = np.argsort(-beyond, kind="stable")[: setting.n_pairs]
+    return tuple(query.pairs[number] for number in sorted(order))
 
 
 def _shares(found, query, place):
@@ -368,17 +360,10 @@ def spread(counts, mass, sd):
     splits within it explain, in variances of the noise, is more than they cost. The masses of its
     leaves are the nearest ones that are not negative and have the known sum.
     """
-    starts = np.array(_leaves(counts, mass, sd))
-    n_cells = np.diff(np.append(starts, len(counts)))
-    masses = nearest_masses(np.add.reduceat(counts, starts), n_cells, mass)
-    return np.repeat(masses / n_cells, n_cells)
-
-
-def _leaves(counts, mass, sd):
-    """Start of each range of a pruned tree."""
     sums = np.concatenate([[0.0], np.cumsum(counts)])
 
     def pruned(start, stop, depth):
+        """Return what the splits of a range gain, and the start of each of its leaves."""
         n, half = stop - start, (stop - start) // 2
         if n == 1:
             return 0.0, [start]
@@ -391,7 +376,10 @@ def _leaves(counts, mass, sd):
         gain -= min(TUNED.split_cost + TUNED.split_deeper * depth, TUNED.deep_cost)
         return (gain, parts[0][1] + parts[1][1]) if gain > 0.0 else (0.0, [start])
 
-    return pruned(0, len(counts), 0)[1]
+    starts = np.array(pruned(0, len(counts), 0)[1])
+    n_cells = np.diff(np.append(starts, len(counts)))
+    masses = nearest_masses(np.add.reduceat(counts, starts), n_cells, mass)
+    return np.repeat(masses / n_cells, n_cells)
 
 
 def nearest_masses(sums, n_cells, total):
@@ -446,13 +434,13 @@ def class_histograms(counts, pooled, bins, sd):
     energy = max(float(together @ together), 1e-300)
     kept = max(1.0 - active.sum() * n_classes * sd**2 / energy, 0.0) * together
     noise = sd**2 * ((1.0 - shares) ** 2 + (n_classes - 1) * shares**2)
-    # moves of cells, shrunk in each bin by what its noise could have come to
-    moves = moved - shares * together
+    apart = moved - shares * together
     n_active = np.bincount(bins, active)
+    # n squares of noise come to n, and rarely to two standard deviations more
     could = n_active + 2.0 * np.sqrt(2.0 * n_active)
-    energies = np.stack([np.bincount(bins, row) for row in moves**2])
+    energies = np.stack([np.bincount(bins, row) for row in apart**2])
     factors = 1.0 - could[bins] * noise / np.maximum(energies[:, bins], 1e-300)
-    apart = np.maximum(factors, 0.0) * moves
+    apart = np.maximum(factors, 0.0) * apart
     found = np.maximum(masses * inside + shares * kept + apart, 0.0) * active
     return np.stack([_inside(row, bins, n_bins, inside) for row in found])
 
@@ -488,8 +476,13 @@ def bins_of(clean, cells, value_sd, least, n_bins):
     if len(line):
         own = line_bins(line, max(line.sum() / n_bins, least), least, cells.alone)
     first = int(own[-1]) + 1 if len(own) else 0
+    # of values without order, each of the largest that stand out, and all others together
     values = clean[cells.n_ordered : cells.n_values]
-    own = np.concatenate([own, first + value_bins(values, value_sd)])
+    order = np.argsort(-values, kind="stable")[: TUNED.most_values]
+    chosen = np.zeros(len(values), dtype=bool)
+    chosen[order] = values[order] > TUNED.kept_above * value_sd
+    bins = np.where(chosen, np.cumsum(chosen) - 1, chosen.sum())
+    own = np.concatenate([own, first + bins])
     if cells.missing is not None:
         own = np.append(own, own.max() + 1)
     return own
@@ -521,16 +514,6 @@ def even_bins(cells, n_bins):
     even = np.arange(cells.n_ordered) * n_bins // max(cells.n_ordered, n_bins)
     new = (np.diff(even) > 0) | cells.alone[1:] | cells.alone[:-1]
     return np.concatenate([np.zeros(min(len(even), 1), dtype=np.int64), np.cumsum(new)])
-
-
-def value_bins(masses, sd):
-    """Return a bin for each of the largest values that stand out, and one for all others."""
-    order = np.argsort(-masses, kind="stable")[: TUNED.most_values]
-    chosen = np.zeros(len(masses), dtype=bool)
-    chosen[order] = masses[order] > TUNED.kept_above * sd
-    bins = np.cumsum(chosen) - 1
-    bins[~chosen] = chosen.sum()
-    return bins
 
 
 # The tuned numbers of PrivateTable, and what each of them trades.

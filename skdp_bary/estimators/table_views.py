@@ -67,7 +67,10 @@ class TableViews:
         check_is_fitted(self)
         n_samples = check_samples(n_samples, self.n_features_in_)
         columns, rng = self._columns(), public_generator(random_state)
-        conditions = self._conditions(columns, given)
+        given = {} if given is None else given
+        if not isinstance(given, Mapping) or not all(name in columns for name in given):
+            raise ValueError(f"given must be a dict by columns of {list(columns)}, got {given!r}.")
+        conditions = {n: condition(columns[n], asked, n) for n, asked in given.items()}
         units = draw_units(self.mixture_, columns, conditions, self.rules, n_samples, rng)
         frame = frame_of(units, list(columns.values()), list(columns), self._container)
         return with_rules(frame, self.rules)
@@ -204,13 +207,6 @@ class TableViews:
         """Names of columns that rows may have and that are not of the model."""
         return (*self._unread(), *getattr(self, "_ids", ()))
 
-    def _conditions(self, columns, given):
-        if given is None:
-            return {}
-        if not isinstance(given, Mapping) or not all(name in columns for name in given):
-            raise ValueError(f"given must be a dict by columns of {list(columns)}, got {given!r}.")
-        return {name: condition(columns[name], asked, name) for name, asked in given.items()}
-
 
 def _check_in_memory(rows, name):
     """Raise where rows are elsewhere: exact functions of all of them have nothing to add up."""
@@ -306,7 +302,18 @@ class TableReport:
         ----------
         path : str or Path
         """
-        html_page(self, WARNING, path)
+        pictures = [_histograms(self), _pairs(self)]
+        images = "".join(f'<img src="data:image/png;base64,{data}">' for data in pictures if data)
+        rows = "".join(
+            f"<tr><th>{escape(str(name))}</th><td>{value}</td></tr>" for name, value in _lines(self)
+        )
+        Path(path).write_text(
+            "<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>Synthetic table</title>"
+            f"<style>{_STYLE}</style></head><body><h1>Synthetic table</h1>"
+            f'<p class="warning">{escape(WARNING)}</p><table>{rows}</table>{images}'
+            "</body></html>\n",
+            encoding="utf-8",
+        )
 
 
 def report_of(columns, predicted, table, drawn, held_out, rng):
@@ -353,7 +360,14 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
     told = predicted is not None and len(names) > 1
     learned = _learned(table, drawn, predicted, columns) if told else {}
     missed = {name: missed[name] for name in marginals if missed[name]}
-    by_chance = np.mean([_by_chance(r, len(table), len(drawn)) for _, r, _ in histograms.values()])
+    # two samples of one distribution are half the mean sizes of Gaussians apart
+    variance = 1.0 / len(table) + 1.0 / len(drawn)
+    by_chance = np.mean(
+        [
+            0.5 * np.sqrt(2.0 / np.pi * (variance * r * (1.0 - r))).sum()
+            for _, r, _ in histograms.values()
+        ]
+    )
     return TableReport(
         marginals=marginals,
         pairs=_largest_first(pairs),
@@ -391,12 +405,6 @@ def _verdict(distance, missed, learned, attack):
 
 def _largest_first(distances):
     return dict(sorted(distances.items(), key=lambda pair: -pair[1]))
-
-
-def _by_chance(shares, *sizes):
-    """Expected distance of two samples of one distribution: half the mean sizes of Gaussians."""
-    variance = sum(1.0 / n for n in sizes) * shares * (1.0 - shares)
-    return 0.5 * np.sqrt(2.0 / np.pi * variance).sum()
 
 
 def _learned(table, drawn, label, columns):
@@ -503,21 +511,6 @@ body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; }
 table { border-collapse: collapse; } td, th { padding: .2rem .8rem; text-align: left; }
 img { width: 100%; }
 """
-
-
-def html_page(report, warning, path):
-    """Write the page."""
-    pictures = [_histograms(report), _pairs(report)]
-    images = "".join(f'<img src="data:image/png;base64,{data}">' for data in pictures if data)
-    rows = "".join(
-        f"<tr><th>{escape(str(name))}</th><td>{value}</td></tr>" for name, value in _lines(report)
-    )
-    Path(path).write_text(
-        "<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>Synthetic table</title>"
-        f"<style>{_STYLE}</style></head><body><h1>Synthetic table</h1>"
-        f'<p class="warning">{escape(warning)}</p><table>{rows}</table>{images}</body></html>\n',
-        encoding="utf-8",
-    )
 
 
 def _lines(report):

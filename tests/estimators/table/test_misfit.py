@@ -11,7 +11,7 @@ from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.schema import Category, Integer, Number, Schema
 from tests.cases import every
-from tests.world import TableCells, warn_of_others
+from tests.world import TableCells, warn_of_misfit
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
 pandas = pytest.importorskip("pandas")
@@ -60,11 +60,14 @@ def test_noise_is_no_sign_of_others(released, told):
     """Sizes are raised to ten times their noise, which is more than enough at small epsilons."""
     columns = dict(zip(SCHEMA.names, TableCells(SCHEMA).columns(2), strict=True))
     noise = SimpleNamespace(
-        total=30_000.0, raw_sizes=np.array([released]), clean={1: np.array([0.0, 0.0, 900.0])}
+        raw_sizes=np.array([released]),
+        size_sd=0.0,
+        sizes=np.ones(1),
+        clean={1: np.array([0.0, 0.0, 900.0])},
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_others(columns, SimpleNamespace(histograms=noise), 0.01)
+        warn_of_misfit(columns, SimpleNamespace(histograms=noise), 0.01)
     assert len(caught) == told
 
 

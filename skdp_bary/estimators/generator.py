@@ -280,13 +280,10 @@ class PrivateGenerator(BasePrivateEstimator):
         codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
         X = self._mixture.draw(codes, rng)
         if reach is not None:
-            X = self._warped(X, reach, rng)
+            low, width = self.domain_.low, self.domain_.high - self.domain_.low
+            images = warped((X - low) / width, self.image_shape, reach, rng)
+            X = self.domain_.clip(low + width * images)
         return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
-
-    def _warped(self, X, reach, rng):
-        low, width = self.domain_.low, self.domain_.high - self.domain_.low
-        images = warped((X - low) / width, self.image_shape, reach, rng)
-        return self.domain_.clip(low + width * images)
 
     def privacy_advice(self, n_features: int) -> str:
         """Noise level of a class, by public facts, for the quote of a budget.
@@ -372,8 +369,17 @@ class PrivateGenerator(BasePrivateEstimator):
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
         self._prior(facts.n_classes)  # refused before anything is charged
-        if not self._counts_in_widths(facts.domain):
-            _warn_of_widths(facts.domain)
+        domain = facts.domain
+        if isinstance(domain, Box) and not self._counts_in_widths(domain):
+            widths = domain.high - domain.low
+            if widths.max() >= _UNEQUAL * widths.min():
+                warn(
+                    f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and "
+                    "lengths are measured in all features together: noise fit for the widest "
+                    "drowns the others. Features are scaled without class_spread; for tables take "
+                    "PrivateTable.",
+                    stacklevel=3,
+                )
         return facts
 
     def _questions(self, facts):
@@ -396,10 +402,9 @@ class PrivateGenerator(BasePrivateEstimator):
         return bool(widths.max() > _ROUNDING * widths.min())
 
     def _finish(self, facts, result):
-        self._mixture, prior = result
+        self._mixture, released = result
         given = self._prior(facts.n_classes)
-        if given is not None:
-            prior = given
+        prior = released if given is None else given
         self.classes_ = facts.labels
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
@@ -410,20 +415,6 @@ class PrivateGenerator(BasePrivateEstimator):
         if self.class_prior is None:
             return None
         return class_shares(self.class_prior, "class_prior", n_classes)
-
-
-def _warn_of_widths(domain):
-    """Warn where a box is far wider along some features: the others drown in their noise."""
-    if not isinstance(domain, Box):
-        return
-    widths = domain.high - domain.low
-    if widths.max() >= _UNEQUAL * widths.min():
-        warn(
-            f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and lengths are "
-            "measured in all features together: noise fit for the widest drowns the others. "
-            "Features are scaled without class_spread; for tables take PrivateTable.",
-            stacklevel=4,
-        )
 
 
 # Random turns, shears, scalings and shifts of drawn images: a public prior, not a release.

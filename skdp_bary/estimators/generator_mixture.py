@@ -54,7 +54,14 @@ class Mixture:
         scales = self.scales[code]
         covariance = self.pooled * scales * scales[:, None]
         covariance += self.axes.T @ self.moves[code, cell] @ self.axes
-        return self._capped(covariance, code, cell) if self.are_images else covariance
+        if not self.are_images:
+            return covariance
+        # no gray pixel has more variance than this, and dark pixels do not vary
+        mean, domain = self.means[code, cell], self.domain
+        limit = TUNED.largest_share * largest_variances(domain, mean)
+        factor = np.sqrt(np.minimum(1.0, limit / np.maximum(np.diagonal(covariance), 1e-300)))
+        factor[mean - domain.low < TUNED.dark * (domain.high - domain.low)] = 0.0
+        return covariance * factor * factor[:, None]
 
     def stretched(self, box):
         """Return the mixture of a unit box with every feature in units of the width of a box."""
@@ -91,15 +98,6 @@ class Mixture:
             self._drawers[code, cell] = RectifiedGaussian.of_moments(mean, covariance)
         return self._drawers[code, cell]
 
-    def _capped(self, covariance, code, cell):
-        """Reduce variances that no gray pixel has; dark pixels do not vary."""
-        mean, domain = self.means[code, cell], self.domain
-        limit = TUNED.largest_share * largest_variances(domain, mean)
-        variance = np.maximum(np.diagonal(covariance), 1e-300)
-        factor = np.sqrt(np.minimum(1.0, limit / variance))
-        factor[mean - domain.low < TUNED.dark * (domain.high - domain.low)] = 0.0
-        return covariance * factor * factor[:, None]
-
 
 def read_mixture(domain, classes, scatter, basis, query, released):
     """Return the Mixture that follows from the release of the grams.
@@ -116,14 +114,12 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     released : Release
     """
     found = query.read(released)
-    # noisy numbers of rows of every cell, none far below the mean one of its class
-    masses = np.stack([read.mass for read in found])
+    masses = np.stack([read.mass for read in found])  # shape (n_classes, n_cells)
+    # a cell far below the mean one of its class is mostly noise
     masses = np.maximum(masses, TUNED.least_mass * classes.sizes[:, None] / masses.shape[1])
     shares = masses / masses.sum(axis=1, keepdims=True)
-    # means of the cells relative to their centers, smoothed where they are mostly noise
     sums = np.concatenate([read.sums for read in found])
-    sds = np.concatenate([read.sums_sd for read in found])
-    flat = masses.ravel()
+    sds, flat = np.concatenate([read.sums_sd for read in found]), masses.ravel()
     steps = shrink_steps(sums / flat[:, None], (sds / flat) ** 2, flat, basis)
     steps = steps.reshape(*masses.shape, -1)
     noise = (np.stack([read.scatter_sd for read in found]) / masses) ** 2
@@ -133,7 +129,7 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     means = domain.clip(means.reshape(-1, means.shape[2])).reshape(means.shape)
     limits = np.einsum("ik,ikd->id", shares, largest_variances(domain, means))
     pooled_limits = classes.shares @ limits
-    # a root of the covariance of the means of cells within their classes
+    # rows about the mean of their class vary as within cells, and as the means of cells do
     apart = offsets - np.einsum("ik,ikd->id", shares, offsets)[:, None]
     apart = apart * np.sqrt(classes.shares[:, None] * shares)[..., None]
     apart = apart.reshape(-1, offsets.shape[2])
@@ -147,12 +143,16 @@ def read_mixture(domain, classes, scatter, basis, query, released):
     at_first = squares @ np.diagonal(pooled)
     scales = np.sqrt(squares * (traces / np.maximum(at_first, 1e-300))[:, None])
 
-    # the axes of the pooled covariance, the longest first
     values, vectors = np.linalg.eigh(pooled)
     kept = int((values > TUNED.least_share * values.sum()).sum())
-    axes = vectors[:, ::-1][:, : max(1, min(kept, _OWN_AXES))].T
+    axes = vectors[:, ::-1][:, : max(1, min(kept, _OWN_AXES))].T  # the longest first
     priors = np.stack([axes @ (pooled * s * s[:, None]) @ axes.T for s in scales])
-    moves = corrections(priors, along(axes, found, masses, steps), shares, noise)
+    noisy = np.empty((*masses.shape, len(axes), len(axes)))
+    for code, cell in np.ndindex(masses.shape):
+        step = axes @ steps[code, cell]
+        scatter = axes @ found[code].scatters[cell] @ axes.T
+        noisy[code, cell] = scatter / masses[code, cell] - np.outer(step, step)
+    moves = corrections(priors, noisy, shares, noise)
     return Mixture(domain, shares, means, pooled, scales, axes, moves, are_images)
 
 
@@ -203,16 +203,6 @@ def class_traces(classes, found, masses, steps, noise):
     pooled = float(classes.shares @ own)
     moves = shrink_steps((own - pooled)[:, None], wrong, np.ones(len(own)))[:, 0]
     return np.maximum(pooled + moves, TUNED.least_share * abs(pooled))
-
-
-def along(axes, found, masses, steps):
-    """Return noisy covariances of the cells along the axes."""
-    noisy = np.empty((*masses.shape, len(axes), len(axes)))
-    for code, cell in np.ndindex(masses.shape):
-        step = axes @ steps[code, cell]
-        scatter = axes @ found[code].scatters[cell] @ axes.T
-        noisy[code, cell] = scatter / masses[code, cell] - np.outer(step, step)
-    return noisy
 
 
 def corrections(priors, noisy, shares, noise):

@@ -122,18 +122,18 @@ def clipping_lengths(setting, domain, found, sizes):
     wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))
     if setting.class_spread is not None:
         return np.full(len(sizes), wider * float(setting.class_spread))
-    # mean square distances of rows from the means of their classes, and their noise
     sums, sds = first_sums(found)
     spreads = np.array([read.spread[0] for read in found])
     wrong = np.array([read.spread_sd[0] for read in found])
     lengths = (sums**2).sum(axis=1)
+    # the noise of the sums adds its own square to the length of each, n_features times
+    squares = (spreads - (lengths - sums.shape[1] * sds**2) / sizes) / sizes
     noise = (wrong / sizes) ** 2 + 4.0 * lengths * sds**2 / sizes**4
-    squares, noise = (spreads - (lengths - sums.shape[1] * sds**2) / sizes) / sizes, noise
     shares, largest = sizes / sizes.sum(), domain.radius**2
     pooled = float(shares @ squares)
     moves = shrink_steps((squares - pooled)[:, None], noise, sizes)[:, 0]
     least = TUNED.least_reach**2 * largest
-    about = min(max(sum(read.spread[0] for read in found) / sizes.sum(), least), largest)
+    about = min(max(sum(spreads) / sizes.sum(), least), largest)
     pooled = mean_within(pooled, math.sqrt(float(shares**2 @ noise)), least, about)
     return wider * np.sqrt(np.clip(pooled + moves, least, largest))
 
@@ -224,29 +224,19 @@ def cell_centers(setting, facts, classes, largest, axes):
     """
     radius = min(TUNED.scatter_reach * math.sqrt(float(axes.variances.sum())), largest)
     frames, radii = class_frames(facts, classes.means, axes), np.full(facts.n_classes, radius)
-    centers = [first_cells(setting, axes)] * facts.n_classes
+    rng = public_generator(setting.random_state)
+    points = rng.standard_normal((_DRAWN, len(axes.variances))) * np.sqrt(axes.variances)
+    first = weighted_kmeans(points, np.ones(_DRAWN), setting.n_cells, 1, rng)
+    centers = [first] * facts.n_classes  # which quantize the pooled Gaussian
     for i in range(TUNED.rounds):
         query = about_cells(ClippedMeans, facts, frames, centers, radii, (1.0, 1.0))
         found = query.read((yield f"cells_{i + 1}", query))
-        centers = [
-            moved_cells(of_class.used_centers, read, size)
-            for of_class, read, size in zip(query.queries, found, classes.sizes, strict=True)
-        ]
+        centers = []
+        for of_class, read, size in zip(query.queries, found, classes.sizes, strict=True):
+            asked = of_class.used_centers
+            means = NoisyMeans(asked, read, TUNED.least_mass * size / len(asked))
+            centers.append(asked + shrink_steps(means.steps, means.noise, means.weight))
     return [places @ axes.kept for places in centers]
-
-
-def first_cells(setting, axes):
-    """Return centers that quantize the pooled Gaussian."""
-    rng = public_generator(setting.random_state)
-    points = rng.standard_normal((_DRAWN, len(axes.variances)))
-    points *= np.sqrt(axes.variances)
-    return weighted_kmeans(points, np.ones(_DRAWN), setting.n_cells, 1, rng)
-
-
-def moved_cells(asked, read, size):
-    """Return the centers after a round: shrunken steps, small masses taken for larger ones."""
-    means = NoisyMeans(asked, read, TUNED.least_mass * size / len(asked))
-    return asked + shrink_steps(means.steps, means.noise, means.weight)
 
 
 def class_frames(facts, centers, axes=None):

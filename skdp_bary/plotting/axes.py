@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -21,9 +21,61 @@ _WIDTH = 5.2  # inches of one picture
 _LABELS = 0.9  # inches of titles and tick labels
 
 
-def matplotlib_module(name, caller):
-    """Return a module of matplotlib, or raise naming the extra that installs it."""
-    return import_optional(f"matplotlib.{name}", "plot", caller)
+class Display:
+    """A picture on axes that are given, or in a new figure.
+
+    Attributes
+    ----------
+    axes_ : matplotlib Axes, or ndarray of them
+    figure_ : matplotlib Figure
+    """
+
+    axes_: Any
+    figure_: Any
+
+    def plot(self, ax: AxesGiven | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, sequence of them, or None, default=None
+            Axes to draw on, as many as the picture has parts; None opens a figure.
+
+        Returns
+        -------
+        self : Display
+        """
+        self._draw(ax)
+        return self
+
+    def _open(self, ax, aspect, n_axes=None):
+        """Return axes to draw on: an array of `n_axes`, or for None a single one.
+
+        A new figure is opened where `ax` is None, `aspect` is the height of a part over its width.
+        """
+        pyplot = self._matplotlib("pyplot")
+        parts = n_axes or 1
+        if ax is None:
+            size = (_WIDTH * parts + _LABELS, _WIDTH * aspect + _LABELS / 2)
+            _, axes = pyplot.subplots(1, parts, figsize=size, squeeze=False, layout="constrained")
+            axes = axes[0]
+        else:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        if len(axes) != parts:
+            raise ValueError(
+                f"ax must hold {parts} axes for this picture, got {len(axes)}. For example pass "
+                f"ax=pyplot.subplots(1, {parts})[1], or leave ax out."
+            )
+        self.axes_, self.figure_ = axes if n_axes else axes[0], axes[0].figure
+        return self.axes_
+
+    def _matplotlib(self, name):
+        return import_optional(f"matplotlib.{name}", "plot", type(self).__name__)
+
+    def _frame(self, axes, low, high):
+        """Limit axes to a map between two corners, and name them."""
+        names = self.feature_names or ["feature 0", "feature 1"]
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
 
 
 def check_kind(estimator, needed, wanted):
@@ -64,27 +116,13 @@ def map_aspect(bounds):
     return float(np.clip(sides[1] / sides[0], 0.3, 1.6))
 
 
-def open_axes(ax, n_axes, aspect, caller):
-    """Return `n_axes` axes: those given, or those of a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes, array-like of them, or None
-    n_axes : int
-    aspect : float
-        Height of one picture over its width, for a new figure.
-    caller : str
-        Name of the caller that needs matplotlib.
-    """
-    pyplot = matplotlib_module("pyplot", caller)
-    if ax is None:
-        size = (_WIDTH * n_axes + _LABELS, _WIDTH * aspect + _LABELS / 2)
-        _, axes = pyplot.subplots(1, n_axes, figsize=size, squeeze=False, layout="constrained")
-        return axes[0]
-    axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-    if len(axes) != n_axes:
-        raise ValueError(f"ax must hold {n_axes} axes for this picture, got {len(axes)}.")
-    return axes
+def title_of(estimator, what="release"):
+    """Return what a picture shows and its price, if the estimator has one."""
+    privacy = getattr(estimator, "privacy_", None)
+    if privacy is None:
+        return what
+    delta = f", delta={privacy.delta:g}" if privacy.delta else ""
+    return f"{what}, epsilon={privacy.epsilon:g}{delta}"
 
 
 def feature_names(estimator):

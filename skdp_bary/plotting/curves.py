@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..privacy.entries import SPEND
 from ..privacy.mechanisms import compose_parts
-from .axes import check_kind, open_axes
+from .axes import Display, check_kind, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 # BudgetDisplay: the ledger of a budget, release by release.
 
-_CALLER = "BudgetDisplay"
 _ASPECT = 0.6
 _MOST_LABELS = 25
 _WIDEST_NAME = 20
 _WHOLE = "whole data"
 
 
-class BudgetDisplay:
+class BudgetDisplay(Display):
     """Entries of a budget as a timeline: what each one cost, and what they add up to.
 
     Create it with :meth:`from_accountant`.
@@ -91,20 +90,8 @@ class BudgetDisplay:
         display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : BudgetDisplay
-        """
-        self.axes_ = open_axes(ax, 1, _ASPECT, _CALLER)[0]
-        self.figure_ = self.axes_.figure
+    def _draw(self, ax):
+        self._open(ax, _ASPECT)
         places = np.arange(1, len(self.entries) + 1)
         self._draw_bars(places)
         if self.running is not None and len(places):
@@ -117,9 +104,12 @@ class BudgetDisplay:
         self.axes_.set_xlim(0.3, max(len(places), 1) + 0.7)
         self.axes_.set_ylim(0, 1.12 * max(self.ceiling, self.total))
         self.axes_.set_ylabel("epsilon")
-        self._name_entries(places)
+        if len(places) > _MOST_LABELS:
+            self.axes_.set_xlabel("entry")
+        else:
+            names = [_shorten(entry.who) or f"entry {n}" for n, entry in enumerate(self.entries, 1)]
+            self.axes_.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
         self.axes_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-        return self
 
     def _draw_bars(self, places):
         parts = [entry.part or _WHOLE for entry in self.entries]
@@ -133,13 +123,6 @@ class BudgetDisplay:
             if part in order:  # one bar of each part carries its name into the legend
                 order.remove(part)
                 bar.set_label(part if several else "entry")
-
-    def _name_entries(self, places):
-        if len(places) > _MOST_LABELS:
-            self.axes_.set_xlabel("entry")
-            return
-        names = [_shorten(entry.who) or f"entry {n}" for n, entry in enumerate(self.entries, 1)]
-        self.axes_.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
 
 
 def _shorten(name):
@@ -161,7 +144,6 @@ def running_totals(entries, relation):
 
 # PrivacyUtilityDisplay: what epsilon gives, for whoever may see the rows.
 
-_UTILITY_CALLER = "PrivacyUtilityDisplay"
 _UTILITY_ASPECT = 0.7
 _TITLE = "Scores on the rows themselves: this picture is not private"
 
@@ -178,7 +160,7 @@ class Curve(Protocol):
         """Of shape (n_epsilons, n_repeats)."""
 
 
-class PrivacyUtilityDisplay:
+class PrivacyUtilityDisplay(Display):
     """Scores against epsilon. The picture is not private, and says so.
 
     Create it with :meth:`from_comparison`.
@@ -250,20 +232,8 @@ class PrivacyUtilityDisplay:
             )
         return cls(curves, score_name=score_name).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : PrivacyUtilityDisplay
-        """
-        self.axes_ = open_axes(ax, 1, _UTILITY_ASPECT, _UTILITY_CALLER)[0]
-        self.figure_ = self.axes_.figure
+    def _draw(self, ax):
+        self._open(ax, _UTILITY_ASPECT)
         self.lines_ = []
         for name, curve in self.curves.items():
             order = np.argsort(curve.epsilons, kind="stable")
@@ -283,13 +253,12 @@ class PrivacyUtilityDisplay:
         self.axes_.set(xlabel="epsilon", ylabel=self.score_name)
         self.axes_.set_title(_TITLE, fontsize="medium", color="firebrick")
         self.axes_.legend(fontsize="small")
-        return self
 
 
 # NumbersDisplay: a few released numbers, each with its interval.
 
 
-class NumbersDisplay:
+class NumbersDisplay(Display):
     """Released numbers by name with their intervals, or a table of them.
 
     Create it with :meth:`from_estimator`, which needs no rows.
@@ -358,24 +327,10 @@ class NumbersDisplay:
         """
         check_kind(estimator, "_numbers", "released numbers")
         *numbers, label = estimator._numbers(*([] if columns is None else [columns]))
-        privacy = getattr(estimator, "privacy_", None)
-        title = "" if privacy is None else f"release, epsilon={privacy.epsilon:g}"
-        return cls(*numbers, label=label, title=title).plot(ax=ax)
+        return cls(*numbers, label=label, title=title_of(estimator)).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : NumbersDisplay
-        """
-        self.axes_ = open_axes(ax, 1, _ASPECT, "NumbersDisplay")[0]
-        self.figure_ = self.axes_.figure
+    def _draw(self, ax):
+        self._open(ax, _ASPECT)
         self.axes_.set_title(self.title)
         if self.values.ndim == 2:
             rows, columns = ([_shorten(name) for name in names] for names in self.names)
@@ -390,7 +345,6 @@ class NumbersDisplay:
             self.axes_.invert_yaxis()
             self.axes_.set_xlabel(self.label)
         _name_some(self.axes_.set_yticks, rows)
-        return self
 
 
 def _name_some(set_ticks, names, **style):

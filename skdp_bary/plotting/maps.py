@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,13 @@ from ..geometry.mask import Mask
 from ..geometry.rowwise import cell_boxes
 from ..values import finite_rows
 from .axes import (
+    Display,
     basemap_lines,
     check_kind,
     drawn_features,
     feature_names,
     map_aspect,
-    matplotlib_module,
-    open_axes,
+    title_of,
 )
 
 if TYPE_CHECKING:
@@ -34,12 +34,11 @@ if TYPE_CHECKING:
 
 # HeatmapDisplay: a private heatmap on a map, and how sure it is.
 
-_CALLER = "HeatmapDisplay"
 _PICTURE_DEPTH = 10
 _GAMMA = 0.5
 
 
-class HeatmapDisplay:
+class HeatmapDisplay(Display):
     """A heatmap in the units of its rows, with basemap over it and its uncertainty next to it.
 
     Create it with :meth:`from_estimator`, which needs no rows. Cells outside of a
@@ -140,10 +139,14 @@ class HeatmapDisplay:
         check_is_fitted(estimator)
         low, high = estimator.domain_.low, estimator.domain_.high
         names = getattr(estimator, "feature_names_in_", None)
-        privacy = getattr(estimator, "privacy_", None)
         uncertainty = None
         if level is not None:
-            uncertainty = _on_land(_interval_lengths(estimator, level), estimator.domain_)
+            low_mass, high_mass = estimator.interval(level)
+            cells = estimator.cells_
+            depth = min(int(cells.level.max()), _PICTURE_DEPTH)
+            # a raster spreads what it is given evenly over a cell
+            lengths = (high_mass - low_mass) * 4.0 ** (depth - cells.level)
+            uncertainty = _on_land(raster(replace(cells, mass=lengths), depth), estimator.domain_)
         heatmap = estimator.heatmap_
         area = np.prod(high[:2] - low[:2]) / heatmap.size
         density = heatmap * estimator.cells_.mass.sum() / area
@@ -153,38 +156,25 @@ class HeatmapDisplay:
             basemap=basemap_lines(basemap),
             uncertainty=uncertainty,
             feature_names=None if names is None else [str(name) for name in names],
-            title="release" if privacy is None else f"release, epsilon={privacy.epsilon:g}",
+            title=title_of(estimator),
             label="people per unit of area",
             aspect=1.0 / np.cos(np.radians((low[1] + high[1]) / 2.0)) if degrees else 1.0,
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: AxesGiven | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, pair of them, or None, default=None
-            Axes to draw on, two when there is an uncertainty; None opens a figure.
-
-        Returns
-        -------
-        self : HeatmapDisplay
-        """
+    def _draw(self, ax):
         left, right, lower, upper = self.extent
         aspect = float(np.clip(self.aspect * (upper - lower) / (right - left), 0.3, 1.6))
-        self.axes_ = open_axes(ax, 1 if self.uncertainty is None else 2, aspect, _CALLER)
-        self.figure_ = self.axes_[0].figure
-        self.images_ = [self._draw(self.axes_[0], self.heatmap, "magma", self.label)]
+        self._open(ax, aspect, 1 if self.uncertainty is None else 2)
+        self.images_ = [self._draw_cells(self.axes_[0], self.heatmap, "magma", self.label)]
         self.axes_[0].set_title(self.title)
         if self.uncertainty is not None:
-            image = self._draw(self.axes_[1], self.uncertainty, "viridis", "people")
+            image = self._draw_cells(self.axes_[1], self.uncertainty, "viridis", "people")
             self.images_.append(image)
             self.axes_[1].set_title("length of the interval of a cell")
-        return self
 
-    def _draw(self, axes, picture, cmap, label):
-        colors = matplotlib_module("colors", _CALLER)
+    def _draw_cells(self, axes, picture, cmap, label):
+        colors = self._matplotlib("colors")
         image = axes.imshow(
             picture,
             origin="lower",
@@ -195,11 +185,7 @@ class HeatmapDisplay:
         )
         for line in self.basemap or ():
             axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
-        axes.set_xlim(self.extent[:2])
-        axes.set_ylim(self.extent[2:])
-        names = self.feature_names or ["feature 0", "feature 1"]
-        axes.set_xlabel(names[0])
-        axes.set_ylabel(names[1])
+        self._frame(axes, self.extent[::2], self.extent[1::2])
         self.figure_.colorbar(image, ax=axes, label=label)
         return image
 
@@ -212,26 +198,17 @@ def _on_land(picture, domain):
     return np.where(domain.cell_prior((columns, rows)).T > 0.0, picture, np.nan)
 
 
-def _interval_lengths(estimator, level):
-    low, high = estimator.interval(level)
-    cells = estimator.cells_
-    depth = min(int(cells.level.max()), _PICTURE_DEPTH)
-    # a raster spreads what it is given evenly over a cell
-    return raster(replace(cells, mass=(high - low) * 4.0 ** (depth - cells.level)), depth)
-
-
 # MeasureDisplay: the cells of a private measure, in one or two dimensions.
 
 NOT_PRIVATE = "rows (this picture is not private)"
 
-_MEASURE_CALLER = "MeasureDisplay"
 _ROW_BINS = {1: 100, 2: 128}
 _TOP_QUANTILE = 0.95  # of the mass: the few densest cells would hide all others
 _MEASURE_GAMMA = 0.4
 _GRID = 64  # cells along a feature that is drawn of several
 
 
-class MeasureDisplay:
+class MeasureDisplay(Display):
     """Cells of a released measure, colored by their density.
 
     Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
@@ -352,37 +329,20 @@ class MeasureDisplay:
             )
         return cls(**release, rows=X).plot(ax=ax)
 
-    def plot(self, ax: AxesGiven | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, pair of them, or None, default=None
-            Axes to draw on, two when there are rows; None opens a figure.
-
-        Returns
-        -------
-        self : MeasureDisplay
-        """
+    def _draw(self, ax):
         aspect = 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
-        self.axes_ = open_axes(ax, 1 if self.rows is None else 2, aspect, _MEASURE_CALLER)
-        self.figure_ = self.axes_[0].figure
-        draw = self._draw_line if self.low.shape[1] == 1 else self._draw_map
-        draw()
-        for axes in self.axes_:
-            self._label(axes)
+        self._open(ax, aspect, 1 if self.rows is None else 2)
+        if self.low.shape[1] == 1:
+            self._draw_line()
+        else:
+            self._draw_map()
         self.axes_[-1].set_title(self.title)
         if self.rows is not None:
             self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
-        return self
-
-    def _density(self):
-        return self.weights / np.prod(self.high - self.low, axis=1)
 
     def _draw_map(self):
-        collections = matplotlib_module("collections", _MEASURE_CALLER)
-        colors = matplotlib_module("colors", _MEASURE_CALLER)
-        density = self._density()
+        collections, colors = self._matplotlib("collections"), self._matplotlib("colors")
+        density = self.weights / np.prod(self.high - self.low, axis=1)
         # the density that all but the densest twentieth of the mass stays below
         order = np.argsort(density)
         place = np.searchsorted(np.cumsum(self.weights[order]), _TOP_QUANTILE * self.weights.sum())
@@ -412,6 +372,8 @@ class MeasureDisplay:
             )
         for axes in self.axes_:
             axes.set_facecolor("black")
+            self._frame(axes, *self.bounds)
+            axes.set_aspect("equal")
         bar = self.figure_.colorbar(
             self.cells_, ax=list(self.axes_), extend="max", pad=0.02, aspect=30
         )
@@ -428,17 +390,9 @@ class MeasureDisplay:
         if self.rows is not None:
             self.axes_[0].hist(self.rows[:, 0], bins=edges, density=True, color="tab:gray")
             self.axes_[0].sharey(self.axes_[1])
-
-    def _label(self, axes):
-        names = self.feature_names or [f"feature {j}" for j in range(self.low.shape[1])]
-        axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
-        axes.set_xlabel(names[0])
-        if len(names) == 1:
-            axes.set_ylabel("density")
-            return
-        axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
-        axes.set_ylabel(names[1])
-        axes.set_aspect("equal")
+        (name,) = self.feature_names or ["feature 0"]
+        for axes in self.axes_:
+            axes.set(xlim=(edges[0], edges[-1]), xlabel=name, ylabel="density")
 
 
 def _read_release(estimator, features=None):
@@ -453,7 +407,6 @@ def _read_release(estimator, features=None):
         rows = np.flatnonzero(cells.level == level)
         places = tree.positions(cells.index[rows], level)
         low[rows], high[rows] = cell_boxes(places, domain.low, domain.high, tree.full_shape(level))
-    delta = f", delta={estimator.privacy_.delta:g}" if estimator.privacy_.delta else ""
     bounds = domain.low[features], domain.high[features]
     low, high, weights = low[:, features], high[:, features], estimator.weights_
     if len(features) < len(names):  # cells lie over each other
@@ -464,7 +417,7 @@ def _read_release(estimator, features=None):
         "weights": weights,
         "bounds": bounds,
         "feature_names": [names[f] for f in features],
-        "title": f"release, epsilon={estimator.privacy_.epsilon:g}{delta}",
+        "title": title_of(estimator),
     }
 
 

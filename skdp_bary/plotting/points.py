@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,13 @@ from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
 from ..values import finite_rows
 from .axes import (
+    Display,
     basemap_lines,
     drawn_features,
     feature_names,
     map_aspect,
-    matplotlib_module,
-    open_axes,
     plane,
+    title_of,
 )
 from .maps import NOT_PRIVATE
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 # BarycenterDisplay: the atoms of a private barycenter over the groups they represent.
 
-_CALLER = "BarycenterDisplay"
 _INK = 3000.0  # points squared that all marks of one group cover together
 _LARGEST = 100.0
 _MOST_ROWS = 20_000
@@ -41,7 +40,7 @@ _ROW_SIZE = 1.0
 _SHARE = "share of the people"  # the height where one feature is drawn
 
 
-class BarycenterDisplay:
+class BarycenterDisplay(Display):
     """Atoms of a barycenter over the private measures of its groups, on two features.
 
     Create it with :meth:`from_estimator`, which needs no rows, or with :meth:`from_comparison`,
@@ -184,28 +183,28 @@ class BarycenterDisplay:
         rows = [X[codes == code] for code in range(len(classes))]
         return cls(**release, rows=rows).plot(ax=ax)
 
-    def plot(self, ax: AxesGiven | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, pair of them, or None, default=None
-            Axes to draw on, two when there are rows; None opens a figure.
-
-        Returns
-        -------
-        self : BarycenterDisplay
-        """
-        n_axes = 1 if self.rows is None else 2
-        self.axes_ = open_axes(ax, n_axes, map_aspect(self.bounds), _CALLER)
-        self.figure_ = self.axes_[0].figure
-        self.groups_ = self._draw_measures(self.axes_[-1])
-        if self.rows is not None:
-            self._draw_rows(self.axes_[0])
+    def _draw(self, ax):
+        self._open(ax, map_aspect(self.bounds), 1 if self.rows is None else 2)
+        shares = [measure.weights / measure.weights.sum() for measure in self.measures]
+        self.groups_ = [
+            self.axes_[-1].scatter(
+                *measure.support.T,
+                s=np.minimum(_INK * share, _LARGEST),
+                color=self._color(group),
+                alpha=0.5,
+                linewidths=0,
+            )
+            for group, (measure, share) in enumerate(zip(self.measures, shares, strict=True))
+        ]
+        # every k-th row of a group, so that the picture of millions stays small
+        for group, rows in enumerate(self.rows or ()):
+            shown = rows[:: 1 + len(rows) // _MOST_ROWS]
+            color = self._color(group)
+            self.axes_[0].scatter(*shown.T, s=_ROW_SIZE, color=color, alpha=0.3, linewidths=0)
         self.atoms_ = [self._draw_atoms(axes) for axes in self.axes_]
         self.axes_[-1].set_title(self.title)
         if len(self.class_names) > 1:
-            lines = matplotlib_module("lines", _CALLER)
+            lines = self._matplotlib("lines")
             marks = [
                 lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
                 for group, name in enumerate(self.class_names)
@@ -213,27 +212,9 @@ class BarycenterDisplay:
             self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
         if self.rows is not None:
             self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
-        return self
 
     def _color(self, group):
         return f"C{group % 10}"
-
-    def _draw_measures(self, axes):
-        groups = []
-        for group, measure in enumerate(self.measures):
-            sizes = np.minimum(_INK * measure.weights / measure.weights.sum(), _LARGEST)
-            groups.append(
-                axes.scatter(
-                    *measure.support.T, s=sizes, color=self._color(group), alpha=0.5, linewidths=0
-                )
-            )
-        return groups
-
-    def _draw_rows(self, axes):
-        # every k-th row of a group, so that the picture of millions stays small
-        for group, rows in enumerate(self.rows):
-            shown = rows[:: 1 + len(rows) // _MOST_ROWS]
-            axes.scatter(*shown.T, s=_ROW_SIZE, color=self._color(group), alpha=0.3, linewidths=0)
 
     def _draw_atoms(self, axes):
         """Draw what is common to both pictures: basemap, atoms and the frame."""
@@ -242,12 +223,8 @@ class BarycenterDisplay:
         atoms = axes.scatter(
             *self.support.T, marker="*", s=90, color="black", edgecolors="white", linewidths=0.6
         )
-        axes.set_xlim(self.bounds[0][0], self.bounds[1][0])
-        axes.set_ylim(self.bounds[0][1], self.bounds[1][1])
+        self._frame(axes, *self.bounds)
         axes.set_aspect(self.aspect)
-        names = self.feature_names or ["feature 0", "feature 1"]
-        axes.set_xlabel(names[0])
-        axes.set_ylabel(names[1])
         return atoms
 
 
@@ -263,8 +240,6 @@ def _read_release(estimator, basemap, features=None):
     ]
     top = max(share.max() for share in shares)
     ends = np.array([estimator.domain_.low, estimator.domain_.high])
-    privacy = estimator.privacy_
-    delta = f", delta={privacy.delta:g}" if privacy.delta else ""
     return {
         "support": plane(estimator.support_, features, 0.0),
         "measures": measures,
@@ -272,20 +247,19 @@ def _read_release(estimator, basemap, features=None):
         "bounds": tuple(plane(ends, features, [0.0, top])),
         "basemap": basemap_lines(basemap),
         "feature_names": [*(names[f] for f in features), _SHARE][:2],
-        "title": f"release, epsilon={privacy.epsilon:g}{delta}",
+        "title": title_of(estimator),
         "aspect": "equal" if features[1:] else "auto",
     }
 
 
 # ClusterDisplay: private centers, as points of the plane or as pictures.
 
-_CLUSTERS_CALLER = "ClusterDisplay"
 _LARGEST_MARKER = 400.0
 _COLUMNS = 8
 _DRAWN = 2000  # rows of a generator
 
 
-class ClusterDisplay:
+class ClusterDisplay(Display):
     """Centers of a private clustering, their sizes, and discs of two standard deviations.
 
     Create it with :meth:`from_estimator`, which needs no rows.
@@ -395,39 +369,27 @@ class ClusterDisplay:
             coarse=coarse,
             image_shape=image_shape,
             feature_names=names,
-            title=f"centers, epsilon={estimator.privacy_.epsilon:g}",
+            title=title_of(estimator, "centers"),
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: AxesGiven | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, array of them, or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : ClusterDisplay
-        """
+    def _draw(self, ax):
         if self.image_shape is not None:
-            return self._plot_images(ax)
+            self._draw_images(ax)
+            return
         centers = check_array(self.centers)
         if centers.shape[1] != 2:
             raise ValueError(
-                f"Centers with {centers.shape[1]} features cannot be drawn as points of the plane: "
-                "give image_shape."
+                f"centers must have 2 features to be points of the plane, got {centers.shape[1]}. "
+                "Pass image_shape, for example image_shape=(8, 8)."
             )
-        self.axes_ = open_axes(ax, 1, 0.8, _CLUSTERS_CALLER)
-        axes = self.axes_[0]
-        self.figure_ = axes.figure
+        (axes,) = self._open(ax, 0.8, 1)
         if self.coarse is not None:
             axes.scatter(*self.coarse.T, s=2.0, color="0.8", label="released points", zorder=1)
         sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
         axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
         width, height = 4.0 * np.broadcast_to(self.stderr.T, (2, len(centers)))
-        discs = matplotlib_module("collections", _CLUSTERS_CALLER).EllipseCollection(
+        discs = self._matplotlib("collections").EllipseCollection(
             width,
             height,
             np.zeros(len(centers)),
@@ -442,10 +404,9 @@ class ClusterDisplay:
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set(xlabel=names[0], ylabel=names[1], title=self.title)
         axes.legend()
-        return self
 
-    def _plot_images(self, ax):
-        pyplot = matplotlib_module("pyplot", _CLUSTERS_CALLER)
+    def _draw_images(self, ax):
+        pyplot = self._matplotlib("pyplot")
         count = len(self.centers)
         if ax is None:
             columns = min(_COLUMNS, count)
@@ -456,11 +417,9 @@ class ClusterDisplay:
             for unused in grid.ravel()[count:]:
                 unused.remove()
             ax = grid.ravel()[:count]
-        self.axes_ = open_axes(ax, count, 1.0, _CLUSTERS_CALLER)
-        self.figure_ = self.axes_[0].figure
+        self._open(ax, 1.0, count)
         for axes, j in zip(self.axes_, np.argsort(-self.weights, kind="stable"), strict=True):
             axes.imshow(self.centers[j].reshape(self.image_shape), cmap="gray")
             axes.set_title(f"{self.weights[j]:.0f}", fontsize="small")
             axes.set_axis_off()
         self.figure_.suptitle(self.title)
-        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..exceptions import check_integer
 from .axes import (
+    Display,
     check_kind,
     drawn_features,
     feature_names,
     map_aspect,
-    matplotlib_module,
-    open_axes,
+    title_of,
 )
 
 if TYPE_CHECKING:
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 # SlicesDisplay: released quantiles of a few slices, with their noise, beside public rows.
 
-_CALLER = "SlicesDisplay"
 _BAND = 1.96  # standard deviations
 _ASPECT = 0.75
 
 
-class SlicesDisplay:
+class SlicesDisplay(Display):
     """Quantile functions of slices of a released distribution.
 
     Create it with :meth:`from_estimator`. The bands are where 95 % of the noise falls.
@@ -134,25 +133,12 @@ class SlicesDisplay:
             sketch.noise_std,
             slices,
             public_quantiles=None if public is None else public[slices],
-            title=f"slices, epsilon={estimator.privacy_.epsilon:g}, "
-            f"delta={estimator.privacy_.delta:g}",
+            title=title_of(estimator, "slices"),
         ).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : SlicesDisplay
-        """
-        colors = matplotlib_module("pyplot", _CALLER).get_cmap("viridis")
-        self.axes_ = open_axes(ax, 1, _ASPECT, _CALLER)[0]
-        self.figure_ = self.axes_.figure
+    def _draw(self, ax):
+        self._open(ax, _ASPECT)
+        colors = self._matplotlib("pyplot").get_cmap("viridis")
         n_quantiles = self.quantiles.shape[1]
         levels = (np.arange(n_quantiles) + 0.5) / n_quantiles
         self.lines_ = []
@@ -163,18 +149,14 @@ class SlicesDisplay:
             self.axes_.fill_between(levels, values - band, values + band, color=color, alpha=0.2)
             if self.public_quantiles is not None:
                 self.axes_.plot(levels, self.public_quantiles[i], "--", color=color)
-        self.axes_.set_xlabel("share of the distribution below")
-        self.axes_.set_ylabel(
-            "projection" + ("" if self.public_quantiles is None else " (-- public)")
-        )
+        public = "" if self.public_quantiles is None else " (-- public)"
+        self.axes_.set(xlabel="share of the distribution below", ylabel=f"projection{public}")
         self.axes_.set_title(self.title)
         self.axes_.legend()
-        return self
 
 
 # ContrastDisplay: where two released sketches, or a sketch and public rows, differ.
 
-_CONTRAST_CALLER = "ContrastDisplay"
 _SURE = 2.0  # standard deviations
 _CONTRAST_ASPECT = 0.6
 _HARDLY = 0.25  # of the highest smoothed density, to which waves reach where nobody is
@@ -182,7 +164,7 @@ _TOLD = 4  # features beside those that are drawn
 _STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns of all features
 
 
-class ContrastDisplay:
+class ContrastDisplay(Display):
     """Where one sample has more than another, next to what noise and chance would make of none.
 
     Create it with :meth:`from_estimator`. One feature is drawn as a curve with a band, two as a map
@@ -295,37 +277,25 @@ class ContrastDisplay:
         shape = (n_points,) * len(features)
         values, errors, density = sketch._contrast(rows, compared)
         others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
-        title = f"release, epsilon={sketch.privacy_.epsilon:g}"
         return cls(
             sides,
             values.reshape(shape),
             errors.reshape(shape),
             feature_names=[names[f] for f in features],
-            title="\n".join([title, ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]),
+            title="\n".join(
+                [title_of(sketch), ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]
+            ),
             held=None if alone else (density >= _HARDLY * density.max()).reshape(shape),
             label="smoothed density" if alone else "difference of smoothed densities",
         ).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        self : ContrastDisplay
-        """
+    def _draw(self, ax):
         corners = np.array([(side[0], side[-1]) for side in self.points]).T
         aspect = map_aspect(corners) if len(self.points) == 2 else _CONTRAST_ASPECT
-        self.axes_ = open_axes(ax, 1, aspect, _CONTRAST_CALLER)[0]
-        self.figure_ = self.axes_.figure
+        self._open(ax, aspect)
         self.drawn_ = self._draw_map() if len(self.points) == 2 else self._draw_curve()
         self.axes_.set_xlabel(self.feature_names[0])
         self.axes_.set_title(self.title)
-        return self
 
     def _draw_curve(self):
         (places,) = self.points

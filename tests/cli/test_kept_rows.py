@@ -5,6 +5,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateTable
 from skdp_bary.cli import main
+from skdp_bary.cli.tables import Table
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -73,6 +74,22 @@ def test_rules_add_up(monkeypatch, table):
     found = fitted_rows(monkeypatch, table, "--columns", "x", "--bounds", "0", "1", *rules)
     wanted = FRAME[RULES["date startswith 2026-03"] & (FRAME["age"] == 70)]
     assert found[:, 0].tolist() == wanted["x"].tolist()
+
+
+def test_a_row_that_goes_takes_no_other_with_it(table):
+    """What is kept of a file without one row is what was kept before, without that row."""
+    rules, columns = ["date startswith 2026-03", "age >= 18", "ward != c"], ["x"]
+    holes = FRAME.assign(age=FRAME["age"].where(FRAME.index % 7 != 0))
+
+    def kept(frame):
+        write(frame, table)
+        chunks = Table(table, columns, rules=rules, drop_missing=True).chunks()
+        return np.concatenate(list(chunks))[:, 0].tolist()
+
+    before = kept(holes)
+    assert 0 < len(before) < 20
+    for row, x in holes["x"].items():
+        assert kept(holes.drop(row)) == [other for other in before if other != x]
 
 
 def test_rows_with_missing_values_are_left_out(monkeypatch, table):

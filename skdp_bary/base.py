@@ -27,7 +27,7 @@ from .geometry.cells import CellTree
 from .parameters import PRIVACY_RULES, Flag, Integer, Number, Option
 from .privacy.mechanisms import Sensitivity
 from .queries.cells import LevelCounts
-from .queries.clusters import ClippedMeans, Readout
+from .queries.clusters import ClippedMeans
 from .queries.frames import Axes, Frame, Gram, Histogram
 from .queries.sizes import ClippedSum, Count, Moments, symmetric
 from .rows.opening import warn
@@ -53,7 +53,6 @@ __all__ = [
     "Option",
     "PRIVACY_RULES",
     "Query",
-    "Readout",
     "Release",
     "Sensitivity",
     "symmetric",

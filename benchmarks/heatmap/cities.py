@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.heatmap.quality import METRICS, estimator_errors, true_masses
 from benchmarks.recording import Results
-from skdp_bary.datasets import load_snap_checkins
+from skdp_bary.datasets.files import load_snap_checkins
 from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 

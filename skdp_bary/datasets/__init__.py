@@ -1,7 +1,6 @@
 """Generated data, collected from no one, and public datasets: readers of files, and downloads."""
 
 from .downloads import fetch_census_tracts, fetch_digits_images, fetch_snap_checkins
-from .files import load_snap_checkins
 from .generated import (
     CITY_BOUNDS,
     COUNTRY_BOUNDS,
@@ -18,7 +17,6 @@ __all__ = [
     "fetch_census_tracts",
     "fetch_digits_images",
     "fetch_snap_checkins",
-    "load_snap_checkins",
     "make_city_checkins",
     "make_gaze",
     "make_population",

@@ -198,7 +198,7 @@ def load_snap_checkins(
 
     Examples
     --------
-    >>> from skdp_bary.datasets import load_snap_checkins
+    >>> from skdp_bary.datasets.files import load_snap_checkins
     >>> checkins = load_snap_checkins(
     ...     "loc-gowalla_totalCheckins.txt.gz", start="2010-01-01", stop="2010-02-01"
     ... )  # doctest: +SKIP

@@ -6,9 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skdp_bary.datasets import load_snap_checkins
 from skdp_bary.geometry import Box
-from tests.world import home
+from tests.world import home, load_snap_checkins
 
 _snap = home("load_snap_checkins")
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import truncnorm
 
-from skdp_bary.base import Readout
 from tests.cases import every
-from tests.world import NoisyMeans, mean_within, shrink_rows, shrink_steps, shrink_together
+from tests.world import NoisyMeans, Readout, mean_within, shrink_rows, shrink_steps, shrink_together
 
 
 def test_without_noise_steps_stay():

@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skdp_bary.base import Readout
 from tests.cases import every
-from tests.world import ambient_round, haar_frame
+from tests.world import Readout, ambient_round, haar_frame
 
 
 def release(asked, means, sd, rng):

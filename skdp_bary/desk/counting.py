@@ -90,20 +90,12 @@ def collect(query, rows, told=None):
     if isinstance(source, SparkSource):
         return _collect_spark(query, source)
     if wants_processes() and source.n_parts > 1:
-        return _collect_processes(query, source, told)
+        workers = min(effective_n_jobs(None), source.n_parts)
+        shares = [range(start, source.n_parts, workers) for start in range(workers)]
+        found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
+        told(1.0)
+        return found
     workers = n_threads() if query.in_threads else 1
-    return _collect_threads(query, source, workers, told)
-
-
-def _collect_processes(query, source, told):
-    workers = min(effective_n_jobs(None), source.n_parts)
-    shares = [range(start, source.n_parts, workers) for start in range(workers)]
-    found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
-    told(1.0)
-    return found
-
-
-def _collect_threads(query, source, workers, told):
     total, chunks = Sketch(query), _chunks(source, range(source.n_parts), told)
     first = next(chunks, None)
     if first is None:
@@ -182,10 +174,7 @@ def _collect_spark(query, source):
         return to_bytes(_count_tables(query, reader, parts).packed())
 
     def merge(answers):
-        total = Sketch(query)
-        for answer in answers:
-            total.add_packed(from_bytes(answer, query.zeros()))
-        return to_bytes(total.packed())
+        return to_bytes(_merge_packed(query, (from_bytes(a, query.zeros()) for a in answers)))
 
     found = source.answers(count, merge)
     total = Sketch(query)
@@ -193,8 +182,6 @@ def _collect_spark(query, source):
 
 
 # States of sketches on their way between machines: as few bytes as their integers need.
-
-_INDEX_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,27 +206,37 @@ class PackedIntegers:
         """Bytes of the arrays."""
         return self.values.nbytes + (0 if self.places is None else self.places.nbytes)
 
-    def add_to(self, array):
-        """Add the integers to an array of the same shape, in place."""
-        flat = array.reshape(-1)
-        if self.places is None:
-            flat += self.values
-        else:
-            flat[self.places] += self.values  # places are different
-
 
 def pack(state):
     """Return a state with its arrays packed; parts that are not arrays are sparse by themselves."""
-    return tuple(_pack(part) if isinstance(part, np.ndarray) else part for part in state)
+    packed = []
+    for part in state:
+        if isinstance(part, np.ndarray):
+            flat = part.reshape(-1)
+            low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
+            kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
+            if kind.itemsize == 8:  # int64 adds up with the arrays of sketches, uint64 does not
+                kind = np.dtype(np.int64)
+            places = np.flatnonzero(flat).astype(np.int32) if flat.size < 1 << 31 else None
+            # places are kept where they and the values at them take fewer bytes than all values
+            if places is not None and len(places) * (kind.itemsize + 4) < flat.size * kind.itemsize:
+                flat = flat[places]
+            else:
+                places = None
+            part = PackedIntegers(part.shape, flat.astype(kind), places)
+        packed.append(part)
+    return tuple(packed)
 
 
 def unpack_into(state, packed):
     """Add a packed state to `state` in place; the packed one is not changed."""
     for mine, theirs in zip(state, packed, strict=True):
-        if isinstance(theirs, PackedIntegers):
-            theirs.add_to(mine)
-        else:
+        if not isinstance(theirs, PackedIntegers):
             mine += theirs
+        elif theirs.places is None:
+            mine += theirs.values.reshape(mine.shape)
+        else:
+            mine.reshape(-1)[theirs.places] += theirs.values  # places are different
 
 
 def to_bytes(packed):
@@ -275,20 +272,6 @@ def _part(arrays, i, part):
         return PackedIntegers(shape, arrays[f"{i}.0"], arrays.get(f"{i}.1"))
     part.add_arrays(*(arrays[name] for name in arrays.files if name.startswith(f"{i}.")))
     return part
-
-
-def _pack(array):
-    flat = array.reshape(-1)
-    low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
-    kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
-    if kind.itemsize == 8:  # int64 adds up with the arrays of sketches, uint64 does not
-        kind = np.dtype(np.int64)
-    places = np.flatnonzero(flat)
-    if flat.size < 1 << 31 and len(places) * (kind.itemsize + _INDEX_BYTES) < flat.size * (
-        kind.itemsize
-    ):
-        return PackedIntegers(array.shape, flat[places].astype(kind), places.astype(np.int32))
-    return PackedIntegers(array.shape, flat.astype(kind), None)
 
 
 # Threads that share the cores: how many there are, and linear algebra that leaves them alone.

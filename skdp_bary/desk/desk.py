@@ -13,7 +13,7 @@ from ..privacy.noise import MAX_SCALE, NoiseSource, noise_generator
 from ..privacy.plans import divided_anew
 from .counting import Sketch, collect, keep_freed_memory, one_blas_thread
 from .query import Release
-from .tape import active_tape
+from .tape import AllAnswered, active_tape
 
 _SUM_ROOM = 1 << 62  # of sums: what is left is for noise
 _WIDTH = 24  # of the bar
@@ -153,7 +153,10 @@ class Desk:
             Yields pairs (name, query), and is sent their releases.
         """
         if not isinstance(questions, Generator):
-            raise PlanError(f"A conversation is a generator of questions, got {questions!r}.")
+            raise PlanError(
+                f"A conversation must be a generator of questions, got {questions!r}. Write each "
+                "as `released = yield name, query`."
+            )
         keep_freed_memory()
         tell, told = questions.send, None
         with one_blas_thread(), closing(questions):
@@ -162,8 +165,14 @@ class Desk:
                     question = tell(told)
                 except StopIteration as done:
                     return done.value
+                if not (isinstance(question, tuple) and len(question) == 2):
+                    kind = type(question).__name__
+                    raise PlanError(
+                        f"A question must be a pair, a name and a query, got {kind}. Write "
+                        "`released = yield name, query`."
+                    )
                 try:
-                    tell, told = questions.send, self.ask(*_pair(question))
+                    tell, told = questions.send, self.ask(*question)
                 except KeyboardInterrupt as stop:
                     tell, told = questions.throw, stop
 
@@ -186,8 +195,9 @@ class Desk:
         tape = self._tape
         released = release(sketch, step, relation, self._noise, sensitivity, scales, tape)
         whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
-        if tape is not None and whole_fit and self._n_asked == self._n_questions():
-            tape.last_release_made(self.plan)
+        all_asked = self._n_asked == self._n_questions()
+        if tape is not None and tape.answers_only and whole_fit and all_asked:
+            raise AllAnswered(self.plan)
         return released
 
     def check(self, name, query):
@@ -239,25 +249,27 @@ class Desk:
         try:
             yield
         except KeyboardInterrupt as stop:
-            stop.add_note(self._charged_in_words())
+            price = f"epsilon={self.plan.epsilon}, delta={self.plan.delta}"
+            charged = "Interrupted before the charge: nothing was charged."
+            if self._is_paid:
+                charged = (
+                    f"Interrupted after {self._n_asked} of {len(self.plan.steps)} steps: {price} "
+                    "was charged, and stays charged. The estimator was not fitted."
+                )
+            elif self._is_paying:
+                charged = (
+                    f"Interrupted during the charge of {price}: the accountant's entries tell."
+                )
+            stop.add_note(charged)
             raise
         finally:
             self._progress.end()
 
-    def _charged_in_words(self):
-        plan = self.plan
-        price = f"epsilon={plan.epsilon}, delta={plan.delta}"
-        if self._is_paid:
-            return (
-                f"Interrupted after {self._n_asked} of {len(plan.steps)} steps: {price} was "
-                "charged, and stays charged. The estimator was not fitted."
-            )
-        if self._is_paying:
-            return f"Interrupted during the charge of {price}: the accountant's entries tell."
-        return "Interrupted before the charge: nothing was charged."
-
     def __getstate__(self):
-        raise TypeError("A desk holds private rows: it is neither copied nor pickled.")
+        raise TypeError(
+            "A desk holds private rows: it is neither copied nor pickled. Copy the estimator "
+            "instead, with clone(estimator)."
+        )
 
     def _n_questions(self):
         return len(self.plan.steps)
@@ -318,7 +330,7 @@ def require_noise(query, step, relation, room=1.0):
     if largest * room > MAX_SCALE:
         raise ValueError(
             f"epsilon is too small for step {step.name!r}: its noise has scale {largest:.3g}, and "
-            f"at most {MAX_SCALE / room:.3g} can be drawn."
+            f"at most {MAX_SCALE / room:.3g} can be drawn. Pass a larger one, such as epsilon=1.0."
         )
     return sensitivity, scales
 
@@ -380,9 +392,3 @@ def required_step(step, name):
             f"The next step of the plan is {step.name!r}, but the question is for {name!r}."
         )
     return step
-
-
-def _pair(question):
-    if isinstance(question, tuple) and len(question) == 2:
-        return question
-    raise PlanError(f"A question is a pair, a name and a query, got {type(question).__name__}.")

@@ -87,7 +87,9 @@ def _walk(name, estimator, form=RAW):
     """Yield (verdict, budget) of an estimator and all of its parts."""
     for path, step, before in walk_steps(name, estimator, form):
         if isinstance(step, BaseSearchCV):
-            yield _search_verdict(path, step), None
+            reason = "its scores are exact functions of held-out rows, and it chooses by them"
+            advice = "choose with PrivateSearchCV, or keep scores and choice with the data owner"
+            yield _verdict(path or "search", step, LEAKS, reason, advice), None
             yield from _walk(join_names(path, "estimator"), step.estimator, before)
         else:
             yield _judge(path, step, before)
@@ -112,7 +114,14 @@ def _judge(name, estimator, form):
             return verdict, estimator.accountant
         return _private_verdict(name, estimator)
     if library_of(type(estimator)) == "diffprivlib":
-        return _diffprivlib_verdict(name, estimator)
+        budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
+        reason = "its guarantee is diffprivlib's, which nothing here checks"
+        advice = (
+            "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
+        )
+        return _verdict(
+            name, estimator, PRIVATE if budget is not None else UNKNOWN, reason, advice
+        ), budget
     if type(estimator) is FrozenEstimator:
         return _verdict(name, estimator, UNKNOWN, _FROZEN, _HAND_ON), None
     fault = public_fault(estimator, form)
@@ -189,22 +198,6 @@ _APART = (
     "put that step into RowByRow, or give this one the rows themselves, beside the other step in a "
     "FeatureUnion or in its own pipeline"
 )
-
-
-def _diffprivlib_verdict(name, estimator):
-    budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
-    reason = "its guarantee is diffprivlib's, which nothing here checks"
-    advice = "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
-    verdict = PRIVATE if budget is not None else UNKNOWN
-    return _verdict(name, estimator, verdict, reason, advice), budget
-
-
-def _search_verdict(name, search):
-    return _verdict(
-        name or "search", search, LEAKS,
-        "its scores are exact functions of held-out rows, and it chooses by them",
-        "choose with PrivateSearchCV, or keep scores and choice with the owner of the rows",
-    )  # fmt: skip
 
 
 def _with_shared_budget(steps, bounds):
@@ -312,7 +305,9 @@ def bounds_advice(name, estimator):
             continue
         if hasattr(step, "bounds") and before is not None:
             handed = handed_on(before, width_of(step.bounds, 1))
-            if handed is None and _will_hand_on(before):
+            # a projection has public bounds of its output as soon as it is fitted, not before
+            waits = isinstance(before, JLTransformer) and not hasattr(before, "output_bounds_")
+            if handed is None and waits and before.bounds is not None:
                 advice[path] = (
                     f"bounds after {type(before).__name__} are unknown until it has been fitted: "
                     "fit it on np.zeros((1, n_features)) and give this step its output_bounds_"
@@ -347,12 +342,6 @@ def handed_on(step, width):
     if step.target == "ball":
         return Ball([0.0] * width, 1.0)
     return Box([0.0] * width, [1.0] * width)
-
-
-def _will_hand_on(step):
-    """Whether a step has public bounds of its output as soon as it is fitted, and not before."""
-    waits = isinstance(step, JLTransformer) and not hasattr(step, "output_bounds_")
-    return waits and step.bounds is not None
 
 
 def _declared(step, width):

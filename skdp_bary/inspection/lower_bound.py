@@ -128,7 +128,10 @@ def epsilon_lower_bound(
     confidence = check_real(confidence, "confidence", low=0, high=1, open_low=True, open_high=True)
     run = mechanism if not hasattr(mechanism, "fit") else _estimator_runs(mechanism, extract)
     if not callable(run):
-        raise TypeError(f"mechanism must be a callable or an estimator, got {mechanism!r}.")
+        raise TypeError(
+            f"mechanism must be a callable or an estimator, got {mechanism!r}. For example "
+            "mechanism=lambda rows, rng: len(rows) + rng.laplace()."
+        )
     rng = None if random_state is None else np.random.default_rng(random_state)
     ours, theirs = [], []
     for done in range(1, n_runs + 1):
@@ -139,41 +142,25 @@ def epsilon_lower_bound(
     outputs = _stack(ours + theirs)
     first, second = outputs[:n_runs], outputs[n_runs:]
     half = n_runs // 2
-    events = find_events(first[:half], second[:half], _separation(delta, confidence))
-    return _bound(events, first[half:], second[half:], delta, confidence)
 
+    def score(hits, neighbor_hits, n_trials, error=(1.0 - confidence) / 16):
+        ways = (hits, neighbor_hits), (neighbor_hits, hits)
+        return np.maximum(*(_log_ratio(*counts, n_trials, delta, error) for counts in ways))
 
-def _bound(events, first, second, delta, confidence):
-    """Bound from the trials that did not choose the events; each limit gets its share of errors."""
-    n_trials = len(first)
-    error = (1.0 - confidence) / (4 * len(events))
-    best = None
+    # the bound is from trials that did not choose the events; each limit gets its share of errors
+    events = find_events(first[:half], second[:half], score)
+    n_trials, best = n_runs - half, None
     for event in events:
-        hits = int(event.happens(first).sum()), int(event.happens(second).sum())
-        bound = max(
-            float(_log_ratio(*hits, n_trials, delta, error)),
-            float(_log_ratio(*hits[::-1], n_trials, delta, error)),
-        )
+        hits = tuple(int(event.happens(runs[half:]).sum()) for runs in (first, second))
+        bound = float(score(*hits, n_trials, (1.0 - confidence) / (4 * len(events))))
         if best is None or bound > best.epsilon:
             best = LowerBoundReport(max(bound, 0.0), delta, confidence, event.name, *hits, n_trials)
     return best
 
 
-def _separation(delta, confidence):
-    """Return the function by which the first half of the runs ranks events."""
-    error = (1.0 - confidence) / 16
-
-    def score(hits, neighbor_hits, n_trials):
-        return np.maximum(
-            _log_ratio(hits, neighbor_hits, n_trials, delta, error),
-            _log_ratio(neighbor_hits, hits, n_trials, delta, error),
-        )
-
-    return score
-
-
 def _log_ratio(hits, other_hits, n_trials, delta, error):
     """Lower limit of ``log((p - delta) / q)``, wrong with probability at most ``2 * error``."""
+    # limits of binomial probabilities (Clopper and Pearson 1934)
     k, m = np.asarray(hits), np.asarray(other_hits)
     low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n_trials - k + 1, error))
     high = np.where(m == n_trials, 1.0, betaincinv(m + 1, np.maximum(n_trials - m, 1), 1.0 - error))
@@ -328,17 +315,19 @@ def _candidates(ours, theirs):
     cuts = pooled
     if len(cuts) > _MAX_CUTS:
         cuts = pooled[np.unique(np.linspace(0, len(pooled) - 1, _MAX_CUTS).astype(int))]
-    below = [np.searchsorted(np.sort(sample), cuts, side="right") for sample in (ours, theirs)]
+    samples = np.sort(ours), np.sort(theirs)
+    below = [np.searchsorted(sample, cuts, side="right") for sample in samples]
     yield "<=", cuts, *below
     yield ">", cuts, *(len(ours) - count for count in below)
     frequent = pooled[np.argsort(-counts, kind="stable")[:_MAX_CUTS]]
-    yield "==", frequent, *(_count_equal(sample, frequent) for sample in (ours, theirs))
-
-
-def _count_equal(sample, values):
-    ordered = np.sort(sample)
-    right, left = (np.searchsorted(ordered, values, side=side) for side in ("right", "left"))
-    return right - left
+    yield (
+        "==",
+        frequent,
+        *(
+            np.searchsorted(s, frequent, side="right") - np.searchsorted(s, frequent)
+            for s in samples
+        ),
+    )
 
 
 def _statistics(first, second):

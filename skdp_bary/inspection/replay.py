@@ -169,7 +169,11 @@ optional
     }
     for name in ("y", "groups", "sample_weight"):
         if (first[name] is None) != (second[name] is None):
-            raise ValueError(f"Give both or neither of {name} and neighbor_{name}.")
+            given = name if second[name] is None else f"neighbor_{name}"
+            raise ValueError(
+                f"{name} and neighbor_{name} must be given together, got only {given}. Pass both, "
+                f"as {name}=..., neighbor_{name}=..."
+            )
     return replay(estimator, _given(first), _given(second))
 
 
@@ -235,26 +239,26 @@ def _compare(before, after, planned):
         moves = (moved,), (moved**2,)
         return StepReplay(old.name, mechanism, *sizes, *moves, (*violations, *found))
     shapes, replayed = ([block.shape for block in r.exact] for r in (before, after))
-    allowed = _allowed(mechanism)
+    allowed = Fraction(mechanism.mu) ** 2 if mechanism.is_gaussian else exact(mechanism.epsilon)
     if shapes != replayed:
         violations.append(f"the blocks have shapes {shapes} and {replayed}")
         return StepReplay(old.name, mechanism, float(allowed), inf, inf, (), (), tuple(violations))
     moved = [_changes(a, b) for a, b in zip(before.exact, after.exact, strict=True)]
     l1 = tuple(sum(map(abs, changes)) for changes in moved)
     l2 = tuple(sum(change * change for change in changes) for changes in moved)
-    realized = _loss(mechanism, l1, l2, old.scales)
+    # the loss is written out here, so that it does not trust the mechanism's own sum
+    if mechanism.is_pure:
+        realized = sum(_per(change, scale) for change, scale in zip(l1, old.scales, strict=True))
+    elif mechanism.is_gaussian:
+        realized = sum(_per(change, scale, 2) for change, scale in zip(l2, old.scales, strict=True))
+    else:
+        realized = mechanism.loss(Sensitivity((l1,), (l2,)), old.scales)
     if realized > allowed:
         violations.append(f"loses {float(realized)}, more than the {float(allowed)} paid for")
     violations += _beyond_stated(before.sensitivity, l1, l2, old.scales)
     ratio = float(realized / allowed)
     sizes = float(allowed), float(realized), ratio
     return StepReplay(old.name, mechanism, *sizes, l1, l2, tuple(violations))
-
-
-def _allowed(mechanism):
-    if mechanism.is_gaussian:
-        return Fraction(mechanism.mu) ** 2
-    return exact(mechanism.epsilon)
 
 
 def _changes(old, new):
@@ -265,15 +269,6 @@ def _changes(old, new):
     """
     changes = (int(b) - int(a) for a, b in zip(old[old != new], new[old != new], strict=True))
     return [(change + _HALF) % (2 * _HALF) - _HALF for change in changes]
-
-
-def _loss(mechanism, l1, l2_squared, scales):
-    """Loss of one release; written out here so that it does not trust the mechanism's own sum."""
-    if mechanism.is_pure:
-        return sum(_per(change, scale) for change, scale in zip(l1, scales, strict=True))
-    if mechanism.is_gaussian:
-        return sum(_per(change, scale, 2) for change, scale in zip(l2_squared, scales, strict=True))
-    return mechanism.loss(Sensitivity((l1,), (l2_squared,)), scales)
 
 
 def _per(change, scale, power=1):

@@ -142,9 +142,9 @@ def test_what_is_no_conversation_is_refused_before_anything_is_read():
         yield Count()
 
     for wrong in (None, [("one", Count())]):
-        with pytest.raises(PlanError, match="is a generator of questions"):
+        with pytest.raises(PlanError, match="must be a generator of questions"):
             desk().answer(wrong)
-    with pytest.raises(PlanError, match="is a pair, a name and a query, got Count"):
+    with pytest.raises(PlanError, match="must be a pair, a name and a query, got Count"):
         desk().answer(without_name())
 
 

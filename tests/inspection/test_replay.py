@@ -144,7 +144,7 @@ def test_a_fit_that_fails_on_the_first_data_raises():
 
 @every("name", ["y", "groups", "sample_weight"])
 def test_arguments_come_in_pairs(name):
-    with pytest.raises(ValueError, match=f"both or neither of {name}"):
+    with pytest.raises(ValueError, match=f"{name} must be given together"):
         replay_sensitivity(measure(), X, X, **{name: np.zeros(50)})
 
 

@@ -264,7 +264,10 @@ class ProjectedMethod(PerturbationMethod):
     def shares(self, setting):
         """Return the trees and the rounds."""
         if setting.init is not None:
-            raise ValueError("init is for method='perturbation'; the trees are the start here.")
+            raise ValueError(
+                "init must be None for method='projected', which starts from trees. Pass "
+                "method='perturbation', or init=None."
+            )
         target_dimension(setting)
         return super().shares(setting)
 
@@ -296,7 +299,10 @@ def target_dimension(setting):
     if setting.n_components is not None:
         return check_integer(setting.n_components, "n_components", low=1, high=setting.n_features)
     if setting.distortion is None:
-        raise ValueError("method='projected' needs n_components or distortion, got neither.")
+        raise ValueError(
+            "n_components or distortion must be given for method='projected', got neither. Pass "
+            "for example n_components=2."
+        )
     return min(setting.n_features, barycenter_dimension(setting.n_atoms, setting.distortion))
 
 

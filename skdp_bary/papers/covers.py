@@ -48,11 +48,15 @@ class CoverQuery(Query):
 
     def __post_init__(self):
         if self.units not in ROW_UNITS:
-            raise ValueError("A cover is proved for persons with one row each, not with groups.")
+            raise ValueError(
+                "groups must be None: a cover is proved for persons with one row each."
+            )
         if min(self.radii) <= 0 or list(self.radii) != sorted(self.radii):
             raise ValueError(f"radii must be positive and increasing, got {self.radii!r}.")
         if math.prod(2 * half + 1 for half in self.halves) >= MOST_PLACES:
-            raise ValueError(f"radii are too small to number the cells, got {self.radii!r}.")
+            raise ValueError(
+                f"radii must be larger: the cells are too many to number, got {self.radii!r}."
+            )
 
     @cached_property
     def fine(self):
@@ -98,7 +102,8 @@ class CoverQuery(Query):
         """
         if relation != ADD_REMOVE and self.units != 1:
             raise ValueError(
-                "A cover of weighted rows is proved under neighbors='add_remove' only."
+                "sample_weight must be None unless neighbors='add_remove': a cover of weights is "
+                "proved for that relation only."
             )
         return Sensitivity.single(self.units, self.units**2)
 
@@ -487,22 +492,19 @@ class Coverage:
         return np.flatnonzero(self._covered > 0)
 
     def _count(self, masses, sign):
-        values, numbers = _frequencies(masses[masses > 0])
+        masses = masses[masses > 0]
+        if len(masses) and masses.max() > 4 * len(masses):  # a table by value would be mostly empty
+            values, numbers = np.unique(masses, return_counts=True)
+        else:
+            table = np.bincount(masses)
+            values = np.flatnonzero(table)
+            numbers = table[values]
         for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
             left = self._tally.get(value, 0) + sign * number
             if left:
                 self._tally[value] = left
             else:
                 del self._tally[value]
-
-
-def _frequencies(values):
-    """Return the different values and how often each occurs."""
-    if len(values) and values.max() > 4 * len(values):
-        return np.unique(values, return_counts=True)
-    numbers = np.bincount(values)
-    present = np.flatnonzero(numbers)
-    return present, numbers[present]
 
 
 def ball_sums(histogram, reach):
@@ -512,6 +514,7 @@ def ball_sums(histogram, reach):
     """
     p = histogram.ndim
     longest = math.isqrt(reach)
+    # shape (..., side + 1): a run's sum is the difference of two entries
     running = np.zeros((*histogram.shape[:-1], histogram.shape[-1] + 1), dtype=np.int64)
     np.cumsum(histogram, axis=-1, out=running[..., 1:])
     place = np.arange(histogram.shape[-1])

@@ -370,24 +370,23 @@ def minimize_l1(tree, values):
     The time is that of sorting the chosen cells below each level; for a complete tree it is linear
     in the number of cells.
     """
-    clipped = _targets(tree, values)
+    values = tree.check(values, "values")
+    clipped = [np.maximum(v[mask], 0.0) for v, mask in zip(values, tree.chosen, strict=True)]
     blocks = [tree.sizes[k + 1] * (2 ** (tree.depth - k) - 1) for k in range(tree.depth)]
     if sum(blocks) <= max(_BLOCK_FACTOR * sum(tree.sizes), _SMALL_BLOCK):
         return _minimize_by_histograms(tree, clipped)
     return _minimize_by_segments(tree, clipped)
 
 
-def _targets(tree, values):
-    """Positive parts of the measurements of the chosen cells, level by level."""
-    values = tree.check(values, "values")
-    return [np.maximum(v[mask], 0.0) for v, mask in zip(values, tree.chosen, strict=True)]
-
-
 def _minimize_by_histograms(tree, targets):
     histograms = [None] * tree.depth
     own = targets[-1][None]
     for k in reversed(range(tree.depth)):
-        histograms[k] = _scatter(own, tree.chosen[k + 1], tree.branching[k])
+        # shape (slopes, parents, children); left-out children have no segments
+        if own.shape[1] < tree.sizes[k + 1]:
+            listed, own = own, np.zeros((len(own), tree.sizes[k + 1]))
+            own[:, tree.chosen[k + 1]] = listed
+        histograms[k] = own.reshape(len(own), -1, tree.branching[k])
         if k:
             own = _cut(_sum_last(histograms[k]), targets[k])
     masses = [_place_roots(tree, targets)]
@@ -400,15 +399,6 @@ def _minimize_by_histograms(tree, targets):
         rest = np.maximum(mass - lengths.sum(axis=0), 0.0)
         masses.append((children + _rest_shares(tree, k) * rest[:, None]).ravel())
     return tuple(masses)
-
-
-def _scatter(histogram, chosen, branching):
-    """Histograms of all children, shape (slopes, parents, children): left-out ones have none."""
-    if len(chosen) > histogram.shape[1]:
-        full = np.zeros((histogram.shape[0], len(chosen)))
-        full[:, chosen] = histogram
-        histogram = full
-    return histogram.reshape(histogram.shape[0], -1, branching)
 
 
 def _sum_last(histogram):

@@ -150,8 +150,8 @@ def require_delta(setting):
     """Raise unless the budget has a delta."""
     if setting.delta == 0:
         raise ValueError(
-            "A max cover needs delta > 0: how much its picks say about a person has no bound of "
-            "the form delta=0. Give a small delta, or take PrivateKMeans."
+            "delta must be above 0 for a max cover, got 0: its picks have no pure bound. "
+            "Pass for example delta=1e-6, or take PrivateKMeans."
         )
 
 

@@ -318,7 +318,10 @@ class ShufflePlan:
         reach = self.n_max * self.units + _TAIL * float(people / self.rate)
         bits = math.ceil(math.log2(2.0 * reach + 2.0))
         if bits > _LARGEST_MODULUS:
-            raise ValueError("units, n_max or 1 / epsilon are too large: sums exceed 62 bits.")
+            raise ValueError(
+                "units, n_max or 1 / epsilon must be smaller: sums exceed 62 bits. Pass for "
+                "example units=256."
+            )
         find_modulus = 1 << bits
         object.__setattr__(self, "modulus", find_modulus)
         object.__setattr__(self, "n_messages", self._find_messages())
@@ -358,7 +361,10 @@ class ShufflePlan:
         for n_messages in range(3, 200):
             if self.distance(n_messages) <= allowed:
                 return n_messages
-        raise ValueError(f"delta={self.delta} is out of reach with fewer than 200 messages.")
+        raise ValueError(
+            f"delta must be larger, got {self.delta}: fewer than 200 messages do not reach it. "
+            "Pass for example delta=1e-6, or a larger n_guaranteed."
+        )
 
 
 class ShuffleClient:
@@ -470,7 +476,10 @@ def as_messages(messages):
     except (TypeError, ValueError, OverflowError):
         messages = np.empty(0)
     if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
-        raise ValueError("messages must be integers of shape (n_messages, 2).")
+        raise ValueError(
+            "messages must be integers of shape (n_messages, 2): pass what "
+            "shuffle_messages(batches) returns."
+        )
     return messages
 
 
@@ -546,7 +555,9 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         check_parameters(self)
         plan = self.plan
         if self.earlier is not None and self.earlier.grid_.domain != plan.grid.domain:
-            raise ValueError("earlier must be an analyzer of a round on the same map.")
+            raise ValueError(
+                "earlier must be an analyzer of a round on the same map, or pass earlier=None."
+            )
         messages = as_messages(messages)
         self.n_participants_ = self._count_participants(messages)
         masses = self._add_up(messages.astype(np.int64, copy=False)) / plan.units

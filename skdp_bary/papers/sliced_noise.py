@@ -121,8 +121,8 @@ def step_losses(mus, weights, rate, n_steps, step):
     count = math.ceil(top / step) + 1
     if count > _MOST_POINTS:
         raise ValueError(
-            f"Losses of up to {top:g} in one step are beyond what is computed here: sigma is too "
-            "small for any useful guarantee."
+            f"sigma must be larger: losses of up to {top:g} in one step are no useful guarantee. "
+            "Pass for example sigma=1.0."
         )
     borders = step * np.arange(count + 1)
     # the probabilities under R and Q that the amplified loss exceeds each border
@@ -304,7 +304,7 @@ def _find_law(n_features, n_projections, directions, direction_privacy):
     if np.shape(directions) != (n_features, n_projections):
         raise ValueError(
             f"directions must have shape ({n_features!r}, {n_projections!r}), got "
-            f"{np.shape(directions)}."
+            f"{np.shape(directions)}. Pass their transpose, or n_features and n_projections of it."
         )
     if direction_privacy != "worst_case":
         raise ValueError(
@@ -499,8 +499,8 @@ class BatchDesk(Desk):
         self._X = check_floats(X)
         if len(self._X) != plan.n_persons:
             raise ValueError(
-                f"The plan is for {plan.n_persons} rows, and X has {len(self._X)}: sampling gains "
-                "what it gains for that number."
+                f"X must have the {plan.n_persons} rows of the plan, got {len(self._X)}: sampling "
+                "gains by that number. Plan with n_persons=len(X)."
             )
 
     def ask(self, name, query):

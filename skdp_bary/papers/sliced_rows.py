@@ -102,7 +102,9 @@ class ProjectedRows(Query):
     def count(self, state, chunk):
         """Put the rows of a chunk on the piles of their classes."""
         if chunk.masses is not None:
-            raise ValueError("Rows are released as they are: no masses can be given.")
+            raise ValueError(
+                "sample_weight must be None: rows are released as they are, without masses."
+            )
         for code, pile in enumerate(state):
             X = chunk.X if chunk.codes is None else chunk.X[chunk.codes == code]
             projected = np.empty((len(X), self.lattice.n_directions), dtype=np.int16)
@@ -168,7 +170,10 @@ class RowsMethod(SlicedMethod):
                 f"{setting.relation!r}."
             )
         if setting.delta == 0:
-            raise ValueError("delta must be above zero for Gaussian noise on rows.")
+            raise ValueError(
+                "delta must be above zero for Gaussian noise on rows, got 0. Pass for example "
+                "delta=1e-6."
+            )
         return {"rows": 1.0}
 
     def check(self, setting, facts):

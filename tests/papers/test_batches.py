@@ -64,7 +64,7 @@ def test_all_batches_are_paid_for_before_the_first():
 
 
 def test_the_number_of_rows_is_that_of_the_plan():
-    with pytest.raises(ValueError, match="for 30 rows, and X has 31"):
+    with pytest.raises(ValueError, match="X must have the 30 rows of the plan, got 31"):
         desk(np.zeros((N + 1, 1)), 2)
 
 

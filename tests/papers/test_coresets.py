@@ -135,7 +135,7 @@ def test_atoms_of_models_stay_in_the_domain():
         ({"method": "projected"}, "n_components or distortion"),
         ({"method": "projected", "n_components": 7}, "n_components"),
         ({"method": "projected", "distortion": 1.0}, "distortion"),
-        ({"method": "projected", "n_components": 2, "init": np.zeros((4, 6))}, "init is for"),
+        ({"method": "projected", "n_components": 2, "init": np.zeros((4, 6))}, "init must be None"),
     ],
 )
 def test_bad_settings_are_refused_before_any_charge(settings, match):

@@ -56,9 +56,9 @@ def test_the_plan_pays_for_one_race_beside_gaussian_steps(n_features, relation):
 
 
 def test_no_cover_without_delta():
-    with pytest.raises(ValueError, match="needs delta > 0"):
+    with pytest.raises(ValueError, match="delta must be above 0"):
         cover(delta=0.0).privacy_plan(2)
-    with pytest.raises(ValueError, match="needs delta > 0"):
+    with pytest.raises(ValueError, match="delta must be above 0"):
         cover(delta=0.0).fit(blobs(100))
 
 

@@ -112,5 +112,5 @@ def test_everybody_in_the_batch_composes_to_one_gaussian():
 
 
 def test_noise_that_hides_nothing_is_refused():
-    with pytest.raises(ValueError, match="sigma is too small"):
+    with pytest.raises(ValueError, match="sigma must be larger"):
         step_losses(ONE * 1e4, ONE, 0.1, 10, 2e-4)

@@ -156,7 +156,11 @@ class ClassMeans(AdapterMethod):
         axes, start = discriminants(source)
         means = start
         for i in range(1, _rounds(setting) + 1):
-            query = class_query(means, setting.delta == 0, facts)
+            reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + TUNED.class_radius)
+            ball = Ball(np.zeros(means.shape[1]), reach)
+            frame = Frame(ball, ball.center, digits_of(facts.units).rows)
+            radii, kind = np.full(len(means), TUNED.class_radius), (facts.units, facts.total_public)
+            query = ClippedMeans(frame, means, radii, TUNED.class_shares, setting.delta == 0, *kind)
             released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
             # the means after a round: shrunken steps, small masses taken for larger ones
             read = query.read(released)
@@ -170,16 +174,6 @@ class ClassMeans(AdapterMethod):
 
 def _rounds(setting):
     return TUNED.rounds if setting.max_iter is None else setting.max_iter
-
-
-def class_query(means, pure, facts):
-    """Return the question about the classes of some means."""
-    width = means.shape[1]
-    radius = TUNED.class_radius
-    reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + radius)
-    frame = Frame(Ball(np.zeros(width), reach), np.zeros(width), digits_of(facts.units).rows)
-    radii, shares = np.full(len(means), radius), TUNED.class_shares
-    return ClippedMeans(frame, means, radii, shares, pure, facts.units, facts.total_public)
 
 
 def discriminants(source):
@@ -400,30 +394,24 @@ class SelfTraining(AdapterMethod):
             rate = cosine(peak, step, steps)
             # the speed is the last move over its rate
             kept = MOMENTUM * rate / cosine(peak, step - 1, steps) if step else 0.0
-            before, point = point, descended(point, before, (inner, outer), rate, kept)
-        return Adapted(trained_head(anchor.frame, point), frequencies)
+            moved = HeadPoint(
+                point.inner - rate * inner + kept * (point.inner - before.inner),
+                point.outer - rate * outer + kept * (point.outer - before.outer),
+            )
+            before, point = point, moved
+        frame = anchor.frame
+        inner, outer = frame.directions.T @ point.inner, point.outer[:, :-1]
+        head = Head(
+            frame.weights + inner[:, :-1] @ frame.axes,
+            frame.offsets + inner[:, -1],
+            outer,
+            point.outer[:, -1] - outer @ frame.hidden_center,
+        )
+        return Adapted(head, frequencies)
 
 
 def _steps(setting):
     return TUNED.steps if setting.max_iter is None else setting.max_iter
-
-
-def descended(point, before, gradient, rate, kept):
-    """Return the point after a step down a gradient, which keeps part of the last move."""
-    layers = zip((point.inner, point.outer), (before.inner, before.outer), gradient, strict=True)
-    return HeadPoint(*(here - rate * slope + kept * (here - last) for here, last, slope in layers))
-
-
-def trained_head(frame, point):
-    """Return the head with the trained weights put in."""
-    inner = frame.directions.T @ point.inner
-    outer = point.outer[:, :-1]
-    return Head(
-        frame.weights + inner[:, :-1] @ frame.axes,
-        frame.offsets + inner[:, -1],
-        outer,
-        point.outer[:, -1] - outer @ frame.hidden_center,
-    )
 
 
 def make_anchor(source, signal):

@@ -113,16 +113,6 @@ class RowClassifier:
         return float(accuracy_score(y, self.predict(X)))
 
 
-def new_head(n_features, n_hidden, n_classes, rng):
-    """Return a head before training."""
-    return Head(
-        rng.normal(size=(n_hidden, n_features)) * np.sqrt(2.0 / n_features),
-        np.zeros(n_hidden),
-        rng.normal(size=(n_classes, n_hidden)) * np.sqrt(1.0 / n_hidden),
-        np.zeros(n_classes),
-    )
-
-
 def train_head(head, tables, codes, rng, *, refit=False):
     """Return a head trained by momentum SGD with a cosine rate on the cross-entropy.
 
@@ -287,7 +277,13 @@ def read_source(estimator, X, y, rng):
     tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
     n_held = len(X) // _HELD_OUT
     seed = int(rng.integers(1 << 31))
-    start = new_head(tables.shape[2], estimator.hidden, len(classes), rng)
+    n_features, n_hidden = tables.shape[2], estimator.hidden
+    start = Head(  # variances by He et al. 2015: layers of rectified units keep that of features
+        rng.normal(size=(n_hidden, n_features)) * np.sqrt(2.0 / n_features),
+        np.zeros(n_hidden),
+        rng.normal(size=(len(classes), n_hidden)) * np.sqrt(1.0 / n_hidden),
+        np.zeros(len(classes)),
+    )
     train = tables[:, n_held:]
     head = train_head(start, train, codes[n_held:], rng)
     held = slice(0, n_held) if n_held else slice(None)
@@ -314,7 +310,12 @@ def _scaled_features(estimator, X, y, names):
         estimator.block_rows,
     )
     if bare.views is not None:
-        _try_views(bare, X[:_PROBED])
+        mapped = replace(bare, extract=None)
+        raw_features(mapped, X[:_PROBED])
+        try:
+            raw_features(mapped, X[:_PROBED], 1)
+        except Exception as error:
+            raise ValueError(f"{_VIEWS}. On rows of X_source it failed: {error}") from error
     _require_rowwise(bare, X[:_PROBED])
     blocks = range(0, len(X), _BLOCK)
     raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])
@@ -367,16 +368,6 @@ def check_views_signature(views):
         signature.bind(None, None)
     except TypeError as error:
         raise ValueError(f"{_VIEWS}; got {views!r} ({error}).") from None
-
-
-def _try_views(maps, X):
-    """Call views on a few public rows, so that what is wrong with it is said in its own words."""
-    mapped = replace(maps, extract=None)
-    raw_features(mapped, X)
-    try:
-        raw_features(mapped, X, 1)
-    except Exception as error:
-        raise ValueError(f"{_VIEWS}. On rows of X_source it failed: {error}") from error
 
 
 def _require_rowwise(maps, X):

@@ -221,7 +221,8 @@ class AutoMethod(BarycenterMethod):
             return self.pyramid
         if setting.p != 2 or setting.n_features < TUNED.many_features:
             return self.coreset
-        return self.subspace if setting.delta > 0 and not _is_drowned(setting) else self.clusters
+        drowned = setting.n_hint is not None and signal_level(setting) < 1.0
+        return self.subspace if setting.delta > 0 and not drowned else self.clusters
 
     def shares(self, setting):
         """Return the steps of the chosen method."""
@@ -256,11 +257,6 @@ def _suits_pyramid(setting):
     few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
     pure = setting.delta == 0 and few and width <= TUNED.pure_pyramid
     return pure and bounds is not None and is_box(bounds)
-
-
-def _is_drowned(setting):
-    """Whether moments of a distribution are mostly noise, by the public hint of the size."""
-    return setting.n_hint is not None and signal_level(setting) < 1.0
 
 
 def n_public_classes(setting):

@@ -196,11 +196,14 @@ def lifted(setting, facts, space, models, factors):
     result = setting.search(models, most_starts=TUNED.starts)
     means = projections_of(result)
     origins = space.restored(means)
+    # residuals have all features: what the means of cells leave of the scatter
+    apart = ((means - space.places[:, None]) ** 2).sum(axis=2).mean(axis=1)
+    left = float(space.values.sum() - setting.class_weights @ apart)
     query = CellSpreads(
         result.support,
         potentials_of(result),
         origins,
-        space.residual_radius(means, setting.class_weights),
+        space.reach(TUNED.residual_reach, left),
         np.tile(factors[:, None], (1, setting.n_atoms)),
         space.axes,
         block_weights=(TUNED.mass_noise, 1.0, TUNED.mass_noise),
@@ -282,12 +285,6 @@ class Subspace:
         """Return a clipping radius for residuals of a mean square, noisy as that may be."""
         least, largest = (TUNED.least_radius * self.radius) ** 2, self.radius**2
         return factor * math.sqrt(min(max(square, least), largest))
-
-    def residual_radius(self, means, class_weights):
-        """Return that of residuals with all features, by the scatter that means of cells leave."""
-        apart = ((means - self.places[:, None]) ** 2).sum(axis=2).mean(axis=1)
-        left = float(self.values.sum() - class_weights @ apart)
-        return self.reach(TUNED.residual_reach, left)
 
 
 def drawn(means, roots, size, rng):

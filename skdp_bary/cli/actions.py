@@ -122,22 +122,6 @@ def _distance_of(estimator, given):
     )
 
 
-def _measure(given, columns):
-    return PrivateMeasure()
-
-
-def _barycenter(given, columns):
-    return PrivateWassersteinBarycenter(given.atoms, classes=given.classes)
-
-
-def _heatmap(given, columns):
-    return PrivateEMDHeatmap(resolution=given.resolution)
-
-
-def _kmeans(given, columns):
-    return PrivateKMeans(given.clusters)
-
-
 def _distance(given, columns):
     """With delta=0 release the one number, else slices that give it.
 
@@ -156,20 +140,11 @@ def _generate(given, columns):
 
 def _sketch(given, columns):
     if given.bounds is None:
-        raise ValueError("--bounds are needed: sketches can be compared that have the same.")
+        raise ValueError(
+            "--bounds must be given for a sketch, as in --bounds lon=139:140 lat=35:36. Sketches "
+            "can be compared if they have the same."
+        )
     return PrivateDriftSketch()
-
-
-def _points(estimator, given, ending):
-    return points(estimator, given.columns, ending)
-
-
-def _map(estimator, given, ending):
-    return heatmap(estimator, given.columns, ending)
-
-
-def _rows(estimator, given, ending):
-    return synthetic(estimator.sample(given.rows), given.columns, given.label, ending)
 
 
 def _moments(estimator, given, ending):
@@ -188,11 +163,19 @@ def _moments(estimator, given, ending):
 
 
 _RELEASES = {  # estimator, content of a file, words
-    "measure": (_measure, _points, _written),
-    "barycenter": (_barycenter, _points, _written),
-    "heatmap": (_heatmap, _map, _written_map),
-    "kmeans": (_kmeans, _points, _written),
-    "generate": (_generate, _rows, _written),
+    "measure": (lambda given, columns: PrivateMeasure(), points, _written),
+    "barycenter": (
+        lambda given, columns: PrivateWassersteinBarycenter(given.atoms, classes=given.classes),
+        points,
+        _written,
+    ),
+    "heatmap": (
+        lambda given, columns: PrivateEMDHeatmap(resolution=given.resolution),
+        heatmap,
+        _written_map,
+    ),
+    "kmeans": (lambda given, columns: PrivateKMeans(given.clusters), points, _written),
+    "generate": (_generate, synthetic, _written),
     "sketch": (_sketch, _moments, _written),
     "distance": (_distance, None, _distance_of),
 }
@@ -207,10 +190,16 @@ def run_compare(given):
     """Compare two tables, or say what it would cost; or two sketches, which costs nothing."""
     paths = (given.table, given.other)
     if all(Path(path).exists() for path in paths) and os.path.samefile(*paths):
-        raise ValueError(f"{given.table} and {given.other} are one file.")
+        raise ValueError(
+            f"other must be another file than table, got {given.table} and {given.other}, one "
+            "file. For example skdp-bary compare spring.csv autumn.csv."
+        )
     sketches = [Path(path).suffix == ".npz" for path in paths]
     if any(sketches) and not all(sketches):
-        raise ValueError("Two tables can be compared, or two sketches, but not one with the other.")
+        raise ValueError(
+            "table and other must be two tables or two sketches, got one of each. Make a sketch of "
+            "the table first: skdp-bary sketch."
+        )
     if all(sketches):
         say(f"{in_numbers(compare_sketches(*paths))}; nothing was charged")
         return 0
@@ -248,7 +237,10 @@ def _sizes(given):
     if given is None or len(given) == 1:
         return given if given is None else given[0]
     if len(given) > 2:
-        raise ValueError(f"--n-min must be one number, or one a table, got {len(given)}.")
+        raise ValueError(
+            f"--n-min must be one number, or one a table, got {len(given)}. For example "
+            "--n-min 500 800."
+        )
     return tuple(given)
 
 
@@ -312,7 +304,10 @@ def run_synthetic(given):
     """Release a table and write rows of its kind, or say what it would cost; return the status."""
     schema = Schema.from_yaml(given.schema)
     if schema.names is None:
-        raise ValueError(f"{given.schema} must name the columns.")
+        raise ValueError(
+            f"{given.schema} must name the columns. For a schema with names to fill in: skdp-bary "
+            f"schema {given.table} --out {given.schema}"
+        )
     check_rows(given.rows, schema.names)
     if given.keep_columns:
         schema = _only(schema, given)
@@ -350,9 +345,15 @@ def _only(schema, given):
     kinds = dict(schema.columns)
     for name in (*given.keep_columns, *([given.label] if given.label else [])):
         if name not in kinds:
-            raise ValueError(f"{given.schema} declares no column {name!r}.")
+            raise ValueError(
+                f"--keep-columns and --label must be columns of {given.schema}, got {name!r}. It "
+                f"has {list(kinds)}."
+            )
         if name not in given.keep_columns:
-            raise ValueError(f"--keep-columns must hold the --label {name!r}.")
+            raise ValueError(
+                f"--keep-columns must hold the --label {name!r}. Add {name} to it, or leave "
+                "--label out."
+            )
     return Schema({name: kind for name, kind in kinds.items() if name in given.keep_columns})
 
 
@@ -563,7 +564,10 @@ def run_audit(given):
 def _load(place):
     module, separator, name = place.partition(":")
     if not separator or not name:
-        raise ValueError(f"The pipeline must be named as module:name, got {place!r}.")
+        raise ValueError(
+            f"The pipeline must be named as module:name, got {place!r}. For example "
+            "mypackage.models:pipe."
+        )
     sys.path.insert(0, os.getcwd())
     try:
         imported = importlib.import_module(module)

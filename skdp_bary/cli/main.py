@@ -128,21 +128,36 @@ def later(module, name):
 # Commands that release something about a table, and their options: read before anything heavy.
 
 
+def _number(default, what):
+    """Return the terms of an option that is a whole number."""
+    return {"type": int, "default": default, "metavar": "N", "help": f"{what} (default: {default})"}
+
+
+_ROWS = {"--rows": _number(1000, "number of synthetic rows, which costs nothing")}
+_LABELS = {
+    "--label": {"metavar": "NAME", "help": "column that names the group of a row"},
+    "--classes": {"nargs": "+", "metavar": "LABEL", "help": "public set of groups"},
+}
+_PUBLIC = {"metavar": "FILE", "required": True, "help": "public table with the same columns"}
+_RELEASES = (  # name, page, options beside those that all have
+    ("measure", MEASURE, {}),
+    ("barycenter", BARYCENTER, {**_LABELS, "--atoms": _number(8, "number of points")}),
+    ("heatmap", HEATMAP, {"--resolution": _number(256, "cells along a side")}),
+    ("kmeans", KMEANS, {"--clusters": _number(8, "number of centers")}),
+    ("generate", GENERATE, _LABELS | _ROWS),
+    ("sketch", SKETCH, {}),
+    ("distance", DISTANCE, {"--reference": _PUBLIC}),
+)
+
+
 def add_releases(commands):
     """Add the commands that release something to the subparsers `commands`."""
-    for name, page, options in (
-        ("measure", MEASURE, _no_options),
-        ("barycenter", BARYCENTER, _barycenter_options),
-        ("heatmap", HEATMAP, _heatmap_options),
-        ("kmeans", KMEANS, _kmeans_options),
-        ("generate", GENERATE, _generate_options),
-        ("sketch", SKETCH, _no_options),
-        ("distance", DISTANCE, _distance_options),
-    ):
+    for name, page, options in _RELEASES:
         command = commands.add_parser(name, **page.options())
         _add_rows(command.add_argument_group("rows"))
         release = command.add_argument_group("release")
-        options(release)
+        for option, terms in options.items():
+            release.add_argument(option, **terms)
         if page is not DISTANCE:
             _add_out(release, _FORMS.get(name, ".csv, .npz, .geojson or .png"))
         privacy = command.add_argument_group("privacy")
@@ -181,7 +196,7 @@ def _add_table(commands):
     _add_persons(rows)
     release = command.add_argument_group("release")
     release.add_argument("--label", metavar="NAME", help="column that others are to predict")
-    _add_synthetic_rows(release)
+    release.add_argument("--rows", **_ROWS["--rows"])
     _add_out(release, ".csv, .npz or .parquet")
     _add_privacy(command.add_argument_group("privacy"), pure=False, delta=1e-6)
     command.set_defaults(run=later("actions", "run_synthetic"), parser=command)
@@ -240,52 +255,6 @@ def _add_privacy(group, pure, delta):
     add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
     add("--note", default="", metavar="TEXT", help="kept with the entry of the ledger, as 2026-03")
     add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
-
-
-def _no_options(command):
-    pass
-
-
-def _barycenter_options(command):
-    _add_labels(command)
-    command.add_argument(
-        "--atoms", type=int, default=8, metavar="N", help="number of points (default: 8)"
-    )
-
-
-def _add_labels(command):
-    command.add_argument("--label", metavar="NAME", help="column that names the group of a row")
-    command.add_argument("--classes", nargs="+", metavar="LABEL", help="public set of groups")
-
-
-def _heatmap_options(command):
-    command.add_argument(
-        "--resolution", type=int, default=256, metavar="N", help="cells along a side (default: 256)"
-    )
-
-
-def _kmeans_options(command):
-    command.add_argument(
-        "--clusters", type=int, default=8, metavar="N", help="number of centers (default: 8)"
-    )
-
-
-def _distance_options(command):
-    command.add_argument(
-        "--reference", metavar="FILE", required=True, help="public table with the same columns"
-    )
-
-
-def _generate_options(command):
-    _add_labels(command)
-    _add_synthetic_rows(command)
-
-
-def _add_synthetic_rows(command):
-    command.add_argument(
-        "--rows", type=int, default=1000, metavar="N",
-        help="number of synthetic rows, which costs nothing (default: 1000)",
-    )  # fmt: skip
 
 
 # Commands for the owner of a budget.

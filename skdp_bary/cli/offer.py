@@ -94,13 +94,15 @@ def _check_out(given, check_form):
     if given.out is None:
         if given.dry_run:
             return
-        raise ValueError("--out is needed: the file that the release is written to.")
+        raise ValueError("--out must name the file of the release, as in --out release.csv.")
     check_form(given.out)
     check_target(given.out, given.overwrite)
     for read in (given.table, given.ledger, getattr(given, "schema", None)):
         there = read is not None and Path(given.out).exists() and Path(read).exists()
         if there and os.path.samefile(given.out, read):
-            raise ValueError(f"--out {given.out} is {read}, which would be replaced.")
+            raise ValueError(
+                f"--out {given.out} is {read}, which would be replaced. Name another file."
+            )
 
 
 def _tell(text):
@@ -236,10 +238,7 @@ class PromisedFile:
             reason = "it has another form"
         except OSError as error:
             reason = error.strerror
-        self._keep_here(ending or self._target.suffix, reason)
-        return False
-
-    def _keep_here(self, ending, reason):
+        ending = ending or self._target.suffix
         kept = self._beside(ending)
         try:
             self._draft.replace(kept)
@@ -247,6 +246,7 @@ class PromisedFile:
             self._keep_elsewhere(self._draft.read_bytes(), ending, reason)
         else:
             _report(self.path, reason, kept)
+        return False
 
     def _keep_elsewhere(self, content, ending, reason):
         kept = Path(tempfile.gettempdir()) / self._beside(ending).name
@@ -273,7 +273,10 @@ def check_target(path, overwrite, what="a release that was paid for"):
     target = Path(path)
     folder = target.absolute().parent
     if not folder.is_dir():
-        raise ValueError(f"--out {path}: there is no folder {folder}.")
+        raise ValueError(
+            f"--out {path}: there is no folder {folder}. Make it first: mkdir -p "
+            f"{shlex.quote(str(folder))}"
+        )
     if target.exists() and not target.is_file():
         raise ValueError(f"--out {path} is a folder or no regular file. Name a file.")
     if not overwrite and target.exists():
@@ -350,14 +353,20 @@ def check_rows(rows, columns):
         )
 
 
-def points(estimator, columns, ending):
-    """Return weighted points as the content of a file."""
-    return _POINTS[ending](*_points_of(estimator), columns)
+def points(estimator, given, ending):
+    """Return weighted points as the content of a file: people, or shares that add up to one."""
+    if hasattr(estimator, "cluster_centers_"):
+        found = estimator.cluster_centers_, estimator.cluster_weights_, "persons"
+    else:
+        measure = estimator.to_measure()
+        found = measure.support, measure.weights, "weight"
+    return _POINTS[ending](*found, given.columns)
 
 
-def synthetic(drawn, columns, label, ending):
-    """Return drawn rows and labels as the content of a file; `label` None leaves labels out."""
-    X, labels = drawn
+def synthetic(estimator, given, ending):
+    """Return drawn rows and labels as the content of a file, without --label no labels."""
+    columns, label = given.columns, given.label
+    X, labels = estimator.sample(given.rows)
     if ending == ".npz":
         return arrays(rows=X, labels=labels.astype(str), columns=np.array(columns))
     text = io.StringIO()
@@ -369,7 +378,7 @@ def synthetic(drawn, columns, label, ending):
     return text.getvalue().encode()
 
 
-def heatmap(estimator, columns, ending):
+def heatmap(estimator, given, ending):
     """Return a heatmap as the content of a file: in CSV the middles of its cells."""
     if ending == ".geojson":
         return json.dumps(estimator.to_geojson()).encode()
@@ -377,21 +386,13 @@ def heatmap(estimator, columns, ending):
         from ..plotting.maps import HeatmapDisplay
 
         display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
-        _name_axes(display.axes_[0], columns)
+        _name_axes(display.axes_[0], given.columns)
         return _save(display.figure_)
     if ending == ".npz":
         cells = estimator.cells_
         return arrays(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
     measure = estimator.to_measure()
-    return _csv(measure.support, measure.weights, "weight", columns)
-
-
-def _points_of(estimator):
-    """Return points, their weights, and what these are: people, or shares that add up to one."""
-    if hasattr(estimator, "cluster_centers_"):
-        return estimator.cluster_centers_, estimator.cluster_weights_, "persons"
-    measure = estimator.to_measure()
-    return measure.support, measure.weights, "weight"
+    return _csv(measure.support, measure.weights, "weight", given.columns)
 
 
 def _csv(points, weights, name, columns):

@@ -52,7 +52,7 @@ class CsvFile:
         line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
         self.names = _names(_text_of(line, path), path)
         if not self.names:
-            raise ValueError(f"{path} has no line of column names.")
+            raise ValueError(f"{path} must begin with a line of column names, such as lon,lat.")
         if kept is not None:
             kept.check(self.names, path)
         self._kept = kept
@@ -172,7 +172,9 @@ def _without_mark(piece, path):
     }
     for encoding, starts in marks.items():
         if piece.startswith(starts):
-            raise ValueError(f"{path} is encoded in {encoding}; it must be UTF-8.")
+            raise ValueError(
+                f"{path} must be UTF-8, got {encoding}. Convert it: iconv -f {encoding} -t UTF-8."
+            )
     return piece.removeprefix(BOM_UTF8)
 
 
@@ -390,35 +392,39 @@ class RowFilter:
     """
 
     def __init__(self, rules, filled=()):
-        self._rules = [self._parsed(rule) for rule in rules]
-        self._filled = list(filled)
-        self.columns = list(dict.fromkeys([*(name for name, _ in self._rules), *self._filled]))
-
-    @staticmethod
-    def _parsed(rule):
-        found = _RULE.fullmatch(rule.strip())
-        if found is None:
-            raise ValueError(
-                f"--where must be COLUMN, one of == != < <= > >= startswith, and a value, got "
-                f"{rule!r}. For example --where 'month == 2026-03'."
-            )
-        name, sign, starts, value = found.groups()
-        if sign in _COMPARED and _as_number(value) is None:
-            raise ValueError(f"--where {rule!r} must compare with a number, got {value!r}.")
-        return name, partial(_meets, starts or sign, value)
+        self._rules = []
+        for rule in rules:
+            found = _RULE.fullmatch(rule.strip())
+            if found is None:
+                raise ValueError(
+                    "--where must be COLUMN, one of == != < <= > >= startswith, and a value, got "
+                    f"{rule!r}. For example --where 'month == 2026-03'."
+                )
+            name, sign, starts, value = found.groups()
+            if sign in _COMPARED and _as_number(value) is None:
+                raise ValueError(
+                    f"--where {rule!r} must compare with a number, got {value!r}. For dates write "
+                    "--where 'date startswith 2026-03'."
+                )
+            self._rules.append((name, partial(_meets, starts or sign, value)))
+        self._rules += [(name, _is_there) for name in filled]
+        self.columns = list(dict.fromkeys(name for name, _ in self._rules))
 
     def check(self, names, path):
         """Raise where a file has no such column."""
         for name in self.columns:
             if name not in names:
-                raise ValueError(f"{path} has no column {name!r}, which --where names.")
+                raise ValueError(
+                    f"{path} has no column {name!r}, which --where names. See its names with: "
+                    f"skdp-bary schema {path}"
+                )
 
     def mask(self, texts):
         """Return which rows are kept, by the text of their cells in ``columns``, in order."""
         by_name = dict(zip(self.columns, texts, strict=True))
         mask = np.ones(len(texts[0]), dtype=bool)
-        rules = [*self._rules, *((name, _is_there) for name in self._filled)]
-        for name, meets in rules:
+        for name, meets in self._rules:
+            # a rule is asked once for each text that occurs, not once for each row
             cells = by_name[name].dictionary_encode()
             known = np.array([meets(text) for text in cells.dictionary.to_pylist()], dtype=bool)
             mask &= known[cells.indices.to_numpy()] if len(known) else mask
@@ -493,7 +499,12 @@ class ParquetFile:
         """
         self._check_types(numbers, texts)
         for batch, share in self._read([*numbers, *texts]):
-            yield self._batch(batch, numbers, texts, share)
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            X = np.empty((batch.num_rows, len(numbers)))
+            for place, name in enumerate(numbers):
+                values = self._compute.cast(columns[name], self._arrow.float64(), safe=False)
+                X[:, place] = finite_numbers(values, name, self.path)
+            yield Batch(X, [self._text(columns[name], name) for name in texts], share)
 
     def tables(self, names):
         """Yield Arrow tables of some columns, by their types in the file, and the share read."""
@@ -519,14 +530,6 @@ class ParquetFile:
             for name in self._kept.columns
         ]
         return batch.filter(self._arrow.array(self._kept.mask(texts)))
-
-    def _batch(self, batch, numbers, texts, share):
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        X = np.empty((batch.num_rows, len(numbers)))
-        for place, name in enumerate(numbers):
-            values = self._compute.cast(columns[name], self._arrow.float64(), safe=False)
-            X[:, place] = finite_numbers(values, name, self.path)
-        return Batch(X, [self._text(columns[name], name) for name in texts], share)
 
     def _text(self, column, name):
         if column.null_count:

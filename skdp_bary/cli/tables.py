@@ -41,7 +41,9 @@ class Table:
         refuse_doubles(f"the first line of {path}", present)
         self.columns = columns or [name for name in present if name not in self._texts]
         if not self.columns:
-            raise ValueError(f"{path} has no column left to make a row of.")
+            raise ValueError(
+                f"{path} has no column left to make a row of. Name some, as in --columns lon lat."
+            )
         refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
         for name in (*self.columns, *self._texts):
             if name not in present:
@@ -85,7 +87,9 @@ class Table:
 def open_file(path, kept=None):
     """Return a file whose columns can be read, by the ending of its name."""
     if Path(path).exists() and not Path(path).is_file():
-        raise ValueError(f"{path} is no regular file, and a table is read more than once.")
+        raise ValueError(
+            f"{path} must be a regular file: a table is read more than once. Copy it first."
+        )
     return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path, kept)
 
 

@@ -456,43 +456,33 @@ def fetch_digits_images(
     kept = Path(get_data_home(data_home)) / "openml"
     if not download_if_missing and not any(kept.rglob(f"data/{meaning.data_id}.gz")):
         raise OSError(f"{name} is not in {kept} and download_if_missing is False.")
-    asked = {
-        "data_id": meaning.data_id,
-        "data_home": data_home,
-        "as_frame": as_frame,
-        "n_retries": n_retries if download_if_missing else 0,
-        "delay": delay,
-        "parser": "auto",
-    }
-    found = _fetched(name, kept, asked)
-    data = _scaled(found.data, meaning, name)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
+            found = fetch_openml(
+                data_id=meaning.data_id,
+                data_home=data_home,
+                as_frame=as_frame,
+                n_retries=n_retries if download_if_missing else 0,
+                delay=delay,
+                parser="auto",
+            )
+    except (URLError, TimeoutError, ConnectionError) as error:
+        raise OSError(
+            f"{name} could not be downloaded from OpenML ({error}). Without a network, call this "
+            f"function elsewhere and copy the folder openml of that data home to {kept}."
+        ) from None
+    # the range of a pixel is that of the dataset's definition, so it tells nothing about the rows
+    values = np.asarray(found.data, dtype=np.float64)
+    n_pixels = meaning.shape[0] * meaning.shape[1]
+    if values.shape[1] != n_pixels:
+        raise ValueError(f"OpenML's {name} must have {n_pixels} pixels, got {values.shape[1]}.")
+    if not ((values >= meaning.low) & (values <= meaning.high)).all():
+        raise ValueError(f"Pixels of OpenML's {name} must lie in [{meaning.low}, {meaning.high}].")
+    data = (found.data - meaning.low) / (meaning.high - meaning.low)
     target = found.target.astype(np.int64) - meaning.first_label
     if target.min() < 0 or target.max() > 9:
         raise ValueError(f"OpenML's {name} must have ten labels from {meaning.first_label} on.")
     if return_X_y:
         return data, target
     return Bunch(data=data, target=target, image_shape=meaning.shape, bounds=(0.0, 1.0))
-
-
-def _fetched(name, kept, asked):
-    """Fetch data with scikit-learn; without a network, explain the alternatives."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
-            return fetch_openml(**asked)
-    except (URLError, TimeoutError, ConnectionError) as error:
-        raise OSError(
-            f"{name} could not be downloaded from OpenML ({error}). Without a network, call this "
-            f"function elsewhere and copy the folder openml of that data home to {kept}."
-        ) from None
-
-
-def _scaled(data, meaning, name):
-    """Return pixels in [0, 1], or raise where they are not what the dataset is known for."""
-    values = np.asarray(data, dtype=np.float64)
-    n_pixels = meaning.shape[0] * meaning.shape[1]
-    if values.shape[1] != n_pixels:
-        raise ValueError(f"OpenML's {name} must have {n_pixels} pixels, got {values.shape[1]}.")
-    if not ((values >= meaning.low) & (values <= meaning.high)).all():
-        raise ValueError(f"Pixels of OpenML's {name} must lie in [{meaning.low}, {meaning.high}].")
-    return (data - meaning.low) / (meaning.high - meaning.low)

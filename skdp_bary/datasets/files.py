@@ -67,7 +67,13 @@ def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
     if missing:
         raise ValueError(f"{path} has no columns {sorted(missing)}; it has {names}.")
     places = {name: place for place, name in enumerate(names)}
-    table = [_fields(line, separator, names, number, path) for number, line in _numbered(lines)]
+    table = []
+    for number, line in enumerate(lines[1:], 2):
+        fields = [field.strip() for field in line.split(separator)]
+        if line.strip() and len(fields) != len(names):
+            raise ValueError(f"Line {number} of {path} has {len(fields)} fields, not {len(names)}.")
+        if line.strip():
+            table.append(fields)
     try:
         data = [(float(row[places["INTPTLONG"]]), float(row[places["INTPTLAT"]])) for row in table]
         people = [int(row[places["POP10"]]) for row in table] if "POP10" in places else None
@@ -138,17 +144,6 @@ def _read_text(path):
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return content.decode("latin-1")  # as the older files are
-
-
-def _numbered(lines):
-    return ((number, line) for number, line in enumerate(lines[1:], 2) if line.strip())
-
-
-def _fields(line, separator, names, number, path):
-    fields = [field.strip() for field in line.split(separator)]
-    if len(fields) != len(names):
-        raise ValueError(f"Line {number} of {path} has {len(fields)} fields, not {len(names)}.")
-    return fields
 
 
 # Check-in files of the Stanford network analysis project.

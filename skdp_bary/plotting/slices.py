@@ -271,7 +271,14 @@ class ContrastDisplay(Display):
         grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(features))
         alone = other is None and public_rows is None
         compared = None if alone else sketch._compared(other, public_rows)
-        center = _fullest(sketch, compared) if at is None else _point(at, len(names))
+        if at is None:
+            center = _fullest(sketch, compared)
+        else:
+            center = np.asarray(at, dtype=float)
+            if center.shape != (len(names),) or not np.isfinite(center).all():
+                raise ValueError(
+                    f"at must be {len(names)} finite numbers, one a feature, got {at!r}."
+                )
         rows = np.tile(center, (len(grid), 1))
         rows[:, features] = grid
         shape = (n_points,) * len(features)
@@ -333,12 +340,4 @@ def _fullest(sketch, compared):
         line = np.tile(point, (_LINE, 1))
         line[:, feature] = np.linspace(domain.low[feature], domain.high[feature], _LINE)
         point = line[np.argmax(sketch._contrast(line, compared)[2])]
-    return point
-
-
-def _point(at, width):
-    """Return the public point through which the picture cuts."""
-    point = np.asarray(at, dtype=float)
-    if point.shape != (width,) or not np.isfinite(point).all():
-        raise ValueError(f"at must be {width} finite numbers, one a feature, got {at!r}.")
     return point

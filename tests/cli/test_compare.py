@@ -73,8 +73,8 @@ def test_a_dry_run_charges_nothing_and_known_sizes_cost_nothing(capsys):
 @pytest.mark.parametrize(
     ("tables", "options", "text"),
     [
-        (["a.csv", "a.csv"], [], "are one file"),
-        (["a.csv", "b.npz"], [], "but not one with the other"),
+        (["a.csv", "a.csv"], [], "one file"),
+        (["a.csv", "b.npz"], [], "two tables or two sketches"),
         (["a.csv", "nowhere.csv"], [], "nowhere.csv"),
         (["a.csv", "b.csv"], ["--n-min", "1", "2", "3"], "--n-min must be"),
         (["a.csv", "b.csv"], ["--epsilon", "-1"], "epsilon"),
@@ -111,4 +111,4 @@ def test_sketches_that_do_not_suit_each_other_are_refused(capsys):
         assert main(["compare", "a.npz", f"{other}.npz"]) == 2
         assert text in capsys.readouterr().err
     assert main(["sketch", "far.csv", "--columns", "x", "--out", "d.npz"]) == 2
-    assert "--bounds are needed" in capsys.readouterr().err
+    assert "--bounds must be given" in capsys.readouterr().err

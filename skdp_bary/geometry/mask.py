@@ -299,11 +299,22 @@ def measure_cells(edges, low, high, shape):
     """Return the share of each cell inside, and the centroid of that part in units of the cell.
 
     Eight lines run through each column of cells; along them the lengths inside are exact (up to
-    2**-20 of a cell), across them they are averaged. Three arrays of shape `shape`.
+    2**-20 of a cell), across them they are averaged. Three arrays of shape `shape`. A scanline fill
+    (Wylie, Romney, Evans and Erdahl 1967): O(c log c + cells) for c crossings.
     """
     scale = np.array(shape) / (high - low)
     cells = (edges - np.tile(low, 2)) * np.tile(scale, 2)
-    line, crossing = _crossings(cells, shape)
+    # Every crossing of a scanline with an edge, sorted along each line.
+    x1, y1, x2, y2 = cells.T
+    n_lines = shape[0] * _LINES
+    first = np.clip(np.ceil(x1 * _LINES - 0.5), 0, n_lines).astype(np.int64)
+    last = np.clip(np.ceil(x2 * _LINES - 0.5), 0, n_lines).astype(np.int64)
+    edge, line = _ranges(first, last - first)
+    slope = (y2 - y1)[edge] / (x2 - x1)[edge]
+    crossing = y1[edge] + ((line + 0.5) / _LINES - x1[edge]) * slope
+    crossing = np.rint(np.clip(crossing, 0, shape[1]) * _UNIT) / _UNIT
+    order = np.lexsort((crossing, line))
+    line, crossing = line[order], crossing[order]
     sign = np.where(np.arange(len(line)) % 2 == 0, -1.0, 1.0)
     column, offset = line // _LINES, (line % _LINES + 0.5) / _LINES
     whole = np.floor(crossing)
@@ -316,20 +327,6 @@ def measure_cells(edges, low, high, shape):
     second = _running(at, sign * (part**2 - 1) / 2, -sign * part**2 / 2, shape)
     divisor = np.where(area > 0, area, 1.0)
     return area / _LINES, first / divisor, second / divisor
-
-
-def _crossings(cells, shape):
-    """Return every crossing of a scanline with an edge, sorted along each line."""
-    x1, y1, x2, y2 = cells.T
-    n_lines = shape[0] * _LINES
-    first = np.clip(np.ceil(x1 * _LINES - 0.5), 0, n_lines).astype(np.int64)
-    last = np.clip(np.ceil(x2 * _LINES - 0.5), 0, n_lines).astype(np.int64)
-    edge, line = _ranges(first, last - first)
-    slope = (y2 - y1)[edge] / (x2 - x1)[edge]
-    crossing = y1[edge] + ((line + 0.5) / _LINES - x1[edge]) * slope
-    crossing = np.rint(np.clip(crossing, 0, shape[1]) * _UNIT) / _UNIT
-    order = np.lexsort((crossing, line))
-    return line[order], crossing[order]
 
 
 def _ranges(first, counts):

@@ -187,10 +187,6 @@ def fold(
             scalars[0] += mixed
             scalars[1] += mixed * temperature
             scalars[2] += weight * temperature * math.log(divisor)
-    for k in range(m):  # what is below the diagonal goes above it
-        for other in range(k):
-            if hessian[k, other] != 0.0:
-                hessian[other, k] = hessian[k, other]
 
 
 @compiled(
@@ -276,6 +272,7 @@ def totals(problem, potentials, temperatures):
     points = nearby.points, cloud.weights, temperatures, SOFT
     each = total.labels, total.cheapest, total.margins, total.hard
     fold(*points, *nearby.asked, *each, total.masses, total.sums, total.hessian, scalars)
+    total.mirror()
     total.cheapest -= np.einsum("ij,ij->i", cloud.points, cloud.points)
     total.counts[:] = total.masses
     total.shared, total.blur, total.softness = scalars.tolist()
@@ -388,25 +385,6 @@ def _is_dense(entries, lowest, margins, temperatures):
 
 
 @_compile
-def _add_point(point, weight, curvature, near, shares, masses, sums, hessian):
-    """Add a point to the totals of the atoms that share it; return the sum of squared shares."""
-    square = 0.0
-    for a in range(len(near)):
-        atom = near[a]
-        square += shares[a] * shares[a]
-        mass = weight * shares[a]
-        masses[atom] += mass
-        for axis in range(len(point)):
-            sums[atom, axis] += mass * point[axis]
-        hessian[atom, atom] += curvature * shares[a] * (1.0 - shares[a])
-        for b in range(a):
-            change = curvature * shares[a] * shares[b]
-            hessian[atom, near[b]] -= change
-            hessian[near[b], atom] -= change
-    return square
-
-
-@_compile
 def _fold(entries, atoms, points, weights, temperatures, found, masses, sums, hessian, scalars):
     labels, lowest, margins, hard = found
     _cheapest(entries, labels, lowest, margins)
@@ -425,9 +403,9 @@ def _fold(entries, atoms, points, weights, temperatures, found, masses, sums, he
         size, divisor = share_of(
             costs, len(costs), lowest[i], temperature, _NOTHING, atoms, near, shares
         )
-        mine = near[:size], shares[:size]
-        curvature = weight / temperature
-        square = _add_point(points[i], weight, curvature, *mine, masses, sums, hessian)
+        square = add_point(
+            points, i, size, near, shares, weight, temperature, masses, sums, hessian
+        )
         mixed = weight * (1.0 - square)
         scalars[0] += mixed
         scalars[1] += mixed * temperature

@@ -127,6 +127,11 @@ class Totals:
         self.sums, self.hessian = np.zeros((n_atoms, n_features)), np.zeros((n_atoms, n_atoms))
         self.shared = self.blur = self.softness = 0.0
 
+    def mirror(self):
+        """Copy the part of the Hessian below the diagonal to above it."""
+        above = ~np.tri(len(self.hessian), dtype=bool)
+        np.copyto(self.hessian, self.hessian.T, where=above)
+
 
 class PlainKernel:
     """NumPy on whole blocks."""

@@ -470,6 +470,8 @@ def _totals(problem, potentials, temperatures):
         problem.kernel.fold(
             total, slice(start, stop), atoms, entries, cloud, temperatures, problem.p, potentials
         )
+    if problem.kernel is not PLAIN:  # compiled loops fill what is below the diagonal
+        total.mirror()
     return total
 
 

@@ -289,26 +289,16 @@ def refine(tree, masses, least, branching):
         if not split.any():
             break
         chosen.append(split)
-        origin = origins_below(tree, k, origin, split, b)
-        mass = np.repeat(mass[split] / b, b)
+        mass, parents = np.repeat(mass[split] / b, b), origin[split]
+        origin = np.full(len(mass), -1)  # places in `tree`, -1 for cells that it does not list
         if k < tree.depth:
+            rank = np.cumsum(tree.chosen[k]) - 1
+            known = (parents >= 0) & tree.chosen[k][parents]
+            first = np.where(known, b * rank[parents], -1)
+            origin = np.where(known[:, None], first[:, None] + np.arange(b), -1).ravel()
             mass = np.where(origin >= 0, masses[k + 1][origin], mass)
     chosen.append(np.zeros(len(origin), dtype=bool))
     return Tree(tuple(chosen), tuple(branching[: len(chosen) - 1]))
-
-
-def origins_below(tree, k, origin, split, branching):
-    """Places in `tree` of the children of the split cells, -1 for cells that it does not list.
-
-    `origin` holds the places of the cells of level k.
-    """
-    parents = origin[split]
-    if k >= tree.depth:
-        return np.full(branching * len(parents), -1)
-    rank = np.cumsum(tree.chosen[k]) - 1
-    known = (parents >= 0) & tree.chosen[k][parents]
-    first = np.where(known, branching * rank[parents], -1)
-    return np.where(known[:, None], first[:, None] + np.arange(branching), -1).ravel()
 
 
 # Factors of a convolution tilted to where the masses that matter are.

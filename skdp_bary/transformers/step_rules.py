@@ -265,18 +265,21 @@ def alone_fault(step):
     if not (known and hasattr(step, "get_params")):
         return _KEEPS_IN_CLASS
     held = step.get_params(deep=False)
-    if sklearn_name(step) == "FunctionTransformer":
-        # those of the list write anew all that they return, of their one row alone
-        function, arguments = held.pop("func"), held.pop("kw_args")
-        names = next((names for known, names in FUNCTIONS if known is function), None)
-        arguments = {} if arguments is None else arguments
-        if names is None or type(arguments) is not dict or not arguments.keys() <= names:
-            return _KEEPS_IN_FUNCTION
-        if not all(map(_is_plain, arguments.values())):
-            return _KEEPS_IN_FUNCTION
+    calls = sklearn_name(step) == "FunctionTransformer"
+    if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
+        return _KEEPS_IN_FUNCTION
     own = signature(type(step)).parameters
     changed = [v for name, v in held.items() if name not in own or v is not own[name].default]
     return next(filter(None, map(_parameter_fault, changed)), None)
+
+
+def _is_known_call(function, arguments):
+    """Whether a function is known to write anew all that it returns, of its one row alone."""
+    names = next((names for known, names in FUNCTIONS if known is function), None)
+    arguments = {} if arguments is None else arguments
+    if names is None or type(arguments) is not dict or not arguments.keys() <= names:
+        return False
+    return all(map(_is_plain, arguments.values()))
 
 
 _NUMBER_TO_NUMBER = [

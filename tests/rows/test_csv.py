@@ -104,12 +104,12 @@ def test_what_is_refused_quotes_no_value_and_counts_no_line(tmp_path, case, bloc
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (GOOD.decode().encode("utf-16"), "encoded in UTF-16"),
-        (GOOD.decode().encode("utf-32"), "encoded in UTF-32"),
+        (GOOD.decode().encode("utf-16"), "got UTF-16"),
+        (GOOD.decode().encode("utf-32"), "got UTF-32"),
         (GOOD.decode().encode("utf-16-le"), "NUL"),
         (b"n\xe9,x,y\n", "column names of .* not encoded in UTF-8"),
-        (b"", "no line of column names"),
-        (b"\n" + GOOD, "no line of column names"),
+        (b"", "begin with a line of column names"),
+        (b"\n" + GOOD, "begin with a line of column names"),
         (b'id,x,"y\nann",1,2\n', "a quote"),
     ],
 )

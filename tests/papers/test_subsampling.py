@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from skdp_bary.exceptions import RelationError
 from tests.cases import every
-from tests.privacy.conftest import hockey_stick
+from tests.distributions import hockey_stick
 from tests.world import (
     amplified_delta,
     amplify,

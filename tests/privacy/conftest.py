@@ -1,9 +1,8 @@
-"""What tests of privacy share: laws of noise, plans, and a PostgreSQL server of their own."""
+"""What tests of privacy share: plans, and a PostgreSQL server of their own."""
 
 import getpass
 import glob
 import importlib
-import math
 import os
 import pwd
 import shutil
@@ -13,29 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from tests.world import DiscreteLaplace, Plan, RoundedGaussian, Step, gaussian_mu
 
 REQUIRED = bool(os.environ.get("SKDP_BARY_REQUIRE_POSTGRES"))
 if REQUIRED:
     importlib.import_module("psycopg")  # so that no module of tests is skipped for want of it
-
-
-def laplace_pmf(k, scale):
-    q = math.exp(-1.0 / scale)
-    return (1 - q) / (1 + q) * q ** np.abs(k)
-
-
-def gaussian_pmf(k, sigma):
-    far = -np.abs(k)  # both ends on the left, where ndtr keeps its digits
-    return ndtr((far + 0.5) / sigma) - ndtr((far - 0.5) / sigma)
-
-
-def hockey_stick(p, q, epsilon):
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
 def pure_plan(epsilon, relation="add_remove"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from tests.cases import every
-from tests.privacy.conftest import hockey_stick
+from tests.distributions import hockey_stick
 from tests.world import (
     gaussian_delta,
     gaussian_epsilon,

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from skdp_bary.base import Sensitivity
 from tests.cases import every
-from tests.privacy.conftest import gaussian_pmf, laplace_pmf
+from tests.distributions import gaussian_pmf, laplace_pmf
 from tests.world import DiscreteLaplace, RoundedGaussian, noise_generator
 
 LAWS = [(DiscreteLaplace(0.5), laplace_pmf), (RoundedGaussian(0.5), gaussian_pmf)]

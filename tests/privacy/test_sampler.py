@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import chisquare
 
 from tests.cases import every
-from tests.privacy.conftest import gaussian_pmf, laplace_pmf
+from tests.distributions import gaussian_pmf, laplace_pmf
 from tests.world import MAX_SCALE, NoiseSource, home, noise_generator, public_generator
 
 _noise = home("NoiseSource")

@@ -112,14 +112,17 @@ def steps_before():
     """
     steps, seen, search, above = [], set(), None, None
     for depth, (module, frame) in enumerate(_frames(sys._getframe(1)), start=1):
-        owner, method = frame.f_locals.get("self"), frame.f_code.co_name
+        method = frame.f_code.co_name
+        inside = module.startswith(("sklearn.", "joblib.", f"{__package__}."))
+        # reading the locals of a frame copies them, so frames of strangers are left alone
+        owner = frame.f_locals.get("self") if inside or method in _PIPELINE_FITS else None
         if isinstance(owner, Pipeline) and method in _PIPELINE_FITS and id(owner) not in seen:
             seen.add(id(owner))
             # "_fit" counts the steps before the last one, and is met before what calls it
             steps += owner.steps[: frame.f_locals.get("step_idx", -1) if method == "_fit" else -1]
         elif isinstance(owner, Parallel | BaseSearchCV):
             search = owner
-        if module.startswith(("sklearn.", "joblib.", f"{__package__}.")):
+        if inside:
             above = None
         elif above is None:
             above = depth

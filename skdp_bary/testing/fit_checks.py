@@ -231,15 +231,14 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
             recording = record_fit(candidate, arguments, accountant=accountant, answers_only=True)
             require(recording.error is None, f"fit failed: {recording.error!r}")
             # the pure epsilon and the ``mu**2`` of what was drawn, exactly
-            epsilon, square = Fraction(0), Fraction(0)
+            epsilon, mu_squared = Fraction(0), Fraction(0)
             for record in recording.records:
                 released = record.released
                 if hasattr(released.mechanism, "mu"):
-                    square += _worst(record.sensitivity.l2_squared, released.scales, 2)
+                    mu_squared += _worst(record.sensitivity.l2_squared, released.scales, 2)
                 else:
                     epsilon += _worst(record.sensitivity.l1, released.scales, 1)
-            epsilon, mu = epsilon, square
-            _require_paid(epsilon, mu, accountant.entries, n_features)
+            _require_paid(epsilon, mu_squared, accountant.entries, n_features)
 
 
 def check_release_costs_no_more_than_its_charge(estimator):

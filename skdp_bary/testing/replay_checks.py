@@ -125,7 +125,7 @@ def _try_pairs(candidate, kind):
     nearly as far as stated, and all other pairs where a question is still not moved enough.
     """
     base = record_fit(candidate, make_arguments(candidate, kind=kind), answers_only=True)
-    asked = {record.released.name: _asked(record.query) for record in base.records}
+    asked = {record.released.name: _asked(record) for record in base.records}
     reached = dict.fromkeys(asked, 0.0)
     pairs, n_needed = met_first(hostile_pairs(candidate, kind))
     recorded = {}  # many pairs share one
@@ -149,17 +149,18 @@ def _try_pairs(candidate, kind):
     return reached, asked
 
 
-def _asked(question):
+def _asked(record):
     """Share of a stated sensitivity that some pair has to reach.
 
     Questions about released parts are as sensitive as stated only where the part has room for the
     rows that hurt most, so less is asked of them.
     """
+    question = record.query
     question = question.query if isinstance(question, FeaturesOf) else question
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):
         return _TIGHT_LAW
-    if isinstance(question, Moments):
+    if isinstance(question, Moments) and not hasattr(record.released.mechanism, "mu"):
         return _TIGHT_MOMENTS
     if isinstance(question, (ClusterQuery, Gram)):
         return _TIGHT_IN_PARTS

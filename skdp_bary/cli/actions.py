@@ -148,7 +148,6 @@ def _sketch(given, columns):
 
 
 def _moments(estimator, given, ending):
-    # a released sketch as the content of a file
     moments, plan, domain = estimator.moments_, estimator.privacy_, estimator.domain_
     return arrays(
         columns=np.array(given.columns),

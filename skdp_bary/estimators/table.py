@@ -337,15 +337,15 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
 _FAINT = 0.05  # of the rows, above which what noise hides is worth a word
 _WANTED_BINS = 8
-_STEP, _MOST_STEPS = 1.25, 20  # epsilons that are tried, up to 87 times as large
+_STEP, _MOST_STEPS = 1.25, 20  # epsilons that are tried, up to 69 times as large
 
 
 def _kept_in_words(table, names):
     """Say what is too small to be kept, and which epsilon or how many columns would keep it."""
     n_columns, rows, label = len(names), table.n_hint, table._label_place(len(names))
-    of_class, of_value, of_bin = _least_rows(table, n_columns, table.epsilon)
     if _keeps(table, n_columns, table.epsilon):
         return ""
+    of_class, of_value, of_bin = _least_rows(table, n_columns, table.epsilon)
     said = [f"values below {of_value:.0f} rows share a bin"]
     if label is not None:
         said.insert(0, f"classes below {of_class:.0f} rows are drawn as about that many")

@@ -139,7 +139,6 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         LedgerError
             If there is no such ledger, or it is damaged.
         """
-        # the ledger in the file `path`, or on the server at that address, which must exist
         if ledger is None:
             raise TypeError("ledger must be a path or the address of a budget, got None.")
         kept = open_ledger(ledger, None)

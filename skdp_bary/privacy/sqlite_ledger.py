@@ -512,6 +512,8 @@ class SqliteLedger(Chained):
             raise self._error(told) from error
 
     def _connect(self):
+        # SQLite's journal is named after the file: one that was left under the other name is not
+        # seen here, and undoes later on what is charged here in the meantime.
         if os.path.exists(self.path) and os.stat(self.path).st_nlink > 1:
             raise self._error(
                 "it has a second name, a hard link. Remove one of the two, and make a symbolic "

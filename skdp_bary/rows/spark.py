@@ -150,9 +150,7 @@ class SparkSource:
         self.reader = PartReader(
             self.n_features, classes, self.weighted, self.grouped, mass_bounds, None
         )
-        logged = table.frame.sparkSession.conf.get("spark.eventLog.enabled", "false")
-        if str(logged).lower() == "true":
-            warnings.warn(_LOGGED, PrivacyWarning, stacklevel=4)
+        _warn_of_event_log(table.frame)
 
     def count_persons(self):
         """Number of people, counted on the executors."""
@@ -269,6 +267,11 @@ def _check_types(table, weights, groups):
                 f"The column {name!r} of X must hold real numbers, and its type is {kind}: "
                 f"{_HINTS.get(kind, f'leave it out, X.drop({name!r}), or pass y={name!r}')}."
             )
+
+
+def _warn_of_event_log(frame):
+    if str(frame.sparkSession.conf.get("spark.eventLog.enabled", "false")).lower() == "true":
+        warnings.warn(_LOGGED, PrivacyWarning, stacklevel=5)
 
 
 # Answers of partitions on their way through Spark: a tree adds them up, and each counts once.

@@ -47,37 +47,12 @@ def offer(estimator, n_features, fit, given, check_form=None):
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
         quote = accountant.quote(estimator, n_features, unit=unit)
-        fits = "fits" if quote.fits else "DOES NOT FIT"
-        lines = [
-            f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
-            + ("no --ledger to charge" if accountant.ledger is None else fits),
-            *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
-        ]
-        if accountant.ledger is not None:
-            for when, left in (("now", quote.now), ("afterwards", quote.after)):
-                if left is not None:
-                    lines.append(f"left {when}: {_amounts(*left)}")
-        quote_in_words = "\n".join([*lines, quote.advice] if quote.advice else lines)
-        say(quote_in_words)
+        say(_quote_in_words(quote, accountant.ledger))
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
     fit = partial(fit, unit=unit, note=given.note)
     if given.write is not None:
-        # fit and write; everything that could be in the way of the file is met before the charge
-        with PromisedFile(given.out, given.overwrite) as file:
-            fit(estimator)
-            with uninterrupted():
-                # write the release, as arrays if the form asked for fails; return whether all
-                # went well
-                try:
-                    content, ending = given.write(estimator, given, Path(given.out).suffix), None
-                except Exception as error:
-                    say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
-                    content, ending = given.write(estimator, given, ".npz"), ".npz"
-                whole = file.deliver(content, ending)
-        said = f"{given.said(estimator, given)}; " if whole else ""
-        _tell(f"{said}{_left(estimator.accountant)}")
-        return 0 if whole else KEPT
+        return _release_to_file(estimator, fit, given)
     fit(estimator)
     _tell(f"{given.said(estimator, given)}; {_left(accountant)}")
     return 0
@@ -103,6 +78,27 @@ def _check_out(given, check_form):
             raise ValueError(
                 f"--out {given.out} is {read}, which would be replaced. Name another file."
             )
+
+
+def _release_to_file(estimator, fit, given):
+    """Fit and write; everything that could be in the way of the file is met before the charge."""
+    with PromisedFile(given.out, given.overwrite) as file:
+        fit(estimator)
+        with uninterrupted():
+            whole = _deliver(file, estimator, given)
+    said = f"{given.said(estimator, given)}; " if whole else ""
+    _tell(f"{said}{_left(estimator.accountant)}")
+    return 0 if whole else KEPT
+
+
+def _deliver(file, estimator, given):
+    """Write the release, as arrays if the form asked for fails; return whether all went well."""
+    try:
+        content, ending = given.write(estimator, given, Path(given.out).suffix), None
+    except Exception as error:
+        say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
+        content, ending = given.write(estimator, given, ".npz"), ".npz"
+    return file.deliver(content, ending)
 
 
 def _tell(text):
@@ -163,6 +159,20 @@ def _pure_form(given):
     return "Say --delta 0."
 
 
+def _quote_in_words(quote, ledger):
+    fits = "fits" if quote.fits else "DOES NOT FIT"
+    lines = [
+        f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
+        + ("no --ledger to charge" if ledger is None else fits),
+        *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
+    ]
+    if ledger is not None:
+        for when, left in (("now", quote.now), ("afterwards", quote.after)):
+            if left is not None:
+                lines.append(f"left {when}: {_amounts(*left)}")
+    return "\n".join([*lines, quote.advice] if quote.advice else lines)
+
+
 # A file for a release that has not been paid for yet.
 
 ROOM = 1 << 23
@@ -221,24 +231,30 @@ class PromisedFile:
             return False
         try:
             if ending is None:
-                # give the file its name; one that appeared meanwhile is not replaced unasked
-                if self._overwrite:
-                    self._draft.replace(self._target)
-                else:
-                    try:
-                        os.link(self._draft, self._target)
-                    except FileExistsError:
-                        raise
-                    except OSError:  # a file system without links
-                        if self._target.exists():
-                            raise
-                        self._draft.replace(self._target)
-                _sync_folder(self._target.parent)
+                self._publish()
                 return True
             reason = "it has another form"
         except OSError as error:
             reason = error.strerror
-        ending = ending or self._target.suffix
+        self._keep_here(ending or self._target.suffix, reason)
+        return False
+
+    def _publish(self):
+        """Give the file its name; one that appeared meanwhile is not replaced unasked."""
+        if self._overwrite:
+            self._draft.replace(self._target)
+        else:
+            try:
+                os.link(self._draft, self._target)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links
+                if self._target.exists():
+                    raise
+                self._draft.replace(self._target)
+        _sync_folder(self._target.parent)
+
+    def _keep_here(self, ending, reason):
         kept = self._beside(ending)
         try:
             self._draft.replace(kept)
@@ -246,7 +262,6 @@ class PromisedFile:
             self._keep_elsewhere(self._draft.read_bytes(), ending, reason)
         else:
             _report(self.path, reason, kept)
-        return False
 
     def _keep_elsewhere(self, content, ending, reason):
         kept = Path(tempfile.gettempdir()) / self._beside(ending).name

@@ -26,6 +26,7 @@ from .exceptions import VersionWarning
 
 _SEARCHES = "sklearn.model_selection."
 _PAID = f"{__package__}.model_selection."
+_LIBRARIES = ("sklearn.", "joblib.")
 _PIPELINE_FITS = ("_fit", "fit", "fit_transform", "fit_predict")
 _ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
@@ -77,7 +78,7 @@ def search_among_callers(skipped=0):
             found, above = frame, None
         elif isinstance(frame.f_locals.get("self"), Parallel):
             jobs = frame.f_locals["self"]
-        elif above is None and not module.startswith(("sklearn.", "joblib.")):
+        elif above is None and not module.startswith(_LIBRARIES):
             above = depth
     if found is None:
         return None
@@ -113,7 +114,7 @@ def steps_before():
     steps, seen, search, above = [], set(), None, None
     for depth, (module, frame) in enumerate(_frames(sys._getframe(1)), start=1):
         method = frame.f_code.co_name
-        inside = module.startswith(("sklearn.", "joblib.", f"{__package__}."))
+        inside = module.startswith((*_LIBRARIES, f"{__package__}."))
         # reading the locals of a frame copies them, so frames of strangers are left alone
         owner = frame.f_locals.get("self") if inside or method in _PIPELINE_FITS else None
         if isinstance(owner, Pipeline) and method in _PIPELINE_FITS and id(owner) not in seen:

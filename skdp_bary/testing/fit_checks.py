@@ -234,7 +234,7 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
             epsilon, mu_squared = Fraction(0), Fraction(0)
             for record in recording.records:
                 released = record.released
-                if hasattr(released.mechanism, "mu"):
+                if released.mechanism.is_gaussian:
                     mu_squared += _worst(record.sensitivity.l2_squared, released.scales, 2)
                 else:
                     epsilon += _worst(record.sensitivity.l1, released.scales, 1)

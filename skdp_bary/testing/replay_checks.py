@@ -160,7 +160,7 @@ def _asked(record):
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):
         return _TIGHT_LAW
-    if isinstance(question, Moments) and not hasattr(record.released.mechanism, "mu"):
+    if isinstance(question, Moments) and record.released.mechanism.is_pure:
         return _TIGHT_MOMENTS
     if isinstance(question, (ClusterQuery, Gram)):
         return _TIGHT_IN_PARTS

@@ -122,6 +122,7 @@ _METHODS = {
     "LevelwiseEMDHeatmap": ("paper", "dense", "laplace", "topk"),
     "PrivateMeasure": ("pyramid", "haar"),
     "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace"),
+    "SubsampledBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace"),
     "CoresetBarycenter": ("perturbation", "projected"),
     "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
     "DPSlicedWasserstein": ("sketch", "scalar"),

@@ -159,8 +159,9 @@ class LineCells(Cells):
             even = np.concatenate([[low], space(low, high, MOST_CELLS + 1)[1:-1]])
         else:
             first, last = 0.0, self.n_steps - 1.0
-            even = np.arange(float(self.n_steps))
-            if self.n_steps >= MOST_SINGLE:
+            if self.n_steps < MOST_SINGLE:
+                even = np.arange(float(self.n_steps))
+            else:
                 even = np.rint(space(1.0, self.n_steps + 1.0, MOST_CELLS + 1))
                 even = np.unique(even)[:-1] - 1.0
         # special values and ends have cells of their own, and another begins after each

@@ -13,7 +13,7 @@ KINDS = [
     Number(-1.0, 1.0), Number(1.0, 1e6, log=True, missing=True), Number(0.0, 10.0, 0.25),
     Number(0.0, 1.0, 1e-4), Number(1.0, 1e6, log=True, special=(-9, 0, 999.5), missing=True),
     Number(0.0, 10.0, 0.25, special=(-0.1, 5.0)), Integer(18, 99, special=(-1, 999)),
-    Integer(0, 10**6, special=(500,)), Date("2020-01-01", "2020-03-01"),
+    Integer(0, 10**6, special=(500,)), Integer(-(2**53), 2**53), Date("2020-01-01", "2020-03-01"),
     Date("2010-01-01", "2024-12-31", missing=True), Date("2024-01-01", "2024-01-02", "minute"),
 ]  # fmt: skip
 

@@ -73,6 +73,20 @@ def fit(X, y, epsilon, relation, seed):
     return model.fit(X, y).support_, time.perf_counter() - begin
 
 
+def picture(folder):
+    """Draw the private atoms at epsilon 1."""
+    import matplotlib.pyplot as plt
+
+    X, y = load_rows(folder)
+    atoms = fit(X, y, 1.0, "replace_one", seed=0)[0]
+    order = np.argsort(atoms @ np.linalg.svd(atoms - atoms.mean(axis=0))[2][0])
+    figure, panels = plt.subplots(4, 10, figsize=(8, 3.4), layout="constrained")
+    for axes, atom in zip(panels.flat, atoms[order], strict=True):
+        axes.imshow(atom.reshape(28, 28), cmap="gray_r", vmin=0, vmax=1)
+        axes.set_axis_off()
+    return figure
+
+
 def summarize(epsilon, relation, ratios, seconds):
     """Return and print one row of the table."""
     mean = float(np.mean(ratios))

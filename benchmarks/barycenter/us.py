@@ -41,6 +41,7 @@ from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_
 RESULTS = Results("barycenter_us")
 N_ATOMS = 48
 GROUPS = ("white", "black", "asian", "hispanic")
+PANELS = {"k1": ("everybody",), "k4": GROUPS}  # of the picture
 CASES = {
     # name: (table, groups, people in each)
     "k1": ("us_tracts_2010_pop", ("total_pop",), 200_000),
@@ -198,6 +199,25 @@ def summarize(case, neighbors, name, epsilon, ratios, costs):
         "median_time": round(float(np.median([ratio["time"] for ratio in ratios])), 3),
         "goals": None if goals is None else {"end_to_end": goals[0], "local": goals[1]},
     }
+
+
+def picture(folder):
+    """Draw private atoms over the private measures of one and of four groups."""
+    import matplotlib.pyplot as plt
+
+    from skdp_bary.plotting import BarycenterDisplay
+
+    bounds = Mask.from_geojson(folder / "us_border.geojson.gz")
+    figure, panels = plt.subplots(2, 1, figsize=(7.5, 8), layout="constrained")
+    for axes, (case, groups) in zip(panels, PANELS.items(), strict=True):
+        X, codes = load_people(case, folder, seed=0)
+        y = np.asarray(groups)[codes]
+        model = PrivateWassersteinBarycenter(
+            N_ATOMS, classes=np.unique(y), n_init=1, bounds=bounds, n_hint=len(X), random_state=0
+        ).fit(X, y)
+        BarycenterDisplay.from_estimator(model, ax=axes)
+        axes.set(xlabel="longitude", ylabel="latitude")
+    return figure
 
 
 def show(row):

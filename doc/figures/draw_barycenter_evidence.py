@@ -16,13 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from evidence import read, write_table
 
-from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.geometry import Mask
-from skdp_bary.plotting import BarycenterDisplay
 
 DOC = Path(__file__).parents[1]
-PANELS = {"k1": ("everybody",), "k4": ("white", "black", "asian", "hispanic")}
 BUNDLED = dict.fromkeys(("wine", "digits", "iris", "breast_cancer"), "of scikit-learn")
 SHADES = {"paper": "firebrick", "coreset": "C0", "subspace": "C2"}
 
@@ -163,37 +159,13 @@ def tabulate_digits():
     write_table("barycenter_mnist", ["epsilon", "neighbors", "cost ratio", "seeds"], lines)
 
 
-def draw_digits(folder):
-    """Draw 40 private atoms of handwritten digits."""
+def draw_real(folder):
+    """Draw private atoms of handwritten digits, and of the US population."""
     sys.path.insert(0, str(DOC.parent))
-    from benchmarks.barycenter.mnist import fit, load_rows
+    from benchmarks.barycenter import mnist, us
 
-    X, y = load_rows(folder)
-    atoms = fit(X, y, 1.0, "replace_one", seed=0)[0]
-    order = np.argsort(atoms @ np.linalg.svd(atoms - atoms.mean(axis=0))[2][0])
-    figure, panels = plt.subplots(4, 10, figsize=(8, 3.4), layout="constrained")
-    for axes, atom in zip(panels.flat, atoms[order], strict=True):
-        axes.imshow(atom.reshape(28, 28), cmap="gray_r", vmin=0, vmax=1)
-        axes.set_axis_off()
-    figure.savefig(DOC / "images" / "barycenter_mnist.png", dpi=80)
-
-
-def draw_us(folder):
-    """Draw 48 private atoms over the private measures of one and of four groups."""
-    sys.path.insert(0, str(DOC.parent))
-    from benchmarks.barycenter.us import N_ATOMS, load_people
-
-    bounds = Mask.from_geojson(folder / "us_border.geojson.gz")
-    figure, panels = plt.subplots(2, 1, figsize=(7.5, 8), layout="constrained")
-    for axes, (case, groups) in zip(panels, PANELS.items(), strict=True):
-        X, codes = load_people(case, folder, seed=0)
-        y = np.asarray(groups)[codes]
-        model = PrivateWassersteinBarycenter(
-            N_ATOMS, classes=np.unique(y), n_init=1, bounds=bounds, n_hint=len(X), random_state=0
-        ).fit(X, y)
-        BarycenterDisplay.from_estimator(model, ax=axes)
-        axes.set(xlabel="longitude", ylabel="latitude")
-    figure.savefig(DOC / "images" / "barycenter_us.png", dpi=65)
+    us.picture(folder).savefig(DOC / "images" / "barycenter_us.png", dpi=65)
+    mnist.picture(folder).savefig(DOC / "images" / "barycenter_mnist.png", dpi=80)
 
 
 def main():
@@ -210,8 +182,7 @@ def main():
     tabulate_digits()
     draw_synthetic()
     if arguments.data is not None:
-        draw_us(arguments.data)
-        draw_digits(arguments.data)
+        draw_real(arguments.data)
 
 
 if __name__ == "__main__":

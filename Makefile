@@ -37,7 +37,7 @@ export MPLBACKEND := Agg
 # Tests are compiled with their assertions rewritten: half a minute a worker where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo smoke test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image release-check release clean
+.PHONY: help demo smoke test coverage test-slow test-peers test-torch test-spark postgres lint format docs examples bench attack image figures release-check release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -96,6 +96,9 @@ examples: $(VENV)/.installed ## Run every example of the gallery
 bench: $(VENV)/.installed ## Run the benchmarks of FAMILY=kmeans, or all; results are kept in benchmarks/results/
 	for script in benchmarks/$(or $(FAMILY),*)/*.py; do \
 		module=$${script%.py}; echo "$$script"; $(VENV)/bin/python -m $${module//\//.}; done
+
+figures: $(VENV)/.installed ## Draw the figures of PAPER=kmeans again, DATA=folder QUICK=1, and fail if a number moved
+	$(VENV)/bin/python -m benchmarks.papers $(or $(PAPER),--help) $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
 attack: $(VENV)/.installed ## Attack what the package promises for MINUTES=10, and print what was found
 	$(VENV)/bin/python -m tests.attack --minutes $(MINUTES) --workers $(WORKERS) $(if $(RECORD),--record $(RECORD))

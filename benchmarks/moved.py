@@ -164,6 +164,9 @@ def draw(numbers, path, title, axis, log=True):
             frame.set_xscale("log")
         if log and all(number.mean > 0 for key, number in numbers.items() if key[0] == panel):
             frame.set_yscale("log")
+            frame.yaxis.set_major_formatter("{x:g}")
+            frame.yaxis.set_minor_formatter("{x:g}")
+            frame.tick_params(axis="y", which="minor", labelsize=6)
         frame.set_title(panel, fontsize=9)
         frame.set_xlabel(axis)
     handles = {

@@ -319,6 +319,7 @@ def city_maps(figure, experiment):
         partial(measure_cities, experiment=experiment),
         partial(recorded_maps, f"heatmap_cities_{experiment}", experiment),
         ("brightkite_last_checkin.csv.gz",),
+        log=False,
     )
 
 
@@ -349,6 +350,7 @@ PAPERS = {
             "epsilon",
             measure_gaze,
             partial(recorded_maps, "heatmap_gaze", "epsilon"),
+            log=False,
         ),
     },
     "sliced": {
@@ -381,7 +383,7 @@ TINY = {
     "heatmap": partial(measure_gaze, epsilons=(1.0,), side=32, trials=3),
     "sliced": partial(measure_rmse, names=("500,10,50 shift",), runs=4),
 }
-TINY["barycenter_earlier"] = TINY["barycenter"]
+TINY["barycenter_earlier"] = TINY["barycenter"]  # recorded under its name too
 
 
 def recorded_quick(paper, results):

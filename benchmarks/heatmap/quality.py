@@ -176,6 +176,8 @@ def errors(estimate, truth):
 
 def estimator_errors(X, people, bounds, truth, epsilon, bandwidth, n_hint, seed):
     """Return the errors of every method of this package, against a blurred truth."""
+    # Two pairs of two numbers could be read in two ways; here they are lows and highs.
+    bounds = bounds if isinstance(bounds, Box) else Box(*bounds)
     found = {}
     for name, estimator in METHODS.items():
         model = estimator(

@@ -1,6 +1,6 @@
 """Make the page of a package index from the README; setup.cfg has everything else.
 
-Links and the picture of the README are relative, so that they work wherever the sources are. An
+Links and the pictures of the README are relative, so that they work wherever the sources are. An
 index needs full addresses: ``SKDP_BARY_HOME`` gives that of the repository when a release is built,
 and the page then points at the files of this version. Without it the page has no links.
 """
@@ -13,14 +13,15 @@ from setuptools import setup
 
 ROOT = Path(__file__).parent
 LINK = re.compile(r"`([^`<]+?)\s*<([^>`]+)>`_")
-PICTURE = re.compile(r"^\.\. figure:: \S+\n(?:(?:   .*)?\n)+", re.MULTILINE)
+PICTURE = re.compile(r"^\.\. (figure|image):: \S+\n(?:(?:   .*)?\n)+", re.MULTILINE)
+ADDRESS = re.compile(r"^(\.\. (?:figure|image)::) ", re.MULTILINE)
 
 
 def index_page(text, home, version):
     """Return the README with full addresses, or without links where there is no address."""
     if not home:
         return LINK.sub(r"\1", PICTURE.sub("", text))
-    text = text.replace(".. figure:: ", f".. figure:: {home}/raw/v{version}/")
+    text = ADDRESS.sub(rf"\1 {home}/raw/v{version}/", text)
     return LINK.sub(rf"`\1 <{home}/blob/v{version}/\2>`__", text)
 
 

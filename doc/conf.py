@@ -34,12 +34,14 @@ templates_path = ["templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"skdp_bary {version}"
 html_static_path = ["static"]
+html_logo = html_favicon = "static/logo.svg"  # of colors that are seen on white and on black
 html_css_files = ["skdp_bary.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 toc_object_entries_show_parents = "hide"
 html_sidebars = {"index": []}
 html_theme_options = {
+    "logo": {"text": f"skdp_bary {version}", "alt_text": "skdp_bary"},
     "show_prev_next": True,
     "header_links_before_dropdown": 5,
     "collapse_navigation": True,

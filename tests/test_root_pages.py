@@ -6,6 +6,8 @@ import runpy
 from configparser import ConfigParser
 from pathlib import Path
 
+import pytest
+
 import skdp_bary
 from tests.public import FILES
 
@@ -45,8 +47,14 @@ def test_the_page_of_an_index_has_full_addresses_or_none():
     assert len(links) == len(_LINK.findall((ROOT / "README.rst").read_text())) > 10
     assert all(link.startswith("https://example.org/them/skdp_bary/blob/v0.2.0/") for link in links)
     assert ".. figure:: https://example.org/them/skdp_bary/raw/v0.2.0/doc/images/city.png\n" in page
+    assert ".. image:: https://example.org/them/skdp_bary/raw/v0.2.0/doc/static/logo.svg\n" in page
     bare = _index_page("")
-    assert "<doc/" not in bare and "`_" not in bare and "figure::" not in bare
+    assert (
+        "<doc/" not in bare
+        and "`_" not in bare
+        and "figure::" not in bare
+        and "image::" not in bare
+    )
     assert "from the command line" in bare and ">>> rows = m.fit" in bare
 
 
@@ -104,3 +112,20 @@ def test_the_conda_recipe_needs_what_the_package_needs():
     assert asked == [python, *(each.replace("POT", "pot") for each in needed)]
     assert config["options.entry_points"]["console_scripts"].strip() in recipe
     assert re.search('__version__ = "(.+)"', (ROOT / "skdp_bary/_version.py").read_text())
+
+
+def test_the_conda_recipe_renders_with_the_version_and_what_exists():
+    """As conda build reads it: a template of Jinja first, YAML after that."""
+    jinja2, yaml = pytest.importorskip("jinja2"), pytest.importorskip("yaml")
+    folder = ROOT / ".ci/conda"
+
+    def load_file_regex(load_file, regex_pattern, from_recipe_dir):
+        return re.search(regex_pattern, (folder / load_file).read_text(encoding="utf-8"))
+
+    template = jinja2.Template((folder / "meta.yaml").read_text(encoding="utf-8"))
+    text = template.render(load_file_regex=load_file_regex, PYTHON="python")
+    recipe = yaml.safe_load(text)
+    assert recipe["package"] == {"name": "skdp_bary", "version": skdp_bary.__version__}
+    assert (folder / recipe["source"]["path"] / "setup.cfg").resolve() == ROOT / "setup.cfg"
+    assert (ROOT / recipe["about"]["license_file"]).exists()
+    assert "pip check" in recipe["test"]["commands"] and recipe["test"]["requires"] == ["pip"]

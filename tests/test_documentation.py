@@ -19,6 +19,7 @@ EXAMPLES = sorted((DOC.parent / "examples").glob("*/plot_*.py"))
 SCRIPTS = [
     "draw_adaptation",
     "draw_attack",
+    "draw_install",
     "draw_kmeans_evidence",
     "draw_measure_evidence",
     "draw_results",

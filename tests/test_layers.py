@@ -283,6 +283,7 @@ def test_imports_pull_in_nothing_heavy_and_the_front_door_alone_no_estimator():
         "import sqlite3",
     )
     assert {name for name in front if name.startswith("skdp_bary.")} == {"skdp_bary._version"}
+    assert not {"numpy", "scipy", "sklearn", "joblib"} & front  # start.rst says so
     held = {name.partition(".")[0] for name in front.union(*ours)}
     assert "skdp_bary.papers" in set().union(*ours) and held & HEAVY == set()
     assert "sqlite3" in control and "sqlite3" in HEAVY

@@ -158,6 +158,24 @@ def tabulate_regimes():
     write_table("kmeans_regimes", header, lines)
 
 
+def tabulate_evolution():
+    """Write the ratios of ours and of PE-means, by set and epsilon."""
+    rows = read("kmeans_evolution")
+    epsilons = sorted({row["epsilon"] for row in rows})
+    found = {}
+    for row in rows:
+        key = row["set"], row["k"], row["features"], row["n"]
+        text = f"{row['ratio']:.3f} ± {1.96 * row['error']:.3f}"
+        found.setdefault(key, {})[row["epsilon"], row["method"]] = text
+    columns = [(epsilon, method) for epsilon in epsilons for method in ("ours", "PE-means")]
+    lines = [
+        [*key, *(cells.get(column, "") for column in columns)]
+        for key, cells in sorted(found.items(), key=lambda item: (item[0][2], item[0][3]))
+    ]
+    header = ["rows", "k", "features", "n", *(f"{method}, {e:g}" for e, method in columns)]
+    write_table("kmeans_evolution", header, lines)
+
+
 def tabulate_pipelines():
     """Write the agreement of labels of pipelines with and without privacy."""
     lines = []
@@ -210,6 +228,7 @@ def main():
     tabulate_audit()
     tabulate_regimes()
     tabulate_small_n()
+    tabulate_evolution()
     tabulate_pipelines()
 
 

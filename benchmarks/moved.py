@@ -130,7 +130,7 @@ def write_table(numbers, path):
 
 
 def draw(numbers, path, title, axis, log=True):
-    """Draw a panel for each first part of the keys, with bars of 95% intervals."""
+    """Draw a panel for each first part of the keys, with bars of 1.96 standard errors."""
     import matplotlib.pyplot as plt
 
     require_finite(numbers)
@@ -139,7 +139,7 @@ def draw(numbers, path, title, axis, log=True):
     columns = min(len(panels), 4)
     rows = -(-len(panels) // columns)
     figure, frames = plt.subplots(
-        rows, columns, figsize=(3.4 * columns + 1, 3 * rows + 0.3), squeeze=False,
+        rows, columns, figsize=(max(3.4 * columns, 6) + 1, 3 * rows + 0.3), squeeze=False,
         layout="constrained",
     )  # fmt: skip
     for frame in frames.flat[len(panels) :]:
@@ -162,6 +162,7 @@ def draw(numbers, path, title, axis, log=True):
             frame.set_xticks(range(len(places)), places, rotation=30, ha="right", fontsize=7)
         elif len(places) > 1 and min(places) > 0 and max(places) / min(places) > 9:
             frame.set_xscale("log")
+            frame.xaxis.set_major_formatter("{x:g}")
         if log and all(number.mean > 0 for key, number in numbers.items() if key[0] == panel):
             frame.set_yscale("log")
             frame.yaxis.set_major_formatter("{x:g}")

@@ -34,7 +34,6 @@ from ..values import read_rows, warn_of_ids, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
 from .notices import (
     DrawsItself,
-    Guarantee,
     GuaranteeRepr,
     KnowsSearches,
     few_persons,
@@ -483,16 +482,12 @@ path, of shape (n_rows, n_features)
         return in_words(self.bounds, getattr(self, "feature_names_in_", None))
 
     def _guarantee(self):
-        """Guarantee of the last fit, or of one to come."""
+        """Plan of the last fit, or of one to come; whether it is seeded; when it holds."""
         if hasattr(self, "privacy_"):
-            seeded = getattr(self, "_seeded", True)  # unknown is not called private
-            return Guarantee.of_plan(self.privacy_, seeded=seeded)
+            return self.privacy_, getattr(self, "_seeded", True), ""  # unknown is not private
         width = self._known_features() or _SHOWN_FEATURES
-        return Guarantee.of_plan(
-            self.privacy_plan(width),
-            seeded=self.random_state is not None,
-            condition=f", once fitted (shown for {width} features)",
-        )
+        condition = f", once fitted (shown for {width} features)"
+        return self.privacy_plan(width), self.random_state is not None, condition
 
     def _known_features(self):
         """Number of features from public parameters, or None."""

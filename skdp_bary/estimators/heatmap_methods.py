@@ -97,10 +97,7 @@ class AdaptiveMethod(HeatmapMethod):
         """Return cells as fine as the masses of a coarse look, for noise of a rate."""
         fit = fit_posterior(coarse, whole=setting.whole)
         tree = refine(
-            covering_tree(coarse),
-            fit.posterior.mean,
-            TUNED.threshold / rate,
-            (4,) * setting.finest,
+            covering_tree(coarse), fit.posterior.mean, TUNED.threshold / rate, (4,) * setting.finest
         )
         levels, codes, _ = tree.leaves([np.zeros(n) for n in tree.sizes])
         return Partition(setting.depth, levels, codes)

@@ -367,8 +367,23 @@ class PrivateKMeans(
         """
         n_rows = self.n_hint if n_rows is None else n_rows
         if n_rows is None:
-            raise ValueError("n_rows is needed, a public number, when n_hint is None.")
-        return noise_level(self, n_features, check_integer(n_rows, "n_rows", low=1))
+            raise ValueError("n_rows must be a public number when n_hint is None, got None.")
+        n_rows = check_integer(n_rows, "n_rows", low=1)
+        delta, relation = proposed_delta(self.delta), self.privacy_plan(n_features).relation
+        bare = _changed(self, accountant=None, neighbors=relation)
+        pure = _changed(bare, delta=0.0)
+        if isinstance(self.init, str):
+            few = n_features <= _LOW_FEATURES
+            pure = _changed(pure, _methods=PrivateKMeans._methods)  # the way with Laplace noise
+            pure.max_iter = "auto" if few else self.max_iter
+        levels = [_level(it, n_features, n_rows) for it in (pure, _changed(bare, delta=delta))]
+        current = levels[1] if self.delta > 0 else levels[0]
+        most, remedy = int(self.n_clusters * math.sqrt(NOISY / current)), ""
+        if current > NOISY:
+            more = rounded_up(n_rows * math.sqrt(current / NOISY))
+            tries = _remedies(bare, n_features, n_rows, most, levels[1])
+            remedy = cheapest(tries, lambda level: level <= NOISY, more)
+        return NoiseLevel(current, *levels, most, delta, remedy)
 
     def privacy_advice(self, n_features: int) -> str:
         """Text of ``noise_level`` for the quote of a budget.
@@ -382,9 +397,7 @@ class PrivateKMeans(
         advice : str
         """
         if self.n_hint is None:
-            return (
-                "Give n_hint, the public number of persons, to see how much noise there would be."
-            )
+            return "Pass n_hint, a public number of people, to see how much noise there would be."
         return str(self.noise_level(n_features))
 
     def __getattr__(self, name):
@@ -453,8 +466,7 @@ class PrivateKMeans(
         last = list(facts.mechanisms.values())[-1]
         width, size = facts.n_features, facts.size
         if level_of(last, facts.relation, self.n_clusters, width, size) > NOISY:
-            level = noise_level(self, width, size)
-            warn(str(level), stacklevel=4)
+            warn(str(self.noise_level(width, size)), stacklevel=4)
 
 
 # How much noise private k-means has, by public facts.
@@ -499,65 +511,27 @@ class NoiseLevel:
         )
         if self.current <= NOISY:
             return text + "Below 0.1, most of a center is signal."
-        text += f"Above {NOISY} the centers can be mostly noise. "
-        if self.remedy:
-            return text + self.remedy
-        text += self._fewer_clusters()
-        if self.gaussian <= min(NOISY, self.current / 4.0):
-            text += f" With delta={self.delta:g} it is below {NOISY}."
-        return text
-
-    def _fewer_clusters(self):
-        if self.most_clusters < 1:
-            return (
-                f"A single cluster is above {NOISY} too: that takes more rows or a larger epsilon."
-            )
-        some = "1 cluster" if self.most_clusters == 1 else f"up to {self.most_clusters} clusters"
-        return f"With {some} the level is below {NOISY}."
+        return f"{text}Above {NOISY} the centers can be mostly noise. {self.remedy}"
 
 
-def noise_level(estimator, n_features, n_rows):
-    """Return the NoiseLevel of a fit of `n_rows` rows with `n_features` features."""
-    delta = proposed_delta(estimator.delta)
-    relation = estimator.privacy_plan(n_features).relation
-    levels = []
-    for d in (0.0, delta):
-        candidate = _changed(estimator, delta=d, accountant=None, neighbors=relation)
-        if d == 0.0 and isinstance(estimator.init, str):
-            candidate._methods = PrivateKMeans._methods  # the way with Laplace noise
-            candidate.max_iter = "auto" if n_features <= _LOW_FEATURES else candidate.max_iter
-        last = candidate._plan(n_features).steps[-1].mechanism
-        levels.append(level_of(last, relation, estimator.n_clusters, n_features, n_rows))
-    current = levels[1] if estimator.delta > 0 else levels[0]
-    most = int(estimator.n_clusters * math.sqrt(NOISY / current))
-    remedy = ""
-    if current > NOISY:
-        more = rounded_up(n_rows * math.sqrt(current / NOISY))
-        tries = _remedies(estimator, n_features, n_rows, relation, most, levels[1])
-        remedy = cheapest(tries, lambda level: level <= NOISY, more)
-    return NoiseLevel(current, *levels, most, delta, remedy)
-
-
-def _remedies(estimator, n_features, n_rows, relation, most, gaussian):
+def _remedies(bare, n_features, n_rows, most, gaussian):
     """Yield what could be changed, from the cheapest on, and the level that it reaches."""
-    if estimator.delta == 0:
+    if bare.delta == 0:
         yield f"delta={proposed_delta(0.0):g}", gaussian
-    bare = _changed(estimator, accountant=None, neighbors=relation)
     if n_features > _LOW_FEATURES:
-        for rounds in range(_rounds(bare, n_features) - 1, 0, -1):
+        n_steps = len(bare._plan(n_features).steps)  # no fewer than the rounds
+        last = n_steps if bare.max_iter == "auto" else min(bare.max_iter, n_steps)
+        for rounds in range(last - 1, 0, -1):
             fewer = _changed(bare, max_iter=rounds)
             yield f"max_iter={rounds}", _level(fewer, n_features, n_rows)
     if not isinstance(bare.init, str):
         return  # public centers are of so many features and clusters
     projected = _changed(bare, bounds=(-1, 1))
     for width in projections(n_features):
-        yield (
-            f"JLTransformer(n_components={width}) before it, with its output_bounds_",
-            _level(projected, width, n_rows),
-        )
+        words = f"JLTransformer(n_components={width}) before it, with its output_bounds_"
+        yield words, _level(projected, width, n_rows)
     if most >= 1:
-        reached = _level(_changed(bare, n_clusters=most), n_features, n_rows)
-        yield f"n_clusters={most}", reached
+        yield f"n_clusters={most}", _level(_changed(bare, n_clusters=most), n_features, n_rows)
 
 
 def _changed(estimator, **params):
@@ -570,14 +544,7 @@ def _changed(estimator, **params):
     return candidate
 
 
-def _rounds(estimator, n_features):
-    """Return a number of rounds that a fit does not exceed: each is a step of its plan."""
-    n_steps = len(estimator._plan(n_features).steps)
-    return n_steps if estimator.max_iter == "auto" else min(estimator.max_iter, n_steps)
-
-
 def _level(estimator, n_features, n_rows):
     plan = estimator._plan(n_features)
-    return level_of(
-        plan.steps[-1].mechanism, plan.relation, estimator.n_clusters, n_features, n_rows
-    )
+    last, n_clusters = plan.steps[-1].mechanism, estimator.n_clusters
+    return level_of(last, plan.relation, n_clusters, n_features, n_rows)

@@ -8,14 +8,7 @@ from scipy.special import ndtri
 
 from ..geometry.cells import STRETCH, NestedCells
 from ..queries.cells import DisjointCounts, NestedDivision
-from .clustering import (
-    TUNED,
-    KMeansMethod,
-    PrivateClusters,
-    WeightedPoints,
-    is_gaussian,
-    rescaled,
-)
+from .clustering import TUNED, KMeansMethod, PrivateClusters, WeightedPoints, is_gaussian, rescaled
 from .noisy_means import few_on_line, lloyd, nearest
 from .noisy_trees import least_squares, nonnegative
 

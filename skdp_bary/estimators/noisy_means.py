@@ -258,10 +258,7 @@ def weighted_kmeans(points, masses, n_clusters, n_init, rng):
     if len(points) * n_clusters * n_init <= _BATCHED:
         return best_of_starts(points, masses, n_clusters, n_init, _SEARCH_ROUNDS, rng)
     search = KMeans(
-        n_clusters,
-        n_init=n_init,
-        max_iter=_SEARCH_ROUNDS,
-        random_state=int(rng.integers(2**31)),
+        n_clusters, n_init=n_init, max_iter=_SEARCH_ROUNDS, random_state=int(rng.integers(2**31))
     )
     return _fit(search, points, masses)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from importlib import import_module
@@ -16,12 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import (
-    BaseSearchCV,
-    captioned_block,
-    search_among_callers,
-    steps_before,
-)
+from .._sklearn import BaseSearchCV, captioned_block, search_among_callers, steps_before
 from ..exceptions import (
     PrivacyWarning,
     as_charged,
@@ -54,53 +48,12 @@ ONE_OF_SEVERAL = "one of several fits of a search, which nothing adds up"
 _SEEDED = "seeded noise: NOT PRIVATE"
 
 
-@dataclass(frozen=True)
-class Guarantee:
-    """Guarantee of one fit.
-
-    Attributes
-    ----------
-    relation : {"add_remove", "replace_one", "replace_any"}
-    epsilon, delta : float
-    steps : tuple of (str, str)
-        Names of the steps and of their mechanisms.
-    seeded : bool
-        Whether the noise can be drawn again, so that nothing is promised.
-    condition : str, default=""
-        When this holds: "" for a fit that was made.
-    scope : str, default=""
-        What epsilon and delta are the privacy cost of, where it is more than one fit.
-    one_of_several : bool, default=False
-        Whether a search made other fits too, and nothing adds them up.
-    """
-
-    relation: str
-    epsilon: float
-    delta: float
-    steps: tuple
-    seeded: bool
-    condition: str = ""
-    scope: str = ""
-    one_of_several: bool = False
-
-    @classmethod
-    def of_plan(cls, plan, *, seeded, condition=""):
-        """Guarantee of a plan."""
-        steps = tuple((step.name, type(step.mechanism).__name__) for step in plan.steps)
-        terms = plan.relation, plan.epsilon, plan.delta
-        return cls(*terms, steps, seeded, condition, plan.scope, plan.one_of_several)
-
-    @property
-    def mechanisms(self):
-        """Names of the mechanisms, each once."""
-        return ", ".join(dict.fromkeys(mechanism for _, mechanism in self.steps))
-
-
 class GuaranteeRepr:
     """Show the guarantee in diagrams and notebooks.
 
-    The estimator has an ``accountant`` and a method ``_guarantee``, which raises ValueError or
-    TypeError where its parameters allow no fit.
+    The estimator has an ``accountant`` and a method ``_guarantee``. That returns the plan of a fit,
+    whether its noise can be drawn again, so that nothing is promised, and in words when the plan
+    holds ("" for a fit that was made). It raises where the parameters allow no fit.
     """
 
     def _sk_visual_block_(self):
@@ -142,40 +95,33 @@ class DrawsItself:
         check_is_fitted(self)
         # only drawing imports displays, which lie above estimators
         display = getattr(import_module("skdp_bary.plotting"), self._display)
-        return display.from_estimator(
-            self, ax=ax, **(self._if_alone if ax is None else {}) | options
-        )
+        options = (self._if_alone if ax is None else {}) | options
+        return display.from_estimator(self, ax=ax, **options)
 
 
 def _caption(estimator):
     try:
-        guarantee = estimator._guarantee()
+        plan, seeded, _ = estimator._guarantee()
     except _REFUSALS:
         return "parameters that no fit accepts"
-    if guarantee.seeded:
+    if seeded:
         return _SEEDED
-    words = [
-        f"epsilon={guarantee.epsilon}, delta={guarantee.delta}, {guarantee.relation}",
-        guarantee.scope,
-        ONE_OF_SEVERAL if guarantee.one_of_several else "",
-        guarantee.mechanisms,
-    ]
-    if estimator.accountant is not None:
-        words.append(f"left: {_left(estimator.accountant)}")
+    several = ONE_OF_SEVERAL if plan.one_of_several else ""
+    mechanisms = ", ".join(dict.fromkeys(type(step.mechanism).__name__ for step in plan.steps))
+    budget = estimator.accountant
+    left = "" if budget is None else f"left: {_left(budget)}"
+    words = f"{_amounts(plan)}, {plan.relation}", plan.scope, several, mechanisms, left
     return "; ".join(filter(None, words))
 
 
 def _table(estimator):
     try:
-        lines = _lines(estimator._guarantee())
+        lines = _lines(*estimator._guarantee())
     except _REFUSALS as error:
         lines = [("Guarantee", f"none: {error}")]
     lines.append(("Budget", _budget(estimator.accountant)))
-    if released := [
-        f"{name}: {_form(value)}"
-        for name, value in sorted(vars(estimator).items())
-        if name.endswith("_") and not name.startswith("_") and value is not None
-    ]:
+    fitted = sorted((k, v) for k, v in vars(estimator).items() if k.endswith("_") and k[0] != "_")
+    if released := [f"{name}: {_form(value)}" for name, value in fitted if value is not None]:
         lines.append(("Released", "; ".join(released)))
     body = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
@@ -191,29 +137,30 @@ def _form(value):
     return type(value).__name__ + (f" of {shape}" if shape else "")
 
 
-def _lines(guarantee):
-    promise = f"epsilon={guarantee.epsilon}, delta={guarantee.delta}"
-    if guarantee.scope:
-        promise += f" for the whole search; {guarantee.scope}"
-    if guarantee.one_of_several:
+def _lines(plan, seeded, condition):
+    promise = _amounts(plan)
+    if plan.scope:
+        promise += f" for the whole search; {plan.scope}"
+    if plan.one_of_several:
         promise += f"; {ONE_OF_SEVERAL}"
-    if guarantee.seeded:
+    if seeded:
         promise = f"{_SEEDED}. It would be {promise} with random_state=None."
-    return [
-        ("Guarantee", promise + guarantee.condition),
-        ("Neighbors", f"{guarantee.relation}: {_RELATIONS[guarantee.relation]}"),
-        ("Mechanisms", "; ".join(f"{name}: {mechanism}" for name, mechanism in guarantee.steps)),
-    ]
+    steps = "; ".join(f"{step.name}: {type(step.mechanism).__name__}" for step in plan.steps)
+    neighbors = f"{plan.relation}: {_RELATIONS[plan.relation]}"
+    return [("Guarantee", promise + condition), ("Neighbors", neighbors), ("Mechanisms", steps)]
+
+
+def _amounts(terms):
+    return f"epsilon={terms.epsilon}, delta={terms.delta}"
 
 
 def _budget(accountant):
     if accountant is None:
         return "of its own: nothing adds up what several fits cost together"
     try:
-        ceiling = f" of epsilon={accountant.epsilon}, delta={accountant.delta}"
+        return f"left: {_left(accountant)} of {_amounts(accountant)}"
     except AttributeError:
         return f"accountant is no BudgetAccountant, but {accountant!r}"
-    return f"left: {_left(accountant)}{ceiling}"
 
 
 def _left(accountant):
@@ -394,12 +341,10 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
         return
     total, layer = weights.sum(), _THIN * (domain.high - domain.low)
     low, high = domain.low + layer, domain.high - layer
-    for name, is_near in (
-        ("low", lambda column: points[:, column] <= low[column]),
-        ("high", lambda column: points[:, column] >= high[column]),
-    ):
+    for name, sign, edge in (("low", 1.0, low), ("high", -1.0, -high)):
         # a feature at a time: of a million points, a table of places is the peak of a fit
-        shares = [weights.sum(where=is_near(j)) / total for j in range(facts.n_features)]
+        near = (sign * points[:, j] <= edge[j] for j in range(facts.n_features))
+        shares = [weights.sum(where=here) / total for here in near]
         feature = int(np.argmax(shares))
         if shares[feature] > _MOST:
             warn(
@@ -416,9 +361,7 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
 _DELTA = 1e-6  # what is proposed where there is none
 
 
-def cheapest(
-    remedies: Iterable[tuple[str, float]], good: Callable[[float], bool], rows: str
-) -> str:
+def cheapest(remedies, good, rows):
     """Return the first remedy that is enough, in words.
 
     Parameters
@@ -436,19 +379,19 @@ def cheapest(
     return f"The cheapest remedy is {rows}; no change of parameters is enough."
 
 
-def projections(n_features: int) -> list[int]:
+def projections(n_features):
     """Return numbers of features that rows could be projected to, the largest first."""
     top = math.ceil(math.log2(max(n_features, 2)))
     return [2**k for k in range(top - 1, 1, -1)]
 
 
-def rounded_up(persons: float) -> str:
+def rounded_up(persons):
     """Return a number of people with two digits, rounded up."""
     unit = 10 ** max(math.floor(math.log10(max(persons, 1.0))) - 1, 0)
     return f"{math.ceil(persons / unit) * unit:,} persons"
 
 
-def proposed_delta(delta: float) -> float:
+def proposed_delta(delta):
     """Return the failure probability to compare with: the given one, or one to propose."""
     return delta if delta > 0 else _DELTA
 
@@ -518,7 +461,9 @@ def _warn_of_search(estimator):
         return
     _TOLD.add(search.jobs)
     try:
-        price = _in_words(_times(_folds_of(search), _cost(search.fitted)))
+        fits, *amounts = _folds_of(search) * _cost(search.fitted)
+        epsilon, delta = (in_digits(float(amount)) for amount in amounts)
+        price = f"Its {fits} fits together spend up to epsilon={epsilon}, delta={delta}"
     except UnknownCostError:
         price = "Every candidate and fold spends epsilon again"
     told = _PRICE.format(search=search.name, estimator=type(estimator).__name__, price=price)
@@ -571,33 +516,23 @@ def _folds_of(search):
     return number_of_folds(search.cv) if search.folds else 1
 
 
-def _in_words(cost):
-    fits, epsilon, delta = cost
-    amounts = f"epsilon={in_digits(float(epsilon))}, delta={in_digits(float(delta))}"
-    return f"Its {fits} fits together spend up to {amounts}"
-
-
 def _cost(estimator):
-    """Number of fits without an accountant that one fit of this makes, and their amounts."""
+    """Fits without an accountant that one fit of this makes, and their epsilon and delta.
+
+    An array of objects: amounts are fractions, so 0.1 + 0.2 is said to be 0.3.
+    """
     if estimator is None:
         raise UnknownCostError
+    nothing = np.array([0, Fraction(0), Fraction(0)])
     if isinstance(estimator, BaseSearchCV):
         costs = [_cost(each) for each in candidates_of(estimator)]
-        times = _times(number_of_folds(estimator.cv), _sum(costs))
-        return _sum([times, max(costs, key=lambda cost: cost[1:])]) if estimator.refit else times
+        times = number_of_folds(estimator.cv) * sum(costs, start=nothing)
+        return times + max(costs, key=lambda cost: tuple(cost[1:])) if estimator.refit else times
     if hasattr(estimator, "privacy_plan"):
         if estimator.accountant is not None:
-            return 0, Fraction(0), Fraction(0)
-        return 1, *map(exact, as_charged(estimator.epsilon, estimator.delta))
+            return nothing
+        return np.array([1, *map(exact, as_charged(estimator.epsilon, estimator.delta))])
     parts = [part for _, part, _ in parts_of(estimator, None)]
     if not parts and may_charge(estimator):
         raise UnknownCostError
-    return _sum([_cost(part) for part in parts])
-
-
-def _times(number, cost):
-    return tuple(number * each for each in cost)
-
-
-def _sum(costs):
-    return tuple(map(sum, zip(*costs, strict=True))) if costs else (0, Fraction(0), Fraction(0))
+    return sum(map(_cost, parts), start=nothing)

@@ -15,12 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle
 from ..estimators.base import fitted_alone
-from ..estimators.notices import (
-    Guarantee,
-    GuaranteeRepr,
-    KnowsSearches,
-    warn_of_leaking_steps,
-)
+from ..estimators.notices import GuaranteeRepr, KnowsSearches, warn_of_leaking_steps
 from ..exceptions import PrivacyWarning, as_charged, check_integer
 from ..parameters import (
     PRIVACY_RULES,
@@ -366,9 +361,8 @@ class PrivateSearchCV(
 
     def _guarantee(self):
         if hasattr(self, "best_estimator_"):
-            return Guarantee.of_plan(self.privacy_, seeded=self._seeded)
-        seeded = self.random_state is not None
-        return Guarantee.of_plan(Candidates(self).plan(), seeded=seeded, condition=", once fitted")
+            return self.privacy_, self._seeded, ""
+        return Candidates(self).plan(), self.random_state is not None, ", once fitted"
 
 
 # The candidates of a private search: what a trial of one may spend, its fit and its score.

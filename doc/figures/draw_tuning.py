@@ -13,7 +13,7 @@ FAMILIES = {
     "trees": "noisy_means",
     "kmeans": "clustering",
     "barycenter": "barycenter_methods",
-    "heatmap": "heatmap_methods",
+    "heatmap": "heatmap",
     "sliced": "comparison",
     "generator": "generator_mixture",
     "adapter": "adapter_source",

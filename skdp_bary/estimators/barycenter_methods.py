@@ -120,8 +120,8 @@ class CoresetMethod(BarycenterMethod):
 
     Parameters
     ----------
-    tree_method : TreeMethod
-    pure : TreeMethod or None, default=None
+    tree_method : HaarMethod or BlockCountsMethod
+    pure : BlockCountsMethod or None, default=None
         What is released instead with Laplace noise, for which fewer levels are better.
     """
 
@@ -310,7 +310,7 @@ def ask_trees(tree_method, facts, domain, n_atoms, components=None):
 
     Parameters
     ----------
-    tree_method : TreeMethod
+    tree_method : HaarMethod or BlockCountsMethod
     facts : Facts
     domain : Box, Ball or Mask
         What the trees divide: the domain of the rows, or of their images.

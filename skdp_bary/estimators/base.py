@@ -60,6 +60,18 @@ _TWO_CLASSES = (
     "groups must be people with rows of one class each under neighbors='replace_one', which makes "
     "the size of each class public. Assign each person one class, or pass neighbors='replace_any'."
 )
+_SEEDED = (
+    "random_state is set, so the noise is reproducible: the release is seeded, not private. Use "
+    "random_state=None for anything that is published."
+)
+_BOUGHT = (
+    "bounds=None: a share of the budget is spent on estimating bounds. Pass public bounds to spend "
+    "all of it on the release."
+)
+_SWALLOWED = (
+    "Budget exceeded: this fit released nothing. Searches and cross-validations of scikit-learn "
+    'turn such errors into NaN scores. Pass error_score="raise" to see them.'
+)
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
 _REHEARSED = weakref.WeakKeyDictionary()  # of a class: digests of what it has rehearsed
@@ -116,7 +128,7 @@ class Facts:
     @property
     def least(self) -> float:
         """The smallest epsilon or mu of a step whose noise is drawn by a scale."""
-        return _least_amount(self.mechanisms.values())
+        return min((each.amount for each in self.mechanisms.values()), default=np.inf)
 
 
 class BasePrivateEstimator(
@@ -236,11 +248,10 @@ path, of shape (n_rows, n_features)
         shares = self._all_shares(n_features)
         epsilon, delta = as_charged(self.epsilon, self.delta)
         if delta == 0:
-            amounts = split_epsilon(epsilon, shares)
-            steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
+            mechanism, amounts = DiscreteLaplace, split_epsilon(epsilon, shares)
         else:
-            amounts = split_mu(epsilon, delta, shares)
-            steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
+            mechanism, amounts = RoundedGaussian, split_mu(epsilon, delta, shares)
+        steps = tuple(Step(name, mechanism(amounts[name])) for name in shares)
         return Plan(self._relation(), epsilon, delta, steps)
 
     def privacy_advice(self, n_features: int) -> str:
@@ -327,31 +338,28 @@ path, of shape (n_rows, n_features)
             raise ValueError(_ONE_SHOT.format(steps, ", ".join(savers)))
         if plan.relation == REPLACE_ONE and rows.persons_move_classes:
             raise ValueError(_TWO_CLASSES)
-        n_classes = 1 if rows.classes is None else len(rows.classes)
-        domain = None
+        n_classes, domain = number_of_classes(rows.classes), None
         if self.bounds is not None:
             domain = check_domain(self.bounds, rows.n_features, rows.names)
-        public_sizes = plan.relation == REPLACE_ONE or (
-            plan.relation != ADD_REMOVE and n_classes == 1
-        )
+        mass_public = plan.relation != ADD_REMOVE and not rows.source.weighted
         size = self._hinted_size(plan)
         if size is None and plan.relation != ADD_REMOVE:
             size = rows.source.count_persons()
             if size == 0:
                 raise ValueError(_NOBODY.format(plan.relation))
-        mechanisms = {step.name: step.mechanism for step in plan.steps}
-        return Facts(
+        facts = Facts(
             relation=plan.relation,
             n_features=rows.n_features,
             n_classes=n_classes,
             classes=rows.classes,
-            units=rows.units_for(size, _least_amount(mechanisms.values())),
-            total_public=public_sizes and not rows.source.weighted,
-            mass_public=plan.relation != ADD_REMOVE and not rows.source.weighted,
+            units=1,
+            total_public=mass_public and (n_classes == 1 or plan.relation == REPLACE_ONE),
+            mass_public=mass_public,
             domain=domain,
             size=size,
-            mechanisms=mechanisms,
+            mechanisms={step.name: step.mechanism for step in plan.steps},
         )
+        return replace(facts, units=rows.units_for(size, facts.least))
 
     def _finished(self, facts, result):
         """Set the fitted attributes; return a warning that the caller's filters made an error.
@@ -376,35 +384,17 @@ path, of shape (n_rows, n_features)
                 raise
             if accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
-                warnings.warn(
-                    "Budget exceeded: this fit released nothing. Searches and cross-validations of "
-                    "scikit-learn turn such errors into NaN scores. Pass "
-                    'error_score="raise" to see them.',
-                    PrivacyWarning,
-                    stacklevel=3,
-                )
+                warnings.warn(_SWALLOWED, PrivacyWarning, stacklevel=3)
             told = refused_in_a_search(accountant.remaining()[0])
             raise type(error)(f"{error} {told}".strip()) from None
-        if seeded:
-            warnings.warn(
-                "random_state is set, so the noise is reproducible: the release is seeded, not "
-                "private. Use random_state=None for anything that is published.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
         warn_of_leaking_steps()
         # nothing is bought yet, so the size is public where it is known
         persons = max(self._known_persons() or 0, facts.size or 0)
         doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])
-        for doubt in filter(None, doubts):
-            warnings.warn(doubt, PrivacyWarning, stacklevel=3)
-        if "scale" in self._bought_shares():
-            warnings.warn(
-                "bounds=None: a share of the budget is spent on estimating bounds. Pass public "
-                "bounds to spend all of it on the release.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+        bought = "scale" in self._bought_shares()
+        for doubt in (seeded and _SEEDED, *doubts, bought and _BOUGHT):
+            if doubt:
+                warnings.warn(doubt, PrivacyWarning, stacklevel=3)
 
     def _rehearse(self, plan, facts):
         """Fit an empty dataset from the first query to the last attribute, and raise its errors.
@@ -507,11 +497,6 @@ path, of shape (n_rows, n_features)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")
-
-
-def _least_amount(mechanisms):
-    """Smallest epsilon or mu of a step whose noise is drawn by a scale."""
-    return min((each.amount for each in mechanisms), default=np.inf)
 
 
 # One fit of an object at a time.

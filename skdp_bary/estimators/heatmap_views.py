@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import check_integer, check_real
 from ..geometry.rowwise import folded
+from ..parameters import PowerOfTwo
 from ..privacy.noise import public_generator
 from ..transport.measures import DiscreteMeasure
 from ..transport.trees import cell_positions
@@ -75,9 +76,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
             It sums to 1.
         """
         check_is_fitted(self)
-        depth = check_power(resolution, _MAX_PICTURE)
-        if bandwidth is None:
-            bandwidth = self.bandwidth
+        PowerOfTwo(2, _MAX_PICTURE).check(resolution, "resolution")
+        depth = int(resolution).bit_length() - 1
+        bandwidth = self.bandwidth if bandwidth is None else bandwidth
         bandwidth = check_real(bandwidth, "bandwidth", low=0.0, high=1.0)
         if bandwidth == 0:
             picture = raster(self.cells_, depth)
@@ -109,10 +110,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         """
         check_is_fitted(self)
         if self._posterior is None:
-            raise ValueError(
-                "interval needs a posterior, and this release has none; that of PrivateEMDHeatmap "
-                "has one."
-            )
+            raise ValueError("interval needs a posterior. PrivateEMDHeatmap releases one.")
         level = check_real(level, "level", low=0.0, high=1.0, open_low=True, open_high=True)
         low, high = self._posterior.interval(level)
         tree = self._posterior.tree
@@ -245,22 +243,16 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         """
         check_is_fitted(self)
         cells = self.cells_
-        numbers = {
-            "mass": cells.mass,
-            "density": cells.mass / (cells.high - cells.low).prod(axis=1),
-        }
+        density = cells.mass / (cells.high - cells.low).prod(axis=1)
+        numbers = {"mass": cells.mass, "density": density}
         if self._posterior is not None:
             numbers["low"], numbers["high"] = self.interval(0.9)
         features = []
         for i, (low, high) in enumerate(zip(cells.low.tolist(), cells.high.tolist(), strict=True)):
             ring = [low, [high[0], low[1]], high, [low[0], high[1]], low]
-            features.append(
-                {
-                    "type": "Feature",
-                    "geometry": {"type": "Polygon", "coordinates": [ring]},
-                    "properties": {name: float(values[i]) for name, values in numbers.items()},
-                }
-            )
+            shape = {"type": "Polygon", "coordinates": [ring]}
+            about_cell = {name: float(values[i]) for name, values in numbers.items()}
+            features.append({"type": "Feature", "geometry": shape, "properties": about_cell})
         stated = self._stated_guarantee()
         stated = stated | about | stated  # in this order, and nothing replaces the guarantee
         return {"type": "FeatureCollection", "release": stated, "features": features}
@@ -303,14 +295,6 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
     def _check_fitted_attribute(self, name):
         if not hasattr(self, "cells_"):
             raise AttributeError(f"{name} is there after fit.")
-
-
-def check_power(resolution, largest):
-    """Return the logarithm of a resolution, to base 2."""
-    resolution = check_integer(resolution, "resolution", low=2, high=largest)
-    if resolution & (resolution - 1):
-        raise ValueError(f"resolution must be a power of two, got {resolution}.")
-    return resolution.bit_length() - 1
 
 
 # Pictures and densities of masses on quadtree cells.
@@ -387,22 +371,21 @@ def log_densities(cells, domain, X, bandwidths):
     for start in range(0, len(X), rows):
         part = X[start : start + rows, :2].T
         for scale, bandwidth in enumerate(bandwidths):
-            along = [
+            across, up = (
                 _between(ends, x, bandwidth * width)
                 for (ends, _), x, width in zip(sides, part, widths, strict=True)
-            ]
+            )
             # sums of sparse products are taken column by column: a row has its bits to itself
-            inside = masses @ along[0]
-            inside *= along[1]
+            inside = masses @ across
+            inside *= up
             densities[start : start + rows, scale] = folded(inside)
     return np.log((densities + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
 
 
 def _sides(cells, axis, positions):
     """Return the sides (low, high) of cells along an axis, once each, and that of every cell."""
-    _, first, place = np.unique(
-        (1 << cells.level) + positions, return_index=True, return_inverse=True
-    )
+    names = (1 << cells.level) + positions  # of side `position` at a level, each its own number
+    _, first, place = np.unique(names, return_index=True, return_inverse=True)
     return np.stack([cells.low[first, axis], cells.high[first, axis]]), place
 
 
@@ -418,9 +401,8 @@ def _between(sides, x, sd):
 
 def _fill_cells(smooth, blurred, positions, masses, width):
     """Copy the blurred raster into cells of one size, scaled to their masses."""
-    side = len(smooth) // width
-    target = smooth.reshape(side, width, side, width)
-    source = blurred.reshape(side, width, side, width)
+    shape = (len(smooth) // width, width) * 2
+    target, source = smooth.reshape(shape), blurred.reshape(shape)
     rows, columns = positions
     blocks = source[rows, :, columns, :]
     sums = blocks.sum(axis=(1, 2))
@@ -459,8 +441,7 @@ def k_median(points, weights, n_clusters, n_init, rng):
                 chance = weights
             chosen.append(rng.choice(len(points), p=chance / chance.sum()))
             nearest = np.minimum(nearest, _distances(points, points[chosen[-1:]]).ravel())
-        centers = points[chosen].copy()
-        centers, cost = _alternate(points, weights, centers)
+        centers, cost = _alternate(points, weights, points[chosen])
         if cost < lowest:
             best, lowest = centers, cost
     return best, lowest
@@ -474,19 +455,13 @@ def _alternate(points, weights, centers):
         new_cost = float(weights @ distances.min(axis=1))
         if new_cost >= cost:
             break
-        cost, best = new_cost, centers
-        centers = centers.copy()
+        cost, best, centers = new_cost, centers, centers.copy()
         for k in np.unique(labels):
-            here = labels == k
-            for axis in range(points.shape[1]):
-                centers[k, axis] = _weighted_median(points[here, axis], weights[here])
+            own, mass = points[labels == k], weights[labels == k]
+            for axis, order in enumerate(np.argsort(own, axis=0, kind="stable").T):
+                below = np.cumsum(mass[order])
+                centers[k, axis] = own[order, axis][np.searchsorted(below, below[-1] / 2.0)]
     return best, cost
-
-
-def _weighted_median(values, weights):
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return values[order][np.searchsorted(total, total[-1] / 2.0)]
 
 
 def _distances(points, centers):

@@ -271,20 +271,21 @@ class PrivateMeasure(BasePrivateEstimator):
 
     def _shares(self, n_features):
         if not is_box(self.bounds) and not isinstance(self.depth, str):
-            Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.").check(
-                self.depth, "depth"
-            )
+            rule = Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.")
+            rule.check(self.depth, "depth")
         is_pyramid = self._chosen_method(n_features) == PYRAMID
         return pyramid_shares(pyramid_tuning(n_features)) if is_pyramid else {"tree": 1.0}
 
     def _questions(self, facts):
+        depth = None if isinstance(self.depth, str) else int(self.depth)
         if self._chosen_method(facts.n_features) == PYRAMID:
-            depth = None if isinstance(self.depth, str) else int(self.depth)
             pyramid = Pyramid(facts, depth, pyramid_tuning(facts.n_features))
             ((cells, total),) = yield from pyramid.questions()
             return pyramid.tree, cells, total
-        method = self._tree_method
-        tree = CellTree(facts.domain, self._depth(facts))
+        if depth is None:  # cells of about one standard deviation of noise
+            depth = round(math.log2(max(facts.size * facts.mechanisms["tree"].amount, 1.0))) + 1
+            depth = min(max(depth, 1), TREES.deepest)
+        method, tree = self._tree_method, CellTree(facts.domain, depth)
         query = method.query(tree, facts.n_classes, facts.units, facts.total_public)
         released = yield "tree", query
         blocks = [b[0] if facts.units == 1 else b[0] / facts.units for b in released.values]
@@ -301,12 +302,3 @@ class PrivateMeasure(BasePrivateEstimator):
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()
         warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
-
-    def _depth(self, facts):
-        """Depth from the size and the budget: cells of about one noise standard deviation."""
-        if not isinstance(self.depth, str):
-            return int(self.depth)
-        mechanism = facts.mechanisms["tree"]
-        rate = mechanism.amount
-        low, high = 1, TREES.deepest
-        return int(np.clip(round(math.log2(max(facts.size * rate, 1.0))) + 1, low, high))

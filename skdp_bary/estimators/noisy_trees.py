@@ -1,7 +1,6 @@
 """Ways to measure a tree of cells, and masses made of noisy counts."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,44 +13,7 @@ from .noisy_means import TREES
 # Ways to measure a tree of cells: which numbers are released, and how masses are made of them.
 
 
-class TreeMethod(ABC):
-    """One way to release a tree of cells and to rebuild masses from the release."""
-
-    @abstractmethod
-    def query(self, tree, n_classes, units, total_public):
-        """Return the query of this method."""
-
-    @abstractmethod
-    def masses(self, tree, blocks, noise_sd):
-        """Return the masses of the cells of every level, from one class's noisy blocks.
-
-        Parameters
-        ----------
-        tree : CellTree
-        blocks : list of ndarray
-            The noisy total, then one array per level, in people.
-        noise_sd : list of float
-            Standard deviation of the noise of each block, in people.
-        """
-
-    def split_noise(self, tree, noise_sd):
-        """Return the standard deviation of what is known of the splits of each level."""
-        return noise_sd[1:]
-
-    def depth(self, signal, finest):
-        """Number of halvings that are worth their noise, not rounded.
-
-        Parameters
-        ----------
-        signal : float
-            Logarithm to base 2 of the people in a distribution times epsilon.
-        finest : float
-            Halvings after which cells of even masses are small next to what is asked of them.
-        """
-        return min(signal - 3.0, finest)
-
-
-class HaarMethod(TreeMethod):
+class HaarMethod:
     """Noisy differences of halves, each drawn towards what a public prior expects.
 
     The best exponent for a bound on the p-th power of the Wasserstein error is ``(1 - p/d) / 2``.
@@ -83,11 +45,36 @@ class HaarMethod(TreeMethod):
         return self.query_class(tree, n_classes, units, total_public, weights)
 
     def masses(self, tree, blocks, noise_sd):
-        """Return the masses rebuilt from the root down."""
+        """Return the masses of the cells of every level, from one class's noisy blocks.
+
+        Parameters
+        ----------
+        tree : CellTree
+        blocks : list of ndarray
+            The noisy total, then one array per level, in people.
+        noise_sd : list of float
+            Standard deviation of the noise of each block, in people.
+        """
         return rebuild_masses(tree, blocks[0][0], blocks[1:], noise_sd[1:], tree.prior)
 
+    def split_noise(self, tree, noise_sd):
+        """Return the standard deviation of what is known of the splits of each level."""
+        return noise_sd[1:]
 
-class BlockCountsMethod(TreeMethod):
+    def depth(self, signal, finest):
+        """Number of halvings that are worth their noise, not rounded.
+
+        Parameters
+        ----------
+        signal : float
+            Logarithm to base 2 of the people in a distribution times epsilon.
+        finest : float
+            Halvings after which cells of even masses are small next to what is asked of them.
+        """
+        return min(signal - 3.0, finest)
+
+
+class BlockCountsMethod:
     """Noisy counts on every few levels; differences of halves are read inside the blocks between.
 
     Pure noise costs what its levels add up to, so few levels have much less noise each. A
@@ -117,22 +104,18 @@ class BlockCountsMethod(TreeMethod):
     def query(self, tree, n_classes, units, total_public):
         """Return the query: a total that no one can change is free, another one is not asked."""
         levels = self.levels(tree.depth)
-        if total_public and tree.depth:
-            levels = (0, *levels)
-        return LevelCounts(
-            tree, n_classes, units, total_public, (1.0,) * len(levels), levels=levels
-        )
+        levels = (0, *levels) if total_public and tree.depth else levels
+        weights = (1.0,) * len(levels)
+        return LevelCounts(tree, n_classes, units, total_public, weights, levels=levels)
 
     def masses(self, tree, blocks, noise_sd):
         """Return the masses rebuilt from the root down."""
         differences, top = [], 0
         for low, sums in self._counted(tree, blocks):
-            block = []
-            for level in range(low - 1, top - 1, -1):
+            for level in reversed(range(top, low)):
                 first, second = tree.halves(sums, level)
-                block.append(first - second)
+                differences.insert(top, first - second)  # from the counts up: before those below
                 sums = first + second
-            differences.extend(reversed(block))
             top = low
         noise_sd = self.split_noise(tree, noise_sd)
         return rebuild_masses(tree, blocks[0].sum(), differences, noise_sd, tree.prior)
@@ -163,14 +146,6 @@ def by_level(levels, index):
     changes = np.flatnonzero(levels[1:] != levels[:-1]) + 1
     for start, end in pairwise((0, *changes.tolist(), len(levels))):
         yield int(levels[start]), slice(start, end), index[start:end]
-
-
-def halving_orders(tree):
-    """Place of every cell in the order in which the children of a cell stand together."""
-    orders = [np.zeros(1, dtype=np.int64)]
-    for level in range(tree.depth):
-        orders.append(tree.join(2 * orders[-1], 2 * orders[-1] + 1, level))
-    return orders
 
 
 # Noisy counts of cells that were cut in several looks: least squares, and masses that add up.

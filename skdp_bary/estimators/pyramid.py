@@ -87,7 +87,8 @@ class Pyramid:
 
     def rate(self, step):
         """Return the rate of Laplace noise as wide as that of a count in its own step."""
-        mechanism, reach = self.facts.mechanisms[step], self._reach
+        mechanism = self.facts.mechanisms[step]
+        reach = 1 if self.facts.relation == ADD_REMOVE else 2  # cells that a neighbor changes
         if mechanism.is_gaussian:
             return mechanism.mu * math.sqrt(2.0 / reach)
         return mechanism.epsilon / reach
@@ -96,9 +97,11 @@ class Pyramid:
         """Ask for the counts; return the masses of the cells of each class, and the totals."""
         trees = self._full_levels()
         kept, totals = yield from self._whole(trees)
-        first_priors = [[self.tuning.prior]] * self.facts.n_classes
-        trees, priors = [trees[-1]] * self.facts.n_classes, first_priors
-        for step, least in ((ONCE, self._least_once), (TWICE, self._least_twice)):
+        n_classes = self.facts.n_classes
+        trees, priors = [trees[-1]] * n_classes, [[self.tuning.prior]] * n_classes
+        once, twice = self.tuning.once / self.rate(ONCE), self.tuning.twice / self.rate(TWICE)
+        once = max(once, self._persons / self._most**self.tuning.crowd)
+        for step, least in ((ONCE, once), (TWICE, twice)):
             for c, tree in enumerate(trees):
                 masses, priors[c] = self.posterior(tree, kept[c], priors[c])
                 trees[c] = self._split(tree, masses, least)
@@ -118,7 +121,10 @@ class Pyramid:
         tuning, best = self.tuning, max(m.rate for m in measurements if m.rate < np.inf)
         step = tuning.step / best * (math.sqrt(0.5) if self.is_gaussian else 1.0)
         step = max(1.0, round(step)) if self.facts.units == 1 else max(0.2, step)
-        rounds = [self._on_tree(m, tree, step) for m in measurements]
+        rounds = [m.on_tree(tree) for m in measurements]
+        for measurement, (_, rates) in zip(measurements, rounds, strict=True):
+            if measurement.rate == np.inf:  # an exact total: off by less than a step
+                rates[0] = np.full(1, 2.0 / step)
         prior = [priors[min(k, len(priors) - 1)] for k in range(tree.depth)] or priors[0]
         try:
             posterior = infer_masses(
@@ -134,23 +140,10 @@ class Pyramid:
         return self.facts.size / self.facts.n_classes
 
     @property
-    def _reach(self):
-        return 1 if self.facts.relation == ADD_REMOVE else 2
-
-    @property
     def _most(self):
         """Cells that the signal would fill."""
         cells = self.signal * self.tuning.cells_a_person
         return min(max(cells, 8.0), float(self.tree.n_cells))
-
-    @property
-    def _least_once(self):
-        once = self.tuning.once / self.rate(ONCE)
-        return max(once, self._persons / self._most**self.tuning.crowd)
-
-    @property
-    def _least_twice(self):
-        return self.tuning.twice / self.rate(TWICE)
 
     def _full_levels(self):
         """Return the trees of one or two full levels, from public numbers alone."""
@@ -180,9 +173,9 @@ class Pyramid:
         if not public:
             return kept, None
         totals = [int(total) / self.facts.units for total in released.values[0]]
+        root = np.zeros(1, dtype=int)
         for c, total in enumerate(totals):
-            exact = np.array([total])
-            kept[c].append(Measurement(np.zeros(1, int), np.zeros(1, int), exact, np.inf))
+            kept[c].append(Measurement(root, root, np.array([total]), np.inf))
         return kept, totals
 
     def _query(self, partitions, weights=None):
@@ -190,10 +183,8 @@ class Pyramid:
             tuple(edges_of(levels, codes, self.tree.depth) for levels, codes in block)
             for block in partitions
         )
-        facts = self.facts
-        return DisjointCounts(
-            RunDivision(self.tree, edges), facts.units, facts.total_public, weights
-        )
+        cells, facts = RunDivision(self.tree, edges), self.facts
+        return DisjointCounts(cells, facts.units, facts.total_public, weights)
 
     def _read(self, released, block, trees):
         """Yield the measurement of each class out of one block of a release."""
@@ -207,13 +198,6 @@ class Pyramid:
             mass = values[start : start + len(codes)] / units
             start += len(codes)
             yield Measurement(levels[order], codes[order], mass, rate)
-
-    def _on_tree(self, measurement, tree, step):
-        """Return values and rates on a tree; what is exact is off by less than a step."""
-        values, rates = measurement.on_tree(tree)
-        if measurement.rate == np.inf:
-            rates[0] = np.full(1, 2.0 / step)
-        return values, rates
 
     def _split(self, tree, masses, least):
         """Return the tree split where masses are at least `least`, and not too many of them are."""
@@ -266,7 +250,12 @@ class Pyramid:
         order = np.lexsort((index, bits))
         order = order[mass[order] > 0]
         cells = CellMasses(bits[order], index[order], mass[order])
-        return cells if isinstance(self.facts.domain, Box) else self._inside(cells)
+        if isinstance(self.facts.domain, Box):
+            return cells
+        inside = self._shares(cells.level, cells.index) > 0  # no row can be in the others
+        mass = cells.mass[inside]
+        mass *= cells.mass.sum() / mass.sum()
+        return CellMasses(cells.level[inside], cells.index[inside], mass)
 
     def _shares(self, bits, index):
         """Return the public shares of cells."""
@@ -275,15 +264,6 @@ class Pyramid:
             here = bits == level
             share[here] = self.tree.share(int(level))[index[here]]
         return share
-
-    def _inside(self, cells):
-        """Return the cells that are not outside of a domain that is no box, with the whole mass."""
-        inside = self._shares(cells.level, cells.index) > 0
-        mass = cells.mass[inside]
-        if not mass.any():
-            mass = self._shares(cells.level, cells.index)[inside]
-        mass *= cells.mass.sum() / mass.sum()
-        return CellMasses(cells.level[inside], cells.index[inside], mass)
 
 
 def full_tree(branching):

@@ -186,13 +186,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         low, high = facts.domain.low, facts.domain.high
         for step in ("place", "window"):
             edges = np.linspace(low, high, TUNED.n_cells + 1, axis=1)
-            found = yield from _histograms(facts, step, edges)
-            first, stop = found.runs()
+            first, stop = runs(*(yield from _histograms(facts, step, edges)))
             features = np.arange(facts.n_features)
             low = edges[features, np.maximum(first - 1, 0)]
             high = edges[features, np.minimum(stop + 1, TUNED.n_cells)]
-        found = yield from _histograms(facts, "spread", _growing_edges(facts.domain, low, high))
-        return found.moments(), found.total
+        edges = _growing_edges(facts.domain, low, high)
+        counts, sd, total = yield from _histograms(facts, "spread", edges)
+        return moments(edges, counts, sd, total), total
 
     def _finish(self, facts, result):
         (self.mean_, self.scale_), self.total_ = result
@@ -207,78 +207,55 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
 # Histograms of all features, and what is read off them.
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureHistograms:
-    """Noisy histograms of features.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (n_features, n_cells + 1)
-    counts : ndarray of shape (n_features, n_cells)
-        In persons.
-    sd : float
-        Of the noise of a count.
-    total : float
-        Number of persons, public or noisy.
-    """
-
-    edges: np.ndarray
-    counts: np.ndarray
-    sd: float
-    total: float
-
-    def runs(self):
-        """Return the first cell, and the one behind the last, of where most rows lie.
-
-        The shortest run of cells outside of which there are no more rows than a share of all and
-        what noise may show there.
-        """
-        n_features, n_cells = self.counts.shape
-        below = np.cumsum(np.pad(self.counts, ((0, 0), (1, 0))), axis=1)
-        first, stop = np.zeros(n_features, dtype=int), np.full(n_features, n_cells)
-        for width in range(n_cells - 1, 0, -1):
-            outside = below[:, -1:] - (below[:, width:] - below[:, :-width])
-            most = TUNED.outside * self.total
-            most += TUNED.noise_outside * self.sd * np.sqrt(n_cells - width)
-            best = outside.argmin(axis=1)
-            fits = outside.min(axis=1) <= most
-            first = np.where(fits, best, first)
-            stop = np.where(fits, best + width, stop)
-        return first, stop
-
-    def moments(self):
-        """Return the mean and the standard deviation of every feature, from cells that stand out.
-
-        The cells of the run are kept whatever they hold, so that noise cancels out; of all others
-        those that noise hardly makes.
-        """
-        first, stop = (end[:, None] for end in self.runs())
-        cells = np.arange(self.counts.shape[1])
-        kept = (first <= cells) & (cells < stop) | (self.counts > TUNED.stands_out * self.sd)
-        masses = np.where(kept, np.maximum(self.counts, 0.0), 0.0)
-        empty = masses.sum(axis=1, keepdims=True) <= 0.0
-        masses = np.where(empty, 1.0, masses)
-        masses /= masses.sum(axis=1, keepdims=True)
-        middle = (self.edges[:, 1:] + self.edges[:, :-1]) / 2.0
-        width = np.diff(self.edges, axis=1)
-        mean = (masses * middle).sum(axis=1)
-        # rows lie nearer to the inner edge of a cell that grows: half of the variance of even rows
-        spread = (middle - mean[:, None]) ** 2 + width**2 / 24.0
-        return mean, np.sqrt((masses * spread).sum(axis=1))
-
-
 def _histograms(facts, step, edges):
-    """Ask for the histograms of all features between edges."""
+    """Ask for histograms between edges, of shape (n_features, n_cells + 1).
+
+    Returns their counts in people, of shape (n_features, n_cells), the standard deviation of the
+    noise of a count, and the number of people, public or noisy.
+    """
     n_features, n_edges = edges.shape
     query = ColumnHistograms((n_edges - 1,) * n_features, None, facts.units, facts.mass_public)
     released = yield step, InCells(edges[:, 1:-1], query)
     total, counts = (values[0] / facts.units for values in released.values)
-    return FeatureHistograms(
-        edges,
-        counts.reshape(n_features, -1),
-        released.noise_sd[1] / facts.units,
-        max(float(total), 1.0),
-    )
+    sd = released.noise_sd[1] / facts.units
+    return counts.reshape(n_features, -1), sd, max(float(total), 1.0)
+
+
+def runs(counts, sd, total):
+    """Return the first cell, and the one behind the last, of where most rows lie.
+
+    The shortest run of cells outside of which there are no more rows than a share of all and what
+    noise may show there.
+    """
+    n_features, n_cells = counts.shape
+    below = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
+    first, stop = np.zeros(n_features, dtype=int), np.full(n_features, n_cells)
+    for width in range(n_cells - 1, 0, -1):
+        outside = below[:, -1:] - (below[:, width:] - below[:, :-width])
+        noise = TUNED.noise_outside * sd * np.sqrt(n_cells - width)
+        best = outside.argmin(axis=1)
+        fits = outside.min(axis=1) <= TUNED.outside * total + noise
+        first, stop = np.where(fits, best, first), np.where(fits, best + width, stop)
+    return first, stop
+
+
+def moments(edges, counts, sd, total):
+    """Return the mean and the standard deviation of every feature, from cells that stand out.
+
+    The cells of the run are kept whatever they hold, so that noise cancels out; of all others those
+    that noise hardly makes.
+    """
+    first, stop = (end[:, None] for end in runs(counts, sd, total))
+    cells = np.arange(counts.shape[1])
+    kept = (first <= cells) & (cells < stop) | (counts > TUNED.stands_out * sd)
+    masses = np.where(kept, np.maximum(counts, 0.0), 0.0)
+    masses[masses.sum(axis=1) <= 0.0] = 1.0  # nothing stands out: even on the domain
+    masses /= masses.sum(axis=1, keepdims=True)
+    middle = (edges[:, 1:] + edges[:, :-1]) / 2.0
+    mean = (masses * middle).sum(axis=1)
+    # rows lie nearer to the inner edge of a cell that grows: half of the variance of even rows
+    spread = (middle - mean[:, None]) ** 2 + np.diff(edges, axis=1) ** 2 / 24.0
+    return mean, np.sqrt((masses * spread).sum(axis=1))
 
 
 def _growing_edges(domain, low, high):

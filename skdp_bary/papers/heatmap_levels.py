@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..estimators import PrivateEMDHeatmap
-from ..estimators.heatmap_methods import HeatmapFit, HeatmapMethod, HeatmapSetting, measure
+from ..estimators.heatmap import HeatmapFit, HeatmapMethod, HeatmapSetting, measure
 from ..parameters import Integer, Number, Option
 from ..queries.cells import MAX_GRID_DEPTH, Partition
 from ..transport.trees import Tree, child_codes

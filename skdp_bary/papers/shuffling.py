@@ -42,7 +42,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle
-from ..estimators.heatmap_methods import (
+from ..estimators.heatmap import (
     AdaptiveMethod,
     HeatmapCells,
     HeatmapSetting,

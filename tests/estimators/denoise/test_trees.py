@@ -13,7 +13,6 @@ from tests.world import (
     HaarMethod,
     Sketch,
     cell_support,
-    halving_orders,
     home,
 )
 
@@ -98,17 +97,6 @@ def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
         assert sd == pytest.approx(found, rel=0.15)
     totals = np.std([total for total, _ in seen])
     assert totals == pytest.approx(0.0 if total_public else 2.0 * 8**0.5, rel=0.15)
-
-
-@every("domain", [SQUARE, Box([0.0] * 5, [1.0] * 5)])
-def test_halving_orders_put_siblings_together(domain):
-    tree = CellTree(domain, 6)
-    orders = halving_orders(tree)
-    for level in range(6):
-        first, second = tree.halves(orders[level + 1], level)
-        assert (first == 2 * orders[level]).all()
-        assert (second == 2 * orders[level] + 1).all()
-    assert sorted(orders[6]) == list(range(64))
 
 
 def test_support_is_a_point_in_each_cell():

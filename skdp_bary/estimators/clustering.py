@@ -59,8 +59,6 @@ class KMeansTuning:
     far_share: float = 0.3  # of an equal share of all: lighter clusters are far the nearer
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
 
-    # up to three features: k-means on the cells
-
     # more than three features: shares of the steps, rounds in the subspace, bits of the grid
     few_features: tuple = (  # for little and for much signal, persons a cluster times mu of both
         ((0.02, 0.15, 0.20, 0.18, 0.25, 0.20), 1, 10),
@@ -99,9 +97,7 @@ class KMeansTuning:
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
     costly_parts: tuple = (0.22, 1.0, 0.2)
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
-    mostly_mass: float = (
-        16.0  # the less its mass gets then: a mean aside from the center against sums
-    )
+    mostly_mass: float = 16.0  # the less its mass gets then: a mean off the center against sums
     mostly_spread: float = 0.02  # ... precision of the spread, where sums get 1
     mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
@@ -208,7 +204,7 @@ class WeightedPoints:
 
     def stand_out(self, label, masses):
         """Whether clusters of points hold more than noise, beyond the effect of their number."""
-        return np.zeros(len(masses), dtype=bool)
+        return np.zeros(len(masses), dtype=bool)  # one kind of points says no more than each does
 
     def best_centers(self, n_clusters, n_init, random_state):
         """Return the centers of least cost over several starts."""
@@ -298,8 +294,9 @@ class ClusterPlan:
 
     Attributes
     ----------
-    moments, axes, cells, fill, low, ambient : float
-        Shares of the budget: of mu**2 for Gaussian noise, of epsilon otherwise.
+    recipe : tuple of float
+        Shares of the budget, of mu**2 for Gaussian noise and of epsilon otherwise: of moments,
+        axes, cells, fill, rounds in the subspace and rounds with all features.
     low_rounds, ambient_rounds : int
         Rounds of Lloyd's algorithm in the subspace, and with all features.
     bits : int
@@ -313,37 +310,31 @@ class ClusterPlan:
         Cells that are kept, and those after grouping, at most; relative to the clusters.
     """
 
-    moments: float
-    axes: float
-    cells: float
-    fill: float
-    low: float
-    ambient: float
+    recipe: tuple
     low_rounds: int
     ambient_rounds: int
     bits: int
     parts: tuple
-    reach: float = TUNED.reach_share
-    kept: int = TUNED.kept_factor
-    groups: int = TUNED.filled_factor
+    reach: float
+    kept: int
+    groups: int
 
     @property
     def shares(self):
         """Shares by the names of the steps, in order."""
-        steps = {"moments": self.moments}
+        moments, axes, cells, fill, low, ambient = self.recipe
+        steps = {"moments": moments}
         if self.reach:
-            first = TUNED.place_share * self.moments
-            steps = {"place": first, "reach": self.reach, "moments": self.moments - first}
-        if self.axes:
-            steps["axes"] = self.axes
-        steps |= {"cells": self.cells, "fill": self.fill}
-        for i in range(self.low_rounds):
-            steps[f"low_{i + 1}"] = self.low / self.low_rounds
+            first = TUNED.place_share * moments
+            steps = {"place": first, "reach": self.reach, "moments": moments - first}
+        if axes:
+            steps["axes"] = axes
+        steps |= {"cells": cells, "fill": fill}
+        steps |= {f"low_{i + 1}": low / self.low_rounds for i in range(self.low_rounds)}
         if self.ambient_rounds:
-            steps["residual"] = max(TUNED.residual_share * self.ambient, _LEAST_SHARE)
-        for i in range(self.ambient_rounds):
-            share = (1.0 - TUNED.residual_share) * self.ambient / self.ambient_rounds
-            steps[f"ambient_{i + 1}"] = share
+            steps["residual"] = max(TUNED.residual_share * ambient, _LEAST_SHARE)
+            share = (1.0 - TUNED.residual_share) * ambient / self.ambient_rounds
+            steps |= {f"ambient_{i + 1}": share for i in range(self.ambient_rounds)}
         total = sum(steps.values())
         return {name: share / total for name, share in steps.items()}
 
@@ -369,16 +360,10 @@ def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
     shares, low_rounds, bits = recipe
     rounds = setting.rounds(round(low_rounds) + TUNED.ambient_rounds)
     ambient = min(TUNED.ambient_rounds, rounds)
-    return ClusterPlan(
-        *shares,
-        rounds - ambient,
-        ambient,
-        round(bits + TUNED.detailed_bits * detail),
-        parts,
-        reach,
-        round(TUNED.kept_factor * TUNED.detailed_kept**detail),
-        round(TUNED.filled_factor * TUNED.detailed_filled**detail),
-    )
+    bits = round(bits + TUNED.detailed_bits * detail)
+    kept = round(TUNED.kept_factor * TUNED.detailed_kept**detail)
+    groups = round(TUNED.filled_factor * TUNED.detailed_filled**detail)
+    return ClusterPlan(shares, rounds - ambient, ambient, bits, parts, reach, kept, groups)
 
 
 def cluster_plan(setting, size=None):

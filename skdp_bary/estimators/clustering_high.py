@@ -61,7 +61,7 @@ class HighMethod(KMeansMethod):
         return None if settled == self.plan(setting) else settled.shares
 
     def plan(self, setting, size=None):
-        """Run the fit."""
+        """Return the ClusterPlan, for the size where that is known."""
         return cluster_plan(setting, size)
 
     def questions(self, setting, facts):
@@ -92,17 +92,14 @@ class HighMethod(KMeansMethod):
             query = about_clusters(ClippedMeans, facts, wide, state.centers, radii, shares)
             basis = axes.vectors if is_gaussian(facts) else None
             released = yield f"ambient_{i + 1}", query
-            state = ambient_round(released, state.spread, basis, float(plan.moments < 0.5))
+            state = ambient_round(released, state.spread, basis, float(plan.recipe[0] < 0.5))
 
         beside = start.spread.mean() + max(rows.rms**2 - axes.variances.sum(), 0.0)
         places = filled.points @ axes.kept + rows.center
-        return PrivateClusters(
-            facts.domain.clip(state.centers + rows.center),
-            rescaled(state.masses, rows.count),
-            np.sqrt(state.noise),
-            plan.low_rounds + plan.ambient_rounds,
-            replace(filled, points=places, within=beside),
-        )
+        centers, masses = state.centers + rows.center, rescaled(state.masses, rows.count)
+        found = facts.domain.clip(centers), masses, np.sqrt(state.noise)
+        rounds, coarse = plan.low_rounds + plan.ambient_rounds, replace(filled, points=places)
+        return PrivateClusters(*found, rounds, replace(coarse, within=beside))
 
     def cells(self, setting, facts, plan, rows):
         """Ask for cells on the leading axes; return their frame, and those that stand out."""
@@ -146,16 +143,6 @@ class RowMoments:
     doubt: float
     frame: Frame
 
-    def left_by(self, centers, masses):
-        """Return a cautious guess of the rows' mean squared distance from centers.
-
-        It is what the released spread about the mean leaves next to that of the centers.
-        """
-        square, masses = self.rms**2, np.maximum(masses, 0.0)
-        explained = float(masses @ (centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)
-        left = square - explained + 2.0 * self.doubt
-        return float(np.clip(left, TUNED.least_left * square, square))
-
 
 def row_moments(facts, plan):
     """Ask for mass, sum and spread of the rows, and return RowMoments.
@@ -175,7 +162,10 @@ def row_moments(facts, plan):
         if nearer < reach:
             origin, reach = place, nearer
     last = yield from mean_about(frame, facts, "moments", ClusterMoments, origin, reach, plan.parts)
-    mean, noise = (last.mean, last.noise) if first is None else _averaged(first, last)
+    mean, noise = last.mean, last.noise
+    if first is not None:  # both, by their precision
+        weight = first.noise / (first.noise + noise)
+        mean, noise = first.mean + weight * (mean - first.mean), weight * noise
     mean = shortened(domain, mean, noise)
     read, shift = last.read, mean - last.origin
     spread = float(read.spread[0]) / last.weight - float(shift @ shift)
@@ -233,12 +223,6 @@ def rows_reach(frame, facts, place):
     edges = tuple(largest * 2.0 ** (-b / 2) for b in reversed(range(_REACH_EDGES)))
     farthest = tail_bin((yield "reach", FrameDistances(frame, place, edges, facts.units)))
     return largest if farthest is None else edges[farthest]
-
-
-def _averaged(first, last):
-    """Return the mean of two by their precision, and its noise."""
-    weight = first.noise / (first.noise + last.noise)
-    return first.mean + weight * (last.mean - first.mean), weight * last.noise
 
 
 def shortened(domain, mean, noise):
@@ -303,10 +287,13 @@ def fill(setting, facts, plan, frame, cells):
 
 def with_residual(facts, frame, rows, state):
     """Ask for the total squared distance from centers, and return the state with all features."""
-    reach = TUNED.first_radius * math.sqrt(rows.left_by(state.centers, state.masses))
-    radii = np.full(len(state.centers), min(facts.domain.radius, reach))
+    square, masses = rows.rms**2, np.maximum(state.masses, 0.0)
+    # a cautious guess: what the spread about the mean leaves next to that of the centers
+    explained = float(masses @ (state.centers**2).sum(axis=1)) / max(float(masses.sum()), 1.0)
+    left = np.clip(square - explained + 2.0 * rows.doubt, TUNED.least_left * square, square)
+    reach = min(facts.domain.radius, TUNED.first_radius * math.sqrt(left))
+    radii = np.full(len(state.centers), reach)
     query = about_clusters(TotalSpread, facts, frame, state.centers, radii, (1.0,))
-    masses = np.maximum(state.masses, 0.0)
     total = query.read((yield "residual", query)) / max(masses.sum(), 1.0)
     floor = TUNED.least_left * total if total > 0 else 1e-12
     pooled = float(masses @ state.spread) / max(masses.sum(), 1.0)

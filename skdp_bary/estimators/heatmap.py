@@ -82,10 +82,8 @@ def measure(setting, facts, name, *partitions):
     """Ask for the masses of partitions in one step, and return a Measurement of each."""
     cells = GridDivision(QuadGrid(facts.domain, setting.depth), partitions)
     released = yield name, DisjointCounts(cells, facts.units)
-    return [
-        Measurement(cells.levels, cells.codes, values / facts.units, facts.units / scale)
-        for cells, values, scale in zip(partitions, released.values, released.scales, strict=True)
-    ]
+    units, found = facts.units, zip(partitions, released.values, released.scales, strict=True)
+    return [Measurement(c.levels, c.codes, values / units, units / b) for c, values, b in found]
 
 
 # Looking closely where a coarse look found masses: in two rounds, or in one at a public level.

@@ -63,9 +63,8 @@ class LloydMethod(KMeansMethod):
         radii = np.full(setting.n_clusters, domain.radius)
         centers, rounds = domain.clip(_public_centers(setting)), _n_rounds(setting)
         for i in range(rounds):
-            query = about_clusters(
-                ClusterMoments, facts, frame, centers - frame.center, radii, _LLOYD_BLOCKS
-            )
+            places = centers - frame.center
+            query = about_clusters(ClusterMoments, facts, frame, places, radii, _LLOYD_BLOCKS)
             means = read_means((yield f"round_{i + 1}", query))
             centers = domain.clip(frame.center + means.asked + means.of_known(means.steps))
         masses = np.maximum(means.read.mass, 0.0)

@@ -35,8 +35,8 @@ class LowMethod(KMeansMethod):
         centers = search(setting, facts.domain, coarse)
         centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
         masses, noise = coarse.masses_about(centers)
-        masses, n_looks = rescaled(masses, total), len(TUNED.look_shares)
-        return PrivateClusters(centers, masses, np.sqrt(noise), n_looks, coarse)
+        found = centers, rescaled(masses, total), np.sqrt(noise)
+        return PrivateClusters(*found, len(TUNED.look_shares), coarse)
 
 
 def search(setting, domain, coarse):
@@ -92,10 +92,12 @@ def _near_or_sure(coarse, centers, least):
     sure = masses > sds * coarse.mass_sd * np.maximum(np.sqrt(cells), alone)
     if not sure.any():
         return np.ones(len(label), dtype=bool)
-    square = _spread(coarse.points, coarse.masses)
+    total = float(coarse.masses.sum())
+    middle = coarse.masses @ coarse.points / total
+    square = float(coarse.masses @ ((coarse.points - middle) ** 2).sum(axis=1)) / total
     squares = nearest(coarse.points, centers[sure])[1]
     reach = np.bincount(label, coarse.masses * squares, len(centers)) / np.maximum(masses, 1e-300)
-    light = masses * len(centers) / (TUNED.far_share * coarse.masses.sum())
+    light = masses * len(centers) / (TUNED.far_share * total)
     far = np.flatnonzero(~sure & (reach > TUNED.far_reach * square * np.minimum(light, 1.0) ** 2))
     # of every cluster the one that it counts with: far ones in one place are one group
     head, free = np.arange(len(centers)), far[np.argsort(-masses[far], kind="stable")]
@@ -106,14 +108,8 @@ def _near_or_sure(coarse, centers, least):
     together = coarse.stand_out(head[label], np.bincount(head, masses, len(centers)))
     far = far[~together[head[far]]]
     far = far[np.argsort(-reach[far], kind="stable")]
-    lost = far[np.cumsum(masses[far]) <= coarse.masses.sum() - least]
+    lost = far[np.cumsum(masses[far]) <= total - least]
     return ~np.isin(label, lost)
-
-
-def _spread(points, masses):
-    """Return the mean squared distance of weighted points from their mean."""
-    total = float(masses.sum())
-    return float(masses @ ((points - masses @ points / total) ** 2).sum(axis=1)) / total
 
 
 def _pool(coarse):
@@ -193,8 +189,9 @@ def ask_looks(facts):
     parents, values, variances = [], [], []
     for i in range(len(TUNED.look_shares)):
         if i:
-            masses, spread = _masses(parents, values, variances)
-            cells = cells.cut(_cuts(facts, i, masses, spread))
+            estimates, spread = least_squares(parents, values, variances)
+            masses = nonnegative(parents, estimates)[-1]
+            cells = cells.cut(_cuts(facts, i, masses, spread[-1]))
             parents.append(cells.parents)
         released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
         sd = max(released.noise_sd[0] / facts.units, _EXACT)
@@ -222,12 +219,6 @@ def _sd(facts, i):
     return math.sqrt(2.0) * changed / mechanism.epsilon
 
 
-def _masses(parents, values, variances):
-    """Return the masses of the cells of the last look, and the variances of their estimates."""
-    estimates, spread = least_squares(parents, values, variances)
-    return nonnegative(parents, estimates)[-1], spread[-1]
-
-
 def _cuts(facts, i, masses, spread):
     """Number of times to halve the axes of each cell before pass `i`."""
     d = facts.n_features
@@ -235,9 +226,8 @@ def _cuts(facts, i, masses, spread):
     scale = max(scale, masses.sum() / TUNED.most_cells)
     cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
     cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])
-    sds = TUNED.cut_sds
-    if i == 1:  # parts of a far cell of nothing but noise hide that it is empty
-        sds = max(sds, sure_sds(len(masses), TUNED.false_cut))
+    # at first: parts of a far cell of nothing but noise hide that it is empty
+    sds = max(TUNED.cut_sds, sure_sds(len(masses), TUNED.false_cut) if i == 1 else 0.0)
     return np.where(masses > sds * np.sqrt(spread), cuts, 0)
 
 

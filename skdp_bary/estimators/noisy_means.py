@@ -257,9 +257,8 @@ def weighted_kmeans(points, masses, n_clusters, n_init, rng):
         return clusters_on_line(points, masses, n_clusters)
     if len(points) * n_clusters * n_init <= _BATCHED:
         return best_of_starts(points, masses, n_clusters, n_init, _SEARCH_ROUNDS, rng)
-    search = KMeans(
-        n_clusters, n_init=n_init, max_iter=_SEARCH_ROUNDS, random_state=int(rng.integers(2**31))
-    )
+    seed = int(rng.integers(2**31))
+    search = KMeans(n_clusters, n_init=n_init, max_iter=_SEARCH_ROUNDS, random_state=seed)
     return _fit(search, points, masses)
 
 
@@ -273,7 +272,8 @@ def lloyd(points, masses, centers, rounds):
     if len(points) < len(centers):
         return centers
     if len(points) * len(centers) <= _BATCHED:
-        return descend(points, masses, centers, rounds)
+        middle = points.mean(axis=0)
+        return _descend(points - middle, masses, (centers - middle)[None], rounds) + middle
     return _fit(KMeans(len(centers), init=centers, n_init=1, max_iter=rounds), points, masses)
 
 
@@ -339,19 +339,12 @@ def best_of_starts(points, masses, n_clusters, n_init, rounds, rng):
     return _descend(shifted, masses, starts, rounds) + middle
 
 
-def descend(points, masses, centers, rounds):
-    """Return the centers after rounds of Lloyd's algorithm from one start."""
-    middle = points.mean(axis=0)
-    return _descend(points - middle, masses, (centers - middle)[None], rounds) + middle
-
-
 def _drawn(weights, size, rng):
     """Return indices of shape (n_init, size), drawn from every row of weights."""
     below = weights.cumsum(axis=1)
     places = rng.random((len(weights), size)) * below[:, -1:]
-    found = [
-        edges.searchsorted(row, side="right") for edges, row in zip(below, places, strict=True)
-    ]
+    drawn = zip(below, places, strict=True)
+    found = [edges.searchsorted(place, side="right") for edges, place in drawn]
     return np.minimum(found, weights.shape[1] - 1)
 
 

@@ -179,10 +179,8 @@ class Pyramid:
         return kept, totals
 
     def _query(self, partitions, weights=None):
-        edges = tuple(
-            tuple(edges_of(levels, codes, self.tree.depth) for levels, codes in block)
-            for block in partitions
-        )
+        depth = self.tree.depth
+        edges = tuple(tuple(edges_of(*cells, depth) for cells in block) for block in partitions)
         cells, facts = RunDivision(self.tree, edges), self.facts
         return DisjointCounts(cells, facts.units, facts.total_public, weights)
 
@@ -292,10 +290,8 @@ def edges_of(levels, codes, depth):
 def _least_squares(tree, rounds):
     """Return non-negative masses of least squares."""
     precision = [sum(rates[k] ** 2 for _, rates in rounds) for k in range(tree.depth + 1)]
-    values = [
-        sum(rates[k] ** 2 * v[k] for v, rates in rounds) / np.where(p > 0, p, 1.0)
-        for k, p in enumerate(precision)
-    ]
+    sums = [sum(rates[k] ** 2 * v[k] for v, rates in rounds) for k in range(tree.depth + 1)]
+    values = [s / np.where(p > 0, p, 1.0) for s, p in zip(sums, precision, strict=True)]
     with np.errstate(divide="ignore"):
         variances = [1.0 / p for p in precision]
     return project_nonnegative(tree, make_consistent(tree, values, variances)[0])

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from tests.cases import every
-from tests.world import best_of_starts, descend, lloyd, nearest, weighted_kmeans
+from tests.world import best_of_starts, lloyd, nearest, weighted_kmeans
 
 
 def test_weights_decide():
@@ -52,13 +52,13 @@ def test_rounds_from_given_centers_are_those_of_scikit_learn(rounds):
     points, masses = rng.random((60, 3)), rng.exponential(size=60)
     given = points[:5]
     peer = KMeans(5, init=given, n_init=1, max_iter=rounds).fit(points, sample_weight=masses)
-    np.testing.assert_allclose(descend(points, masses, given, rounds), peer.cluster_centers_)
+    np.testing.assert_allclose(lloyd(points, masses, given, rounds), peer.cluster_centers_)
 
 
 def test_a_center_that_nothing_is_near_moves_to_where_most_costs():
     points = np.array([[0.0], [1.0], [5.0], [9.0]])
     far = np.array([[0.4], [7.0], [1e3]])
-    centers = descend(points, np.ones(4), far, rounds=20)
+    centers = lloyd(points, np.ones(4), far, rounds=20)
     np.testing.assert_allclose(np.sort(centers[:, 0]), [0.5, 5.0, 9.0])
 
 

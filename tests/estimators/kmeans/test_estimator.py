@@ -178,7 +178,7 @@ def test_much_signal_leaves_no_plateau():
 
 def test_a_pure_plan_pays_for_the_mean_what_it_needs():
     def share(epsilon):
-        return plan_of(784, 8, n_hint=70_000, epsilon=epsilon).moments
+        return plan_of(784, 8, n_hint=70_000, epsilon=epsilon).recipe[0]
 
     assert share(10.0) == 0.2
     assert 0.2 < share(0.7) < share(0.5) < 0.9

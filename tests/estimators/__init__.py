@@ -57,7 +57,7 @@ _PRIVATE = {
         ),
     ],
     "SubsampledBarycenter": [
-        SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=100, method="coreset"),
+        SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=100, method="coreset")
     ],
     "LevelwiseEMDHeatmap": [
         LevelwiseEMDHeatmap(bounds=(-2, 3), resolution=8, n_hint=60),
@@ -143,7 +143,7 @@ _PRIVATE = {
         PrivateKMeans(2, init=[[0.5, 0.5], [0.9, 0.5]], max_iter=2, bounds=(0, 1), n_hint=60),
     ],
     "MaxCoverKMeans": [
-        MaxCoverKMeans(2, n_init=1, max_iter=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=60),
+        MaxCoverKMeans(2, n_init=1, max_iter=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=60)
     ],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=4, n_hint=100),
@@ -240,9 +240,8 @@ _AUDITED = {
 class AnyWidth:
     """A heatmap of the first two features: scikit-learn's checks bring any number of them."""
 
-    def _check_width(self, n_features):
-        if n_features < 2:
-            super()._check_width(n_features)
+    def _shares(self, n_features):
+        return super()._shares(min(n_features, 2))
 
 
 class AnyWidthHeatmap(AnyWidth, PrivateEMDHeatmap):

@@ -1,0 +1,266 @@
+"""The insides of private k-means: weighted points, looks at ever finer cells, rounds, advice."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import laplace, norm, t
+
+from skdp_bary import PrivateKMeans
+from skdp_bary.geometry import Ball, Box
+from tests.cases import every
+from tests.world import (
+    KMeansSetting,
+    Readout,
+    WeightedPoints,
+    _normal_sds,
+    ambient_round,
+    haar_frame,
+    home,
+    nearest,
+    record,
+    search,
+    standing_out,
+    sure_sds,
+    weighted_kmeans,
+    without_far_noise,
+)
+
+looks = home("sure_sds")
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+
+
+def setting(n_features, n_clusters, n_hint=None):
+    return KMeansSetting(n_features, n_clusters, "grid", 10, "auto", n_hint, 1.0, 0.0, 0)
+
+
+# Weighted points that represent the rows: spreads and noise
+
+POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.4], [1.0, 1.0], [1.2, 1.0]])
+
+
+def points(masses, sd=0.0, within=0.01):
+    return WeightedPoints(POINTS, np.asarray(masses, dtype=float), sd, within)
+
+
+def test_spreads_add_what_is_within_a_point():
+    found = points([1, 1, 0, 3, 1]).spread_about(np.array([[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]))
+    np.testing.assert_allclose(found, [0.03, 0.02, 0.01 + 0.08 / 6])
+
+
+def test_noise_of_centers_is_what_noise_of_the_masses_does_to_them():
+    rng, masses, sd = np.random.default_rng(0), np.array([40.0, 30.0, 50.0, 60.0, 20.0]), 0.5
+    labels = np.array([0, 0, 0, 1, 1])
+    centers = np.stack([np.average(POINTS[labels == j], 0, masses[labels == j]) for j in (0, 1)])
+    _, noise = points(masses, sd).masses_about(centers)
+    moved = []
+    for _ in range(4000):
+        noisy = masses + sd * rng.standard_normal(len(masses))
+        moved.append([np.average(POINTS[labels == j], 0, noisy[labels == j]) for j in (0, 1)])
+    measured = ((np.array(moved) - centers) ** 2).mean(axis=(0, 2))
+    np.testing.assert_allclose(noise, measured, rtol=0.1)
+
+
+def test_without_points_every_cluster_is_empty():
+    nothing = WeightedPoints(np.empty((0, 2)), np.empty(0), 2.0, 0.5)
+    masses, noise = nothing.masses_about(np.zeros((3, 2)))
+    assert not masses.any() and not noise.any()
+    np.testing.assert_array_equal(nothing.spread_about(np.zeros((3, 2))), [0.5] * 3)
+
+
+@every("sd, kept", [(1.0, [3, 1, 0]), (10.0, [3, 1]), (0.0, [3, 1, 0, 2])])
+def test_counts_stand_out_of_their_noise(sd, kept):
+    counts = np.array([4.0, 9.0, 1.0, 20.0, -3.0])
+    assert standing_out(setting(2, 2), counts, sd).tolist() == kept
+
+
+# Looks at ever finer cells
+
+DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
+SETTING = setting(2, 3, 1000)
+NEAR = np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 1.0], [1.1, 1.0], [0.0, 1.0], [0.1, 1.1]])
+
+
+def found(extra, mass):
+    points = WeightedPoints(np.vstack([NEAR, extra]), np.r_[np.full(6, 100.0), mass], 3.0, 0.01)
+    centers = points.best_centers(3, 10, 0)
+    return without_far_noise(SETTING, DOMAIN, points, centers)
+
+
+@every("masses, n_far, left", [([4.0, 6.0], 0, 600), ([40.0, 60.0], 1, 700)])
+def test_far_cells_draw_a_center_and_hold_mass_where_they_stand_out(masses, n_far, left):
+    centers, kept = found([[9.0, -9.0], [8.5, -9.0]], masses)
+    assert (np.abs(centers).max(axis=1) > 2).sum() == (centers[:, 0] > 8).sum() == n_far
+    assert kept.masses.sum() == left
+
+
+def test_near_cells_stay_however_little_they_hold():
+    assert found([[0.5, 2.2]], [1.0])[1].masses.sum() == 601
+
+
+@every("mass, kept", [(20.0, 600.0), (60.0, 660.0)])
+def test_what_is_not_seen_beside_heavy_clusters_needs_not_be_far(mass, kept):
+    points = np.vstack([NEAR, [[1.5, -0.2]]])
+    points = WeightedPoints(points, np.r_[np.full(6, 100.0), mass], 15.0, 0.01)
+    centers = np.array([[0.1, 0.5], [1.05, 1.0], [1.5, -0.2]])
+    assert without_far_noise(SETTING, DOMAIN, points, centers)[1].masses.sum() == kept
+
+
+def test_most_of_the_mass_is_kept_where_nothing_stands_out():
+    points = WeightedPoints(10.0 * NEAR, np.full(6, 2.0), 3.0, 0.01)
+    centers = points.best_centers(3, 10, 0)
+    kept, left = without_far_noise(SETTING, DOMAIN, points, centers)
+    assert left is points
+    np.testing.assert_array_equal(kept, centers)
+
+
+def test_bounds_ten_times_too_wide_lose_no_cluster():
+    """Far noise would draw a center to it with one of these seeds."""
+    rng = np.random.default_rng(3)
+    middles = np.array([[0.4, 0.4], [-0.5, 0.3], [0.1, -0.6], [0.7, -0.3]])
+    X = middles[rng.integers(4, size=4000)] + 0.05 * rng.normal(size=(4000, 2))
+    for seed in (0, 7):
+        kmeans = PrivateKMeans(4, bounds=(-10, 10), n_hint=4000, random_state=seed)
+        kmeans.fit(X)
+        away = np.linalg.norm(middles[:, None] - kmeans.cluster_centers_, axis=2).min(axis=1)
+        assert away.max() < 0.2
+
+
+@every("quantile, tail", [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)])
+def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
+    for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):
+        assert n_cells * tail(quantile(n_cells, wrong)) == pytest.approx(wrong)
+
+
+def test_the_law_of_the_noise_tells_what_is_empty(monkeypatch):
+    asked = []
+    monkeypatch.setattr(looks, "sure_sds", lambda *a: asked.append("laplace") or sure_sds(*a))
+    monkeypatch.setattr(looks, "_normal_sds", lambda *a: asked.append("normal") or _normal_sds(*a))
+    X = np.random.default_rng(0).random((300, 2))
+    for delta in (0.0, 1e-6):
+        PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=300, random_state=0).fit(X)
+        asked.append(delta)
+    before, after = asked[: asked.index(0.0)], asked[asked.index(0.0) + 1 :]
+    assert "normal" not in before and before.count("laplace") > after.count("laplace") > 0
+    assert "normal" in after
+
+
+def cut_in(kmeans, first, masses):
+    """Return how many cells the second look asks for, after a first one with these masses."""
+    units = first.records[0].query.units
+    values = np.rint(masses * units).astype(np.int64)
+    released = replace(first.records[0].released, values=(values,))
+    script = (replace(first.records[0], released=released),)
+    return len(record(kmeans, np.full((9, 2), 0.5), script=script).records[1].exact[0])
+
+
+@every("delta", [0.0, 1e-6])
+def test_a_cell_is_cut_where_it_stands_out_of_the_noise_of_its_look(delta):
+    """As many standard deviations above nothing as leave half of an empty cell on average."""
+    kmeans = PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=4000, random_state=0)
+    first = record(kmeans, np.full((9, 2), 0.5))
+    (sd,), n_cells = first.records[0].released.noise_sd, len(first.records[0].released.values[0])
+    masses = np.zeros(n_cells)
+    for share, is_cut in ((0.97, False), (1.03, True)):
+        masses[3] = share * sure_sds(n_cells, 0.5) * sd
+        assert (cut_in(kmeans, first, masses) > n_cells) == is_cut
+
+
+def test_tails_beside_the_grid_that_is_searched_get_their_centers():
+    """Cells are added up for the search, tails into the last ones: rounds on all cells follow."""
+    places = np.linspace(-1.0, 1.0, 12_000)[:, None]
+    masses = 1e6 * t(4.0).pdf(places[:, 0] / 0.05)
+    cells = WeightedPoints(places, masses, 1.0, 0.0)
+    found = search(setting(1, 16, 10**6), Box([-1.0], [1.0]), cells)
+    best = weighted_kmeans(places, masses, 16, 10, np.random.default_rng(0))
+    costs = [masses @ nearest(places, centers)[1] for centers in (found, best)]
+    assert costs[0] < 1.03 * costs[1]
+
+
+# Rounds of Lloyd's algorithm on releases: how far centers stay from the mean of all rows
+
+
+def release(asked, means, sd, rng):
+    """Return a release about clusters of 50 rows each, with noise `sd` on every mean."""
+    mass = np.full(len(asked), 50.0)
+    sums = 50.0 * (means - asked + sd * rng.standard_normal(asked.shape))
+    read = Readout(mass, sums, 1.0, np.full(len(asked), 50.0 * sd))
+    query = SimpleNamespace(used_centers=asked, read=lambda released: read)
+    return SimpleNamespace(query=query)
+
+
+@every("with_axes", [False, True])
+@every("noise", [0.05, 0.5, 3.0])
+def test_centers_are_drawn_to_the_mean_by_what_that_gains(noise, with_axes):
+    """Costs come close to those of the best factor, which only the true means tell."""
+    rng = np.random.default_rng(0)
+    d, k, lost = 20, 6, []
+    basis = haar_frame(d, d, rng) if with_axes else None
+    for _ in range(60):
+        means = rng.standard_normal((k, d)) / np.sqrt(d)
+        asked = means + noise * rng.standard_normal((k, d))
+        released = release(asked, means, 0.5 * noise, rng)
+        centers = ambient_round(released, np.ones(k), basis, 1.0).centers
+        lost.append(((centers - means) ** 2).sum() / (means**2).sum())
+    worst = {0.05: 0.05, 0.5: 0.8, 3.0: 1.3}[noise]
+    assert np.mean(lost) < worst
+
+
+def test_centers_without_a_known_mass_take_what_the_plan_says():
+    rng, asked = np.random.default_rng(0), np.ones((2, 5))
+    released = release(asked, asked, 0.1, rng)
+    object.__setattr__(released.query.read(released), "mass_sd", 100.0)
+    np.testing.assert_array_equal(ambient_round(released, np.ones(2), None, 0.0).centers, 0.0)
+    centers = ambient_round(released, np.ones(2), None, 1.0).centers
+    np.testing.assert_array_equal(centers, [np.zeros(5), asked[1]])  # one at the mean, to be safe
+
+
+def test_one_mass_of_many_that_noise_may_have_made_moves_no_center():
+    """Where the budget went to the mean, the largest of sixteen masses must stand out for sure."""
+    rng, asked = np.random.default_rng(0), np.ones((16, 5))
+    for mass, expected in ((3.0, 0.0), (9.0, 1.0)):
+        released = release(asked, asked, 1e-3, rng)
+        read = released.query.read(released)
+        read.mass[:] = 0.0
+        read.mass[3] = mass
+        read.sums[:] = 0.0
+        centers = ambient_round(released, np.ones(16), None, 0.0).centers
+        np.testing.assert_allclose(centers, expected, atol=0.01)
+
+
+# Advice about noise
+
+
+@every(
+    "settings",
+    [
+        {"bounds": ([0.0] * 16, [1.0] * 16)},
+        {"bounds": Ball([0.0] * 16, 1.0)},
+        {"bounds": {f"x{j}": (0.0, 1.0) for j in range(16)}},
+        {"bounds": None},
+        {"bounds": (0, 1), "init": np.full((3, 16), 0.5)},
+        {"bounds": (0, 1)},
+    ],
+)
+@every("delta", [0.0, 1e-6])
+def test_there_is_a_remedy_for_every_setting(settings, delta):
+    """A fit is paid for when it asks for remedies, so they must not raise."""
+    X = pd.DataFrame(np.full((40, 16), 0.25), columns=[f"x{j}" for j in range(16)])
+    fitted = PrivateKMeans(3, epsilon=0.1, delta=delta, n_hint=40, **settings).fit(X)
+    assert "The cheapest remedy is" in fitted.privacy_advice(16)
+
+
+@every("d", [1, 2, 3])
+@every("delta", [0.0, 1e-6])
+def test_in_few_features_there_are_no_rounds(d, delta):
+    """Looks, which are "auto", are better there than any number of rounds."""
+    settings = {"epsilon": 0.1, "delta": delta, "bounds": (0, 1)}
+    for n in (30, 100, 300, 1000, 3000, 10_000):
+        kmeans = PrivateKMeans(8, n_hint=n, **settings)
+        assert "max_iter=" not in kmeans.noise_level(d).remedy
+    for max_iter in (0, 1, 5):
+        with pytest.raises(ValueError, match=f'max_iter must be "auto".*got {max_iter}'):
+            PrivateKMeans(8, max_iter=max_iter, n_hint=30, **settings).fit(np.ones((9, d)))

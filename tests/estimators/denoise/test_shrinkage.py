@@ -9,12 +9,10 @@ from tests.world import NoisyMeans, Readout, mean_within, shrink_rows, shrink_st
 
 
 def test_without_noise_steps_stay():
-    steps = np.random.default_rng(0).standard_normal((5, 40))
+    steps, known = np.random.default_rng(0).standard_normal((5, 40)), np.ones(5, dtype=bool)
     basis = np.linalg.qr(np.random.default_rng(1).standard_normal((40, 40)))[0]
     for how in (None, basis):
-        np.testing.assert_allclose(
-            shrink_steps(steps, np.zeros(5), np.ones(5, dtype=bool), how), steps
-        )
+        np.testing.assert_allclose(shrink_steps(steps, np.zeros(5), known, how), steps)
     np.testing.assert_allclose(shrink_rows(steps, np.zeros(5)), steps)
 
 
@@ -38,13 +36,8 @@ def test_blocks_keep_the_axes_that_carry_signal():
 
 
 def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
-    read = Readout(
-        mass=np.array([100.0, 1.9, -5.0]),
-        sums=np.array([[50.0, 0.0], [9.0, 9.0], [9.0, 9.0]]),
-        mass_sd=1.0,
-        sums_sd=np.array([4.0, 4.0, 4.0]),
-    )
-    means = NoisyMeans(np.zeros((3, 2)), read)
+    mass, sums = np.array([100.0, 1.9, -5.0]), np.array([[50.0, 0.0], [9.0, 9.0], [9.0, 9.0]])
+    means = NoisyMeans(np.zeros((3, 2)), Readout(mass, sums, 1.0, np.full(3, 4.0)))
     assert means.known.tolist() == [True, False, False]
     np.testing.assert_array_equal(means.weight, [100.0, 2.0, 2.0])
     np.testing.assert_allclose(means.noise, [0.0016, 4.0, 4.0])
@@ -53,25 +46,19 @@ def test_means_of_clusters_whose_mass_is_noise_stay_where_they_were():
     assert 0.48 < shrunk[0, 0] < 0.5 and not shrunk[1:].any()
 
 
-@every("equal", [False, True])
-def test_noise_alone_moves_nothing_far(equal):
-    rng = np.random.default_rng(0)
-    rows = np.full((6, 5), 3e4) if equal else 3e4 * rng.standard_normal((6, 5))
-    for shrunk in (
-        shrink_together(rows, 1e8, 1.0),
-        shrink_together(rows, np.full((6, 1), 1e8), 1.0),
-        shrink_steps(rows, np.full(6, 1e8), np.ones(6), reach=1.0),
-    ):
-        assert np.linalg.norm(shrunk, axis=1).max() < 1e-2
+REACHING = [
+    lambda rows, noise: shrink_together(rows, noise, 1.0),
+    lambda rows, noise: shrink_together(rows, np.full((6, 1), noise), 1.0),
+    lambda rows, noise: shrink_steps(rows, np.full(6, noise), np.ones(6), reach=1.0),
+]
 
 
-def test_rows_without_noise_stay_below_their_reach():
+@every("shrink", REACHING)
+def test_noise_alone_moves_nothing_far_and_exact_rows_stay_below_their_reach(shrink):
+    for rows in (np.full((6, 5), 3e4), 3e4 * np.random.default_rng(0).standard_normal((6, 5))):
+        assert np.linalg.norm(shrink(rows, 1e8), axis=1).max() < 1e-2
     exact = np.full((6, 5), 0.2)
-    for shrunk in (
-        shrink_together(exact, 1e-12, 1.0),
-        shrink_steps(exact, np.full(6, 1e-12), np.ones(6), reach=1.0),
-    ):
-        np.testing.assert_allclose(shrunk, exact, rtol=1e-6)
+    np.testing.assert_allclose(shrink(exact, 1e-12), exact, rtol=1e-6)
 
 
 def test_rows_together_are_shrunk_by_the_share_of_noise():

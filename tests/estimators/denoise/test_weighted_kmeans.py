@@ -1,10 +1,17 @@
-"""Weighted k-means on releases copes with whatever noise leaves."""
+"""Weighted k-means on releases copes with whatever noise leaves; on a line it is exact."""
+
+from itertools import combinations
 
 import numpy as np
+import pytest
 from sklearn.cluster import KMeans
 
 from tests.cases import every
-from tests.world import best_of_starts, lloyd, nearest, weighted_kmeans
+from tests.world import best_of_starts, clusters_on_line, lloyd, nearest, weighted_kmeans
+
+
+def cost(points, masses, centers):
+    return masses @ nearest(points, centers)[1]
 
 
 def test_weights_decide():
@@ -42,7 +49,7 @@ def test_all_starts_at_once_cost_no_more_than_those_of_scikit_learn(n_points):
         masses = rng.exponential(size=n_points)
         peer = KMeans(6, n_init=10, random_state=seed).fit(points, sample_weight=masses)
         centers = best_of_starts(points, masses, 6, 10, 100, rng)
-        ratios.append(masses @ nearest(points, centers)[1] / peer.inertia_)
+        ratios.append(cost(points, masses, centers) / peer.inertia_)
     assert np.mean(ratios) < 1.01 and max(ratios) < 1.04
 
 
@@ -66,3 +73,39 @@ def test_more_clusters_than_places():
     points = np.repeat(np.array([[0.0, 1.0], [2.0, 3.0]]), 5, axis=0)
     centers = weighted_kmeans(points, np.ones(10), 4, 3, np.random.default_rng(0))
     assert np.isfinite(centers).all() and nearest(points, centers)[1].max() < 1e-12
+
+
+# On a line: against all cuts of few points, and the starts of scikit-learn
+
+
+def least_of_all_cuts(points, masses, n_clusters):
+    order = np.argsort(points[:, 0])
+    points, masses = points[order], masses[order]
+    costs = []
+    for cuts in combinations(range(1, len(points)), n_clusters - 1):
+        parts = np.split(np.arange(len(points)), cuts)
+        means = [np.average(points[part], axis=0, weights=masses[part]) for part in parts]
+        costs.append(cost(points, masses, np.array(means)))
+    return min(costs)
+
+
+@every("ties", [False, True])
+@every("n_points", range(1, 9))
+def test_no_cut_costs_less(n_points, ties):
+    for seed in range(20):
+        rng = np.random.default_rng([seed, n_points])
+        points = 1e3 + rng.normal(size=(n_points, 1))
+        points = np.round(points) if ties else points
+        masses = rng.exponential(size=n_points)
+        n_clusters = int(rng.integers(1, n_points + 1))
+        centers = clusters_on_line(points, masses, n_clusters)
+        assert centers.shape == (n_clusters, 1) and (np.diff(centers[:, 0]) > -1e-9).all()
+        best = least_of_all_cuts(points, masses, n_clusters)
+        assert cost(points, masses, centers) == pytest.approx(best, abs=1e-9)
+
+
+def test_many_starts_find_nothing_better():
+    rng = np.random.default_rng(0)
+    points, masses = rng.standard_t(3.0, size=(2000, 1)), rng.exponential(size=2000)
+    peer = KMeans(20, n_init=20, random_state=0).fit(points, sample_weight=masses)
+    assert cost(points, masses, clusters_on_line(points, masses, 20)) < peer.inertia_

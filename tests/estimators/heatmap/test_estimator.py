@@ -5,13 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from skdp_bary import PrivateEMDHeatmap
 from skdp_bary.datasets import CITY_BOUNDS, make_city_checkins
+from skdp_bary.geometry import Ball, Mask
 from skdp_bary.metrics import earth_mover_distance, similarity
 from skdp_bary.papers import LevelwiseEMDHeatmap
 from tests.cases import every
-from tests.world import blur
+from tests.world import Measurement, blur, covering_tree, fit_posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -28,15 +30,8 @@ def blobs(n=300, seed=0):
 
 
 def heatmap(method="adaptive", *, epsilon=1.0, resolution=32, seed=0, n_hint=300, **parameters):
-    return CLASSES[method](
-        epsilon,
-        bounds=SQUARE,
-        resolution=resolution,
-        method=method,
-        n_hint=n_hint,
-        random_state=seed,
-        **parameters,
-    )
+    shared = {"resolution": resolution, "method": method, "n_hint": n_hint, "random_state": seed}
+    return CLASSES[method](epsilon, bounds=SQUARE, **shared, **parameters)
 
 
 def true_picture(X, side, bandwidth):
@@ -49,160 +44,178 @@ def fitted():
     return heatmap().fit(blobs())
 
 
-class TestAnswers:
-    @every("method", METHODS)
-    def test_with_much_budget_every_method_finds_the_truth(self, method):
-        X = blobs(3000)
-        keeping = {"paper": {"n_kept": 500}, "topk": {"top_share": 0.5}}.get(method, {})
-        model = heatmap(method, epsilon=200.0, n_hint=3000, **keeping).fit(X)
-        truth = true_picture(X, 32, model.bandwidth)
-        assert model.heatmap_.shape == (32, 32)
-        assert model.heatmap_.sum() == pytest.approx(1.0)
-        assert similarity(model.heatmap_, truth) > 0.95
-        assert model.total_ == pytest.approx(3000, rel=0.01)
-        persons, std = model.count_persons(return_std=True)
-        assert abs(persons - 3000) < 20.0 * std
-
-    def test_orientation(self):
-        X = np.tile([0.9, 0.1], (500, 1))
-        picture = heatmap(epsilon=50.0).fit(X).heatmap_
-        row, column = np.unravel_index(picture.argmax(), picture.shape)
-        assert column > 25 and row < 7
-
-    def test_the_default_beats_the_paper_and_plain_noise(self):
-        X = blobs(200)
-        errors = {"adaptive": 0.0, "paper": 0.0, "laplace": 0.0}
-        for method in errors:
-            for seed in range(4):
-                model = heatmap(method, resolution=64, seed=seed, n_hint=200).fit(X)
-                truth = true_picture(X, 64, model.bandwidth)
-                errors[method] += earth_mover_distance(model.heatmap_, truth)
-        assert errors["adaptive"] < 0.9 * errors["paper"] < errors["laplace"]
-
-    def test_uniform_where_nothing_is_left(self):
-        model = heatmap("laplace", epsilon=200.0, resolution=8).fit(np.full((5, 2), 9.0))
-        assert model.total_ == 0.0
-        assert np.allclose(model.render(8, bandwidth=0), 1 / 64)
-
-    @every("epsilon", [1e3, 1e9])
-    def test_parts_of_persons_are_mapped_whatever_the_budget(self, epsilon):
-        """Cells hold parts of persons, and are known better than the posterior can tell apart."""
-        X = np.random.default_rng(0).random((3000, 2))
-        persons = np.random.default_rng(1).integers(0, 1000, 3000)
-        estimator = heatmap(epsilon=epsilon, n_hint=None).set_params(bounds=SQUARE)
-        total = estimator.fit(X, groups=persons).cells_.mass.sum()
-        assert total == pytest.approx(len(np.unique(persons)), rel=0.05)
-
-    def test_cells_cover_the_map_once(self, fitted):
-        areas = np.prod(fitted.cells_.high - fitted.cells_.low, axis=1)
-        assert areas.sum() == pytest.approx(1.0)
-        assert len(fitted.cells_) == len(areas)
-
-    def test_rendering_keeps_the_mass_of_cells(self, fitted):
-        plain = fitted.render(32, bandwidth=0)
-        low = np.rint(fitted.cells_.low * 32).astype(int)
-        high = np.rint(fitted.cells_.high * 32).astype(int)
-        mass = [plain[a[1] : b[1], a[0] : b[0]].sum() for a, b in zip(low, high, strict=True)]
-        assert np.allclose(np.array(mass) * fitted.cells_.mass.sum(), fitted.cells_.mass)
-
-    def test_blur_keeps_mass_on_the_map(self):
-        for place in ((0, 0), (5, 31), (16, 16)):
-            point = np.zeros((32, 32))
-            point[place] = 1.0
-            assert blur(point, 0.1).sum() == pytest.approx(1.0, rel=1e-12)
-            assert blur(point, 0.1).argmax() == point.argmax()
-
-    def test_sample_follows_the_cells(self, fitted):
-        X = fitted.sample(20_000, random_state=0)
-        counts, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=8, range=[[0, 1], [0, 1]])
-        assert similarity(counts, fitted.render(8, bandwidth=0)) > 0.97
-        assert ((X >= 0) & (X <= 1)).all()
-        assert (fitted.sample(3).shape, fitted.sample().shape) == ((3, 2), (1, 2))
-
-    def test_density_integrates_to_one_and_matches_the_picture(self, fitted):
-        places = (np.arange(64) + 0.5) / 64
-        X = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
-        density = np.exp(fitted.score_samples(X)).reshape(64, 64)
-        assert 0.97 < density.mean() <= 1.001  # a little mass is blurred over the border
-        assert similarity(density, fitted.render(64)) > 0.95
-        assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
-
-    def test_intervals_hold_their_cells(self, fitted):
-        low, high = fitted.interval(0.9)
-        wide_low, wide_high = fitted.interval(0.99)
-        assert len(low) == len(fitted.cells_)
-        assert ((wide_low <= low) & (low <= high) & (high <= wide_high)).all()
-
-    def test_intervals_need_a_posterior(self):
-        with pytest.raises(ValueError, match="posterior"):
-            heatmap("paper").fit(blobs()).interval()
-
-    def test_k_median_of_blobs(self):
-        X = blobs(2000)
-        model = heatmap(epsilon=5.0, n_hint=2000).fit(X)
-        centers, cost = model.k_median(3, random_state=0)
-        best = np.array([[0.2, 0.3], [0.7, 0.8], [0.75, 0.2]])
-        gap = np.abs(centers[:, None] - best).sum(axis=2).min(axis=0)
-        assert gap.max() < 0.05
-        points, weights = model.coreset_.support, model.coreset_.weights
-        distances = np.abs(points[:, None] - centers).sum(axis=2).min(axis=1)
-        assert cost == pytest.approx(weights @ distances)
-
-    def test_geojson(self, fitted):
-        collection = json.loads(json.dumps(fitted.to_geojson(period="2026-05")))
-        masses = [f["properties"]["mass"] for f in collection["features"]]
-        assert np.allclose(masses, fitted.cells_.mass)
-        for feature in collection["features"]:
-            ring = np.array(feature["geometry"]["coordinates"][0])
-            assert (ring[0] == ring[-1]).all() and len(ring) == 5
-            told, area = feature["properties"], np.ptp(ring, axis=0).prod()
-            assert set(told) == {"mass", "density", "low", "high"}
-            assert told["density"] * area == pytest.approx(told["mass"])
-        plan, stated = fitted.privacy_, collection["release"]
-        assert stated["epsilon"] == plan.epsilon and stated["relation"] == plan.relation
-        assert stated["period"] == "2026-05"
-        assert fitted.to_geojson(epsilon=0.0)["release"]["epsilon"] == plan.epsilon
-
-    def test_geojson_files_are_not_replaced_unasked(self, fitted, tmp_path):
-        path = tmp_path / "map.geojson"
-        fitted.save_geojson(path, period="2026-05", unit="person")
-        with pytest.raises(FileExistsError, match="overwrite=True"):
-            fitted.save_geojson(path)
-        about = {"period": "2026-05", "unit": "person"}
-        assert json.loads(path.read_text()) == fitted.to_geojson(**about)
-        fitted.save_geojson(str(path), overwrite=True)
-        assert "period" not in json.loads(path.read_text())["release"]
+# What it answers
 
 
-class TestPrivacyConditions:
-    def test_without_a_hint_the_first_look_is_at_level_three(self):
-        model = heatmap(n_hint=None, resolution=64).fit(blobs(20_000))
-        assert set(model.measurements_[0].level) == {3}
-        steps = {step.name: step.mechanism.epsilon for step in model.privacy_.steps}
-        assert steps == pytest.approx({"coarse": 1 / 3, "fine": 2 / 3})
-        for hint, level in ((50, 2), (1000, 3), (20_000, 4)):
-            model = heatmap(n_hint=hint, resolution=64).fit(blobs(500))
-            assert set(model.measurements_[0].level) == {level}
-
-    @every("method", ["one_shot", "dense"])
-    def test_methods_that_need_the_size_buy_it(self, method):
-        model = heatmap(method, n_hint=None).fit(blobs())
-        assert model.privacy_.steps[0].name == "count"
-
-    def test_what_a_map_cannot_have_is_refused(self):
-        for given, told in (
-            ({"bounds": None}, "bounds"), ({"delta": 1e-6}, "delta"), ({"bounds": (0, 1)}, "=3"),
-        ):  # fmt: skip
-            with pytest.raises((TypeError, ValueError), match=told):
-                heatmap().set_params(**given).fit(np.zeros((5, 3 if told == "=3" else 2)))
+@every("method", METHODS)
+def test_with_much_budget_every_method_finds_the_truth(method):
+    X = blobs(3000)
+    keeping = {"paper": {"n_kept": 500}, "topk": {"top_share": 0.5}}.get(method, {})
+    model = heatmap(method, epsilon=200.0, n_hint=3000, **keeping).fit(X)
+    truth = true_picture(X, 32, model.bandwidth)
+    assert model.heatmap_.shape == (32, 32)
+    assert model.heatmap_.sum() == pytest.approx(1.0)
+    assert similarity(model.heatmap_, truth) > 0.95
+    assert model.total_ == pytest.approx(3000, rel=0.01)
+    persons, std = model.count_persons(return_std=True)
+    assert abs(persons - 3000) < 20.0 * std
 
 
-class TestHugeGrids:
-    def test_the_release_is_the_same_on_finer_grids(self):
-        small, huge = (heatmap(resolution=r).fit(blobs()) for r in (2**8, 2**20))
-        assert np.array_equal(small.cells_.code, huge.cells_.code)
-        assert np.array_equal(small.cells_.mass, huge.cells_.mass)
-        assert huge.heatmap_.shape == (1024, 1024)
+def test_orientation():
+    X = np.tile([0.9, 0.1], (500, 1))
+    picture = heatmap(epsilon=50.0).fit(X).heatmap_
+    row, column = np.unravel_index(picture.argmax(), picture.shape)
+    assert column > 25 and row < 7
+
+
+def test_the_default_beats_the_paper_and_plain_noise():
+    X = blobs(200)
+    errors = {"adaptive": 0.0, "paper": 0.0, "laplace": 0.0}
+    for method in errors:
+        for seed in range(4):
+            model = heatmap(method, resolution=64, seed=seed, n_hint=200).fit(X)
+            truth = true_picture(X, 64, model.bandwidth)
+            errors[method] += earth_mover_distance(model.heatmap_, truth)
+    assert errors["adaptive"] < 0.9 * errors["paper"] < errors["laplace"]
+
+
+def test_uniform_where_nothing_is_left():
+    model = heatmap("laplace", epsilon=200.0, resolution=8).fit(np.full((5, 2), 9.0))
+    assert model.total_ == 0.0
+    assert np.allclose(model.render(8, bandwidth=0), 1 / 64)
+
+
+@every("epsilon", [1e3, 1e9])
+def test_parts_of_persons_are_mapped_whatever_the_budget(epsilon):
+    """Cells hold parts of persons, and are known better than the posterior can tell apart."""
+    X = np.random.default_rng(0).random((3000, 2))
+    persons = np.random.default_rng(1).integers(0, 1000, 3000)
+    estimator = heatmap(epsilon=epsilon, n_hint=None).set_params(bounds=SQUARE)
+    total = estimator.fit(X, groups=persons).cells_.mass.sum()
+    assert total == pytest.approx(len(np.unique(persons)), rel=0.05)
+
+
+def test_cells_cover_the_map_once_and_rendering_keeps_their_mass(fitted):
+    areas = np.prod(fitted.cells_.high - fitted.cells_.low, axis=1)
+    assert areas.sum() == pytest.approx(1.0) and len(fitted.cells_) == len(areas)
+    plain = fitted.render(32, bandwidth=0)
+    low = np.rint(fitted.cells_.low * 32).astype(int)
+    high = np.rint(fitted.cells_.high * 32).astype(int)
+    mass = [plain[a[1] : b[1], a[0] : b[0]].sum() for a, b in zip(low, high, strict=True)]
+    assert np.allclose(np.array(mass) * fitted.cells_.mass.sum(), fitted.cells_.mass)
+
+
+def test_blur_keeps_mass_on_the_map():
+    for place in ((0, 0), (5, 31), (16, 16)):
+        point = np.zeros((32, 32))
+        point[place] = 1.0
+        assert blur(point, 0.1).sum() == pytest.approx(1.0, rel=1e-12)
+        assert blur(point, 0.1).argmax() == point.argmax()
+
+
+def test_sample_follows_the_cells(fitted):
+    X = fitted.sample(20_000, random_state=0)
+    counts, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=8, range=[[0, 1], [0, 1]])
+    assert similarity(counts, fitted.render(8, bandwidth=0)) > 0.97
+    assert ((X >= 0) & (X <= 1)).all()
+    assert (fitted.sample(3).shape, fitted.sample().shape) == ((3, 2), (1, 2))
+
+
+def test_density_integrates_to_one_and_matches_the_picture(fitted):
+    places = (np.arange(64) + 0.5) / 64
+    X = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
+    density = np.exp(fitted.score_samples(X)).reshape(64, 64)
+    assert 0.97 < density.mean() <= 1.001  # a little mass is blurred over the border
+    assert similarity(density, fitted.render(64)) > 0.95
+    assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
+
+
+def test_intervals_hold_their_cells(fitted):
+    low, high = fitted.interval(0.9)
+    wide_low, wide_high = fitted.interval(0.99)
+    assert len(low) == len(fitted.cells_)
+    assert ((wide_low <= low) & (low <= high) & (high <= wide_high)).all()
+
+
+def test_intervals_need_a_posterior():
+    with pytest.raises(ValueError, match="posterior"):
+        heatmap("paper").fit(blobs()).interval()
+
+
+def test_k_median_of_blobs():
+    X = blobs(2000)
+    model = heatmap(epsilon=5.0, n_hint=2000).fit(X)
+    centers, cost = model.k_median(3, random_state=0)
+    best = np.array([[0.2, 0.3], [0.7, 0.8], [0.75, 0.2]])
+    gap = np.abs(centers[:, None] - best).sum(axis=2).min(axis=0)
+    assert gap.max() < 0.05
+    points, weights = model.coreset_.support, model.coreset_.weights
+    distances = np.abs(points[:, None] - centers).sum(axis=2).min(axis=1)
+    assert cost == pytest.approx(weights @ distances)
+
+
+def test_geojson(fitted):
+    collection = json.loads(json.dumps(fitted.to_geojson(period="2026-05")))
+    masses = [f["properties"]["mass"] for f in collection["features"]]
+    assert np.allclose(masses, fitted.cells_.mass)
+    for feature in collection["features"]:
+        ring = np.array(feature["geometry"]["coordinates"][0])
+        assert (ring[0] == ring[-1]).all() and len(ring) == 5
+        told, area = feature["properties"], np.ptp(ring, axis=0).prod()
+        assert set(told) == {"mass", "density", "low", "high"}
+        assert told["density"] * area == pytest.approx(told["mass"])
+    plan, stated = fitted.privacy_, collection["release"]
+    assert stated["epsilon"] == plan.epsilon and stated["relation"] == plan.relation
+    assert stated["period"] == "2026-05"
+    assert fitted.to_geojson(epsilon=0.0)["release"]["epsilon"] == plan.epsilon
+
+
+def test_geojson_files_are_not_replaced_unasked(fitted, tmp_path):
+    path = tmp_path / "map.geojson"
+    fitted.save_geojson(path, period="2026-05", unit="person")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        fitted.save_geojson(path)
+    about = {"period": "2026-05", "unit": "person"}
+    assert json.loads(path.read_text()) == fitted.to_geojson(**about)
+    fitted.save_geojson(str(path), overwrite=True)
+    assert "period" not in json.loads(path.read_text())["release"]
+
+
+# The conditions without which it would not be private
+
+
+def test_without_a_hint_the_first_look_is_at_level_three():
+    model = heatmap(n_hint=None, resolution=64).fit(blobs(20_000))
+    assert set(model.measurements_[0].level) == {3}
+    steps = {step.name: step.mechanism.epsilon for step in model.privacy_.steps}
+    assert steps == pytest.approx({"coarse": 1 / 3, "fine": 2 / 3})
+    for hint, level in ((50, 2), (1000, 3), (20_000, 4)):
+        model = heatmap(n_hint=hint, resolution=64).fit(blobs(500))
+        assert set(model.measurements_[0].level) == {level}
+
+
+@every("method", ["one_shot", "dense"])
+def test_methods_that_need_the_size_buy_it(method):
+    model = heatmap(method, n_hint=None).fit(blobs())
+    assert model.privacy_.steps[0].name == "count"
+
+
+def test_what_a_map_cannot_have_is_refused():
+    for given, told in (
+        ({"bounds": None}, "bounds"), ({"delta": 1e-6}, "delta"), ({"bounds": (0, 1)}, "=3"),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=told):
+            heatmap().set_params(**given).fit(np.zeros((5, 3 if told == "=3" else 2)))
+
+
+# Huge grids
+
+
+def test_the_release_is_the_same_on_finer_grids():
+    small, huge = (heatmap(resolution=r).fit(blobs()) for r in (2**8, 2**20))
+    assert np.array_equal(small.cells_.code, huge.cells_.code)
+    assert np.array_equal(small.cells_.mass, huge.cells_.mass)
+    assert huge.heatmap_.shape == (1024, 1024)
 
 
 @pytest.mark.slow
@@ -227,10 +240,85 @@ def test_intervals_cover():
     assert np.mean(width) < 0.5
 
 
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 def test_few_persons_are_counted_without_a_pull_to_fewer():
     """The released masses are summed as they are: right on average, with the error that is told."""
     fits = [heatmap(epsilon=0.5, seed=seed).fit(blobs(150)) for seed in range(12)]
     counts, stds = np.array([fit.count_persons(return_std=True) for fit in fits]).T
     off = (counts - 150.0) / stds
     assert abs(off.mean()) < 6.0 / np.sqrt(len(off)) and (stds > 1.0).all()
+
+
+# Trees of measured cells, their posterior, and densities
+
+
+def full_level(level, masses, rate=1.0):
+    codes = np.arange(4**level)
+    return Measurement(np.full(len(codes), level), codes, np.asarray(masses, dtype=float), rate)
+
+
+def random_masses(level, rng, n=300):
+    return rng.multinomial(n, rng.dirichlet(np.full(4**level, 0.2))).astype(float)
+
+
+def test_covering_tree_lists_measured_cells_and_their_siblings():
+    cells = Measurement(np.array([1, 3]), np.array([0, 40]), np.zeros(2), 1.0)
+    tree = covering_tree([cells])
+    expected = [range(1), range(4), range(8, 12), range(40, 44)]
+    assert [codes.tolist() for codes in tree.codes] == [list(codes) for codes in expected]
+
+
+@every("whole", [True, False])
+def test_posterior_is_nearer_to_the_truth_than_clipped_noise(whole):
+    ours, clipped = 0.0, 0.0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        true = random_masses(3, rng)
+        coarse = true.reshape(16, 4).sum(axis=1) + rng.laplace(size=16)
+        fine = true + rng.laplace(scale=2.0, size=64)
+        fit = fit_posterior([full_level(2, coarse, 1.0), full_level(3, fine, 0.5)], whole=whole)
+        assert fit.code.tolist() == list(range(64))
+        assert (fit.posterior.step == 1.0) == whole
+        ours += np.abs(fit.mass - true).sum()
+        clipped += np.abs(np.maximum(fine, 0) - true).sum()
+    assert ours < 0.8 * clipped
+
+
+def test_posterior_of_a_cell_measured_twice_uses_both():
+    values = random_masses(1, np.random.default_rng(0))
+    once = fit_posterior([full_level(1, values, 0.3)], whole=False)
+    looks = full_level(1, values, 0.3), full_level(1, values + 20, 3.0)
+    twice = fit_posterior(looks, whole=False)
+    assert np.abs(twice.mass - values - 20).max() < 3 < np.abs(twice.mass - once.mass).max()
+
+
+TRIANGLE = Mask([[(0.0, 0.0), (3.0, 0.0), (0.0, 1.5)]], resolution=32)
+
+
+@every("bounds", [(0, 2), TRIANGLE, Ball([1.0, 0.5], 0.8)])
+def test_densities_are_those_of_every_cell_alone(bounds):
+    """Also on masks and balls; and a row has the same bits beside any others."""
+    model = PrivateEMDHeatmap(bounds=bounds, resolution=32, epsilon=5.0, random_state=0)
+    model.fit(np.random.default_rng(0).beta(2, 5, size=(500, 2)))
+    cells, domain = model.cells_, model.domain_
+    X = np.random.default_rng(1).uniform(-1.0, 4.0, (20, 2))
+    inside, widths = np.clip(X, domain.low, domain.high), domain.high - domain.low
+    mass = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
+    found = model.transform(X)
+    for column, scale in enumerate((0.5, 1.0, 2.0, 4.0)):
+        shares = np.ones((20, len(cells)))
+        for axis in (0, 1):
+            sd = scale * model.bandwidth * widths[axis]
+            ends = (inside[:, axis, None] - side[:, axis] for side in (cells.low, cells.high))
+            left, right = (ndtr(end / sd) for end in ends)
+            shares *= left - right
+        expected = np.log((shares @ mass + 1) / (cells.mass.sum() + 1)) - np.log(widths).sum()
+        np.testing.assert_allclose(found[:, column], expected, rtol=0, atol=1e-10)
+    assert (found[:, 1] == model.score_samples(X)).all()
+    for row, x in zip(found, X, strict=True):
+        assert (model.transform(x[None]) == row).all()
+
+
+def test_places_alike_over_wide_areas_are_learned():
+    noise = np.round(np.random.default_rng(0).laplace(0.0, 10.0, 1024))
+    masses = fit_posterior([full_level(5, 42.0 + noise, rate=0.1)], whole=True).mass
+    assert np.abs(masses - 42.0).mean() < 0.8 * np.abs(noise).mean()

@@ -41,24 +41,26 @@ from tests.discovery import private_estimators, public_estimators
 from tests.public_source import AdapterOnPublicSource, jittered
 
 _SQUARE = ([0.0, 0.0], [1.0, 1.0])
+_CUBE = ([0.0] * 4, [1.0] * 4)
+_WIDE = ([-1.0, -1.0], [2.0, 2.0])
+_FAR = ([-4.0, -4.0], [4.0, 4.0])
+_UPRIGHT = Box([-1.0, 0.0], [1.0, 4.0])
+_DISK, _BALL = Ball([0.0, 1.0], 1.5), Ball([0.0, 1.0, 2.0], 1.5)
+_ISLAND = Mask([[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 1.0)]])
+_AB = ["a", "b"]
+_FAST = {"n_init": 1, "n_hint": 100}
+_SCALAR = {"method": "scalar", "delta": 0.0, "n_min": 60}
+_THREE = {"n_components": 2, "max_iter": 2, "epsilon": 20.0}
+_SMALL = {"class_spread": 0.2, "n_hint": 60, "epsilon": 100.0}
+_SPECIAL = [WholeNumber(-1, 1, special=(-9, 0)), WholeNumber(-1, 1, special=(0, 9))]
 
 # Under the contract of the package: small settings of what is slow by default.
 _PRIVATE = {
     "CoresetBarycenter": [
-        CoresetBarycenter(1, n_init=1, bounds=_SQUARE, n_hint=100, n_rounds=1),
-        CoresetBarycenter(
-            1,
-            n_init=1,
-            bounds=([-1.0, -1.0], [2.0, 2.0]),
-            n_hint=100,
-            method="projected",
-            n_components=1,
-            n_rounds=2,
-        ),
+        CoresetBarycenter(1, bounds=_SQUARE, n_rounds=1, **_FAST),
+        CoresetBarycenter(1, bounds=_WIDE, method="projected", n_components=1, n_rounds=2, **_FAST),
     ],
-    "SubsampledBarycenter": [
-        SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=100, method="coreset")
-    ],
+    "SubsampledBarycenter": [SubsampledBarycenter(1, bounds=(0, 1), method="coreset", **_FAST)],
     "LevelwiseEMDHeatmap": [
         LevelwiseEMDHeatmap(bounds=(-2, 3), resolution=8, n_hint=60),
         LevelwiseEMDHeatmap(bounds=(0, 1), resolution=8, method="dense"),
@@ -67,37 +69,24 @@ _PRIVATE = {
     ],
     "DPSlicedWasserstein": [
         DPSlicedWasserstein(bounds=(0, 1), n_min=60),
-        DPSlicedWasserstein(5, epsilon=4e3, bounds=Box([-1.0, 0.0], [1.0, 4.0]), n_quantiles=3),
-        DPSlicedWasserstein(bounds=Ball([0.0, 1.0, 2.0], 1.5), classes=["a", "b"], n_min=30, p=1),
+        DPSlicedWasserstein(5, epsilon=4e3, bounds=_UPRIGHT, n_quantiles=3),
+        DPSlicedWasserstein(bounds=_BALL, classes=_AB, n_min=30, p=1),
         DPSlicedWasserstein(2, n_quantiles=5, n_min=40),
-        DPSlicedWasserstein(4, bounds=Ball([0.0, 1.0], 1.5), n_min=40, directions="iid"),
+        DPSlicedWasserstein(4, bounds=_DISK, n_min=40, directions="iid"),
         DPSlicedWasserstein(
-            method="scalar",
-            directions=np.eye(2),
-            reference=[[3.0, 3.0]],
-            p=1,
-            delta=0.0,
-            bounds=(1, 3),
-            n_min=60,
+            directions=np.eye(2), reference=[[3.0, 3.0]], p=1, bounds=(1, 3), **_SCALAR
         ),
-        DPSlicedWasserstein(
-            method="scalar",
-            reference=[[3.0]],
-            delta=0.0,
-            bounds=Ball([2.0], 1.0),
-            classes=[0, 1],
-            n_min=60,
-        ),
+        DPSlicedWasserstein(reference=[[3.0]], bounds=Ball([2.0], 1.0), classes=[0, 1], **_SCALAR),
     ],
     "NoisyRowsSlicedWasserstein": [
-        NoisyRowsSlicedWasserstein(2, neighbors="replace_one", bounds=Ball([0.0, 1.0], 1.5))
+        NoisyRowsSlicedWasserstein(2, neighbors="replace_one", bounds=_DISK)
     ],
     "PrivateDomainAdapter": [
         AdapterOnPublicSource(
             views=jittered, max_iter=1, hidden=4, epsilon=5.0, n_hint=60, bounds=(-4, 4)
         ),
-        AdapterOnPublicSource(epsilon=2.0, hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
-        AdapterOnPublicSource(method="moments", hidden=4, bounds=([-4.0, -4.0], [4.0, 4.0])),
+        AdapterOnPublicSource(epsilon=2.0, hidden=4, bounds=_FAR),
+        AdapterOnPublicSource(method="moments", hidden=4, bounds=_FAR),
     ],
     "PrivateDriftSketch": [PrivateDriftSketch(bounds=Ball([0.5], 0.5))],
     "PrivateEMDHeatmap": [
@@ -108,105 +97,59 @@ _PRIVATE = {
     ],
     # small radii and little noise leave room for rows that hurt around the released means
     "PrivateGenerator": [
-        PrivateGenerator(1, class_spread=0.2, bounds=(0, 1), n_hint=60, epsilon=100.0),
-        PrivateGenerator(
-            2,
-            class_spread=0.2,
-            bounds=Box([-1.0, 0.0], [1.0, 4.0]),
-            classes=["a", "b"],
-            epsilon=1e3,
-        ),
-        PrivateGenerator(
-            class_spread=0.2, bounds=Ball([0.0, 1.0, 2.0], 1.5), n_hint=60, epsilon=100.0
-        ),
-        PrivateGenerator(
-            1, image_shape=(2, 2), class_spread=0.1, bounds=([0.0] * 4, [1.0] * 4), epsilon=300.0
-        ),
+        PrivateGenerator(1, bounds=(0, 1), **_SMALL),
+        PrivateGenerator(2, class_spread=0.2, bounds=_UPRIGHT, classes=_AB, epsilon=1e3),
+        PrivateGenerator(bounds=_BALL, **_SMALL),
+        PrivateGenerator(1, image_shape=(2, 2), class_spread=0.1, bounds=_CUBE, epsilon=300.0),
         PrivateGenerator(1, epsilon=300.0),
-        PrivateGenerator(
-            covariance_type="tied",
-            classes=["a", "b"],
-            class_spread=0.2,
-            bounds=Ball([0.0, 1.0, 2.0], 1.5),
-            n_hint=60,
-            epsilon=100.0,
-        ),
+        PrivateGenerator(covariance_type="tied", classes=_AB, bounds=_BALL, **_SMALL),
     ],
     # with little noise the centers lie among the rows, where neighbors can hurt them
     "PrivateKMeans": [
-        PrivateKMeans(2, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, epsilon=40.0),
-        PrivateKMeans(2, n_init=1, bounds=Ball([0.0, 1.0, 2.0], 1.5)),
+        PrivateKMeans(2, bounds=_SQUARE, epsilon=40.0, **_FAST),
+        PrivateKMeans(2, n_init=1, bounds=_BALL),
         PrivateKMeans(2, n_init=1, epsilon=100.0),
-        PrivateKMeans(
-            2, n_init=1, max_iter=3, bounds=([0.0] * 4, [1.0] * 4), n_hint=60, epsilon=100.0
-        ),
+        PrivateKMeans(2, n_init=1, max_iter=3, bounds=_CUBE, n_hint=60, epsilon=100.0),
         PrivateKMeans(2, init=[[0.5, 0.5], [0.9, 0.5]], max_iter=2, bounds=(0, 1), n_hint=60),
     ],
-    "MaxCoverKMeans": [
-        MaxCoverKMeans(2, n_init=1, max_iter=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=60)
-    ],
+    "MaxCoverKMeans": [MaxCoverKMeans(2, n_init=1, max_iter=1, bounds=_SQUARE, n_hint=60)],
     "PrivateMeasure": [
         PrivateMeasure(bounds=(0, 1), depth=4, n_hint=100),
         PrivateMeasure(depth=3),
-        PrivateMeasure(bounds=Ball([0.0, 1.0, 2.0], 1.5), depth=5),
-        PrivateMeasure(bounds=Box([-1.0, 0.0], [1.0, 4.0]), depth=1),
-        PrivateMeasure(
-            bounds=Mask([[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 1.0)]]), depth=4, n_hint=60
-        ),
+        PrivateMeasure(bounds=_BALL, depth=5),
+        PrivateMeasure(bounds=_UPRIGHT, depth=1),
+        PrivateMeasure(bounds=_ISLAND, depth=4, n_hint=60),
     ],
     "PrivatePCA": [
         # as for generators: little noise and a small radius leave room for rows that hurt
         PrivatePCA(1, bounds=(0, 1), reach=0.2, epsilon=100.0),
-        PrivatePCA(2, bounds=Ball([0.0, 1.0, 2.0], 1.5), reach=0.2, epsilon=100.0, n_hint=60),
+        PrivatePCA(2, bounds=_BALL, reach=0.2, epsilon=100.0, n_hint=60),
         PrivatePCA(1, clip=2.0),
     ],
     "PrivateStandardScaler": [
         PrivateStandardScaler(bounds=(0, 1)),
-        PrivateStandardScaler(bounds=Ball([0.0, 1.0, 2.0], 1.5), epsilon=40.0, n_hint=60),
+        PrivateStandardScaler(bounds=_BALL, epsilon=40.0, n_hint=60),
         PrivateStandardScaler(bounds=Box([-1.0, 0.0], [1.0, 400.0]), clip=2.0, epsilon=100.0),
     ],
     "PrivateTable": [
-        PrivateTable(
-            Schema([WholeNumber(-1, 1, special=(-9, 0)), WholeNumber(-1, 1, special=(0, 9))]),
-            n_components=2,
-            max_iter=2,
-            epsilon=20.0,
-        ),
-        PrivateTable(
-            Schema([Category([-1, 0, 1])] * 3), label=0, n_components=2, max_iter=2, epsilon=20.0
-        ),
+        PrivateTable(Schema(_SPECIAL), **_THREE),
+        PrivateTable(Schema([Category([-1, 0, 1])] * 3), label=0, **_THREE),
     ],
     "PrivateTwoSampleTest": [
-        PrivateTwoSampleTest(["a", "b"], bounds=Ball([0.5], 0.5), n_min=30, n_resamples=9),
+        PrivateTwoSampleTest(_AB, bounds=Ball([0.5], 0.5), n_min=30, n_resamples=9),
         PrivateTwoSampleTest(
             reference=[[4.0], [4.0]], bounds=Ball([2.5], 1.5), n_min=60, n_resamples=9
         ),
     ],
     "PrivateWassersteinBarycenter": [
-        PrivateWassersteinBarycenter(2, n_init=1, bounds=(0, 1), n_hint=100, method="coreset"),
+        PrivateWassersteinBarycenter(2, bounds=(0, 1), method="coreset", **_FAST),
+        # one atom: more of them take a second to solve for on so noisy measures
+        PrivateWassersteinBarycenter(1, bounds=_WIDE, classes=_AB, method="coreset", **_FAST),
+        PrivateWassersteinBarycenter(1, bounds=(0, 1), classes=_AB, method="pyramid", **_FAST),
         PrivateWassersteinBarycenter(
-            1,  # more of them take a second to solve for on so noisy measures
-            n_init=1,
-            bounds=([-1.0, -1.0], [2.0, 2.0]),
-            classes=["a", "b"],
-            n_hint=100,
-            method="coreset",
+            2, bounds=_CUBE, classes=_AB, method="clusters", epsilon=100.0, **_FAST
         ),
-        PrivateWassersteinBarycenter(
-            1, n_init=1, bounds=(0, 1), classes=["a", "b"], n_hint=100, method="pyramid"
-        ),
-        PrivateWassersteinBarycenter(
-            2,
-            n_init=1,
-            bounds=([0.0] * 4, [1.0] * 4),
-            classes=["a", "b"],
-            n_hint=100,
-            method="clusters",
-            epsilon=100.0,
-        ),
-        PrivateWassersteinBarycenter(
-            1, n_init=1, bounds=([0.0, 0.0], [1.0, 1.0]), n_hint=100, method="subspace", delta=1e-5
-        ),
+        PrivateWassersteinBarycenter(1, bounds=_SQUARE, method="subspace", delta=1e-5, **_FAST),
     ],
 }
 

@@ -49,23 +49,11 @@ def race(call):
         return list(pool.map(run, range(THREADS)))
 
 
-class Slow:
-    """Rows that take their time."""
-
-    def __init__(self, X):
-        self.X = X
-
-    def __call__(self):
-        time.sleep(0.02)
-        return iter([self.X])
-
-
 def estimators():
     for name in private_estimators():
         estimator = start(name).set_params(n_hint=200, **SETTINGS.get(name, {}))
-        yield (
-            estimator if "schema" in estimator.get_params() else estimator.set_params(bounds=(0, 1))
-        )
+        bounds = {} if "schema" in estimator.get_params() else {"bounds": (0, 1)}
+        yield estimator.set_params(**bounds)
     yield PrivateSearchCV(PrivateKMeans(2, bounds=(0, 1), n_hint=200), {"n_init": [1, 2]})
 
 
@@ -75,7 +63,12 @@ def test_one_object_in_eight_threads_is_charged_for_what_it_holds(estimator):
     accountant = BudgetAccountant(100.0, 0.1, neighbors=relation)
     shared = clone(estimator).set_params(accountant=accountant)
     X = np.random.default_rng(0).random((200, 2))
-    results = race(lambda: shared.fit(Slow(X)))
+
+    def slow():
+        time.sleep(0.02)
+        return iter([X])
+
+    results = race(lambda: shared.fit(slow))
     refused = [r for r in results if isinstance(r, Exception)]
     assert all(isinstance(r, RuntimeError) and "another thread" in str(r) for r in refused), results
     assert len(accountant.entries) == THREADS - len(refused)

@@ -126,25 +126,21 @@ def test_the_ledger_says_what_a_person_was():
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
-@pytest.mark.parametrize("weighted", [False, True])
+@every("weighted", [False, True])
 def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatch):
-    seen = []
-    questions = PrivateMeasure._questions
-    monkeypatch.setattr(
-        PrivateMeasure,
-        "_questions",
-        lambda self, facts: seen.append(facts) or questions(self, facts),
-    )
+    seen, questions, private = [], PrivateMeasure._questions, relation == "add_remove"
+
+    def noted(self, facts):
+        seen.append(facts)
+        return questions(self, facts)
+
+    monkeypatch.setattr(PrivateMeasure, "_questions", noted)
     weights = np.ones(400) if weighted else None
     measure(n_hint=None, neighbors=relation, random_state=0).fit(X, sample_weight=weights)
     facts = seen[0]
-    assert facts.total_public == (relation != "add_remove" and not weighted)
+    assert facts.total_public == (not private and not weighted)
     assert facts.units == (1 << 16 if weighted else 1)
-    if relation == "add_remove":
-        assert facts.size != 400
-        assert "count" in facts.mechanisms
-    else:
-        assert facts.size == 400
+    assert (facts.size != 400) == ("count" in facts.mechanisms) == private
     assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})
 
 

@@ -23,55 +23,38 @@ def cluster(n=2000, d=2, seed=0):
 
 
 def fit(X, *arguments, groups=None, sample_weight=None, **parameters):
-    parameters = {"bounds": (0, 1), "random_state": 3} | parameters
-    return PrivateMeasure(*arguments, **parameters).fit(
-        X, groups=groups, sample_weight=sample_weight
-    )
+    model = PrivateMeasure(*arguments, **{"bounds": (0, 1), "random_state": 3} | parameters)
+    return model.fit(X, groups=groups, sample_weight=sample_weight)
 
 
 def check_measure(model, n_features):
     assert model.support_.shape == (model.weights_.size, n_features)
     assert np.isfinite(model.support_).all()
-    assert model.domain_.contains(model.support_).all()
-    assert (model.weights_ > 0).all()
-    assert model.weights_.sum() == pytest.approx(1.0)
-    assert model.total_ >= 0.0
-    assert model.cells_.mass.size == model.weights_.size
+    assert (model.weights_ > 0).all() and model.weights_.sum() == pytest.approx(1.0)
+    assert model.total_ >= 0.0 and model.cells_.mass.size == model.weights_.size
     X = model.sample(50, random_state=0)
     assert X.shape == (50, n_features)
-    assert model.domain_.contains(X).all()
+    assert model.domain_.contains(np.vstack([X, model.support_])).all()
     assert np.isfinite(model.score_samples(X)).all()
 
 
+SHARES = np.random.default_rng(1).random(300)
 ROWS = {
-    "many": {"n": 300},
-    "one": {"n": 1},
-    "groups": {"n": 300, "groups": 3},
-    "weights": {"n": 300, "weights": True},
-    "groups and weights": {"n": 300, "groups": 7, "weights": True},
-    "no weight at all": {"n": 5, "weights": False},
+    "many": (300, {}),
+    "one": (1, {}),
+    "groups": (300, {"groups": np.arange(300) // 3}),
+    "weights": (300, {"sample_weight": SHARES}),
+    "groups and weights": (300, {"groups": np.arange(300) // 7, "sample_weight": SHARES}),
+    "no weight at all": (5, {"sample_weight": np.zeros(5)}),
 }
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("rows", ROWS)
 def test_every_kind_of_fit_gives_a_measure(rows, epsilon):
-    kind = ROWS[rows]
-    X = cluster(kind["n"])
-    groups = np.arange(kind["n"]) // kind["groups"] if "groups" in kind else None
-    weights = None
-    if "weights" in kind:
-        weights = np.random.default_rng(1).random(kind["n"]) * kind["weights"]
+    n, beside = ROWS[rows]
     for relation, delta, bounds in itertools.product(RELATIONS, (0.0, 1e-6), ((0, 1), None)):
-        model = fit(
-            X,
-            epsilon,
-            delta,
-            bounds=bounds,
-            groups=groups,
-            sample_weight=weights,
-            neighbors=relation,
-        )
+        model = fit(cluster(n), epsilon, delta, bounds=bounds, neighbors=relation, **beside)
         check_measure(model, 2)
 
 
@@ -170,9 +153,8 @@ def test_the_sample_follows_the_weights():
     X = model.sample(40_000, random_state=1)
     leaf = model.tree_.leaf_index(X)
     expected = np.zeros(16)
-    for level, index, weight in zip(
-        model.cells_.level, model.cells_.index, model.weights_, strict=True
-    ):
+    cells = model.cells_.level, model.cells_.index, model.weights_
+    for level, index, weight in zip(*cells, strict=True):
         own = model.tree_.ancestor(np.arange(16), level) == index
         expected[own] += weight / own.sum()
     seen = np.bincount(leaf, minlength=16)[expected > 0]
@@ -187,15 +169,9 @@ def test_the_sample_follows_the_weights():
 @every(
     "parameters, n_features, looks",
     [
-        ({}, 4, 3),
-        ({}, 5, 1),
-        ({"delta": 1e-6}, 2, 1),
-        ({"bounds": Ball([0.0, 0.0], 1.0)}, 2, 1),
-        ({"bounds": None}, 2, 1),
-        ({"bounds": Box([0.0, 0.0], [1.0, 2.0])}, 2, 3),
-        ({"depth": 6}, 2, 1),
-        ({"method": "haar"}, 2, 1),
-        ({"method": "pyramid", "delta": 1e-6}, 5, 3),
+        *(({}, 4, 3), ({}, 5, 1), ({"depth": 6}, 2, 1), ({"delta": 1e-6}, 2, 1)),
+        *(({"bounds": DOMAINS[0]}, 2, 3), ({"bounds": DOMAINS[2]}, 2, 1), ({"bounds": None}, 2, 1)),
+        *(({"method": "haar"}, 2, 1), ({"method": "pyramid", "delta": 1e-6}, 5, 3)),
     ],
 )
 def test_what_is_measured_follows_from_public_facts(parameters, n_features, looks):

@@ -58,15 +58,12 @@ def test_shares_of_what_is_bought():
         (None, None, "replace_one"): ["scale", "center", "radius", "tree"],
         ((0, 1), None, "replace_any"): looks,
     }
+    prices = SIZE_SHARES | DOMAIN_SHARES
     for (bounds, n_hint, relation), expected in names.items():
         model = PrivateMeasure(1.0, bounds=bounds, n_hint=n_hint, neighbors=relation)
-        steps = model.privacy_plan(2).steps
-        assert [step.name for step in steps] == expected
-        for step in steps:
-            if step.name in ("tree", *looks):
-                continue
-            assert step.mechanism.epsilon == pytest.approx((SIZE_SHARES | DOMAIN_SHARES)[step.name])
-        assert sum(step.mechanism.epsilon for step in steps) == pytest.approx(1.0)
+        steps = {step.name: step.mechanism.epsilon for step in model.privacy_plan(2).steps}
+        assert list(steps) == expected and sum(steps.values()) == pytest.approx(1.0)
+        assert all(steps[name] == pytest.approx(prices[name]) for name in prices.keys() & steps)
 
 
 def test_the_questions_depend_on_releases_only():
@@ -92,15 +89,11 @@ def test_weights_and_groups_scale_the_facts():
         assert model.domain_.contains(X).mean() > 0.99
 
 
-def test_buying_is_said():
-    with pytest.warns(PrivacyWarning, match="bounds=None"):
-        fit(rows(100))
-
-
 @every("make", [PrivateMeasure, partial(PrivateWassersteinBarycenter, 2)])
 def test_bounds_that_are_a_guess_are_told_by_the_release(make):
     """Fifty persons do not stand out in any octave at epsilon 1, and twenty thousand do."""
-    with pytest.warns(PrivacyWarning, match="in domain_ are a guess"):
+    bought = pytest.warns(PrivacyWarning, match="bounds=None: a share of the budget")
+    with pytest.warns(PrivacyWarning, match="in domain_ are a guess"), bought:
         make(epsilon=1.0, n_hint=20_000).fit(rows(50))  # n_hint says nothing about rows
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -175,13 +175,8 @@ def test_no_row_is_asked_for(monkeypatch):
 @every(
     "bounds, width",
     [
-        (None, 7),
-        ((0, 1), 7),
-        (([0, 0, 0], [1, 1, 1]), 3),
-        ((0, [1, 1]), 7),
-        (Ball([0, 0], 1), 2),
-        ("x", 7),
-        (5, 7),
+        *((bounds, 7) for bounds in (None, (0, 1), (0, [1, 1]), "x", 5)),
+        *((([0, 0, 0], [1, 1, 1]), 3), (Ball([0, 0], 1), 2)),
     ],
 )
 def test_bounds_tell_how_many_features_there_are(bounds, width):

@@ -44,9 +44,8 @@ def test_k_means_reaches_what_is_said(settings, remedy):
     width = re.search(r"n_components=(\d+)", level.remedy)
     said = re.search(r"reaches ([\d.e-]+)\.", level.remedy)
     if said:
-        numbers = {
-            name: float(text) if name == "delta" else int(text) for name, text in mended.items()
-        }
+        kinds = {"delta": float, "max_iter": int, "n_clusters": int}
+        numbers = {name: kinds[name](text) for name, text in mended.items()}
         again = kmeans(**settings | numbers).noise_level(int(width[1]) if width else D)
         assert again.current <= 0.1
         assert again.current == pytest.approx(float(said[1]), rel=0.05)
@@ -61,8 +60,7 @@ def test_rows_are_the_remedy_where_nothing_else_is_enough():
     assert enough.current <= 0.1
 
 
-def test_barycenters_and_generators_name_a_remedy():
-    few = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=300).privacy_advice(60)
-    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", few)
-    many = PrivateGenerator(bounds=(0, 1), n_hint=300).privacy_advice(200)
-    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", many)
+@every("kind, d", [(PrivateWassersteinBarycenter, 60), (PrivateGenerator, 200)])
+def test_barycenters_and_generators_name_a_remedy(kind, d):
+    advice = kind(bounds=(0, 1), n_hint=300).privacy_advice(d)
+    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", advice)

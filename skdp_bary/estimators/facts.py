@@ -15,8 +15,8 @@ from ..rows.persons import coarser_units
 SIZE_SHARES = {"count": 0.05}
 DOMAIN_SHARES = {"scale": 0.06, "center": 0.04, "radius": 0.10}
 
-_MAGNITUDES = tuple(2.0**e for e in range(-64, 64))
-_OCTAVES, _PER_OCTAVE = 8, 8
+_MAGNITUDES = tuple(2.0**e for e in range(-64, 64))  # public, from 5e-20 to 9e18
+_OCTAVES, _PER_OCTAVE = 8, 8  # of distances from the center, up to twice the reach
 _MARGIN = 1.2  # widening of the bought radius: noise may have hidden the outermost rows
 
 
@@ -31,7 +31,7 @@ def buy_domain(facts):
     """Ask where the rows lie, and return the facts with a box around them."""
     origin = (0.0,) * facts.n_features
     released = yield "scale", DistanceHistogram(origin, _MAGNITUDES, facts.units)
-    top = top_bin(released)  # the outermost bin that stands out
+    top = top_bin(released)  # the outermost bin that stands out: few far rows are clipped
     reach = 1.0 if top is None else _MAGNITUDES[top]
     query = ClippedSum(reach, facts.n_features, facts.units, facts.mass_public)
     released = yield "center", query
@@ -71,7 +71,7 @@ def named_classes(classes):
     """Return labels that a user named as an array, or raise unless they are distinct."""
     named = np.asarray(classes)
     if named.ndim != 1 or named.size == 0 or len(np.unique(named)) != named.size:
-        raise ValueError(f"classes must be distinct labels, got {classes!r}.")
+        raise ValueError(f"classes must be distinct labels, got {classes!r}. For example [0, 1].")
     return named
 
 
@@ -87,8 +87,8 @@ def named_or_found_classes(classes, y, relation):
     if relation == REPLACE_ONE:
         return distinct_labels(y)
     raise ValueError(
-        "y is given, so classes must name the public set of labels: under "
-        f"neighbors={relation!r} the labels that occur are private."
+        "classes must name the public set of labels when y is given, got None. Under "
+        f"neighbors={relation!r} the labels that occur are private. For example classes=[0, 1]."
     )
 
 
@@ -102,7 +102,7 @@ def class_shares(given, name, n_classes):
     weights = np.asarray(given, dtype=float)
     if weights.shape != (n_classes,) or not np.isfinite(weights).all() or weights.min() <= 0:
         raise ValueError(
-            f"{name} must be {n_classes} positive numbers, got {given!r}; leave out the rows of a "
+            f"{name} must be {n_classes} positive numbers, got {given!r}. Leave out the rows of a "
             "class that should not count."
         )
     return weights / weights.sum()

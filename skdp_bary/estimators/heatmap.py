@@ -437,7 +437,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     def _shares(self, n_features):
         if n_features != 2:
             raise ValueError(
-                f"X must have 2 features, those of a map, got n_features={n_features}."
+                f"X must have 2 features, got n_features={n_features}. Select the two of a map."
             )
         return self._methods[self.method].shares(self._method_setting(None, 1))
 

@@ -294,7 +294,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
 
     def _check_fitted_attribute(self, name):
         if not hasattr(self, "cells_"):
-            raise AttributeError(f"{name} is there after fit.")
+            raise AttributeError(f"{name} is a fitted attribute. Call fit first.")
 
 
 # Pictures and densities of masses on quadtree cells.
@@ -330,7 +330,14 @@ def rake(cells, depth):
         here = cells.level == level
         width = 2 ** (depth - int(level))
         blurred = gaussian_filter(grid, 0.5 * width, mode="nearest", truncate=3.0)
-        _fill_cells(smooth, blurred, cell_positions(cells.code[here]), cells.mass[here], width)
+        rows, columns = cell_positions(cells.code[here])
+        shape, masses = (len(grid) // width, width) * 2, cells.mass[here]
+        blocks = blurred.reshape(shape)[rows, :, columns, :]  # of shape (cells, width, width)
+        sums = blocks.sum(axis=(1, 2))
+        scale = np.divide(masses, sums, out=np.zeros_like(masses), where=sums > 0)
+        even = np.where(sums > 0, 0.0, masses / width**2)
+        blocks = blocks * scale[:, None, None] + even[:, None, None]
+        smooth.reshape(shape)[rows, :, columns, :] = blocks
     return smooth
 
 
@@ -345,7 +352,11 @@ def blur(grid, bandwidth):
     """
     if bandwidth == 0:
         return grid
-    kernel = _kernel(len(grid), bandwidth * len(grid))
+    # Gaussian weights from every place to every place; those of one source sum to 1
+    places = np.arange(len(grid))
+    apart = places[:, None] - places
+    kernel = np.exp(-(apart**2) / (2.0 * (bandwidth * len(grid)) ** 2))
+    kernel /= kernel.sum(axis=0)
     return kernel @ grid @ kernel.T
 
 
@@ -397,25 +408,6 @@ def _between(sides, x, sd):
     shares = steps[first]
     shares -= steps[last]
     return shares
-
-
-def _fill_cells(smooth, blurred, positions, masses, width):
-    """Copy the blurred raster into cells of one size, scaled to their masses."""
-    shape = (len(smooth) // width, width) * 2
-    target, source = smooth.reshape(shape), blurred.reshape(shape)
-    rows, columns = positions
-    blocks = source[rows, :, columns, :]
-    sums = blocks.sum(axis=(1, 2))
-    scale = np.divide(masses, sums, out=np.zeros_like(masses), where=sums > 0)
-    even = np.where(sums > 0, 0.0, masses / width**2)
-    target[rows, :, columns, :] = blocks * scale[:, None, None] + even[:, None, None]
-
-
-def _kernel(side, sd):
-    """Gaussian weights from every place to every place; those of one source sum to 1."""
-    places = np.arange(side)
-    kernel = np.exp(-((places[:, None] - places) ** 2) / (2.0 * sd**2))
-    return kernel / kernel.sum(axis=0)
 
 
 # Weighted k-median in the plane with the L1 distance, on released masses.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
@@ -406,8 +407,8 @@ def check_samples(n_samples, n_features):
         np.empty((n_samples, n_features))
     except (MemoryError, ValueError):
         raise ValueError(
-            f"n_samples={n_samples} rows do not fit in memory. Draw them in pieces, such as "
-            "sample(1_000_000) again and again: rows are free, whatever their number."
+            f"n_samples must be a number of rows that fits in memory, got {n_samples}. Draw them "
+            "in pieces, for example sample(1_000_000) several times: draws have no privacy cost."
         ) from None
     return n_samples
 
@@ -502,11 +503,9 @@ def refused_in_a_search(left):
     search, fits = search_among_callers(), ""
     if search is None:
         return ""
-    try:
+    with suppress(UnknownCostError):
         number = _folds_of(search) * number_of_fits(search.fitted)
         fits = f"{search.name} asks for {number} fits, each charged. "
-    except UnknownCostError:
-        pass
     once = f"epsilon={in_digits(left)}" if left > 0 else "epsilon=..."
     return f"{fits}PrivateSearchCV(estimator, param_grid, {once}) is charged once for all fits."
 

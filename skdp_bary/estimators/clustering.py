@@ -281,6 +281,7 @@ def is_gaussian(facts):
 
 def rescaled(masses, total):
     """Return masses that add up to a total, for sums of clip factors that count rows in part."""
+    # noise may take a mass below zero, and a total too
     masses = np.maximum(masses, 0.0)
     return masses * (max(total, 0.0) / max(float(masses.sum()), 1e-300))
 
@@ -396,7 +397,7 @@ def level_of(mechanism, relation, n_clusters, n_features, n_rows):
     moved = 1.0 if relation == ADD_REMOVE else 2.0
     if mechanism.is_gaussian:
         sd = moved * math.hypot(1.0, TUNED.gaussian.mass) / mechanism.mu
-    else:
+    else:  # a vector of length one has an L1 norm of at most sqrt(d)
         sd = moved * math.sqrt(2.0 * n_features) * (1.0 + TUNED.gaussian.mass) / mechanism.epsilon
     return n_features * (n_clusters * sd / n_rows) ** 2
 

@@ -452,7 +452,7 @@ class PrivateKMeans(
     def _finish(self, facts, clusters):
         self.cluster_centers_ = clusters.centers
         self.cluster_weights_ = clusters.weights
-        sides = facts.domain.high - facts.domain.low
+        sides = facts.domain.high - facts.domain.low  # a center stays between: off by half at most
         self.center_stderr_ = np.minimum(clusters.stderr, float(sides.max()) / 2.0)
         self.n_iter_ = clusters.n_iter
         coarse = clusters.coarse

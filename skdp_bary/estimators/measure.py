@@ -290,7 +290,7 @@ class PrivateMeasure(BasePrivateEstimator):
         released = yield "tree", query
         blocks = [b[0] if facts.units == 1 else b[0] / facts.units for b in released.values]
         noise_sd = [sd / facts.units for sd in released.noise_sd]
-        levels = method.masses(tree, blocks, noise_sd)
+        levels = method.masses(tree, blocks, noise_sd)  # of shape (2**level,) each
         if not levels[0][0] > 0:  # noise outweighs the data: the public prior is what is left
             levels = [tree.share(level) for level in range(tree.depth + 1)]
         cells = prune(tree, levels, [TREES.prune * sd for sd in noise_sd[1:]])

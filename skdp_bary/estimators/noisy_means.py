@@ -167,6 +167,7 @@ def shrink_matrices(moves, noise):
 
 def positive_part(matrices):
     """Return symmetric matrices without their negative eigenvalues."""
+    # the nearest one in Frobenius norm that has none (Higham, 1988)
     values, vectors = np.linalg.eigh(matrices)
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
@@ -191,7 +192,7 @@ def _blocks(width):
 def shrink_rows(steps, noise):
     """Shrink every row by the positive part of James and Stein's factor."""
     width = steps.shape[1]
-    if width < 3:
+    if width < 3:  # where no estimate beats the raw one everywhere (Stein, 1956)
         return steps
     squares = (steps**2).sum(axis=1)
     factor = 1.0 - (width - 2) * noise / np.maximum(squares, 1e-300)
@@ -422,6 +423,7 @@ def clusters_on_line(points, masses, n_clusters):
     order = np.argsort(points[:, 0], kind="stable")
     middle, masses = np.median(points), masses[order]
     places = points[order, 0] - middle
+    # masses, moments and squares of all points before a place: a run costs a difference of these
     sums = np.zeros((3, len(places) + 1))
     np.cumsum([masses, masses * places, masses * places**2], axis=1, out=sums[:, 1:])
     ends = np.arange(len(places) + 1)

@@ -206,6 +206,7 @@ def nonnegative(parents, estimates, alive=None, doubts=None):
 
 def _divided(values, group, totals):
     """Project the values of every group onto the non-negative vectors of the group's total."""
+    # the nearest point of a simplex is a shift and a cut at zero (Held, Wolfe and Crowder, 1974)
     order = np.lexsort((-values, group))
     ordered, group = values[order], group[order]
     starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])

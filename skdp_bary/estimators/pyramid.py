@@ -62,6 +62,7 @@ class Pyramid:
     def signal(self):
         """People, times how well one of them is seen with the whole budget."""
         rates = [self.rate(step) for step in (WHOLE, ONCE, TWICE)]
+        # steps compose: squares of the rates of Gaussian noise add up, rates of Laplace noise do
         whole = math.hypot(*rates) if self.is_gaussian else sum(rates)
         return self._persons * whole
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy import stats
+from sklearn.utils.validation import check_array
 
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
 from ..queries.slices import MOST_PERSONS, ClassSizes
@@ -14,7 +15,7 @@ from ..queries.slices import MOST_PERSONS, ClassSizes
 # Outcomes of comparisons of two samples, and their laws where the samples have one law.
 
 _GRID = 81  # distances that an interval is searched among
-_OUTER = (0.025, 0.975)
+TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
 _FARTHEST = 2.0**0.5  # two means of phi
 _LEAST_TRACE = 1e-4  # so that no law is that of a single point
 
@@ -98,8 +99,8 @@ class NoisyNumber:
             return np.full(size, nearest)
         sign = -1.0 if self.value < low else 1.0  # chances near 0 are more precise than near 1
         ends = np.sort(sign * (np.array([low, high]) - self.value)) / self.scale
-        chances = rng.uniform(*_chance(ends, self.pure), size)
-        drawn = self.value + sign * self.scale * _standard(chances, self.pure)
+        law = stats.laplace if self.pure else stats.norm
+        drawn = self.value + sign * self.scale * law.ppf(rng.uniform(*law.cdf(ends), size))
         return np.clip(np.where(np.isfinite(drawn), drawn, nearest), low, high)
 
 
@@ -165,37 +166,12 @@ def compare_means(gap, law, n_draws, rng):
     across = np.sqrt(std / np.sqrt(2.0)) * rng.standard_normal(n_draws)
     grid = np.linspace(0.0, _FARTHEST, _GRID)[:, None]
     drawn = np.sqrt(np.maximum(grid**2 + 2.0 * grid * across + chance, 0.0)) + noise
-    low, middle, high = (np.quantile(drawn, q, axis=1) for q in (_OUTER[0], 0.5, _OUTER[1]))
-    grid = grid[:, 0]
-    interval = (_crossing(grid, high, gap.value), _crossing(grid, low, gap.value))
-    return SampleComparison(
-        statistic=gap.value,
-        pvalue=(1 + int((null >= gap.value).sum())) / (1 + n_draws),
-        distance=min(max(_crossing(grid, middle, gap.value), interval[0]), interval[1]),
-        interval=interval,
-        null=null,
-    )
-
-
-def _crossing(grid, curve, value):
-    """Position at which a noisily increasing curve reaches a value; an end if it never does."""
-    return float(np.interp(value, np.maximum.accumulate(curve), grid))
-
-
-def _chance(places, pure):
-    """Return the distribution function of standard Laplace or Gaussian noise."""
-    if not pure:
-        return ndtr(places)
-    tails = 0.5 * np.exp(-np.abs(places))
-    return np.where(places < 0.0, tails, 1.0 - tails)
-
-
-def _standard(chances, pure):
-    """Quantiles of standard noise."""
-    if not pure:
-        return ndtri(chances)
-    with np.errstate(divide="ignore"):
-        return np.where(chances < 0.5, np.log(2.0 * chances), -np.log(2.0 - 2.0 * chances))
+    # where noisily increasing quantiles reach the released distance; an end if they never do
+    curves = np.maximum.accumulate(np.quantile(drawn, [0.975, 0.5, 0.025], axis=1), axis=1)
+    low, middle, high = (float(np.interp(gap.value, curve, grid[:, 0])) for curve in curves)
+    pvalue = (1 + int((null >= gap.value).sum())) / (1 + n_draws)
+    distance = min(max(middle, low), high)
+    return SampleComparison(gap.value, pvalue, distance, (low, high), null)
 
 
 # The tuned numbers of private slices, and what each of them trades.
@@ -219,9 +195,8 @@ class SlicedTuning:
     cohort_sds: float = 3.5  # that a bought size is lowered by: who is padded looks different
     look_share: float = 0.06  # of the budget, for the width of cells: against the distance
     law_share: float = 0.16  # ... for the law of the distance between equal cohorts
-    widest: float = (
-        0.5  # look in units of the half domain: cells of twice that serve a spread of 0.3
-    )
+    # look in units of the half domain: cells of twice that serve a spread of 0.3
+    widest: float = 0.5
     octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
 
     # released sketches
@@ -249,56 +224,67 @@ def given_sizes(n_min, n_classes):
     return tuple(int(size) for size in n_min)
 
 
-def size_shares(setting, share=TUNED.sizes_share):
+def size_shares(estimator, n_classes, share=TUNED.sizes_share):
     """Return the step that estimates sizes of classes, where they are private and not given."""
-    several = setting.n_classes > 1
-    private = setting.relation == ADD_REMOVE or (setting.relation == REPLACE_ANY and several)
-    return {"sizes": share} if private and setting.n_min is None else {}
+    given, relation = given_sizes(estimator.n_min, n_classes), estimator._relation()
+    private = relation == ADD_REMOVE or (relation == REPLACE_ANY and n_classes > 1)
+    return {"sizes": share} if private and given is None else {}
 
 
-def require_sizes(setting, facts):
+def require_sizes(estimator, facts):
     """Raise where nothing says how many people noise should be made for."""
-    if not facts.total_public and setting.n_min is None and not size_shares(setting):
+    known = facts.total_public or estimator.n_min is not None
+    if not known and not size_shares(estimator, facts.n_classes):
         raise ValueError(
             "n_min is needed with sample_weight: weights are private, and so is how much mass they "
             "leave to a class."
         )
 
 
-def padded_sizes(setting, facts, most=MOST_PERSONS):
-    """Return the number of people that each class is padded to; None where sizes are public.
+def padded_sizes(estimator, facts, sds=TUNED.size_sds, most=MOST_PERSONS):
+    """Return the number of people that each class is padded to, and the release of sizes.
 
-    Sizes that are not given are asked for, and lowered by some standard deviations of their noise.
-    They are cut at `most`; fewer are always allowed.
+    The first is None where sizes are public, the second where they are public or given. Sizes that
+    are not given are asked for, and lowered by some standard deviations of their noise. They are
+    cut at `most`; fewer are always allowed.
     """
-    padded, _ = yield from padded_and_bought(setting, facts, TUNED.size_sds, most)
-    return padded
-
-
-def padded_and_bought(setting, facts, sds, most=MOST_PERSONS):
-    """Sizes as of :func:`padded_sizes`, and their release, None if there is none."""
-    if facts.total_public:
-        return None, None
-    if setting.n_min is not None:
-        return setting.n_min, None
+    if facts.total_public or estimator.n_min is not None:
+        given = None if facts.total_public else given_sizes(estimator.n_min, facts.n_classes)
+        return given, None
     released = yield "sizes", ClassSizes(facts.n_classes, facts.units)
     lowered = (released.values[0] - sds * released.noise_sd[0]) / facts.units
     most = min(most, MOST_PERSONS)
     return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist()), released
 
 
+def block_count(persons, facts, lattice):
+    """Return a number of blocks of a sketch that keeps their noise and their width in balance."""
+    balance = math.sqrt(persons * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
+    return int(np.clip(round(balance), TUNED.fewest_quantiles, TUNED.most_quantiles))
+
+
 def persons_counted(released, n_min, facts):
     """Return the number of people that the answer about each class counts, at least one unit."""
     if n_min is not None:
-        return [float(size) for size in n_min]
-    return [max(float(mass), 1.0) / facts.units for mass in released.values[0]]
+        return tuple(map(float, n_min))
+    return tuple(max(float(mass), 1.0) / facts.units for mass in released.values[0])
 
 
 def sizes_behind(persons, bought):
     """Known sizes of cohorts: estimated ones as they were before padding."""
     if bought is None:
         return tuple(NoisyNumber(count) for count in persons)
-    units, scale = bought.query.units, bought.scales[0]
-    pure = bought.mechanism.is_pure
-    masses = bought.values[0].tolist()
-    return tuple(NoisyNumber(mass / units, scale / units, pure) for mass in masses)
+    units, pure = bought.query.units, bought.mechanism.is_pure
+    scale = bought.scales[0] / units
+    return tuple(NoisyNumber(mass / units, scale, pure) for mass in bought.values[0].tolist())
+
+
+def public_reference(reference, n_features, least=1):
+    """Return the rows of a public reference, or raise where they do not suit the private ones."""
+    shape = np.shape(reference)
+    if len(shape) != 2 or shape[1] != n_features or shape[0] < least:
+        raise ValueError(
+            f"reference must be public rows of shape (n_rows, {n_features}), {least} or more, got "
+            f"{type(reference).__name__} of shape {shape}. Pass for example reference=X_public."
+        )
+    return check_array(reference, dtype=np.float64, input_name="reference")

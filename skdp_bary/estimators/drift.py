@@ -20,7 +20,7 @@ from ..queries.slices import WavesOf
 from ..rows.opening import warn
 from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
-from .comparison import TUNED, SampleComparison
+from .comparison import TUNED, TWO_SIDED, SampleComparison
 from .notices import rounded_up
 
 if TYPE_CHECKING:
@@ -174,8 +174,25 @@ class PrivateDriftSketch(BasePrivateEstimator):
         check_is_fitted(self)
         n_resamples = check_integer(n_resamples, "n_resamples", low=1)
         theirs, scales = self._compared(other, public_rows)
+        gap = self.moments_.mean - theirs.mean
+        law = _law_of_gap(self.moments_, theirs, scales)
+        values, vectors = np.linalg.eigh(law)
+        root = vectors * np.sqrt(np.maximum(values, _EIGEN))
         rng = public_generator(random_state)
-        return compare_waves(self.moments_, theirs, scales, n_resamples, rng)
+        drawn = rng.standard_normal((n_resamples, len(gap))) @ root.T
+        # differences of each group of waves are tested, and of all together
+        parts = [np.tile(scales == group, 2) for group in np.unique(scales)]
+        parts = parts if len(parts) == 1 else [np.ones(len(gap), dtype=bool), *parts]
+        observed = np.array([(gap[part] ** 2).sum() for part in parts])
+        simulated = np.stack([(drawn[:, part] ** 2).sum(axis=1) for part in parts], axis=1)
+        square = float((gap**2).sum() - np.trace(law))
+        # a quadratic form of a Gaussian with mean g and covariance L: 2 tr(L^2) + 4 g'Lg
+        std = np.sqrt(max(2.0 * (law**2).sum() + 4.0 * gap @ law @ gap, 0.0))
+        ends = np.sqrt(np.maximum(square + np.array([-1, 0, 1]) * TWO_SIDED * std, 0.0))
+        low, middle, high = map(float, ends)
+        pvalue, null = _smallest(observed, simulated), np.sqrt((drawn**2).sum(axis=1))
+        statistic = float(np.sqrt((gap**2).sum()))
+        return SampleComparison(statistic, pvalue, middle, (low, high), null)
 
     def contrast(
         self,
@@ -217,15 +234,33 @@ class PrivateDriftSketch(BasePrivateEstimator):
             density = waves @ self.moments_.mean
             return density, self.moments_.mean_sd * np.linalg.norm(waves, axis=1), density
         theirs, scales = compared
+        law = _law_of_gap(self.moments_, theirs, scales)
+        errors = np.sqrt(np.maximum(np.einsum("ij,ij->i", waves @ law, waves), 0.0))
         density = waves @ (self.moments_.mean + theirs.mean) / 2.0
-        return *contrast(self.moments_, theirs, scales, waves), density
+        return waves @ (self.moments_.mean - theirs.mean), errors, density
 
     def _compared(self, other, public_rows):
         """Return the moments that these are compared with, and the scales of the waves."""
         if (other is None) == (public_rows is None):
-            raise ValueError("Give either another sketch or public_rows.")
-        theirs = self._moments_of_public(public_rows) if other is None else self._moments_of(other)
-        return theirs, np.array(_waves(self.n_features_in_)[1])
+            raise ValueError("other must be another sketch, or None with public_rows.")
+        scales = np.array(_waves(self.n_features_in_)[1])
+        if other is None:
+            X = read_rows(self, public_rows, reset=False)
+            waves = _question(self.domain_, 1, False).features(X)
+            return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X)), scales
+        if not isinstance(other, PrivateDriftSketch):
+            raise TypeError(
+                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "
+                "given by name, as public_rows; private rows need a sketch of their own."
+            )
+        check_is_fitted(other)
+        if np.array_equal(other.moments_.mean, self.moments_.mean):
+            raise ValueError("other must be another release, got a copy of this one.")
+        if other.domain_ != self.domain_:
+            raise ValueError(
+                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}."
+            )
+        return other.moments_, scales
 
     def _restored(self, moments, n_features):
         """Take over what a fit with these parameters released; `bounds` must be given."""
@@ -237,31 +272,12 @@ class PrivateDriftSketch(BasePrivateEstimator):
         self.privacy_ = self.privacy_plan(n_features)
         return self
 
-    def _moments_of(self, other: PrivateDriftSketch) -> WaveMoments:
-        if not isinstance(other, PrivateDriftSketch):
-            raise TypeError(
-                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "
-                "given by name, as public_rows; private rows need a sketch of their own."
-            )
-        check_is_fitted(other)
-        if other.moments_ is self.moments_ or np.array_equal(
-            other.moments_.mean, self.moments_.mean
-        ):
-            raise ValueError("other must be another release, got a copy of this one.")
-        if other.domain_ != self.domain_:
-            raise ValueError(
-                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}."
-            )
-        return other.moments_
-
-    def _moments_of_public(self, rows: ArrayLike) -> WaveMoments:
-        X = read_rows(self, rows, reset=False)
-        waves = _question(self.domain_, 1, False).features(X)
-        return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X))
-
     def _shares(self, n_features):
         if self.delta == 0:
-            raise ValueError("delta must be above 0: only Gaussian noise serves so many numbers.")
+            raise ValueError(
+                "delta must be above 0, got 0: only Gaussian noise serves so many numbers. Pass "
+                "for example delta=1e-6."
+            )
         return {"sketch": 1.0}
 
     def _questions(self, facts):
@@ -271,14 +287,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
         sds, step = released.noise_sd, question.query.step
         persons = max(float(mass), float(facts.units))
         unit = step / persons
-        return WaveMoments(
-            persons / facts.units,
-            total * unit,
-            symmetric(diagonal, upper) * unit * step,
-            sds[0] / persons,
-            sds[1] * unit,
-            sds[3] * unit * step,
-        )
+        second, noise = symmetric(diagonal, upper) * unit * step, sds[3] * unit * step
+        scaled = sds[0] / persons, sds[1] * unit, noise
+        return WaveMoments(persons / facts.units, total * unit, second, *scaled)
 
     def _finish(self, facts, result):
         self.moments_ = result
@@ -295,36 +306,27 @@ class PrivateDriftSketch(BasePrivateEstimator):
 def _question(domain, units, total_public):
     """Return the question for the moments of the waves of rows in a public domain."""
     directions, frequencies = _waves(domain.n_features)
-    width = 2 * directions.shape[1]
-    moments = Moments(
-        np.zeros((1, width)),
-        1.0,
-        second="pooled",
-        block_weights=TUNED.moment_weights,
-        units=units,
-        total_public=total_public,
-    )
+    origin, weights = np.zeros((1, 2 * directions.shape[1])), TUNED.moment_weights
+    moments = Moments(origin, 1.0, None, "pooled", weights, units, total_public)
     return WavesOf(unit_slices(domain, directions), frequencies, moments)
 
 
 def _waves(n_features):
     """Return public directions, and the frequency of each."""
     scales = TUNED.scales if n_features <= TUNED.few_features else TUNED.scales[1:2]
-    count = {1: 1, 2: TUNED.plane_directions}.get(
-        n_features, min(n_features, TUNED.scale_directions)
-    )
-    directions = public_directions(
-        "tight", count * len(scales) if n_features > 1 else 1, n_features
-    )
-    directions = np.resize(directions.T, (count * len(scales), n_features)).T
-    return directions, tuple(scale for scale in scales for _ in range(count))
+    count = min(n_features, TUNED.scale_directions)
+    count = TUNED.plane_directions if n_features == 2 else count
+    n_waves = count * len(scales)
+    # on the line there is one direction, for all scales
+    directions = public_directions("tight", n_waves if n_features > 1 else 1, n_features)
+    directions = np.resize(directions.T, (n_waves, n_features)).T
+    return directions, tuple(np.repeat(scales, count).tolist())
 
 
 # Tests between released means of waves, with the law that noise and sampling give them.
 
 _EIGEN = 1e-12
 _CHANCE = 0.3  # of a covariance, in units of one over the number of persons
-_TWO_SIDED = 1.96
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,60 +359,6 @@ class WaveMoments:
         return 1.0 / (self.second_sd**2 + _CHANCE / self.persons)
 
 
-def compare_waves(ours, theirs, scales, n_draws, rng):
-    """Test whether two moments are of samples of one distribution.
-
-    Parameters
-    ----------
-    ours, theirs : WaveMoments
-    scales : ndarray of shape (n_waves,)
-        Group of each wave: differences of each group are tested, and of all, and the smallest of
-        their p-values is compared with its own distribution.
-    n_draws : int
-    rng : numpy.random.Generator or numpy.random.RandomState
-    """
-    gap = ours.mean - theirs.mean
-    law = _law_of_gap(ours, theirs, scales)
-    values, vectors = np.linalg.eigh(law)
-    root = vectors * np.sqrt(np.maximum(values, _EIGEN))
-    drawn = rng.standard_normal((n_draws, len(gap))) @ root.T
-    parts = [np.tile(scales == group, 2) for group in np.unique(scales)]
-    parts = parts if len(parts) == 1 else [np.ones(len(gap), dtype=bool), *parts]
-    observed = np.array([(gap[part] ** 2).sum() for part in parts])
-    simulated = np.stack([(drawn[:, part] ** 2).sum(axis=1) for part in parts], axis=1)
-    pvalue = _smallest(observed, simulated)
-    square = float((gap**2).sum() - np.trace(law))
-    std = np.sqrt(max(2.0 * (law**2).sum() + 4.0 * gap @ law @ gap, 0.0))
-    low, middle, high = np.sqrt(np.maximum(square + np.array([-1, 0, 1]) * _TWO_SIDED * std, 0.0))
-    return SampleComparison(
-        statistic=float(np.sqrt((gap**2).sum())),
-        pvalue=pvalue,
-        distance=float(middle),
-        interval=(float(low), float(high)),
-        null=np.sqrt((drawn**2).sum(axis=1)),
-    )
-
-
-def contrast(ours, theirs, scales, waves):
-    """Return by how much the smoothed densities of two samples differ at some points.
-
-    Parameters
-    ----------
-    ours, theirs : WaveMoments
-    scales : ndarray of shape (n_waves,)
-    waves : ndarray of shape (n_points, 2 * n_waves)
-        Cosines and sines of the points.
-
-    Returns
-    -------
-    values, errors : ndarray of shape (n_points,)
-        Differences, and their standard deviations where the samples have one distribution.
-    """
-    law = _law_of_gap(ours, theirs, scales)
-    squares = np.einsum("ij,ij->i", waves @ law, waves)
-    return waves @ (ours.mean - theirs.mean), np.sqrt(np.maximum(squares, 0.0))
-
-
 def _smallest(observed, simulated):
     """Return the p-value of the smallest of several p-values, by the same draws."""
     ordered = np.sort(simulated, axis=0)
@@ -426,13 +374,12 @@ def _smallest(observed, simulated):
 
 def _law_of_gap(ours, theirs, scales):
     """Return the covariance of the difference of two means of samples of one distribution."""
-    weights = np.array([ours.weight, theirs.weight])
-    weights = weights / weights.sum()
-    sides = (ours, theirs)
-    mean = sum(w * side.mean for w, side in zip(weights, sides, strict=True))
-    second = sum(w * side.second for w, side in zip(weights, sides, strict=True))
-    mean_noise = sum((w * side.mean_sd) ** 2 for w, side in zip(weights, sides, strict=True))
-    noise = sum((w * side.second_sd) ** 2 for w, side in zip(weights, sides, strict=True))
+    sides, weights = (ours, theirs), np.array([ours.weight, theirs.weight])
+    weighted = list(zip(weights / weights.sum(), sides, strict=True))
+    mean = sum(w * side.mean for w, side in weighted)
+    second = sum(w * side.second for w, side in weighted)
+    mean_noise = sum((w * side.mean_sd) ** 2 for w, side in weighted)
+    noise = sum((w * side.second_sd) ** 2 for w, side in weighted)
     covariance = _cleaned(second - np.outer(mean, mean), mean, mean_noise, noise, scales)
     law = covariance * (1.0 / ours.persons + 1.0 / theirs.persons)
     for side in sides:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from ..geometry.lattices import DIRECTIONS, SliceLattice, direction_count
+from ..geometry.lattices import DIRECTIONS, SliceLattice, direction_count, public_directions
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
 from ..queries.slices import MOST_PERSONS
+from ..rows.persons import encode_labels
+from ..transport.measures import sliced_gradient
 from .base import BasePrivateEstimator
-from .comparison import given_sizes
-from .facts import named_classes, number_of_classes, setting_of
-from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSetting
-from .sliced_views import TWO_SIDED, SlicedViews
+from .comparison import TWO_SIDED
+from .facts import named_classes, number_of_classes
+from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
@@ -25,7 +30,7 @@ _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 _MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigabytes
 
 
-class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
+class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateEstimator):
     """Private sliced Wasserstein distances to and between private distributions.
 
     Rows are projected on public directions. On every direction the sorted projections are averaged
@@ -212,9 +217,245 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def cost(
+        self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False
+    ) -> float | tuple[float, float]:
+        """Return the estimated p-th power of the distance to public rows.
+
+        For ``p=2`` the estimate is free of bias, and so below zero now and then when the distance
+        is small against the noise. For ``p=1`` noise is smoothed away by isotonic regression, which
+        leaves estimates of small distances too large.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_rows, n_features) or None, default=None
+            Public rows; moved to the border of the domain where they are outside. None is the
+            reference of ``method="scalar"``, which answers about no others.
+        label : object, default=None
+            The distribution that is compared; may be left out when there is only one.
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        cost : float
+        std : float
+            Standard deviation that the noise gives to `cost` (an upper bound for ``p=1``). That
+            the private rows are themselves a sample is not in it. Only with ``return_std=True``.
+        """
+        cost, std = self._cost(Y, label)
+        return (cost, std) if return_std else cost
+
+    def distance(
+        self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False
+    ) -> float | tuple[float, float]:
+        """Return the estimated distance to public rows: the p-th root of :meth:`cost`.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_rows, n_features) or None, default=None
+            As in :meth:`cost`.
+        label : object, default=None
+            The distribution that is compared; may be left out when there is only one.
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        distance : float
+            Zero where the estimated cost is below zero.
+        std : float
+            Its standard error. Near zero, where a root has none, it is such that 1.96 of it reach
+            to both ends of what `cost` and 1.96 of its error allow. Only with ``return_std=True``.
+        """
+        distance, std = _root(*self._cost(Y, label), self.p)
+        return (distance, std) if return_std else distance
+
+    def distance_between(
+        self,
+        other: Self,
+        *,
+        label: object = None,
+        other_label: object = None,
+        return_std: bool = False,
+    ) -> float | tuple[float, float]:
+        """Return the estimated distance between two private distributions, from their releases.
+
+        Parameters
+        ----------
+        other : DPSlicedWasserstein
+            Fitted with the same directions and number of quantiles, or this estimator itself with
+            another label. A copy of one release is rejected.
+        label, other_label : object, default=None
+            The distributions that are compared; may be left out where there is only one.
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        distance : float
+        std : float
+            Only with ``return_std=True``.
+        """
+        check_is_fitted(other)
+        ours, theirs = self._release(label), other._release(other_label)
+        distance, std = _root(*ours.cost_between(theirs, self.p), self.p)
+        return (distance, std) if return_std else distance
+
+    def gradient(self, Z: ArrayLike, *, label: object = None) -> np.ndarray:
+        """Return the gradient of the squared distance with respect to public points.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_points, n_features)
+            Points of equal mass, such as the output of a generator.
+        label : object, default=None
+            The target; may be left out when there is only one distribution.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_points, n_features)
+            It is free of bias given the order of the points on every slice.
+        """
+        sketch = self.sketch(label)
+        return sliced_gradient(self._floats(Z), sketch.directions, sketch.quantiles)[1]
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Return the ranks of projected rows among the private quantiles.
+
+        A feature is the share of the private distribution that lies below the row on one slice,
+        from 0 to 1; with several distributions, the ranks in the first come first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_rows, n_classes * n_directions)
+        """
+        sketches = [self.sketch(label) for label in self._labels()]
+        X = self._floats(X)
+        return np.hstack([sketch.ranks(X) for sketch in sketches])
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
+        """Return minus the distance to the rows given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+            Labels of the rows, needed when there are several distributions; the mean over those
+            that occur is returned.
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._floats(X)
+        if len(self.classes_) == 1:
+            return -self.distance(X)
+        codes = encode_labels(y, self.classes_, len(X))
+        present = [(code, self.classes_[code]) for code in np.unique(codes)]
+        return -float(np.mean([self.distance(X[codes == i], label=of) for i, of in present]))
+
+    def sample(
+        self, n_samples: int = 1, *, label: object = None, random_state: RandomState | None = None
+    ) -> np.ndarray:
+        """Return points fitted to the release, so that their slices are as released.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            All points are fitted together; a few thousand take seconds.
+        label : object, default=None
+            The distribution; may be left out when there is only one.
+        random_state : None, int or RandomState, default=None
+            Randomness of the start, which is public.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        return self.sketch(label).sample(n_samples, random_state)
+
+    def barycenter(
+        self, weights: ArrayLike | None = None, others: Iterable[DPSlicedWasserstein] = ()
+    ) -> SlicedSketch:
+        """Return the sliced barycenter of the distributions, from their releases.
+
+        On every slice its quantiles are the weighted means of theirs.
+
+        Parameters
+        ----------
+        weights : array-like or None, default=None
+            Non-negative, one a distribution: first those of this estimator, in the order of
+            ``classes_``, then those of the others. Equal by default.
+        others : sequence of DPSlicedWasserstein, default=()
+            Fitted with the same bounds, directions and number of quantiles. A release that occurs
+            twice, or a copy of it, counts once with both weights.
+
+        Returns
+        -------
+        barycenter : SlicedSketch
+            With ``quantiles``, ``noise_std``, ``sample(n_samples, random_state)`` and
+            ``cost(Y, p)``.
+        """
+        sketches = [each.sketch(label) for each in (self, *others) for label in each._labels()]
+        count = len(sketches)
+        shares = np.asarray(np.ones(count) if weights is None else weights, dtype=np.float64)
+        valid = shares.shape == (count,) and np.isfinite(shares).all() and shares.min() >= 0
+        if not valid or not shares.sum() > 0:
+            raise ValueError(
+                f"weights must be {count} non-negative numbers, not all zero, got {weights!r}."
+            )
+        return mean_sketch(sketches, shares / shares.sum())
+
+    def sketch(self, label: object = None) -> SlicedSketch:
+        """Return the released quantiles of one distribution.
+
+        Parameters
+        ----------
+        label : object, default=None
+            The distribution; may be left out when there is only one.
+
+        Returns
+        -------
+        sketch : SlicedSketch
+            With ``quantiles``, ``noise_std``, ``directions``, ``sample`` and ``cost``.
+        """
+        release = self._release(label)
+        if not isinstance(release, SlicedSketch):
+            raise ValueError(
+                "Quantiles are needed, which method='sketch' releases; this estimator has "
+                f"method={self.method!r}."
+            )
+        return release
+
     @property
     def _display(self):
         return "NumbersDisplay" if self.quantiles_ is None else "SlicesDisplay"
+
+    @property
+    def _n_features_out(self):
+        return len(self.releases_) * self.directions_.shape[1]
+
+    def _labels(self):
+        check_is_fitted(self)
+        return self.classes_
+
+    def _release(self, label):
+        check_is_fitted(self)
+        if label is None and len(self.releases_) == 1:
+            return self.releases_[0]
+        places = [i for i, known in enumerate(self.classes_.tolist()) if known == label]
+        if label is None or not places:
+            raise ValueError(f"label must be one of {self.classes_.tolist()!r}, got {label!r}.")
+        return self.releases_[places[0]]
+
+    def _cost(self, Y, label):
+        release = self._release(label)
+        return release.cost(None if Y is None else self._floats(Y), self.p)
 
     def _numbers(self):
         found = [self.distance(label=label, return_std=True) for label in self.classes_]
@@ -227,6 +468,9 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         return None if self.classes is None else named_classes(self.classes)
 
     def _shares(self, n_features):
+        direction_count(
+            self.directions, self.n_projections, n_features
+        )  # raises if they do not fit
         n_classes = number_of_classes(self.classes)
         most = min(_MOST_ENTRIES // n_features, _MOST_COUNTS // (n_classes * SliceLattice.n_levels))
         if (self.n_projections or 1) > most:
@@ -234,28 +478,20 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
                 f"n_projections must be at most {most} for {n_features} features and {n_classes} "
                 f"classes, got {self.n_projections}."
             )
-        return self._methods[self.method].shares(self._method_setting(n_features))
-
-    def _method_setting(self, n_features):
-        n_classes = number_of_classes(self.classes)
-        return setting_of(
-            SlicedSetting,
-            self,
-            n_features=n_features,
-            n_classes=n_classes,
-            n_directions=direction_count(self.directions, self.n_projections, n_features),
-            relation=self._relation(),
-            n_min=given_sizes(self.n_min, n_classes),
-        )
+        return self._methods[self.method].shares(self, n_features)
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
-        self._methods[self.method].check(self._method_setting(facts.n_features), facts)
+        self._methods[self.method].check(self, facts)
         return facts
 
     def _questions(self, facts):
-        setting = self._method_setting(facts.n_features)
-        return (yield from self._methods[self.method].questions(setting, facts))
+        return (yield from self._methods[self.method].questions(self, facts))
+
+    def _lattice(self, domain):
+        """Return the lattice of the directions in a domain."""
+        columns = public_directions(self.directions, self.n_projections, domain.n_features)
+        return SliceLattice(domain, columns)
 
     def _finish(self, facts, releases):
         self.releases_ = releases
@@ -264,3 +500,17 @@ class DPSlicedWasserstein(SlicedViews, BasePrivateEstimator):
         quantiles = [release.quantiles for release in releases]
         self.quantiles_ = None if quantiles[0] is None else np.array(quantiles)
         self.noise_std_ = np.array([release.noise_std for release in releases])
+
+
+def _root(cost, std, p):
+    """Return the p-th root of a cost and its standard error.
+
+    A root is not nearly linear around zero. The error is scaled to hold the roots of an interval
+    for the cost; far from zero that is ``std / (2 * distance)``.
+    """
+    if p == 1:
+        return max(cost, 0.0), std
+    cost = max(cost, 0.0)
+    distance, half = math.sqrt(cost), TWO_SIDED * std
+    low, high = math.sqrt(max(cost - half, 0.0)), math.sqrt(cost + half)
+    return distance, max(distance - low, high - distance) / TWO_SIDED

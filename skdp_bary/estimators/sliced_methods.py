@@ -3,95 +3,52 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
 from ..exceptions import check_integer
-from ..geometry.lattices import SliceLattice, public_directions
+from ..geometry.lattices import direction_count
 from ..geometry.linear_maps import MatrixMap
 from ..privacy.noise import public_generator
 from ..queries.slices import ProjectedCost, ProjectedQuantiles, most_persons
 from ..transport.measures import fit_particles, monotone_rows
-from .comparison import TUNED, padded_sizes, persons_counted, require_sizes, size_shares
+from .comparison import (
+    block_count,
+    given_sizes,
+    padded_sizes,
+    persons_counted,
+    public_reference,
+    require_sizes,
+    size_shares,
+)
+from .facts import number_of_classes
 
 if TYPE_CHECKING:
     from ..exceptions import RandomState
 
 
-# Ways to release what is needed about the slices of k distributions: their one signature.
+class SlicedMethod:
+    """Statistics of slices to release: public parameters and own releases are read, never a row.
 
-
-@dataclass(frozen=True, eq=False)
-class SlicedSetting:
-    """Public facts that a method may use.
-
-    Attributes
-    ----------
-    n_features, n_classes, n_directions : int
-    relation : str
-    directions : str or ndarray of shape (n_features, n_directions)
-    n_quantiles : int or None
-    p : int
-    reference : array-like or None
-    n_min : tuple of int or None
-        Numbers of people that the classes are padded to, where they are given.
-    n_hint : int or None
-    delta : float
-    random_state : None, int or RandomState
+    ``shares(estimator, n_features)`` returns the share of the budget of each step, by name and in
+    order, or raises ValueError where the method cannot keep what the parameters ask for.
+    ``questions(estimator, facts)`` asks, and returns a SlicedRelease a class, in their order.
     """
 
-    n_features: int
-    n_classes: int
-    n_directions: int
-    relation: str
-    directions: str | np.ndarray
-    n_quantiles: int | None
-    p: int
-    reference: object
-    n_min: tuple | None
-    n_hint: int | None
-    delta: float
-    random_state: object
-
-    def lattice(self, domain):
-        """Return the lattice of the directions in a domain."""
-        columns = public_directions(self.directions, self.n_directions, self.n_features)
-        return SliceLattice(domain, columns)
-
-
-class SlicedMethod(ABC):
-    """Statistics of slices to release.
-
-    A method reads public parameters and its own releases, never a row.
-    """
-
-    @abstractmethod
-    def shares(self, setting):
-        """Return the share of the budget of each step, by name and in order.
-
-        ValueError where this method cannot keep what the parameters ask for.
-        """
-
-    def check(self, setting, facts):
+    def check(self, estimator, facts):
         """Raise ValueError where public facts about the rows do not allow this method.
 
         Called before anything is charged, with the facts that were given. Sizes must be known:
         public, given or estimated.
         """
-        require_sizes(setting, facts)
-
-    @abstractmethod
-    def questions(self, setting, facts):
-        """Ask, and return one SlicedRelease a class, in the order of the classes."""
+        require_sizes(estimator, facts)
 
 
-class SlicedRelease(ABC):
+class SlicedRelease:
     """Release about the slices of one distribution.
 
     Attributes
@@ -103,19 +60,11 @@ class SlicedRelease(ABC):
         released.
     noise_std : float
         Standard deviation of the noise on every released number.
+
+    ``cost(Y, p)`` returns an estimate of the p-th power of the distance to public rows, for
+    ``p=2`` free of the bias that noise brings, and so possibly below zero, and the standard
+    deviation that the noise gives to it.
     """
-
-    @abstractmethod
-    def cost(self, Y: ArrayLike, p: int) -> tuple[float, float]:
-        """Return an estimate of the p-th power of the distance to public rows, and its error.
-
-        Returns
-        -------
-        cost : float
-            For ``p=2`` free of the bias that noise brings, and so possibly below zero.
-        std : float
-            Standard deviation that the noise gives to `cost`.
-        """
 
     def cost_between(self, other: SlicedRelease, p: int) -> tuple[float, float]:
         """Return the same as `cost` for another release, where two of them can be compared."""
@@ -130,47 +79,34 @@ MOST_QUANTILES = 1 << 12
 class SketchMethod(SlicedMethod):
     """Noisy block means of the sorted projections, which serve any number of distances."""
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the sketch, and before it the sizes of the classes where they are needed.
 
         Gaussian noise alone fits numbers of which one person moves many.
         """
-        if setting.delta == 0:
+        if estimator.delta == 0:
             raise ValueError(
-                "delta must be above zero for method='sketch', which adds Gaussian noise; "
-                "method='scalar' has pure privacy."
+                "delta must be above zero for method='sketch', which adds Gaussian noise, got 0. "
+                "Pass for example delta=1e-6, or method='scalar', which has pure privacy."
             )
-        return size_shares(setting) | {"sketch": 1.0}
+        return size_shares(estimator, number_of_classes(estimator.classes)) | {"sketch": 1.0}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for sizes that are not known, then for the quantiles of every class."""
-        n_min = yield from padded_sizes(setting, facts)
-        lattice = setting.lattice(facts.domain)
-        n_quantiles = setting.n_quantiles
+        n_min, _ = yield from padded_sizes(estimator, facts)
+        lattice, n_quantiles = estimator._lattice(facts.domain), estimator.n_quantiles
         if n_quantiles is None:
-            n_quantiles = _block_count(setting, facts, n_min, lattice.norm)
+            hinted = estimator.n_hint is not None or n_min is None
+            persons = facts.size / facts.n_classes if hinted else min(n_min)
+            n_quantiles = block_count(persons, facts, lattice)
         query = ProjectedQuantiles(lattice, n_min, facts.n_classes, facts.units, n_quantiles)
         released = yield "sketch", query
+        values, unit = released.values[-1], released.noise_sd[-1] * lattice.step
         center = lattice.projected_center[:, None]
         return [
-            SlicedSketch(
-                query.means(released.values[-1][code], persons) + center,
-                float(released.noise_sd[-1] * lattice.step / persons),
-                query,
-                persons,
-            )
-            for code, persons in enumerate(persons_counted(released, n_min, facts))
+            SlicedSketch(query.means(of, n) + center, float(unit / n), query, n)
+            for of, n in zip(values, persons_counted(released, n_min, facts), strict=True)
         ]
-
-
-def _block_count(setting, facts, n_min, norm):
-    """Return a number of blocks by public facts: their noise and their width kept in balance."""
-    if setting.n_hint is not None or n_min is None:
-        persons = facts.size / facts.n_classes
-    else:
-        persons = min(n_min)
-    balance = math.sqrt(persons * facts.mechanisms["sketch"].mu / (2.0 * norm))
-    return int(np.clip(round(balance), TUNED.fewest_quantiles, TUNED.most_quantiles))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +138,8 @@ class SlicedSketch(SlicedRelease):
     @cached_property
     def monotone_quantiles(self) -> np.ndarray:
         """The nearest quantiles that increase, within the domain."""
-        center = self.query.lattice.projected_center[:, None]
-        reach = self.query.lattice.domain.radius
+        lattice = self.query.lattice
+        center, reach = lattice.projected_center[:, None], lattice.domain.radius
         return monotone_rows(np.clip(self.quantiles - center, -reach, reach)) + center
 
     def cost(self, Y: ArrayLike, p: int) -> tuple[float, float]:
@@ -250,13 +186,12 @@ class SlicedSketch(SlicedRelease):
 
     def require_comparable(self, other: SlicedSketch) -> None:
         """Raise where two sketches have other directions or blocks."""
-        if self.quantiles.shape != other.quantiles.shape or not np.allclose(
-            self.directions, other.directions, rtol=0.0, atol=1e-6
-        ):
+        ours, theirs = self.quantiles.shape, other.quantiles.shape
+        if ours != theirs or not np.allclose(self.directions, other.directions, 0.0, 1e-6):
             raise ValueError(
-                "Sketches can be compared when they have the same directions and the same "
-                f"n_quantiles, got shapes {self.quantiles.shape} and {other.quantiles.shape}. "
-                "Give n_projections and n_quantiles the same values in all fits."
+                "Sketches must have the same directions and n_quantiles to be compared, got shapes "
+                f"{ours} and {theirs}. Pass n_projections and n_quantiles the same values in all "
+                "fits."
             )
 
     def _cost(self, theirs, their_noise, p):
@@ -285,7 +220,8 @@ def mean_sketch(sketches, weights):
         sketches[0].require_comparable(sketch)
         if sketch.query.lattice.domain != sketches[0].query.lattice.domain:
             raise ValueError(
-                "A barycenter needs sketches on one domain: give bounds the same value in all fits."
+                "others must have one domain with this estimator for a barycenter. Pass bounds the "
+                "same value in all fits."
             )
     quantiles = sum(w * s.quantiles for w, s in zip(weights, sketches, strict=True))
     variance = 0.0
@@ -303,44 +239,42 @@ def mean_sketch(sketches, weights):
 class ScalarMethod(SlicedMethod):
     """The cost from each class to the reference, the best there is for a single distance."""
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the cost, and before it the sizes of the classes where they are needed.
 
         Laplace noise on one number needs no delta, and the number needs a reference.
         """
-        if setting.delta != 0:
+        if estimator.delta != 0:
             raise ValueError(
-                "delta must be 0 for method='scalar', which has pure privacy, "
-                f"got {setting.delta!r}."
+                "delta must be 0 for method='scalar', which has pure privacy, got "
+                f"{estimator.delta!r}."
             )
-        _public_reference(setting)
-        if setting.n_min is not None:
-            _require_fit("n_min", max(setting.n_min), setting)
-        return size_shares(setting) | {"cost": 1.0}
+        public_reference(estimator.reference, n_features)
+        n_classes = number_of_classes(estimator.classes)
+        sizes = given_sizes(estimator.n_min, n_classes)
+        if sizes is not None:
+            _most_persons(estimator, n_features, max(sizes), "n_min")
+        return size_shares(estimator, n_classes) | {"cost": 1.0}
 
-    def check(self, setting, facts):
+    def check(self, estimator, facts):
         """Sizes must be known, and small enough for one 64-bit number."""
-        super().check(setting, facts)
-        if facts.total_public and setting.n_hint is None:
-            _require_fit("The number of persons", facts.size, setting)
+        super().check(estimator, facts)
+        if facts.total_public and estimator.n_hint is None:
+            _most_persons(estimator, facts.n_features, facts.size, "The number of persons")
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for sizes that are not known, then for the cost of every class."""
-        n_min = yield from padded_sizes(
-            setting, facts, most_persons(setting.n_directions, setting.p)
-        )
-        lattice = setting.lattice(facts.domain)
-        reference = ProjectedQuantiles(lattice).public_histogram(_public_reference(setting))
-        query = ProjectedCost(lattice, n_min, facts.n_classes, facts.units, reference, setting.p)
+        most = _most_persons(estimator, facts.n_features)
+        n_min, _ = yield from padded_sizes(estimator, facts, most=most)
+        lattice, p = estimator._lattice(facts.domain), estimator.p
+        reference = public_reference(estimator.reference, facts.n_features)
+        reference = ProjectedQuantiles(lattice).public_histogram(reference)
+        query = ProjectedCost(lattice, n_min, facts.n_classes, facts.units, reference, p)
         released = yield "cost", query
+        values, sd, columns = released.values[-1][:, 0], released.noise_sd[-1], lattice.directions
         return [
-            SlicedCost(
-                lattice.directions,
-                float(query.cost(released.values[-1][code, 0], persons)),
-                float(query.cost(released.noise_sd[-1], persons)),
-                setting.p,
-            )
-            for code, persons in enumerate(persons_counted(released, n_min, facts))
+            SlicedCost(columns, float(query.cost(of, n)), float(query.cost(sd, n)), p)
+            for of, n in zip(values, persons_counted(released, n_min, facts), strict=True)
         ]
 
 
@@ -374,23 +308,16 @@ class SlicedCost(SlicedRelease):
         return self.value, self.noise_std
 
 
-def _public_reference(setting):
-    """Return the rows of the reference, or raise where there are none."""
-    shape = np.shape(setting.reference)
-    if len(shape) != 2 or shape[1] != setting.n_features:
-        raise ValueError(
-            "reference must be public rows of shape (n_rows, n_features) for method='scalar' and "
-            f"n_features={setting.n_features}, got {type(setting.reference).__name__} of shape "
-            f"{shape}."
-        )
-    return check_array(setting.reference, dtype=np.float64, input_name="reference")
+def _most_persons(estimator, n_features, persons=0, name=""):
+    """Return how many persons a cost in 64-bit integers has room for.
 
-
-def _require_fit(name, persons, setting):
-    """Raise where a cost could leave 64-bit integers: whether it does would depend on the rows."""
-    most = most_persons(setting.n_directions, setting.p)
+    Raise where there are more: whether a cost leaves the integers would depend on the rows.
+    """
+    count = direction_count(estimator.directions, estimator.n_projections, n_features)
+    most = most_persons(count, estimator.p)
     if persons > most:
         raise ValueError(
-            f"{name} must be at most {most} for method='scalar' with p={setting.p} and so "
-            f"many directions, got {persons}. Lower it, or n_projections."
+            f"{name} must be at most {most} for method='scalar' with p={estimator.p} and so many "
+            f"directions, got {persons}. Lower it, or n_projections."
         )
+    return most

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
 from ..geometry.lattices import slicing_directions, unit_planes, unit_slices
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
@@ -24,9 +22,9 @@ from .comparison import (
     MeanLaw,
     NoisyNumber,
     compare_means,
-    given_sizes,
-    padded_and_bought,
+    padded_sizes,
     persons_counted,
+    public_reference,
     require_sizes,
     size_shares,
     sizes_behind,
@@ -46,15 +44,6 @@ _NARROW = (
     "smaller differences."
 )
 _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """Settings of the query of sizes."""
-
-    n_classes: int
-    relation: str
-    n_min: tuple | None
 
 
 class PrivateTwoSampleTest(BasePrivateEstimator):
@@ -237,35 +226,25 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
                 "len(south)])), where their sizes are public."
             )
-        classes = named_or_found_classes(self.classes, y, self._relation())
-        self._require_two_classes()
-        return classes
-
-    def _refuse_classes_beside_reference(self):
-        if self.classes is not None:
-            raise ValueError(
-                "classes must be None with a reference, which all rows given to fit are compared "
-                "with. Leave the reference out to compare the cohorts with each other, or give fit "
-                f"the rows of one of them, got {self.classes!r}."
-            )
-
-    def _require_two_classes(self):
-        if self.classes is not None and np.size(self.classes) != 2:
-            raise ValueError(f"classes must be two labels, got {self.classes!r}.")
-
-    def _sizes(self):
-        n_classes = 2 if self.reference is None else 1
-        return _Sizes(n_classes, self._relation(), given_sizes(self.n_min, n_classes))
+        return named_or_found_classes(self.classes, y, self._relation())
 
     def _shares(self, n_features):
-        sizes = self._sizes()
         if self.reference is not None:
-            self._refuse_classes_beside_reference()
-            _public_reference(self.reference, n_features)
-            return size_shares(sizes, TUNED.cohort_share) | {"gap": 1.0}
-        self._require_two_classes()
+            if self.classes is not None:
+                raise ValueError(
+                    "classes must be None with a reference, which all rows given to fit are "
+                    "compared with. Leave the reference out to compare the cohorts with each "
+                    f"other, or give fit the rows of one of them, got {self.classes!r}."
+                )
+            public_reference(self.reference, n_features, least=2)
+            return size_shares(self, 1, TUNED.cohort_share) | {"gap": 1.0}
+        if self.classes is not None and np.size(self.classes) != 2:
+            raise ValueError(
+                f"classes must be two labels, got {self.classes!r}. For example classes=[0, 1]."
+            )
         law = {"look": TUNED.look_share, "law": TUNED.law_share}
-        return size_shares(sizes, TUNED.cohort_share) | law | {"gap": 1.0 - sum(law.values())}
+        sizes = size_shares(self, 2, TUNED.cohort_share)
+        return sizes | law | {"gap": 1.0 - sum(law.values())}
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
@@ -276,17 +255,35 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 if facts.n_classes < 2
                 else f"y must hold two labels, there are {facts.n_classes}."
             )
-        require_sizes(self._sizes(), facts)
+        require_sizes(self, facts)
         return facts
 
     def _questions(self, facts):
-        n_min, bought = yield from padded_and_bought(self._sizes(), facts, sds=TUNED.cohort_sds)
+        n_min, bought = yield from padded_sizes(self, facts, TUNED.cohort_sds)
         slices = unit_slices(facts.domain, slicing_directions(facts.n_features))
-        about = (slices, n_min, facts.n_classes, facts.units)
+        kind, ladder = (n_min, facts.n_classes, facts.units), _ladder(slices)
         if self.reference is None:
-            return (yield from _two_cohorts(about, bought))
-        reference = _public_reference(self.reference, facts.n_features)
-        return (yield from _against_public(about, bought, reference))
+            released = yield "look", PairSpreads(slices, *kind, ladder)
+            persons = persons_counted(released, n_min, facts)
+            total = sum(persons)
+            spread = _number(released, -1, total)
+            planes = _planes(slices, spread.value + spread.scale)
+            narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
+            released = yield "law", PairLaw(planes, *kind)
+            trace, norm = (_number(released, place, total) for place in (-2, -1))
+            released = yield "gap", CohortGap(planes, *kind)
+            law = MeanLaw(sizes_behind(persons, bought), persons, trace, norm, total)
+        else:  # the distance alone is asked for: what else is needed the public rows tell
+            chunk = Chunk(public_reference(self.reference, facts.n_features, 2), None, None)
+            look, n_public = PairSpreads(slices, None, 1, 1, ladder), len(chunk.X)
+            planes = _planes(slices, _public_numbers(look, chunk)[-1].value)
+            trace, norm = _public_numbers(PairLaw(planes), chunk)[-2:]
+            ((histogram, *_),) = _counted(CohortGap(planes), chunk)
+            released, narrow = (yield "gap", CohortGap(planes, *kind, histogram)), False
+            persons = persons_counted(released, n_min, facts)
+            sizes = (*sizes_behind(persons, bought), NoisyNumber(n_public))
+            law = MeanLaw(sizes, (*persons, n_public), trace, norm, n_public)
+        return _number(released, -1, min(persons)), law, narrow
 
     def _finish(self, facts, result):
         *result, narrow = result
@@ -295,40 +292,6 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
         if narrow and self.bounds is not None:
             warn(_NARROW.format(2 ** (TUNED.octaves - 1)), stacklevel=4)
-
-
-def _two_cohorts(about, bought):
-    """Query the width of cells, then the distribution of the distance and the distance."""
-    slices, n_min, *rest = about
-    released = yield "look", PairSpreads(*about, _ladder(slices))
-    persons = _persons(released, n_min)
-    spread = _number(released, -1, sum(persons))
-    planes = _planes(slices, spread.value + spread.scale)
-    narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
-    released = yield "law", PairLaw(planes, n_min, *rest)
-    trace, norm = (_number(released, place, sum(persons)) for place in (-2, -1))
-    released = yield "gap", CohortGap(planes, n_min, *rest)
-    law = MeanLaw(sizes_behind(persons, bought), persons, trace, norm, sum(persons))
-    return _number(released, -1, min(persons)), law, narrow
-
-
-def _against_public(about, bought, reference):
-    """Ask for the distance alone: what else is needed the public rows tell."""
-    slices, n_min, *rest = about
-    chunk = Chunk(reference, None, None)
-    look = PairSpreads(slices, None, 1, 1, _ladder(slices))
-    planes = _planes(slices, _public_number(look, chunk)[-1])
-    trace, norm = _public_number(PairLaw(planes), chunk)[-2:]
-    released = yield "gap", CohortGap(planes, n_min, *rest, _public_histogram(planes, chunk))
-    persons, n_public = _persons(released, n_min), len(reference)
-    law = MeanLaw(
-        (*sizes_behind(persons, bought), NoisyNumber(n_public)),
-        (*persons, n_public),
-        NoisyNumber(trace),
-        NoisyNumber(norm),
-        n_public,
-    )
-    return _number(released, -1, persons[0]), law, False
 
 
 def _ladder(slices):
@@ -361,37 +324,18 @@ def _gaussian_spread(octave):
 
 def _number(released, place, persons):
     """Return a released number as a mean over people, with its noise."""
-    pure = released.mechanism.is_pure
-    unit = FRACTION * persons
-    value, scale = int(released.values[place][0]), released.scales[place]
-    return NoisyNumber(value / unit, scale / unit, pure)
+    unit, value = FRACTION * persons, int(released.values[place][0])
+    return NoisyNumber(value / unit, released.scales[place] / unit, released.mechanism.is_pure)
 
 
-def _persons(released, n_min):
-    """Return the numbers of people that answers count: public ones, or those padded to."""
-    return tuple(persons_counted(released, n_min, released.query))
-
-
-def _public_number(query, chunk):
-    """Return the answers about public rows, as means over them."""
+def _counted(query, chunk):
+    """Return what a query counts of public rows."""
     state = query.zeros()
     query.count(state, chunk)
-    return [float(block[0]) / (FRACTION * len(chunk.X)) for block in query.blocks(state)]
+    return state
 
 
-def _public_histogram(planes, chunk):
-    query = CohortGap(planes)
-    (state,) = query.zeros()
-    query.count((state,), chunk)
-    return state[0]
-
-
-def _public_reference(reference, n_features):
-    """Return the rows of the reference, or raise where they do not suit the private ones."""
-    shape = np.shape(reference)
-    if len(shape) != 2 or shape[1] != n_features or shape[0] < 2:
-        raise ValueError(
-            f"reference must be at least 2 public rows of shape (n_rows, {n_features}), got "
-            f"{type(reference).__name__} of shape {shape}."
-        )
-    return check_array(reference, dtype=np.float64, input_name="reference")
+def _public_numbers(query, chunk):
+    """Return the answers about public rows, as means over them."""
+    blocks, unit = query.blocks(_counted(query, chunk)), FRACTION * len(chunk.X)
+    return [NoisyNumber(float(block[0]) / unit) for block in blocks]

@@ -162,35 +162,36 @@ class RowsMethod(SlicedMethod):
     every unit direction that noise is smaller.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return a single step: as many rows come out as go in, with Gaussian noise."""
-        if setting.relation != REPLACE_ONE:
+        relation = estimator._relation()
+        if relation != REPLACE_ONE:
             raise ValueError(
                 "neighbors must be 'replace_one': noisy rows show how many rows there are, got "
-                f"{setting.relation!r}."
+                f"{relation!r}."
             )
-        if setting.delta == 0:
+        if estimator.delta == 0:
             raise ValueError(
                 "delta must be above zero for Gaussian noise on rows, got 0. Pass for example "
                 "delta=1e-6."
             )
         return {"rows": 1.0}
 
-    def check(self, setting, facts):
+    def check(self, estimator, facts):
         """One row comes out for every person."""
         if facts.units != 1:
             raise ValueError(
                 "groups and sample_weight must be None: one row per person is released."
             )
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for the rows of every class, and return them in random order."""
-        lattice = setting.lattice(facts.domain)
+        lattice = estimator._lattice(facts.domain)
         directions = lattice.directions
         if lattice.norm > 1.0 + 1e-5:  # a frame, truncated, is below that
             lattice = SliceLattice(facts.domain, np.eye(facts.n_features))
         released = yield "rows", ProjectedRows(lattice, facts.n_classes)
-        order = noise_generator(setting.random_state)
+        order = noise_generator(estimator.random_state)
         noise_std = float(released.noise_sd[0] * lattice.step)
         return [
             SlicedRows(shuffled(block, order) * lattice.step, directions, noise_std, lattice)
@@ -411,4 +412,4 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
         distance : float
         """
         release = self._release(label)
-        return release.smoothed_cost(self._public_rows(Y), self.p) ** (1.0 / self.p)
+        return release.smoothed_cost(self._floats(Y), self.p) ** (1.0 / self.p)

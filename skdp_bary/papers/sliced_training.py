@@ -20,16 +20,13 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import torch
 from torch import nn
 
+from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedSketch
-from ..estimators.sliced_views import SlicedViews
-
-if TYPE_CHECKING:
-    from ..estimators.sliced import DPSlicedWasserstein
 
 _HIDDEN = 200
 _HEAD = 100
@@ -331,7 +328,7 @@ def block_means(projections, n_blocks, weights=None):
 def _sketches(released):
     if isinstance(released, SlicedSketch):
         return [released], [0]
-    if not isinstance(released, SlicedViews):
+    if not isinstance(released, DPSlicedWasserstein):
         raise TypeError(
             "released must be a fitted DPSlicedWasserstein or one of its sketches, got "
             f"{released!r}."

@@ -37,7 +37,7 @@ def test_public_rows_are_given_by_name():
 
 def test_what_cannot_be_compared_is_refused():
     before = sketch()
-    with pytest.raises(ValueError, match="either another sketch or public_rows"):
+    with pytest.raises(ValueError, match="other must be another sketch"):
         before.test()
     with pytest.raises(ValueError, match="got a copy of this one"):
         before.test(before)

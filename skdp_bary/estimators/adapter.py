@@ -25,7 +25,6 @@ from ..privacy.noise import public_generator
 from ..values import column_names
 from .adapter_methods import (
     Adapted,
-    AdapterSetting,
     ClassMeans,
     MeanShift,
     MomentsMethod,
@@ -34,7 +33,6 @@ from .adapter_methods import (
 )
 from .adapter_source import RowClassifier, check_views_signature, read_source
 from .base import BasePrivateEstimator, fitted_alone
-from .facts import setting_of
 
 if TYPE_CHECKING:
     from ..exceptions import Estimator, Neighbors, RandomState, Rows
@@ -44,16 +42,14 @@ if TYPE_CHECKING:
 
 # PrivateDomainAdapter: a classifier for private rows, from public rows with labels.
 
-METHODS = {
+_METHODS = {
     "self_training": SelfTraining(),
     "class_means": ClassMeans(),
     "moments": MomentsMethod(),
     "sketch": SketchMethod(),
 }
-_NONE, _AUTO = "none", "auto"
 _WITHOUT_VIEWS = MeanShift()
 _GOOD_SOURCE = 0.9  # accuracy below which a fit warns
-_FEATURE_MAP = "an estimator with transform or predict_proba"
 
 
 class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
@@ -217,10 +213,14 @@ default="self_training"
     """
 
     _parameter_rules = PRIVACY_RULES | {
-        "estimator": Having(_FEATURE_MAP, ("transform", "predict_proba")) | Function() | None,
+        "estimator": Having(
+            "an estimator with transform or predict_proba", ("transform", "predict_proba")
+        )
+        | Function()
+        | None,
         "row_map": Function() | None,
         "views": Function() | None,
-        "method": Option((*METHODS, _NONE, _AUTO)),
+        "method": Option((*_METHODS, "none", "auto")),
         "hidden": Integer(1, 1 << 16),
         "align": Number(0.0, 1e6),
         "max_iter": Integer(1, MOST_STEPS) | None,
@@ -319,7 +319,7 @@ default="self_training"
                     UserWarning,
                     stacklevel=2,
                 )
-            if self.method == _NONE or (pairs and self._is_no_gain(pairs)):
+            if self.method == "none" or (pairs and self._is_no_gain(pairs)):
                 # fit the source alone; the private rows are not looked at
                 self._keep(source, Adapted(source.head))
                 self.domain_ = source.features.domain
@@ -390,14 +390,11 @@ default="self_training"
         # by how much accuracy on public targets grows when they are adapted to, on average. Every
         # public target is treated as if it was private, with as much noise as its own number of
         # rows gets; nothing is charged, because there is no one to protect
-        gains = []
+        gains, relation = [], self._relation()
         for X_source, y_source, X_target, y_target in pairs:
-            trial = clone(self).set_params(
-                method="self_training",
-                accountant=None,
-                neighbors=self._relation(),
-                n_hint=None if self.n_hint is None else len(X_target),
-            )
+            size = None if self.n_hint is None else len(X_target)
+            trial = clone(self).set_params(method="self_training", accountant=None)
+            trial.set_params(neighbors=relation, n_hint=size)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a poor source, and of seeds: these are public
                 trial.fit(X_source, y_source, X_target)
@@ -415,10 +412,10 @@ default="self_training"
         return True
 
     def _method(self):
-        name = "self_training" if self.method == _AUTO else self.method
+        name = "self_training" if self.method == "auto" else self.method
         if name == "self_training" and self.views is None:
             return _WITHOUT_VIEWS
-        return METHODS[name]
+        return _METHODS[name]
 
     def _bought_shares(self):
         # the norms that features are clipped to come from the source
@@ -426,14 +423,10 @@ default="self_training"
 
     def _shares(self, n_features):
         self._check_parameters()
-        if self.method == _NONE:
+        if self.method == "none":
             raise ValueError("method='none' releases nothing, so there is no plan.")
-        setting = self._method_setting()
-        self._method().check(setting)
-        return self._method().shares(setting)
-
-    def _method_setting(self, source=None):
-        return setting_of(AdapterSetting, self, source=source)
+        self._method().check(self)
+        return self._method().shares(self)
 
     def _rehearsal_key(self, *public):
         return object()  # a rehearsal follows from the public source as well
@@ -448,13 +441,13 @@ default="self_training"
         names = None if named is None else column_names(named)
         if None not in (names, self._source_names) and names != self._source_names:
             raise ValueError(
-                f"X_target has the columns {names}, but X_source has {self._source_names}: give "
-                "both the same columns in the same order."
+                f"X_target has the columns {names}, but X_source has {self._source_names}. Pass "
+                "both with the same columns in the same order."
             )
         return super()._public_facts(plan, rows)
 
     def _questions(self, facts):
-        return (yield from self._method().questions(self._method_setting(self._source), facts))
+        return (yield from self._method().questions(self, self._source, facts))
 
     def _finish(self, facts, result):
         self._keep(self._source, result)

@@ -1,7 +1,6 @@
 """The ways to adapt: mean shift, class means, marginals, self-training."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,32 +16,11 @@ from ..queries.networks import ClippedGradients, HeadFrame, HeadPoint, Predicted
 from ..queries.sizes import Moments, symmetric
 from ..queries.slices import MOST_PERSONS, ProjectedQuantiles
 from ..transport.measures import monotone_rows, sliced_gradient
-from .adapter_source import MOMENTUM, TUNED, Head, Source, cosine
-from .comparison import TUNED as SLICED
+from .adapter_source import MOMENTUM, TUNED, Head, cosine
+from .comparison import block_count
 from .noisy_means import NoisyMeans, shrink_rows, softmax
 
 # The interface of the ways to adapt, and the simplest of them.
-
-
-@dataclass(frozen=True, eq=False)
-class AdapterSetting:
-    """Public facts that a method may use.
-
-    Attributes
-    ----------
-    method : str
-    align : float
-    max_iter : int or None
-    delta : float
-    source : Source or None
-        None where only the plan is asked for.
-    """
-
-    method: str
-    align: float
-    max_iter: int | None
-    delta: float
-    source: Source | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,43 +38,35 @@ class Adapted:
     frequencies: np.ndarray | None = None
 
 
-class AdapterMethod(ABC):
+class AdapterMethod:
     """A way to adapt: what is released of the private rows, and the head computed from it.
 
-    Methods see public facts and releases, never a row.
+    ``shares(estimator)`` returns the steps, in order, and the share of the budget of each.
+    ``questions(estimator, source, facts)`` asks them, and returns what was Adapted. Methods see
+    public facts and releases, never a row.
     """
 
-    needs_gaussian = False
+    needs_gaussian = True
 
-    def check(self, setting):
+    def check(self, estimator):
         """Raise for parameters that this method cannot use."""
-        if self.needs_gaussian and setting.delta == 0:
+        if self.needs_gaussian and estimator.delta == 0:
             raise ValueError(
-                f"delta must be above zero for method={setting.method!r}, which adds Gaussian "
-                "noise; method='class_means' has pure privacy too."
+                f"delta must be above zero for method={estimator.method!r}, which adds Gaussian "
+                "noise, got 0. Pass for example delta=1e-6, or method='class_means'."
             )
-
-    @abstractmethod
-    def shares(self, setting):
-        """Return the steps, in order, and the share of the budget of each."""
-
-    @abstractmethod
-    def questions(self, setting, facts):
-        """Ask the steps, and return what was Adapted."""
 
 
 class MeanShift(AdapterMethod):
     """Move the source by the difference of the means, shrunken: what is done without views."""
 
-    needs_gaussian = True
-
-    def shares(self, setting):
+    def shares(self, estimator):
         """Return the one step."""
         return {"mean": 1.0}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, source, facts):
         """Ask for the sum of the features, and shift all of them: other offsets of the head do."""
-        source, axes = setting.source, setting.source.axes
+        axes = source.axes
         here = source.tables[0].astype(np.float64) @ axes.T
         query = moments_query(clipping_radius(here), axes, facts, "none", TUNED.shift_shares)
         released = yield "mean", FeaturesOf(source.features, axes, query)
@@ -117,14 +87,8 @@ def clipping_radius(here):
 
 def moments_query(radius, axes, facts, second, weights):
     """Return the query of the moments of features along some axes."""
-    return Moments(
-        np.zeros((1, len(axes))),
-        radius,
-        second=second,
-        block_weights=weights,
-        units=facts.units,
-        total_public=facts.total_public,
-    )
+    origin, kind = np.zeros((1, len(axes))), (facts.units, facts.total_public)
+    return Moments(origin, radius, None, second, weights, *kind)
 
 
 def counted_mass(released, facts):
@@ -145,22 +109,23 @@ class ClassMeans(AdapterMethod):
     and how far they lie off the mean, and moves the means.
     """
 
-    def shares(self, setting):
+    needs_gaussian = False
+
+    def shares(self, estimator):
         """Return the rounds."""
-        rounds = _rounds(setting)
+        rounds = estimator.max_iter or TUNED.rounds
         return {f"round_{i}": 1.0 / rounds for i in range(1, rounds + 1)}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, source, facts):
         """Follow the means, move the source rows of every class with its mean, and refit."""
-        source = setting.source
         axes, start = discriminants(source)
-        means = start
-        for i in range(1, _rounds(setting) + 1):
+        means, pure = start, estimator.delta == 0
+        for i in range(1, (estimator.max_iter or TUNED.rounds) + 1):
             reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + TUNED.class_radius)
             ball = Ball(np.zeros(means.shape[1]), reach)
             frame = Frame(ball, ball.center, digits_of(facts.units).rows)
             radii, kind = np.full(len(means), TUNED.class_radius), (facts.units, facts.total_public)
-            query = ClippedMeans(frame, means, radii, TUNED.class_shares, setting.delta == 0, *kind)
+            query = ClippedMeans(frame, means, radii, TUNED.class_shares, pure, *kind)
             released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
             # the means after a round: shrunken steps, small masses taken for larger ones
             read = query.read(released)
@@ -170,10 +135,6 @@ class ClassMeans(AdapterMethod):
         back = (means - start) @ linalg.pinv(axes).T
         moved = source.tables + back[source.codes].astype(np.float32)
         return Adapted(source.refit(moved))
-
-
-def _rounds(setting):
-    return TUNED.rounds if setting.max_iter is None else setting.max_iter
 
 
 def discriminants(source):
@@ -197,13 +158,15 @@ def discriminants(source):
 
 
 class Marginals(AdapterMethod):
-    """Base: move the leading source coordinates, then train the head a little more."""
+    """Base: move the leading source coordinates, then train the head a little more.
 
-    needs_gaussian = True
+    ``moved(here, axes, radius, features, facts)`` asks, and returns where the coordinates of source
+    rows go: `here`, of shape (n_rows, n_axes), along `axes`, of shape (n_axes, n_features). Private
+    coordinates are clipped to the length `radius`.
+    """
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, source, facts):
         """Ask where the coordinates of source rows go, move every source table alike and refit."""
-        source = setting.source
         axes = source.axes[: TUNED.leading_axes]
         shape = source.tables.shape
         flat = source.tables.reshape(-1, shape[2]).astype(np.float64)
@@ -213,25 +176,11 @@ class Marginals(AdapterMethod):
         moved = flat + (there - here) @ axes
         return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
 
-    @abstractmethod
-    def moved(self, here, axes, radius, features, facts):
-        """Ask, and return where the coordinates of source rows go.
-
-        Parameters
-        ----------
-        here : ndarray of shape (n_rows, n_axes)
-        axes : ndarray of shape (n_axes, n_features)
-        radius : float
-            Length that private coordinates are clipped to.
-        features : RowFeatures
-        facts : Facts
-        """
-
 
 class MomentsMethod(Marginals):
     """Mean and covariance of the leading coordinates, and the Gaussian optimal transport map."""
 
-    def shares(self, setting):
+    def shares(self, estimator):
         """Return the one step: both moments are one release."""
         return {"moments": 1.0}
 
@@ -260,7 +209,7 @@ class SketchMethod(Marginals):
     The gradient is that of the public side; the private side is the released sketch.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator):
         """Return the one step."""
         return {"sketch": 1.0}
 
@@ -269,8 +218,7 @@ class SketchMethod(Marginals):
         directions = public_directions("tight", None, len(axes))
         lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
         n_min = None if facts.total_public else (min(facts.size, MOST_PERSONS),)
-        balance = math.sqrt(facts.size * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
-        n_quantiles = int(np.clip(round(balance), SLICED.fewest_quantiles, SLICED.most_quantiles))
+        n_quantiles = block_count(facts.size, facts, lattice)
         query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
         released = yield "sketch", FeaturesOf(features, axes, query)
         persons = counted_mass(released, facts) if n_min is None else n_min[0]
@@ -339,13 +287,8 @@ class Anchor:
         size = min(TUNED.source_rows, n_views * n_rows)
         chosen = rng.choice(n_views * n_rows, size=size, replace=False)
         views, rows = np.divmod(chosen, n_rows)
-        sides = anchor_sides(
-            self.frame,
-            point,
-            self.preactivations[views, rows],
-            self.coordinates[views, rows],
-            self.codes[rows],
-        )
+        own = (each[views, rows] for each in (self.preactivations, self.coordinates))
+        sides = anchor_sides(self.frame, point, *own, self.codes[rows])
         errors, behind, hidden, coordinates = sides
         return HeadPoint(_mean_outer(behind, coordinates), _mean_outer(errors, hidden))
 
@@ -353,12 +296,10 @@ class Anchor:
 class SelfTraining(AdapterMethod):
     """Steps of gradient descent, each with a noisy sum of clipped gradients of private rows."""
 
-    needs_gaussian = True
-
-    def shares(self, setting):
+    def shares(self, estimator):
         """Return the steps; looks at the predicted classes, if any, share a twentieth."""
-        steps = _steps(setting)
-        looks = math.ceil(steps / TUNED.look_every) if setting.align else 0
+        steps = estimator.max_iter or TUNED.steps
+        looks = math.ceil(steps / TUNED.look_every) if estimator.align else 0
         share = (1.0 - TUNED.look_share) if looks else 1.0
         shares = {}
         for step in range(steps):
@@ -367,9 +308,9 @@ class SelfTraining(AdapterMethod):
             shares[f"gradient_{step}"] = share / steps
         return shares
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, source, facts):
         """Descend with momentum; what a row is taught follows looks at the predicted classes."""
-        source, steps = setting.source, _steps(setting)
+        steps, align = estimator.max_iter or TUNED.steps, estimator.align
         mu = math.sqrt(sum(m.mu**2 for m in facts.mechanisms.values()))
         anchor = make_anchor(source, mu * facts.size)
         # a rate at which noise moves the weights little, by public facts alone
@@ -380,38 +321,31 @@ class SelfTraining(AdapterMethod):
         adjust, frequencies = np.zeros(source.n_classes), None
         before = point = anchor.start
         for step in range(steps):
-            if setting.align and step % TUNED.look_every == 0:
+            if align and step % TUNED.look_every == 0:
                 look = yield f"classes_{step}", PredictedClasses(anchor.frame, point, facts.units)
-                frequencies = class_shares(look, facts)
-                ratio = frequencies / np.maximum(source.frequencies, 1e-9)
-                adjust = setting.align * np.log(ratio)
+                # the released shares, none far below an equal one
+                counts = look.values[0] / facts.units
+                least = TUNED.least_class * facts.size / len(counts)
+                counts = np.maximum(counts, least)
+                frequencies = counts / counts.sum()
+                adjust = align * np.log(frequencies / np.maximum(source.frequencies, 1e-9))
             query = ClippedGradients(anchor.frame, point, adjust, anchor.clip, facts.units)
             released = yield f"gradient_{step}", query
             private = query.gradient(released.values[0])
             public = anchor.gradient(point, source.generator(2, step + 1))
-            inner = private.inner / facts.size + public.inner
-            outer = private.outer / facts.size + public.outer
             rate = cosine(peak, step, steps)
             # the speed is the last move over its rate
             kept = MOMENTUM * rate / cosine(peak, step - 1, steps) if step else 0.0
-            moved = HeadPoint(
-                point.inner - rate * inner + kept * (point.inner - before.inner),
-                point.outer - rate * outer + kept * (point.outer - before.outer),
-            )
-            before, point = point, moved
+            moved = []
+            for part in ("inner", "outer"):
+                now, last, noisy, own = (getattr(p, part) for p in (point, before, private, public))
+                moved.append(now - rate * (noisy / facts.size + own) + kept * (now - last))
+            before, point = point, HeadPoint(*moved)
         frame = anchor.frame
         inner, outer = frame.directions.T @ point.inner, point.outer[:, :-1]
-        head = Head(
-            frame.weights + inner[:, :-1] @ frame.axes,
-            frame.offsets + inner[:, -1],
-            outer,
-            point.outer[:, -1] - outer @ frame.hidden_center,
-        )
-        return Adapted(head, frequencies)
-
-
-def _steps(setting):
-    return TUNED.steps if setting.max_iter is None else setting.max_iter
+        weights, offsets = frame.weights + inner[:, :-1] @ frame.axes, frame.offsets + inner[:, -1]
+        biases = point.outer[:, -1] - outer @ frame.hidden_center
+        return Adapted(Head(weights, offsets, outer, biases), frequencies)
 
 
 def make_anchor(source, signal):
@@ -424,27 +358,18 @@ def make_anchor(source, signal):
     axes = source.axes[:n_axes]
     hidden = np.maximum(preactivations, 0.0)
     center = hidden.mean(axis=0, dtype=np.float64)
-    frame = HeadFrame(
-        source.features,
-        TUNED.n_views if source.features.views is not None else 0,
-        head.inner,
-        head.offsets,
-        axes,
-        np.eye(len(head.inner)),
-        center,
-        max(TUNED.reach * float(hidden.max()), 2.0**-8),
-    )
-    start = HeadPoint(
-        np.zeros((len(head.inner), len(axes) + 1)),
-        np.column_stack([head.outer, head.biases + head.outer @ center]),
-    )
-    shape = n_views, n_rows, -1
-    preactivations = preactivations.reshape(shape)
-    coordinates = (flat @ axes.T.astype(np.float32)).reshape(shape)
+    reach, all_units = max(TUNED.reach * float(hidden.max()), 2.0**-8), np.eye(len(head.inner))
+    seen = TUNED.n_views if source.features.views is not None else 0
+    weights = head.inner, head.offsets, axes, all_units, center, reach
+    frame = HeadFrame(source.features, seen, *weights)
+    outer = np.column_stack([head.outer, head.biases + head.outer @ center])
+    start = HeadPoint(np.zeros((len(head.inner), len(axes) + 1)), outer)
+    preactivations = preactivations.reshape(n_views, n_rows, -1)
+    coordinates = (flat @ axes.T.astype(np.float32)).reshape(n_views, n_rows, -1)
     directions, clip = _probe(frame, start, preactivations, coordinates, source.codes)
     directions = directions[:n_directions]
     frame = replace(frame, directions=directions)
-    start = HeadPoint(np.zeros((len(directions), len(axes) + 1)), start.outer)
+    start = HeadPoint(np.zeros((len(directions), len(axes) + 1)), outer)
     return Anchor(frame, start, clip, nu, preactivations, coordinates, source.codes)
 
 
@@ -453,12 +378,11 @@ def _probe(frame, start, preactivations, coordinates, codes):
     n_views = len(preactivations)
     probed = slice(0, _PROBED_ROWS)
     views = range(1, 1 + frame.n_views) if n_views > 1 else range(1)
-    sides = [
-        anchor_sides(frame, start, preactivations[v, probed], coordinates[v, probed], codes[probed])
-        for v in views
-    ]
+    own = [(preactivations[v, probed], coordinates[v, probed], codes[probed]) for v in views]
+    sides = [anchor_sides(frame, start, *each) for each in own]
     stacked = np.concatenate([side[1] for side in sides])
     directions = linalg.eigh(stacked.T @ stacked)[1][:, ::-1].T
+    # gradients are outer products, so their products are products of lengths; 1.0 is the bias
     squares = sum(
         (d * d2).sum(1) * ((h * h2).sum(1) + 1.0) + (e * e2).sum(1) * ((a * a2).sum(1) + 1.0)
         for d, e, h, a in sides
@@ -484,10 +408,3 @@ def anchor_sides(frame, point, preactivations, coordinates, codes):
 def _mean_outer(errors, inputs):
     total = np.column_stack([errors.T @ inputs, errors.sum(axis=0)])
     return total / len(errors)
-
-
-def class_shares(look, facts):
-    """Return the released shares of the predicted classes, none far below an equal one."""
-    counts = look.values[0] / facts.units
-    counts = np.maximum(counts, TUNED.least_class * facts.size / len(counts))
-    return counts / counts.sum()

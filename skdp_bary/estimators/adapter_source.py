@@ -44,13 +44,10 @@ class Head:
     outer: np.ndarray
     biases: np.ndarray
 
-    def hidden(self, features):
-        """Return the hidden values of rows of features."""
-        return np.maximum(features @ self.inner.T + self.offsets, 0.0)
-
     def scores(self, features):
         """Return the scores of the classes."""
-        return self.hidden(features) @ self.outer.T + self.biases
+        hidden = np.maximum(features @ self.inner.T + self.offsets, 0.0)
+        return hidden @ self.outer.T + self.biases
 
     @property
     def parts(self):
@@ -129,15 +126,21 @@ def train_head(head, tables, codes, rng, *, refit=False):
     """
     n_views, n_rows, _ = tables.shape
     batch = min(_BATCH, n_rows)
-    epochs, top_rate = (
-        (TUNED.refit_epochs, TUNED.refit_rate) if refit else (TUNED.epochs, TUNED.rate)
-    )
+    epochs, top_rate = TUNED.epochs, TUNED.rate
+    if refit:
+        epochs, top_rate = TUNED.refit_epochs, TUNED.refit_rate
     steps = max(epochs * n_rows // batch, TUNED.fewest_steps)
     parts = [part.copy() for part in head.parts]
     speeds = [np.zeros_like(part) for part in parts]
     for step in range(steps):
         rows, views = rng.integers(n_rows, size=batch), rng.integers(n_views, size=batch)
-        gradients = _gradients(parts, tables[views, rows].astype(np.float64), codes[rows])
+        features, (inner, offsets, outer, biases) = tables[views, rows].astype(np.float64), parts
+        hidden = np.maximum(features @ inner.T + offsets, 0.0)
+        errors = softmax(hidden @ outer.T + biases)  # the gradient of the cross-entropy by scores
+        errors[np.arange(batch), codes[rows]] -= 1.0
+        errors /= batch
+        behind = (errors @ outer) * (hidden > 0.0)
+        gradients = behind.T @ features, behind.sum(axis=0), errors.T @ hidden, errors.sum(axis=0)
         rate = cosine(top_rate, step, steps)
         for part, speed, gradient in zip(parts, speeds, gradients, strict=True):
             speed *= MOMENTUM
@@ -149,16 +152,6 @@ def train_head(head, tables, codes, rng, *, refit=False):
 def cosine(rate, step, steps):
     """Return a rate that falls to zero along half a wave."""
     return 0.5 * rate * (1.0 + np.cos(np.pi * step / steps))
-
-
-def _gradients(parts, features, codes):
-    inner, offsets, outer, biases = parts
-    hidden = np.maximum(features @ inner.T + offsets, 0.0)
-    errors = softmax(hidden @ outer.T + biases)
-    errors[np.arange(len(codes)), codes] -= 1.0
-    errors /= len(codes)
-    behind = (errors @ outer) * (hidden > 0.0)
-    return behind.T @ features, behind.sum(axis=0), errors.T @ hidden, errors.sum(axis=0)
 
 
 # What the adapter knows before it asks about a private row: all of it from the public source.
@@ -273,8 +266,8 @@ def read_source(estimator, X, y, rng):
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
     features = _scaled_features(estimator, X, y[order], names)
-    views = range(1 + 2 * TUNED.n_views if features.views is not None else 1)
-    tables = np.stack([features.public(X, view).astype(np.float32) for view in views])
+    n_tables = 1 + 2 * TUNED.n_views if features.views is not None else 1
+    tables = np.stack([features.public(X, view).astype(np.float32) for view in range(n_tables)])
     n_held = len(X) // _HELD_OUT
     seed = int(rng.integers(1 << 31))
     n_features, n_hidden = tables.shape[2], estimator.hidden
@@ -288,8 +281,7 @@ def read_source(estimator, X, y, rng):
     head = train_head(start, train, codes[n_held:], rng)
     held = slice(0, n_held) if n_held else slice(None)
     judged = tables[1 : 1 + TUNED.n_views, held] if len(tables) > 1 else tables[:, held]
-    hits = [head.scores(table).argmax(axis=1) == codes[held] for table in judged]
-    score = float(np.mean(hits))
+    score = float(np.mean([head.scores(t).argmax(axis=1) == codes[held] for t in judged]))
     return Source(features, train, codes[n_held:], classes, head, score, seed, X.shape[1])
 
 
@@ -299,18 +291,10 @@ def _scaled_features(estimator, X, y, names):
     if estimator.bounds is not None:
         domain = check_domain(estimator.bounds, X.shape[1], names)
     extract = feature_function(estimator.estimator, X, y)
-    bare = RowFeatures(
-        domain,
-        estimator.row_map,
-        estimator.views,
-        extract,
-        np.zeros(1),
-        np.ones(1),
-        1.0,
-        estimator.block_rows,
-    )
+    maps = domain, estimator.row_map, estimator.views, extract
+    bare = RowFeatures(*maps, np.zeros(1), np.ones(1), 1.0, estimator.block_rows)
     if bare.views is not None:
-        mapped = replace(bare, extract=None)
+        mapped = replace(bare, extract=None)  # views alone are tried, not what they are fed to
         raw_features(mapped, X[:_PROBED])
         try:
             raw_features(mapped, X[:_PROBED], 1)
@@ -327,16 +311,7 @@ def _scaled_features(estimator, X, y, names):
     width = np.where(width > 0.0, width, 1.0)
     scale = width * (max(1.0, np.sqrt(len(width)) / TUNED.length))
     radius = TUNED.reach * float(np.sqrt((((raw - center) / scale) ** 2).sum(axis=1)).max())
-    return RowFeatures(
-        domain,
-        estimator.row_map,
-        estimator.views,
-        extract,
-        center,
-        scale,
-        max(radius, 1.0),
-        estimator.block_rows,
-    )
+    return replace(bare, center=center, scale=scale, radius=max(radius, 1.0))
 
 
 def feature_function(estimator, X, y):

@@ -323,8 +323,7 @@ class PrivateWassersteinBarycenter(
         check_is_fitted(self)
         if label is None and len(self.classes_) > 1:
             raise ValueError(f"label must be one of {list(self.classes_)!r}, got None.")
-        rows = len(X)
-        y = None if label is None else np.full(rows, label)
+        y = None if label is None else np.full(len(X), label)
         return self.support_[self.predict(X, y)]
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:

@@ -1,7 +1,6 @@
 """Ways to release enough about k distributions to compute their barycenter."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..transport.semidiscrete import solve_semidiscrete
 from ..transport.tree_fits import prune
 from .clustering import KMeansSetting, is_gaussian
 from .clustering_high import HighMethod, mean_about, rows_reach, shortened
+from .facts import number_of_classes
 from .noisy_means import pyramid_tuning
 from .noisy_trees import cell_support
 from .notices import cheapest, projections, proposed_delta, rounded_up
@@ -55,18 +55,11 @@ class BarycenterSetting:
 
     def search(self, measures, init=None, most_starts=None):
         """Return the BarycenterResult of released measures, from no more than so many starts."""
-        n_init = self.n_init
-        if n_init is None:
-            n_init = TUNED.single_starts if len(measures) == 1 else TUNED.starts
-        return free_support_barycenter(
-            measures,
-            self.n_atoms,
-            measure_weights=self.class_weights,
-            p=self.p,
-            init=init,
-            n_init=n_init if most_starts is None else min(n_init, most_starts),
-            random_state=self.generator(),
-        )
+        n_init = self.n_init or (TUNED.single_starts if len(measures) == 1 else TUNED.starts)
+        n_init = n_init if most_starts is None else min(n_init, most_starts)
+        how = {"measure_weights": self.class_weights, "p": self.p, "init": init, "n_init": n_init}
+        rng = self.generator()
+        return free_support_barycenter(measures, self.n_atoms, **how, random_state=rng)
 
     def generator(self):
         """Return public randomness; with a seed it is the same every time."""
@@ -93,23 +86,17 @@ class PrivateBarycenter:
     cost: float
 
 
-class BarycenterMethod(ABC):
+class BarycenterMethod:
     """What is released for a barycenter, and how the barycenter is made of it.
 
-    A method reads public parameters and earlier releases, never a row.
+    ``shares(setting)`` returns the steps, in order, and the share of the budget of each.
+    ``questions(setting, facts)`` asks about the rows, and returns the PrivateBarycenter. A method
+    reads public parameters and earlier releases, never a row.
     """
-
-    @abstractmethod
-    def shares(self, setting):
-        """Return the steps, in order, and the share of the budget of each."""
 
     def settled_shares(self, setting, facts):
         """Return other steps and shares at the same total, by the size of the data, or None."""
         return None
-
-    @abstractmethod
-    def questions(self, setting, facts):
-        """Ask about the rows, and return the PrivateBarycenter."""
 
 
 class CoresetMethod(BarycenterMethod):
@@ -153,33 +140,29 @@ class PyramidMethod(BarycenterMethod):
         steps = pyramid_shares(_pyramid_tuning(setting.n_features))
         if not is_box(setting.bounds):
             return steps
-        left = 1.0 - TUNED.place_share - TUNED.place_share
-        before = {"place": TUNED.place_share, "reach": TUNED.place_share}
-        return before | {name: left * share for name, share in steps.items()}
+        place, left = TUNED.place_share, 1.0 - TUNED.place_share - TUNED.place_share
+        return {"place": place, "reach": place} | {n: left * share for n, share in steps.items()}
 
     def questions(self, setting, facts):
         """Ask for the pyramids, and compute the barycenter of the measures that they give."""
-        if "place" in facts.mechanisms:
-            facts = replace(facts, domain=(yield from _where_rows_are(facts)))
+        if "place" in facts.mechanisms:  # for a mean of all rows, and for distances from it
+            domain, origin = facts.domain, np.zeros(facts.n_features)
+            frame = Frame(domain, domain.center, digits_of(facts.units).rows)
+            asked = frame, facts, "place", ClippedMeans, origin, domain.radius, TUNED.place_parts
+            first = yield from mean_about(*asked)
+            place = frame.center + shortened(domain, first.mean, first.noise)
+            reach = yield from rows_reach(frame, facts, place - frame.center)
+            low, high = (
+                np.maximum(domain.low, place - reach),
+                np.minimum(domain.high, place + reach),
+            )
+            facts = replace(facts, domain=Box(low, high))
         if setting.n_init is None:  # what more starts find is within the noise
             setting = replace(setting, n_init=TUNED.starts)
         pyramid = Pyramid(facts, None, _pyramid_tuning(setting.n_features))
-        found = yield from pyramid.questions()
-        measures = [
-            DiscreteMeasure(cell_support(pyramid.tree, cells), cells.mass) for cells, _ in found
-        ]
+        tree, found = pyramid.tree, (yield from pyramid.questions())
+        measures = [DiscreteMeasure(cell_support(tree, cells), cells.mass) for cells, _ in found]
         return barycenter_of(setting, measures)
-
-
-def _where_rows_are(facts):
-    """Ask for a mean of all rows and for distances from it, and return a box around most rows."""
-    domain, origin = facts.domain, np.zeros(facts.n_features)
-    frame = Frame(domain, domain.center, digits_of(facts.units).rows)
-    asked = frame, facts, "place", ClippedMeans, origin, domain.radius, TUNED.place_parts
-    first = yield from mean_about(*asked)
-    place = frame.center + shortened(domain, first.mean, first.noise)
-    reach = yield from rows_reach(frame, facts, place - frame.center)
-    return Box(np.maximum(domain.low, place - reach), np.minimum(domain.high, place + reach))
 
 
 def barycenter_of(setting, measures):
@@ -217,7 +200,13 @@ class AutoMethod(BarycenterMethod):
 
     def choose(self, setting):
         """Return the method for a setting."""
-        if _suits_pyramid(setting):
+        width, bounds = setting.n_features, setting.bounds
+        if width > 1 and suits_pyramid(bounds, width):
+            return self.pyramid
+        # cells of a given box show most in more features too, where noise is pure and rows few
+        few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
+        pure = setting.delta == 0 and few and 1 < width <= TUNED.pure_pyramid
+        if pure and bounds is not None and is_box(bounds):
             return self.pyramid
         if setting.p != 2 or setting.n_features < TUNED.many_features:
             return self.coreset
@@ -249,24 +238,9 @@ def _of_known_size(setting, facts):
     return replace(setting, n_hint=facts.size, classes=range(facts.n_classes))
 
 
-def _suits_pyramid(setting):
-    """Whether cells of a given box show most: in more features where noise is pure and rows few."""
-    width, bounds = setting.n_features, setting.bounds
-    if width == 1 or suits_pyramid(bounds, width):
-        return width > 1
-    few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
-    pure = setting.delta == 0 and few and width <= TUNED.pure_pyramid
-    return pure and bounds is not None and is_box(bounds)
-
-
-def n_public_classes(setting):
-    """Number of named classes."""
-    return 1 if setting.classes is None else max(np.size(setting.classes), 1)
-
-
 def signal_level(setting):
     """Return people a class, by the public hint, over those whose moments are not drowned."""
-    persons = setting.n_hint / n_public_classes(setting)
+    persons = setting.n_hint / number_of_classes(setting.classes)
     epsilon, delta = setting.epsilon, setting.delta
     if delta > 0:
         least = TUNED.gaussian_signal * math.sqrt(setting.n_features)
@@ -280,19 +254,14 @@ def advise(setting):
         return ""
     if setting.n_hint is None:
         return "Give n_hint, the public number of persons, to see whether noise drowns them."
-    level = signal_level(setting)
-    text = (
-        f"n_hint is {level:.2g} times the persons that {setting.n_features} features need at this "
-        "noise"
-    )
+    level, width = signal_level(setting), setting.n_features
+    text = f"n_hint is {level:.2g} times the persons that {width} features need at this noise"
     if level >= 1.0:
         return f"{text}."
-    remedy = cheapest(
-        _remedies(setting), lambda reached: reached >= 1.0, rounded_up(setting.n_hint / level)
-    )
-    return (
-        f"{text}: the barycenter can be mostly noise, and no better than one private mean. {remedy}"
-    )
+    more = rounded_up(setting.n_hint / level)
+    remedy = cheapest(_remedies(setting), lambda reached: reached >= 1.0, more)
+    worst = "the barycenter can be mostly noise, and no better than one private mean"
+    return f"{text}: {worst}. {remedy}"
 
 
 def _remedies(setting):
@@ -318,25 +287,15 @@ def ask_trees(tree_method, facts, domain, n_atoms, components=None):
     components : ndarray of shape (n_components, n_features) or None, default=None
         Public linear map to the images.
     """
-    tree = CellTree(domain, tree_depth(tree_method, n_atoms, facts))
-    query = tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
-    released = yield "tree", query if components is None else Mapped(components, query)
-    return tree_measures(tree_method, tree, facts, released), released
-
-
-def tree_depth(tree_method, n_atoms, facts):
-    """Depth of the trees by public facts: cells small next to those of the atoms, not emptied by
-    noise."""
+    # cells small next to those of the atoms, and not emptied by noise, by public facts
     mechanism = facts.mechanisms["tree"]
     gaussian = mechanism.is_gaussian
     rate = TUNED.gaussian_rate * mechanism.mu if gaussian else mechanism.epsilon
     signal = math.log2(max(rate * facts.size / facts.n_classes, 2.0))
     depth = tree_method.depth(signal, math.log2(n_atoms) + 8.0)
-    return int(np.clip(round(depth), 2, _DEEPEST))
-
-
-def tree_measures(tree_method, tree, facts, released):
-    """Return one measure a class from the release of their trees."""
+    tree = CellTree(domain, int(np.clip(round(depth), 2, _DEEPEST)))
+    query = tree_method.query(tree, facts.n_classes, facts.units, facts.total_public)
+    released = yield "tree", query if components is None else Mapped(components, query)
     noise_sd = [sd / facts.units for sd in released.noise_sd]
     least = [TUNED.prune * sd for sd in tree_method.split_noise(tree, noise_sd)]
     measures = []
@@ -347,7 +306,7 @@ def tree_measures(tree_method, tree, facts, released):
             levels = [tree.share(level) for level in range(tree.depth + 1)]
         cells = prune(tree, levels, least)
         measures.append(DiscreteMeasure(cell_support(tree, cells), cells.mass))
-    return measures
+    return measures, released
 
 
 def potentials_of(result):
@@ -409,8 +368,11 @@ class ClustersMethod(BarycenterMethod):
         """Hold the conversations of all clusterings; return the barycenter of what they say."""
         own, clustering = _of_a_class(facts), _clustering(setting)
         talks = [self._kmeans.questions(clustering, own) for _ in range(facts.n_classes)]
-        found = yield from side_by_side(talks, not is_gaussian(facts))
-        return barycenter_of(setting, [_measure(clusters) for clusters in found])
+        found, measures = (yield from side_by_side(talks, not is_gaussian(facts))), []
+        for clusters in found:  # without any mass centers are alike
+            masses = clusters.weights if clusters.weights.any() else np.ones(len(clusters.weights))
+            measures.append(DiscreteMeasure(clusters.centers[masses > 0], masses[masses > 0]))
+        return barycenter_of(setting, measures)
 
 
 def _of_a_class(facts):
@@ -419,6 +381,7 @@ def _of_a_class(facts):
 
 
 def _clustering(setting):
+    """Return the setting of the private k-means of one class."""
     n_hint = setting.n_hint
     return KMeansSetting(
         n_features=setting.n_features,
@@ -426,17 +389,11 @@ def _clustering(setting):
         init="auto",
         n_init=TUNED.single_starts,
         max_iter="auto",
-        n_hint=None if n_hint is None else n_hint / n_public_classes(setting),
+        n_hint=None if n_hint is None else n_hint / number_of_classes(setting.classes),
         epsilon=setting.epsilon,
         delta=setting.delta,
         random_state=setting.random_state,
     )
-
-
-def _measure(clusters):
-    """Return the centers with their masses; without any mass they are alike."""
-    masses = clusters.weights if clusters.weights.any() else np.ones(len(clusters.weights))
-    return DiscreteMeasure(clusters.centers[masses > 0], masses[masses > 0])
 
 
 # The tuned numbers of private barycenters, and what each of them trades.

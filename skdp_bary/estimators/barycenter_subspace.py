@@ -47,13 +47,13 @@ class SubspaceMethod(BarycenterMethod):
         """Return the steps."""
         if setting.p != 2:
             raise ValueError(
-                "method='subspace' releases means of cells and needs p=2: a median of a cell is "
-                f"not a function of sums. Got p={setting.p!r}; method='coreset' supports p=1."
+                f"p must be 2 for method='subspace', got {setting.p!r}: a median of a cell is not "
+                "a function of sums. Pass method='coreset' for p=1."
             )
         if not setting.delta > 0:
             raise ValueError(
-                "method='subspace' adds Gaussian noise and needs delta > 0, got delta=0; "
-                "method='coreset' has a pure form."
+                "delta must be above zero for method='subspace', which adds Gaussian noise, got 0. "
+                "Pass for example delta=1e-6, or method='coreset', which has a pure form."
             )
         if setting.n_components is not None:
             check_integer(setting.n_components, "n_components", low=1, high=setting.n_features)
@@ -73,19 +73,19 @@ class SubspaceMethod(BarycenterMethod):
         space = yield from principal_subspace(setting, facts, centers, radius)
         masses, gaussians = yield from gaussian_models(setting, facts, space)
         size = max(TUNED.model_points, TUNED.drawn_per_atom * setting.n_atoms)
-        models = drawn(*gaussians, size, setting.generator())
+        # standard normal rows times a root of a covariance have that covariance
+        rng = setting.generator()
+        models = [
+            DiscreteMeasure(mean + rng.standard_normal((size, len(mean))) @ root)
+            for mean, root in zip(*gaussians, strict=True)
+        ]
+        kind = {"units": facts.units, "total_public": facts.total_public}
         for place in range(1, TUNED.rounds + 1):
             # the question of a round, in the subspace, over the cells of the models' atoms
             result = setting.search(models, most_starts=TUNED.starts)
-            cells = CellSpreads(
-                result.support,
-                potentials_of(result),
-                projections_of(result),
-                space.reach(TUNED.model_reach, cost_within(result, setting.class_weights)),
-                block_weights=TUNED.round_noise,
-                units=facts.units,
-                total_public=facts.total_public,
-            )
+            reach = space.reach(TUNED.model_reach, cost_within(result, setting.class_weights))
+            about = result.support, potentials_of(result), projections_of(result), reach
+            cells = CellSpreads(*about, block_weights=TUNED.round_noise, **kind)
             released = yield f"round_{place}", Mapped(space.axes, cells)
             models = corrected(models, cells, released)
         factors = setting.class_weights / masses
@@ -199,18 +199,12 @@ def lifted(setting, facts, space, models, factors):
     # residuals have all features: what the means of cells leave of the scatter
     apart = ((means - space.places[:, None]) ** 2).sum(axis=2).mean(axis=1)
     left = float(space.values.sum() - setting.class_weights @ apart)
-    query = CellSpreads(
-        result.support,
-        potentials_of(result),
-        origins,
-        space.reach(TUNED.residual_reach, left),
-        np.tile(factors[:, None], (1, setting.n_atoms)),
-        space.axes,
-        block_weights=(TUNED.mass_noise, 1.0, TUNED.mass_noise),
-        units=facts.units,
-        total_public=facts.total_public,
-        pooled=True,
-    )
+    reach = space.reach(TUNED.residual_reach, left)
+    about = result.support, potentials_of(result), origins, reach
+    factors = np.tile(factors[:, None], (1, setting.n_atoms))
+    noise = TUNED.mass_noise, 1.0, TUNED.mass_noise
+    kind = {"units": facts.units, "total_public": facts.total_public, "pooled": True}
+    query = CellSpreads(*about, factors, space.axes, block_weights=noise, **kind)
     released = yield "lift", query
     weight = at_least((query.integer_factors() * released.values[0]).sum(axis=0))
     scale = query.row_step / weight
@@ -287,17 +281,6 @@ class Subspace:
         return factor * math.sqrt(min(max(square, least), largest))
 
 
-def drawn(means, roots, size, rng):
-    """Draw `size` points of a Gaussian for every class.
-
-    Standard normal rows times a root of a covariance have that covariance.
-    """
-    return [
-        DiscreteMeasure(mean + rng.standard_normal((size, len(mean))) @ root)
-        for mean, root in zip(means, roots, strict=True)
-    ]
-
-
 def corrected(models, cells, released):
     """Give the part of every model in every cell the released mass, mean and width.
 
@@ -312,18 +295,21 @@ def corrected(models, cells, released):
     released : Release
         Its answer.
     """
-    labels = [
-        cells.cells_of(each.support, np.full(each.n_points, code))
-        for code, each in enumerate(models)
-    ]
-    own = [_profile(*each) for each in zip(models, labels, cells.origins, strict=True)]
-    shares, widths = (np.stack(part) for part in zip(*own, strict=True))
-    factors, moves, scales = _corrections(cells, released, shares, widths)
+    own, shares, widths = [], [], []
+    for code, (each, origins) in enumerate(zip(models, cells.origins, strict=True)):
+        # share of the class in every cell, and its mean square distance from the origins
+        label = cells.cells_of(each.support, np.full(each.n_points, code))
+        offsets, weights = each.support - origins[label], each.weights / each.weights.sum()
+        share = np.bincount(label, weights, minlength=len(origins))
+        lengths = weights * (offsets**2).sum(axis=1)
+        squares = np.bincount(label, lengths, minlength=len(origins))
+        own.append((label, offsets))
+        shares.append(share)
+        widths.append(squares / np.maximum(share, 1e-12))
+    factors, moves, scales = _corrections(cells, released, np.stack(shares), np.stack(widths))
     moved = []
-    for code, (each, label) in enumerate(zip(models, labels, strict=True)):
-        origins = cells.origins[code]
-        offsets = (each.support - origins[label]) * scales[code, label, None]
-        points = (origins + moves[code])[label] + offsets
+    for code, (each, (label, offsets)) in enumerate(zip(models, own, strict=True)):
+        points = (cells.origins[code] + moves[code])[label] + offsets * scales[code, label, None]
         moved.append(DiscreteMeasure(points, each.weights * factors[code, label]))
     return moved
 
@@ -355,12 +341,3 @@ def _corrections(cells, released, shares, widths):
     ratio = 1.0 + (found / widths - 1.0) / (1.0 + (2.0 * wrong) ** 2)
     scales = np.clip(np.sqrt(np.maximum(ratio, 0.0)), *TUNED.scale_range)
     return masses / expected, moves, scales
-
-
-def _profile(measure, labels, origins):
-    """Share of a drawn class in every cell, and its mean square distance from the origins."""
-    lengths = ((measure.support - origins[labels]) ** 2).sum(axis=1)
-    weights = measure.weights / measure.weights.sum()
-    shares = np.bincount(labels, weights, minlength=len(origins))
-    squares = np.bincount(labels, weights * lengths, minlength=len(origins))
-    return shares, squares / np.maximum(shares, 1e-12)

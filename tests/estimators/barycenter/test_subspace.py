@@ -107,8 +107,8 @@ def test_number_of_axes():
 @every(
     "settings, match",
     [
-        ({"p": 1}, "p=2"),
-        ({"delta": 0.0}, "delta > 0"),
+        ({"p": 1}, "p must be 2"),
+        ({"delta": 0.0}, "delta must be above zero"),
         ({"n_components": 11}, "n_components"),
         ({"n_components": 0}, "n_components"),
     ],

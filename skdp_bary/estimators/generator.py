@@ -300,11 +300,9 @@ class PrivateGenerator(BasePrivateEstimator):
             return (
                 "Give n_hint, the public number of persons, to see how much noise there would be."
             )
-        n_classes = number_of_classes(self.classes)
-        persons = self.n_hint / n_classes
-        moved = (
-            _MEAN_NOISE * math.sqrt(n_features) / (gaussian_mu(self.epsilon, self.delta) * persons)
-        )
+        persons = self.n_hint / number_of_classes(self.classes)
+        mu = gaussian_mu(self.epsilon, self.delta)
+        moved = _MEAN_NOISE * math.sqrt(n_features) / (mu * persons)
         table = ""
         if self.image_shape is None and n_features >= _WIDE:
             table = " For tables, with columns that stand for categories, PrivateTable is better."
@@ -314,13 +312,9 @@ class PrivateGenerator(BasePrivateEstimator):
         )
         if moved <= _NOISY:
             return text + f"Up to {_NOISY} classes are mostly signal.{table}"
-        remedies = [
-            (
-                f"JLTransformer(n_components={width}) before it, with its output_bounds_",
-                moved * math.sqrt(width / n_features),
-            )
-            for width in projections(n_features)
-        ]
+        narrower = "JLTransformer(n_components={}) before it, with its output_bounds_".format
+        widths = projections(n_features)
+        remedies = [(narrower(width), moved * math.sqrt(width / n_features)) for width in widths]
         more = rounded_up(self.n_hint * moved / _NOISY)
         found = cheapest(remedies, lambda reached: reached <= _NOISY, more)
         return text + f"Above {_NOISY} classes can be mostly noise. {found}{table}"
@@ -329,13 +323,9 @@ class PrivateGenerator(BasePrivateEstimator):
     def covariances_(self) -> np.ndarray:
         """Covariance of every cell."""
         check_is_fitted(self)
-        mixture = self._mixture
-        return np.stack(
-            [
-                [positive_part(mixture.covariance(code, k)) for k in range(self.n_components_)]
-                for code in range(len(self.classes_))
-            ]
-        )
+        shape = len(self.classes_), self.n_components_
+        found = [positive_part(self._mixture.covariance(*place)) for place in np.ndindex(shape)]
+        return np.reshape(found, (*shape, *found[0].shape))
 
     def _public_classes(self, y):
         return named_or_found_classes(self.classes, y, self._relation())
@@ -351,15 +341,10 @@ class PrivateGenerator(BasePrivateEstimator):
         return shares(self._method_setting(n_features, n_classes, self.n_hint))
 
     def _method_setting(self, n_features, n_classes, size):
-        return setting_of(
-            GeneratorSetting,
-            self,
-            n_features=n_features,
-            n_classes=n_classes,
-            size=size,
-            mu=gaussian_mu(self.epsilon, self.delta),
-            image_shape=None if self.image_shape is None else tuple(self.image_shape),
-        )
+        shape = None if self.image_shape is None else tuple(self.image_shape)
+        known = {"n_features": n_features, "n_classes": n_classes, "size": size}
+        mu = gaussian_mu(self.epsilon, self.delta)
+        return setting_of(GeneratorSetting, self, mu=mu, image_shape=shape, **known)
 
     def _settled_shares(self, facts):
         settled = shares(self._method_setting(facts.n_features, facts.n_classes, facts.size))
@@ -370,16 +355,14 @@ class PrivateGenerator(BasePrivateEstimator):
         facts = super()._public_facts(plan, rows)
         self._prior(facts.n_classes)  # refused before anything is charged
         domain = facts.domain
-        if isinstance(domain, Box) and not self._counts_in_widths(domain):
-            widths = domain.high - domain.low
-            if widths.max() >= _UNEQUAL * widths.min():
-                warn(
-                    f"The widths of bounds go from {widths.min():g} to {widths.max():g}, and "
-                    "lengths are measured in all features together: noise fit for the widest "
-                    "drowns the others. Features are scaled without class_spread; for tables take "
-                    "PrivateTable.",
-                    stacklevel=3,
-                )
+        least, most = _width_range(domain)
+        if most >= _UNEQUAL * least and not self._counts_in_widths(domain):
+            warn(
+                f"The widths of bounds go from {least:g} to {most:g}, and lengths are measured in "
+                "all features together: noise fit for the widest drowns the others. Features are "
+                "scaled without class_spread; for tables take PrivateTable.",
+                stacklevel=3,
+            )
         return facts
 
     def _questions(self, facts):
@@ -394,27 +377,28 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def _counts_in_widths(self, domain):
         """Whether features are scaled: pixels have one scale, a given spread has its own."""
-        if self.image_shape is not None or self.class_spread is not None:
-            return False
-        if not isinstance(domain, Box):
-            return False
-        widths = domain.high - domain.low
-        return bool(widths.max() > _ROUNDING * widths.min())
+        least, most = _width_range(domain)
+        return self.image_shape is None and self.class_spread is None and most > _ROUNDING * least
 
     def _finish(self, facts, result):
         self._mixture, released = result
-        given = self._prior(facts.n_classes)
-        prior = released if given is None else given
+        prior = self._prior(facts.n_classes, released)
         self.classes_ = facts.labels
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
         self.n_components_ = self._mixture.weights.shape[1]
 
-    def _prior(self, n_classes):
-        """Return the public frequencies of the classes, or None."""
+    def _prior(self, n_classes, released=None):
+        """Return the public frequencies of the classes, or where none are given those released."""
         if self.class_prior is None:
-            return None
+            return released
         return class_shares(self.class_prior, "class_prior", n_classes)
+
+
+def _width_range(domain):
+    """Return the least and the largest width of a box; of other domains, one as the other."""
+    widths = domain.high - domain.low if isinstance(domain, Box) else np.ones(1)
+    return float(widths.min()), float(widths.max())
 
 
 # Random turns, shears, scalings and shifts of drawn images: a public prior, not a release.
@@ -434,14 +418,14 @@ def check_warps(warps, image_shape):
     if warps is None:
         return None
     if image_shape is None:
-        raise ValueError("warps are for images: give image_shape to PrivateGenerator.")
+        raise ValueError(
+            f"warps must be None without image_shape, got {warps!r}: they are for images."
+        )
     if not isinstance(warps, Mapping) or not warps or not warps.keys() <= LARGEST.keys():
         raise ValueError(f"warps must be a dict by some of {list(LARGEST)}, got {warps!r}.")
-    given = {
-        kind: check_real(reach, f"warps[{kind!r}]", low=0.0, high=LARGEST[kind])
-        for kind, reach in warps.items()
-    }
-    return dict.fromkeys(LARGEST, 0.0) | given
+    for kind, reach in warps.items():
+        check_real(reach, f"warps[{kind!r}]", low=0.0, high=LARGEST[kind])
+    return dict.fromkeys(LARGEST, 0.0) | {kind: float(reach) for kind, reach in warps.items()}
 
 
 def warped(rows, image_shape, reach, rng):

@@ -66,37 +66,27 @@ class Mixture:
     def stretched(self, box):
         """Return the mixture of a unit box with every feature in units of the width of a box."""
         width = box.high - box.low
-        return replace(
-            self,
-            domain=box,
-            means=box.clip(box.low + self.means.reshape(-1, len(width)) * width).reshape(
-                self.means.shape
-            ),
-            pooled=self.pooled * np.outer(width, width),
-            axes=self.axes * width,
-        )
+        means = box.clip(box.low + self.means.reshape(-1, len(width)) * width)
+        means, pooled = means.reshape(self.means.shape), self.pooled * np.outer(width, width)
+        return replace(self, domain=box, means=means, pooled=pooled, axes=self.axes * width)
 
     def draw(self, codes, rng):
         """Draw a row for every code of a class."""
         rows = np.empty((len(codes), self.means.shape[2]))
-        for code in np.unique(codes):
+        low, width = self.domain.low, self.domain.high - self.domain.low
+        for code in np.unique(codes).tolist():
             own = np.flatnonzero(codes == code)
             cells = rng.choice(self.weights.shape[1], size=len(own), p=self.weights[code])
-            for cell in np.unique(cells):
-                some = own[cells == cell]
-                rows[some] = self._drawer(int(code), int(cell)).draw(len(some), rng)
-        rows *= self.domain.high - self.domain.low
-        rows += self.domain.low
+            for cell in np.unique(cells).tolist():
+                some, place = own[cells == cell], (code, cell)
+                if place not in self._drawers:  # in units of the bounding box
+                    covariance = self.covariance(*place) / np.outer(width, width)
+                    mean = np.clip((self.means[place] - low) / width, 0.0, 1.0)
+                    self._drawers[place] = RectifiedGaussian.of_moments(mean, covariance)
+                rows[some] = self._drawers[place].draw(len(some), rng)
+        rows *= width
+        rows += low
         return self.domain.clip(rows)
-
-    def _drawer(self, code, cell):
-        """Return the rectified Gaussian of a cell, in units of the bounding box."""
-        if (code, cell) not in self._drawers:
-            low, width = self.domain.low, self.domain.high - self.domain.low
-            covariance = self.covariance(code, cell) / np.outer(width, width)
-            mean = np.clip((self.means[code, cell] - low) / width, 0.0, 1.0)
-            self._drawers[code, cell] = RectifiedGaussian.of_moments(mean, covariance)
-        return self._drawers[code, cell]
 
 
 def read_mixture(domain, classes, scatter, basis, query, released):
@@ -152,7 +142,15 @@ def read_mixture(domain, classes, scatter, basis, query, released):
         step = axes @ steps[code, cell]
         scatter = axes @ found[code].scatters[cell] @ axes.T
         noisy[code, cell] = scatter / masses[code, cell] - np.outer(step, step)
-    moves = corrections(priors, noisy, shares, noise)
+    # shrunk from cell to class to all rows
+    of_classes = np.einsum("ik,ikab->iab", shares, noisy)
+    class_noise = (shares**2 * noise).sum(axis=1)
+    of_classes = priors + shrink_matrices(of_classes - priors, class_noise)
+    found = of_classes[:, None]
+    if noisy.shape[1] > 1:
+        apart = (noisy - found).reshape(-1, *priors.shape[1:])
+        found = found + shrink_matrices(apart, noise.ravel()).reshape(noisy.shape)
+    moves = positive_part(found) - priors[:, None]
     return Mixture(domain, shares, means, pooled, scales, axes, moves, are_images)
 
 
@@ -169,7 +167,9 @@ def tied_mixture(domain, classes, scatter, basis):
     steps = shrink_steps(scatter.steps, scatter.steps_sd**2, classes.sizes, basis)
     means = domain.clip(classes.means + steps)
     limits = largest_variances(domain, means)
-    pooled = raised(scatter.denoised(classes.shares @ limits), TUNED.tied_floor * scatter.edge)
+    # linear classifiers go along the axes of least variance, and noise must not choose them
+    values, vectors = np.linalg.eigh(scatter.denoised(classes.shares @ limits))
+    pooled = (vectors * np.maximum(values, TUNED.tied_floor * scatter.edge)) @ vectors.T
     n_classes, n_features = means.shape
     scales, axes = np.ones(means.shape), np.eye(1, n_features)
     moves, weights = np.zeros((n_classes, 1, 1, 1)), np.ones((n_classes, 1))
@@ -177,44 +177,18 @@ def tied_mixture(domain, classes, scatter, basis):
     return Mixture(domain, weights, means[:, None], pooled, scales, axes, moves, are_images)
 
 
-def raised(matrix, least):
-    """Return a covariance with no eigenvalue below the least.
-
-    Linear classifiers go along the axes of least variance, and noise must not choose them.
-    """
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, least)) @ vectors.T
-
-
 def class_traces(classes, found, masses, steps, noise):
     """Return traces of the covariances of the classes, drawn together by their noise."""
     shares = masses / masses.sum(axis=1, keepdims=True)
-    own = np.array(
-        [
-            [
-                np.trace(scatter) / mass - step @ step
-                for scatter, mass, step in zip(read.scatters, of_cells, moved, strict=True)
-            ]
-            for read, of_cells, moved in zip(found, masses, steps, strict=True)
-        ]
-    )
+    own = np.empty_like(masses)
+    for code, cell in np.ndindex(masses.shape):
+        step, scatter = steps[code, cell], found[code].scatters[cell]
+        own[code, cell] = np.trace(scatter) / masses[code, cell] - step @ step
     own = (shares * own).sum(axis=1)
     wrong = 2.0 * steps.shape[2] * (shares**2 * noise).sum(axis=1)
     pooled = float(classes.shares @ own)
     moves = shrink_steps((own - pooled)[:, None], wrong, np.ones(len(own)))[:, 0]
     return np.maximum(pooled + moves, TUNED.least_share * abs(pooled))
-
-
-def corrections(priors, noisy, shares, noise):
-    """Return corrections along the axes, shrunk from cell to class to all rows."""
-    classes = np.einsum("ik,ikab->iab", shares, noisy)
-    class_noise = (shares**2 * noise).sum(axis=1)
-    classes = priors + shrink_matrices(classes - priors, class_noise)
-    if noisy.shape[1] == 1:
-        return (positive_part(classes) - priors)[:, None]
-    apart = (noisy - classes[:, None]).reshape(-1, *priors.shape[1:])
-    apart = shrink_matrices(apart, noise.ravel()).reshape(noisy.shape)
-    return positive_part(classes[:, None] + apart) - priors[:, None]
 
 
 # Rectified Gaussians: latent Gaussians that have given moments once clipped to [0, 1].
@@ -284,8 +258,9 @@ def latent_parameters(mean, variance):
         gap_m, gap_v = np.log(small / now), np.log(variance / spread)
         det = m_ratio * v_scale - m_scale * v_ratio
         det = np.where(np.abs(det) > 1e-12, det, 1e-12)
-        ratio += _short((gap_m * v_scale - m_scale * gap_v) / det)
-        log_scale += _short((m_ratio * gap_v - v_ratio * gap_m) / det)
+        moves = np.stack([gap_m * v_scale - m_scale * gap_v, m_ratio * gap_v - v_ratio * gap_m])
+        step = np.clip(moves / det, -_LARGEST_STEP, _LARGEST_STEP)
+        ratio, log_scale = ratio + step[0], log_scale + step[1]
         if max(np.abs(gap_m).max(initial=0.0), np.abs(gap_v).max(initial=0.0)) < 1e-9:
             break
     scale = np.exp(log_scale)
@@ -299,8 +274,16 @@ def latent_correlation(location, scale, covariance):
     (Mehler's formula), where ``h_k`` is the mean of a clipped variable times the k-th Hermite
     polynomial of its latent one. The series is cut and solved by Newton's method.
     """
-    low, high = -location / scale, (1.0 - location) / scale
-    terms = [np.outer(h, h) for h in _hermite_coefficients(low, high, scale)]
+    # h_k / sqrt(k!): scale times the change of density times polynomial between the ends
+    ends = np.stack([-location / scale, (1.0 - location) / scale])
+    inside = ndtr(ends)
+    coefficients = [scale * (inside[1] - inside[0])]
+    before, now, weight = np.zeros_like(ends), _density(ends), 1.0
+    for k in range(2, _ORDERS + 1):
+        weight /= np.sqrt(k)
+        coefficients.append(scale * weight * (now[0] - now[1]))
+        before, now = now, ends * now - (k - 2) * before
+    terms = [np.outer(h, h) for h in coefficients]
     linear = np.maximum(terms[0], 1e-300)
     rho = np.clip(covariance / linear, -1.0, 1.0)
     for _ in range(_NEWTON_STEPS):
@@ -316,17 +299,6 @@ def latent_correlation(location, scale, covariance):
         np.clip(rho, -1.0, 1.0, out=rho)
     np.fill_diagonal(rho, 1.0)
     return rho
-
-
-def _hermite_coefficients(low, high, scale):
-    """Yield ``h_k / sqrt(k!)``: scale times the change of density times polynomial at the ends."""
-    yield scale * (ndtr(high) - ndtr(low))
-    ends = np.stack([low, high])
-    before, now, weight = np.zeros_like(ends), _density(ends), 1.0
-    for k in range(2, _ORDERS + 1):
-        weight /= np.sqrt(k)
-        yield scale * weight * (now[0] - now[1])
-        before, now = now, ends * now - (k - 2) * before
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,10 +353,6 @@ def _density(x):
     return np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi)
 
 
-def _short(step):
-    return np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-
-
 # What is known in public about images: smoothness, and that near pixels vary together.
 
 
@@ -401,10 +369,8 @@ def image_basis(image_shape):
     height, width, channels = full_shape(image_shape)
     vertical, horizontal = (dct(np.eye(n), axis=0, norm="ortho") for n in (height, width))
     waves = np.kron(vertical, horizontal)
-    radii = np.hypot(
-        *np.meshgrid(np.arange(height) / height, np.arange(width) / width, indexing="ij")
-    )
-    order = np.argsort(radii.ravel(), kind="stable")
+    down, right = np.arange(height) / height, np.arange(width) / width
+    order = np.argsort(np.hypot(down[:, None], right).ravel(), kind="stable")
     return np.kron(waves[order], np.eye(channels))
 
 

@@ -181,26 +181,16 @@ class PooledScatter:
             Variances that the means allow, for images.
         """
         if self.image_shape is None:
-            return self._spiked
+            return spiked(self.matrix, self.noise_sd)
         noise = self.noise_sd**2
         return positive_part(smooth_covariance(self.matrix, noise, limits, self.image_shape))
-
-    @cached_property
-    def _spiked(self):
-        return spiked(self.matrix, self.noise_sd)
 
 
 def pooled_scatter(setting, facts, classes):
     """Ask for second moments about the means of the classes, and return the PooledScatter."""
-    sums_noise = TUNED.tied_sums if setting.tied else TUNED.other_noise
-    query = Moments(
-        classes.means,
-        TUNED.scatter_reach * classes.reach,
-        second="pooled",
-        block_weights=(TUNED.other_noise, sums_noise, 1.0),
-        units=facts.units,
-        total_public=facts.total_public,
-    )
+    noise = TUNED.other_noise, TUNED.tied_sums if setting.tied else TUNED.other_noise, 1.0
+    reach, kind = TUNED.scatter_reach * classes.reach, (facts.units, facts.total_public)
+    query = Moments(classes.means, reach, None, "pooled", noise, *kind)
     released = yield "scatter", query
     scale = query.step**2 / (facts.units * classes.sizes.sum())
     matrix = symmetric(released.values[2][0], released.values[3][0]) * scale
@@ -247,11 +237,9 @@ def class_frames(facts, centers, axes=None):
 def about_cells(query_class, facts, frames, centers, lengths, shares):
     """Return a question about the cells of every class, whose rows are clipped to one length."""
     kind = (shares, False, facts.units, facts.total_public, facts.least)
+    each = zip(frames, centers, lengths, strict=True)
     return ByClass(
-        tuple(
-            query_class(frame, places, np.full(len(places), length), *kind)
-            for frame, places, length in zip(frames, centers, lengths, strict=True)
-        )
+        tuple(query_class(frame, at, np.full(len(at), length), *kind) for frame, at, length in each)
     )
 
 
@@ -325,7 +313,7 @@ class GeneratorSetting:
         if self.tied and self.n_components not in ("auto", 1):
             raise ValueError(
                 'n_components must be "auto" or 1 with covariance_type="tied", got '
-                f"{self.n_components!r}."
+                f'{self.n_components!r}. Pass covariance_type="full" for more.'
             )
         each = (1 if self.tied else self.n_classes) * (self.n_features + 1) ** 2
         many = self.size is None or self.mu * self.size / self.n_classes >= TUNED.signal
@@ -335,9 +323,9 @@ class GeneratorSetting:
             wanted = max(1, min(most, _MOST_ENTRIES // each))
         if wanted * each > _LIMIT:
             raise ValueError(
-                f"n_components={wanted} for {self.n_classes} classes of {self.n_features} features "
-                f"needs matrices of {wanted * each} numbers, and at most {_LIMIT} are "
-                "supported: take fewer components, or project the features first."
+                f"n_components must leave at most {_LIMIT} numbers in all matrices, got {wanted} for "
+                f"{self.n_classes} classes of {self.n_features} features. Pass fewer, or project "
+                "the features first."
             )
         return int(wanted)
 

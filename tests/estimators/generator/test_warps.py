@@ -48,7 +48,7 @@ def test_rows_that_are_drawn_with_warps():
     moved = model.sample(50, random_state=1, warps={"shift": 0.5})[0]
     assert moved.shape == plain.shape and moved.min() >= -3.0 and moved.max() <= -2.0
     assert np.abs(moved - plain).max() > 0.1
-    with pytest.raises(ValueError, match="warps are for images"):
+    with pytest.raises(ValueError, match="warps must be None without image_shape"):
         PrivateGenerator(1, **settings).fit(X).sample(5, warps={"turn": 5.0})
 
 

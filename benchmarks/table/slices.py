@@ -68,7 +68,8 @@ class Numbers:
         counts = [np.histogram(units @ line, self.edges)[0] for line in self.lines.T]
         if sd:
             noisy = [found + sd * rng.standard_normal(N_CELLS) for found in counts]
-            counts = [clean_line(found, sd, len(units), Thresholds.of(False)) for found in noisy]
+            known = np.zeros(N_CELLS, dtype=bool), sd, len(units), 1, Thresholds.of(False)
+            counts = [clean_line(found, *known) for found in noisy]
         return [np.r_[0.0, np.cumsum(found)] / found.sum() for found in counts]
 
     def moved(self, units, wanted):

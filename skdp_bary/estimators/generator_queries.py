@@ -323,9 +323,9 @@ class GeneratorSetting:
             wanted = max(1, min(most, _MOST_ENTRIES // each))
         if wanted * each > _LIMIT:
             raise ValueError(
-                f"n_components must leave at most {_LIMIT} numbers in all matrices, got {wanted} for "
-                f"{self.n_classes} classes of {self.n_features} features. Pass fewer, or project "
-                "the features first."
+                f"n_components must leave at most {_LIMIT} numbers in all matrices, got {wanted} "
+                f"for {self.n_classes} classes of {self.n_features} features. Pass fewer, or "
+                "project the features first."
             )
         return int(wanted)
 

@@ -25,7 +25,15 @@ from .base import BasePrivateEstimator
 from .notices import ENOUGH, rounded_up
 from .table_fitting import fit_mixture, target_of
 from .table_mixture import check_rules, mixture_of, try_rules
-from .table_queries import LEAST_ROWS, TUNED, TableSetting, even_bins, nominal_sd, questions, shares
+from .table_queries import (
+    LEAST_ROWS,
+    TUNED,
+    TableSetting,
+    bins_between,
+    nominal_sd,
+    questions,
+    shares,
+)
 from .table_views import TableViews
 
 if TYPE_CHECKING:
@@ -206,10 +214,10 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         None where some are not numbers or may be missing.
         """
         schema = self._schema
-        if schema.n_columns is not None:
-            return schema.ranges(schema.n_columns)
-        ranges = schema.ranges(1)
-        return None if ranges is None else tuple(float(end[0]) for end in ranges)
+        ranges = schema.ranges(schema.n_columns or 1)
+        if ranges is None or schema.n_columns is not None:
+            return ranges
+        return tuple(float(end[0]) for end in ranges)
 
     @property
     def _schema(self):
@@ -224,13 +232,12 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         return tuple(rule.column for rule in self.rules if isinstance(rule, (Derived, Key)))
 
     def _open(self, names, X, y, groups, sample_weight):
-        container = container_of(X, self._schema.names is not None)
+        schema = self._schema
+        container = container_of(X, schema.names is not None)
         if any(isinstance(rule, Derived) for rule in self.rules):
-            columns = self._method_setting(self._schema.n_columns or 1).columns
+            columns = self._method_setting(schema.n_columns or 1).columns
             try:
-                try_rules(
-                    self.rules, dict(zip(self._schema.names, columns, strict=True)), container
-                )
+                try_rules(self.rules, dict(zip(schema.names, columns, strict=True)), container)
             except Exception as error:
                 raise ValueError(
                     "rules: a function fails on rows that were drawn from the schema alone, as "
@@ -238,9 +245,8 @@ class PrivateTable(TableViews, BasePrivateEstimator):
                     "charged."
                 ) from error
         rows = super()._open(names, X, None, groups, sample_weight)
-        found = self._schema.names or [
-            name for name in column_names(X) or () if name not in self._unread()
-        ]
+        unread = self._unread()
+        found = schema.names or [name for name in column_names(X) or () if name not in unread]
         if found and len(found) == rows.n_features and all(isinstance(n, str) for n in found):
             names.feature_names_in_ = np.array(found, dtype=object)
         ids = getattr(declared(groups), "ids", None)
@@ -268,31 +274,33 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         -------
         advice : str
         """
-        n_features = self._schema.n_columns or n_features
-        names = self._schema.names or [f"column {place}" for place in range(n_features)]
-        kinds = self._schema.kinds(n_features)
-        wide = [name for name, kind in zip(names, kinds, strict=True) if spans_magnitudes(kind)]
-        hint = ""
+        schema = self._schema
+        n_features = schema.n_columns or n_features
+        names = schema.names or [f"column {place}" for place in range(n_features)]
+        kinds = zip(names, schema.kinds(n_features), strict=True)
+        wide = [str(name) for name, kind in kinds if spans_magnitudes(kind)]
+        said = [super().privacy_advice(n_features)]
+        if self.n_hint is not None:
+            said.append(_kept_in_words(self, list(map(str, names))))
         if wide:
-            hint = (
-                f"Wide ranges in even cells: {some_of(list(map(str, wide)), ', ')}. Where most "
-                "values lie far below the highest, as amounts do, log=True with a low above 0 "
-                "gives cells that grow with the numbers, and special=(0,) keeps zeros."
+            said.append(
+                f"Wide ranges in even cells: {some_of(wide, ', ')}. Where most values lie far "
+                "below the highest, as amounts do, log=True with a low above 0 gives cells that "
+                "grow with the numbers, and special=(0,) keeps zeros."
             )
-        kept = "" if self.n_hint is None else _kept_in_words(self, list(map(str, names)))
-        return " ".join(filter(None, [super().privacy_advice(n_features), kept, hint]))
+        return " ".join(filter(None, said))
 
     def _shares(self, n_features):
         return shares(self._method_setting(n_features))
 
     def _method_setting(self, n_features):
-        columns = TableCells(self._schema).columns(n_features)
-        label = self._label_place(n_features)
+        schema, label = self._schema, self._label_place(n_features)
+        columns = TableCells(schema).columns(n_features)
         if label is not None:
             cells = columns[label]
             if not isinstance(cells, ListCells) or cells.n_cells > _MOST_CLASSES:
                 raise ValueError(_LABEL.format(_MOST_CLASSES))
-        check_rules(self.rules, dict(zip(self._schema.names or (), columns, strict=False)))
+        check_rules(self.rules, dict(zip(schema.names or (), columns, strict=False)))
         return TableSetting(columns, label, self.delta == 0)
 
     def _judge(self, n_features):
@@ -320,10 +328,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         target = target_of(result, setting.places)
         weights, bins = fit_mixture(target, self.n_components, self.max_iter, rng)
         self.mixture_ = mixture_of(result, setting, weights, bins)
-        self.total_ = result.histograms.total
-        names = self._schema.names or range(facts.n_features)
+        self.total_, self.schema_ = result.histograms.total, self._schema
+        names = self.schema_.names or range(facts.n_features)
         self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
-        self.schema_ = self._schema
         self._measured = result
         warn_of_misfit(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
 
@@ -374,17 +381,13 @@ def _least_rows(table, n_columns, epsilon):
 
     Those of ``read_histograms``, ``bins_of`` and ``questions``, from public facts.
     """
-    all_columns = table._schema.n_columns or n_columns
-    kinds, label = list(table._schema.kinds(all_columns)), table._label_place(all_columns)
+    schema = table._schema
+    all_columns = schema.n_columns or n_columns
+    kinds, label = list(schema.kinds(all_columns)), table._label_place(all_columns)
     if label is not None:
         kinds.insert(0, kinds.pop(label))
-    smaller = PrivateTable(
-        Schema(kinds[:n_columns]),
-        None if label is None else 0,
-        epsilon=float(epsilon),
-        delta=table.delta,
-        neighbors=table._relation(),
-    )
+    budget = {"epsilon": float(epsilon), "delta": table.delta, "neighbors": table._relation()}
+    smaller = PrivateTable(Schema(kinds[:n_columns]), None if label is None else 0, **budget)
     setting, plan = smaller._method_setting(n_columns), smaller._plan(n_columns)
     mechanisms = {step.name: step.mechanism for step in plan.steps}
     query = ColumnHistograms(setting.sizes, setting.label, 1, plan.relation != ADD_REMOVE)
@@ -465,7 +468,8 @@ class TableJudge:
             listed = cells.n_values - cells.n_ordered
             values = np.arange(listed) * _BINS // max(listed, _BINS)
             missing = np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)
-            parts = [even_bins(cells, _BINS), values, missing]
+            even = np.arange(cells.n_ordered) * _BINS // max(cells.n_ordered, _BINS)
+            parts = [bins_between(even, cells.alone), values, missing]
             starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])
             found.append(np.concatenate([p + s for p, s in zip(parts, starts, strict=False)]))
         return tuple(found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .noisy_means import shrink_together, softmax
-from .table_queries import TUNED
+from .table_queries import TUNED, binned
 
 # A mixture of products fitted to released counts, which is post-processing.
 
@@ -69,11 +69,10 @@ def target_of(measured, places):
     n_cells = [np.bincount(measured.bins[place]) for place in places]
     starts = np.concatenate([[0], np.cumsum([len(n) for n in n_cells])]).astype(int)
     n_all, n_classes = int(starts[-1]), len(found.sizes)
-    ones = np.empty((n_classes, n_all))
-    prior = np.empty((n_classes, n_all))
+    ones, prior = np.empty((2, n_classes, n_all))
     blocks = {place: slice(*starts[i : i + 2]) for i, place in enumerate(places)}
     for place, n in zip(places, n_cells, strict=True):
-        counts = np.stack([np.bincount(measured.bins[place], row) for row in found.counts[place]])
+        counts = binned(found.counts[place], measured.bins[place])
         better, wrong = class_counts(measured, place, counts, (found.sd * np.sqrt(n)) ** 2)
         raised = np.maximum(better, TUNED.least_share * np.sqrt(wrong))
         ones[:, blocks[place]] = counts
@@ -86,11 +85,9 @@ def target_of(measured, places):
         pairs[:, blocks[j], blocks[i]] = table.transpose(0, 2, 1)
         known[blocks[i], blocks[j]] = known[blocks[j], blocks[i]] = 1.0
     variances = np.concatenate(n_cells) * found.sd**2 if places else np.zeros(0)
-    sds = max(found.size_sd, 1e-3), max(measured.pair_sd, 1e-3)
-    return Target(
-        found.sizes, sds[0], ones, np.maximum(variances, 1e-6), pairs, known, sds[1], prior,
-        starts[:-1], share,
-    )  # fmt: skip
+    singles = found.sizes, max(found.size_sd, 1e-3), ones, np.maximum(variances, 1e-6)
+    pair_sd = max(measured.pair_sd, 1e-3)
+    return Target(*singles, pairs, known, pair_sd, prior, starts[:-1], share)
 
 
 def fit_mixture(target, n_components, max_iter, rng):
@@ -144,9 +141,8 @@ class Adam:
         self._n_moves += 1
         b1, b2 = _MOMENTS
         one, two = 1.0 - b1**self._n_moves, 1.0 - b2**self._n_moves
-        for array, gradient, first, second in zip(
-            self._arrays, gradients, self._first, self._second, strict=True
-        ):
+        parts = zip(self._arrays, gradients, self._first, self._second, strict=True)
+        for array, gradient, first, second in parts:
             first += (1.0 - b1) * (gradient - first)
             second += (1.0 - b2) * (gradient**2 - second)
             array -= (rate / one) * first / (np.sqrt(second / two) + 1e-12)
@@ -209,9 +205,8 @@ class Problem:
             squares += float(np.vdot(pairs, pairs))
             pairs /= target.pair_sd
             pulled = bins @ pairs
-            by_joint[:, code] = total * (
-                sizes[code] + bins @ ones + 0.5 * (pulled * bins).sum(axis=1)
-            )
+            of_pairs = 0.5 * (pulled * bins).sum(axis=1)  # each pair is there twice
+            by_joint[:, code] = total * (sizes[code] + bins @ ones + of_pairs)
             by_bins += total * joint[:, code : code + 1] * (pulled + ones)
         return by_joint, by_bins, squares / self._n_measured
 

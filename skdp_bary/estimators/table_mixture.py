@@ -12,6 +12,7 @@ from ..exceptions import import_optional
 from ..schema.cells import ListCells, frame_of, instants, with_column
 from ..schema.kinds import Integer
 from ..schema.schema import Derived, InOrder, Key, Shares
+from .table_queries import binned
 
 # A mixture of products over the cells of a table: rows, probabilities, and conditions.
 
@@ -60,12 +61,10 @@ class ColumnModel:
         inside = (self.inside + _LEAST_INSIDE / sizes[self.bins]) * allowed
         kept = np.stack([np.bincount(self.bins, row, minlength=n_bins) for row in inside])
         likelihood = self.components @ kept.T
-        columns = [
-            ColumnModel(self.bins, _over(inside, kept[:, self.bins]), _over(joint, total[:, None]))
-            for joint, total in zip(
-                self.components[None] * kept[:, None, :], likelihood.T, strict=True
-            )
-        ]
+        inside, columns = _over(inside, kept[:, self.bins]), []
+        for of_class, total in zip(kept, likelihood.T, strict=True):
+            components = _over(self.components * of_class, total[:, None])
+            columns.append(ColumnModel(self.bins, inside, components))
         return columns, likelihood
 
 
@@ -120,26 +119,20 @@ class TableMixture:
         counts = np.diff(np.concatenate([[0], ends]))
         groups = np.repeat(np.arange(len(flat)), counts)
         n_columns = len(self.columns) + (self.label is not None)
-        cells = np.empty((n_rows, n_columns), dtype=np.int64)
+        cells, n_classes = np.empty((n_rows, n_columns), dtype=np.int64), self.weights.shape[1]
         if self.label is not None:
-            cells[:, self.label] = groups % self.weights.shape[1]
+            cells[:, self.label] = groups % n_classes
         for place in self.columns:
-            cells[:, place] = self._draw_column(place, counts, groups, rng)
+            # uniforms that are spread evenly over each group, in random order within it
+            order = np.argsort(groups + rng.random(n_rows))
+            ranks = np.empty(n_rows)
+            ranks[order] = np.arange(n_rows) - (np.cumsum(counts) - counts)[groups]
+            uniform = (ranks + rng.random(n_rows)) / counts[groups]
+            for code, column in enumerate(self.columns[place]):
+                rows = np.flatnonzero(groups % n_classes == code)
+                own = groups[rows] // n_classes, uniform[rows]
+                cells[rows, place] = _cells_at(column, code, *own)
         return cells[rng.permutation(n_rows)]
-
-    def _draw_column(self, place, counts, groups, rng):
-        """Return the cells of one column, by uniforms that are spread evenly over each group."""
-        keys = groups + rng.random(len(groups))
-        order = np.argsort(keys)  # groups stay together, in random order within
-        ranks = np.empty(len(groups))
-        starts = np.cumsum(counts) - counts
-        ranks[order] = np.arange(len(groups)) - starts[groups]
-        uniform = (ranks + rng.random(len(groups))) / counts[groups]
-        found, n_classes = np.empty(len(groups), dtype=np.int64), self.weights.shape[1]
-        for code, column in enumerate(self.columns[place]):
-            rows = np.flatnonzero(groups % n_classes == code)
-            found[rows] = _cells_at(column, code, groups[rows] // n_classes, uniform[rows])
-        return found
 
     def log_probabilities(self, cells):
         """Return the logarithm of the probability of the cells of each row."""
@@ -317,8 +310,18 @@ def draw_units(mixture, columns, conditions, rules, n_rows, rng):
     """
     names = list(columns)
     shared = [rule for rule in rules if isinstance(rule, Shares) and rule.column not in conditions]
-    if shared:
-        return _by_shares(mixture, columns, conditions, rules, n_rows, rng, shared[0])
+    if shared:  # exact numbers of rows for the values of its column, one value after another
+        name, shares = shared[0].column, shared[0].shares
+        parts = np.array(list(shares.values()), dtype=float)
+        counts = np.floor(n_rows * np.cumsum(parts) / parts.sum() + rng.random()).astype(int)
+        counts = np.diff(np.minimum(np.r_[0, counts[:-1], n_rows], n_rows)).tolist()
+        kept = [
+            draw_units(mixture, columns, conditions | {name: of_value}, rules, count, rng)
+            for value, count in zip(shares, counts, strict=True)
+            if count and (of_value := condition(columns[name], value, name))
+        ]
+        order = rng.permutation(n_rows)
+        return [np.concatenate(part)[order] for part in zip(*kept, strict=True)]
     wanted = {names.index(name): asked.allowed for name, asked in conditions.items()}
     mixture = mixture.given(wanted) if wanted else mixture
     ordered = [rule for rule in rules if isinstance(rule, InOrder)]
@@ -399,20 +402,6 @@ def check_rules(rules, columns):
             condition(columns[rule.column], list(rule.shares), rule.column)
 
 
-def _by_shares(mixture, columns, conditions, rules, n_rows, rng, rule):
-    """Return units with exact numbers of rows for the values of one column."""
-    values, shares = list(rule.shares), np.array(list(rule.shares.values()), dtype=float)
-    counts = np.floor(n_rows * np.cumsum(shares) / shares.sum() + rng.random()).astype(int)
-    counts = np.diff(np.minimum(np.r_[0, counts[:-1], n_rows], n_rows))
-    parts = []
-    for value, count in zip(values, counts, strict=True):
-        if count:
-            asked = conditions | {rule.column: condition(columns[rule.column], value, rule.column)}
-            parts.append(draw_units(mixture, columns, asked, rules, int(count), rng))
-    order = rng.permutation(n_rows)
-    return [np.concatenate(part)[order] for part in zip(*parts, strict=True)]
-
-
 def _units(mixture, columns, conditions, n_rows, rng):
     cells = mixture.draw(n_rows, rng)
     units = [column.draw(cells[:, i], rng) for i, column in enumerate(columns.values())]
@@ -424,10 +413,8 @@ def _units(mixture, columns, conditions, n_rows, rng):
 
 
 def _in_order(units, columns, rule):
-    names = list(columns)
-    first, second = (
-        instants(units[names.index(name)], columns[name]) for name in (rule.first, rule.second)
-    )
+    by_name = dict(zip(columns, units, strict=True))
+    first, second = (instants(by_name[n], columns[n]) for n in (rule.first, rule.second))
     return ~(first > second)  # what is missing is in order
 
 
@@ -488,14 +475,7 @@ def marginal(measured, setting, places, names, confidence):
     """
     counts, scale, n_summed, words = _released(measured, setting, places)
     reach = _reach(scale, n_summed, confidence, setting.pure)
-    return Marginal(
-        columns=names,
-        values=words,
-        counts=counts,
-        low=counts - reach,
-        high=counts + reach,
-        confidence=confidence,
-    )
+    return Marginal(names, words, counts, counts - reach, counts + reach, confidence)
 
 
 def _released(measured, setting, places):
@@ -508,7 +488,7 @@ def _released(measured, setting, places):
     if len(places) == 1 or label in places:
         (own,) = [place for place in places if place != label]
         bins = measured.bins[own]
-        table = np.stack([np.bincount(bins, row) for row in found.counts[own]])
+        table = binned(found.counts[own], bins)
         sizes, words = np.bincount(bins), bin_words(setting.columns[own], bins)
         if len(places) == 1:
             return table.sum(0), measured.count_scale, sizes * n_classes, [(w,) for w in words]

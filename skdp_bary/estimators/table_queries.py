@@ -75,7 +75,8 @@ def shares(setting):
         return {"histograms": first, "pairs": 1.0 - first}
     first, ranking = TUNED.histograms_share, TUNED.pure_ranking_share
     if not setting.ranks_pairs:
-        return {"histograms": first / (1.0 - ranking), "pairs": 1.0 - first / (1.0 - ranking)}
+        first = first / (1.0 - ranking)
+        return {"histograms": first, "pairs": 1.0 - first}
     return {"histograms": first, "ranking": ranking, "pairs": 1.0 - first - ranking}
 
 
@@ -187,10 +188,10 @@ def questions(setting, facts):
 
 def read_histograms(setting, query, released):
     """Return the first release in rows, denoised."""
-    sizes, cells = (values / query.units for values in released.values)
+    raw_sizes, cells = (values / query.units for values in released.values)
     size_sd, sd = (noise / query.units for noise in released.noise_sd)
     least = max(LEAST_ROWS * size_sd, 1.0)
-    raw_sizes, sizes = sizes, np.maximum(sizes, least)
+    sizes = np.maximum(raw_sizes, least)
     limits = Thresholds.of(setting.pure)
     ends = np.cumsum([setting.sizes[place] for place in setting.places])
     parts = np.split(cells, ends[:-1], axis=1) if len(ends) else []
@@ -219,7 +220,7 @@ def expected_tables(found, bins, query):
     """Return the tables that independent columns would have in every class, one after another."""
     tables = []
     for i, j in query.pairs:
-        first, second = (_binned(np.maximum(found.counts[p], 0.0), bins[p]) for p in (i, j))
+        first, second = (binned(np.maximum(found.counts[p], 0.0), bins[p]) for p in (i, j))
         table = first[:, :, None] * second[:, None, :] / found.sizes[:, None, None]
         tables.append(table.ravel())
     return np.concatenate(tables)
@@ -227,10 +228,14 @@ def expected_tables(found, bins, query):
 
 def best_pairs(setting, found, query, references, released):
     """Return the pairs whose tables are furthest from independence, beyond what noise explains."""
-    by_chance = []
+    by_chance, known = [], {}
+    for place in setting.places:  # shares of the bins in every class, and noise of their counts
+        bins = query.bins[place]
+        counts = binned(np.maximum(found.counts[place], 0.0), bins)
+        known[place] = counts / found.sizes[:, None], np.bincount(bins) * found.sd**2
     for (i, j), start, stop in zip(query.pairs, query.starts[:-1], query.starts[1:], strict=True):
-        (first, v_i), (second, v_j) = (_shares(found, query, place) for place in (i, j))
-        noise = first[:, :, None] ** 2 * v_j[:, None, :] + second[:, None, :] ** 2 * v_i[:, :, None]
+        (first, v_i), (second, v_j) = known[i], known[j]
+        noise = first[:, :, None] ** 2 * v_j + second[:, None, :] ** 2 * v_i[:, None]
         spread = np.sqrt(references[start:stop] + noise.ravel())
         # mean size of a Gaussian: what counts that vary and noise add to a distance
         by_chance.append(math.sqrt(2.0 / math.pi) * spread.sum())
@@ -239,15 +244,7 @@ def best_pairs(setting, found, query, references, released):
     return tuple(query.pairs[number] for number in sorted(order))
 
 
-def _shares(found, query, place):
-    """Return the shares of the bins of a column in every class, and the noise of their counts."""
-    bins = query.bins[place]
-    counts = _binned(np.maximum(found.counts[place], 0.0), bins)
-    noise = np.bincount(bins) * found.sd**2
-    return counts / found.sizes[:, None], np.tile(noise, (len(counts), 1)).astype(float)
-
-
-def _binned(counts, bins):
+def binned(counts, bins):
     """Return counts of cells added up in bins."""
     return np.stack([np.bincount(bins, row) for row in counts])
 
@@ -322,6 +319,7 @@ def clean_line(counts, apart, sd, total, n_known, limits):
     if n_found and left < limits.half * sd * math.sqrt(1 + n_found):
         return found
     near = neighborhoods(np.flatnonzero(kept), others)
+    # neighborhoods stay beside which there is no more than noise
     beyond = [counts[others].sum() - counts[cells].sum() for cells in near]
     noise = [sd * math.sqrt(len(others) - len(cells)) for cells in near]
     near = [c for c, b, s in zip(near, beyond, noise, strict=True) if b <= limits.half * s + 1e-6]
@@ -472,10 +470,10 @@ def bins_of(clean, cells, value_sd, least, n_bins):
         Wanted bins of a line.
     """
     line = clean[: cells.n_ordered]
-    own = np.zeros(0, dtype=np.int64)
+    own, first = np.zeros(0, dtype=np.int64), 0
     if len(line):
         own = line_bins(line, max(line.sum() / n_bins, least), least, cells.alone)
-    first = int(own[-1]) + 1 if len(own) else 0
+        first = int(own[-1]) + 1
     # of values without order, each of the largest that stand out, and all others together
     values = clean[cells.n_ordered : cells.n_values]
     order = np.argsort(-values, kind="stable")[: TUNED.most_values]
@@ -509,11 +507,10 @@ def line_bins(masses, wanted, least, alone):
     return bins
 
 
-def even_bins(cells, n_bins):
-    """Return public bins of the cells of a line: special values, and about `n_bins` of the rest."""
-    even = np.arange(cells.n_ordered) * n_bins // max(cells.n_ordered, n_bins)
-    new = (np.diff(even) > 0) | cells.alone[1:] | cells.alone[:-1]
-    return np.concatenate([np.zeros(min(len(even), 1), dtype=np.int64), np.cumsum(new)])
+def bins_between(levels, alone):
+    """Return bins of cells in order: one ends where levels rise, and at cells that are alone."""
+    new = (np.diff(levels) > 0) | alone[1:] | alone[:-1]
+    return np.concatenate([np.zeros(min(len(levels), 1), dtype=np.int64), np.cumsum(new)])
 
 
 # The tuned numbers of PrivateTable, and what each of them trades.

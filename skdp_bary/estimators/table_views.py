@@ -24,6 +24,7 @@ from ..schema.cells import ListCells, TableCells, frame_of
 from ..values import with_width
 from .notices import check_samples
 from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
+from .table_queries import bins_between
 
 if TYPE_CHECKING:
     from ..exceptions import RandomState, Rows
@@ -183,11 +184,10 @@ class TableViews:
         frame = frame_of(units, list(columns.values()), list(columns), "pandas")
         frame.columns = list(columns)
         drawn = TableCells(self.schema_)(frame if self.schema_.names else frame.to_numpy())
-        predicted = self._label_place(self.n_features_in_)
-        if predict is not None:
-            if predict not in columns:
-                raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
-            predicted = list(columns).index(predict)
+        if predict is not None and predict not in columns:
+            raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
+        label = self._label_place(self.n_features_in_)
+        predicted = label if predict is None else list(columns).index(predict)
         return report_of(columns, predicted, tables[0], drawn.astype(np.int64), tables[1], rng)
 
     def _columns(self):
@@ -284,16 +284,17 @@ class TableReport:
                 f"HARDLY DRAWN: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
                 for words, real, made in found
             ]
+        return "\n".join([*lines, *(f"{what}: {said}" for what, said in self._judged())])
+
+    def _judged(self):
+        """Yield what models, distances and an attack say, each with a name."""
         for name, found in self.learned.items():
-            lines.append(
-                f"models trained on {name} rows: "
-                + ", ".join(f"{what} {value:.3f}" for what, value in found.items())
-            )
-        for name, found in self.closest.items():
-            lines.append(f"distance from {name} rows to the nearest row: median {found:.3f}")
+            words = ", ".join(f"{what} {value:.3f}" for what, value in found.items())
+            yield f"boosted trees trained on {name} rows, tested on real ones", words
+        for name, value in self.closest.items():
+            yield f"{name} rows: median distance to the nearest row of the table", f"{value:.3f}"
         if self.attack is not None:
-            lines.append(f"attack on membership: area under the curve {self.attack:.3f}")
-        return "\n".join(lines)
+            yield "membership attack: area under the curve (0.5 is a coin)", f"{self.attack:.3f}"
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write one page with pictures, which need matplotlib.
@@ -304,8 +305,16 @@ class TableReport:
         """
         pictures = [_histograms(self), _pairs(self)]
         images = "".join(f'<img src="data:image/png;base64,{data}">' for data in pictures if data)
+        lines = [("In short", self.verdict)]
+        for name, value in self.marginals.items():
+            lines.append((f"column {name}: total variation", f"{value:.3f}"))
+        for name, missed in self.missed.items():
+            for words, real, drawn in missed:
+                told = f"{real:.1%} of rows, {drawn:.1%} drawn"
+                lines.append((f"column {name}: {words} is hardly drawn", told))
+        lines += self._judged()
         rows = "".join(
-            f"<tr><th>{escape(str(name))}</th><td>{value}</td></tr>" for name, value in _lines(self)
+            f"<tr><th>{escape(what)}</th><td>{escape(said)}</td></tr>" for what, said in lines
         )
         Path(path).write_text(
             "<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>Synthetic table</title>"
@@ -331,23 +340,22 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
         Cells of rows that were not in the fit.
     rng : Generator
     """
-    bins = [_bins(cells, table[:, i]) for i, cells in enumerate(columns.values())]
-    real, made = ([b[rows[:, i]] for i, b in enumerate(bins)] for rows in (table, drawn))
-    names = list(columns)
-    histograms = {
-        name: (bin_words(columns[name], bins[i]), *_shares(bins[i], table[:, i], drawn[:, i]))
-        for i, name in enumerate(names)
-    }
-    missed = {
-        name: _missed(columns[name], bins[i], table[:, i], drawn[:, i])
-        for i, name in enumerate(names)
-    }
-    pairs = {
-        (names[i], names[j]): _distance(
-            real[i] * (bins[j].max() + 1) + real[j], made[i] * (bins[j].max() + 1) + made[j]
-        )
-        for i, j in combinations(range(len(names)), 2)
-    }
+    names, numbers, histograms, missed, distances = list(columns), [], {}, {}, {}
+    for place, (name, cells) in enumerate(columns.items()):
+        sides = table[:, place], drawn[:, place]
+        bins = _bins(cells, sides[0])
+        numbers.append([bins[rows] for rows in sides])
+        histograms[name] = (bin_words(cells, bins), *_shares(bins, *sides))
+        distances[name] = _distance(*histograms[name][1:])
+        missed[name] = _missed(cells, bins, *sides)
+    pairs = {}
+    for i, j in combinations(range(len(names)), 2):
+        width = len(histograms[names[j]][0])
+        both = [
+            first * width + second for first, second in zip(numbers[i], numbers[j], strict=True)
+        ]
+        groups = np.arange(len(histograms[names[i]][0]) * width)
+        pairs[names[i], names[j]] = _distance(*_shares(groups, *both))
     near = [_near(rows, columns, rng) for rows in (table, drawn)]
     closest = {"drawn": float(np.median(_nearest(near[1], near[0])))}
     attack = None
@@ -356,18 +364,15 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
         closest["held out"] = float(np.median(_nearest(others, near[0])))
         scores = -np.r_[_nearest(near[0], near[1]), _nearest(others, near[1])]
         attack = float(roc_auc_score(np.arange(len(scores)) < len(near[0]), scores))
-    marginals = _largest_first({n: _distance(real[i], made[i]) for i, n in enumerate(names)})
+    marginals = _largest_first(distances)
     told = predicted is not None and len(names) > 1
     learned = _learned(table, drawn, predicted, columns) if told else {}
     missed = {name: missed[name] for name in marginals if missed[name]}
     # two samples of one distribution are half the mean sizes of Gaussians apart
     variance = 1.0 / len(table) + 1.0 / len(drawn)
-    by_chance = np.mean(
-        [
-            0.5 * np.sqrt(2.0 / np.pi * (variance * r * (1.0 - r))).sum()
-            for _, r, _ in histograms.values()
-        ]
-    )
+    shares = [real for _, real, _ in histograms.values()]
+    spreads = [np.sqrt(2.0 / np.pi * (variance * r * (1.0 - r))).sum() for r in shares]
+    by_chance = 0.5 * np.mean(spreads)
     return TableReport(
         marginals=marginals,
         pairs=_largest_first(pairs),
@@ -437,10 +442,9 @@ def _learned(table, drawn, label, columns):
 def _bins(cells, rows):
     """Return bins of the cells of a column: quantiles of the rows, and every cell of many alone."""
     counts = np.bincount(rows, minlength=cells.n_cells)[: cells.n_ordered]
-    quantiles = (np.cumsum(counts) - counts / 2) * _BINS // max(counts.sum(), 1)
-    alone = cells.alone | (counts * _BINS >= max(counts.sum(), 1))
-    new = (np.diff(quantiles) > 0) | alone[1:] | alone[:-1]
-    line = np.concatenate([np.zeros(min(len(counts), 1), dtype=np.int64), np.cumsum(new)])
+    total = max(counts.sum(), 1)
+    quantiles = (np.cumsum(counts) - counts / 2) * _BINS // total
+    line = bins_between(quantiles, cells.alone | (counts * _BINS >= total))
     first = line[-1] + 1 if len(line) else 0
     return np.concatenate([line, first + np.arange(cells.n_cells - len(line))])
 
@@ -473,10 +477,8 @@ def _shares(groups, *tables):
 
 
 def _distance(real, drawn):
-    """Return the total variation distance of two samples of integers."""
-    n = int(max(real.max(), drawn.max())) + 1
-    shares = [np.bincount(rows, minlength=n) / len(rows) for rows in (real, drawn)]
-    return 0.5 * float(np.abs(shares[0] - shares[1]).sum())
+    """Return the total variation distance of shares."""
+    return 0.5 * float(np.abs(real - drawn).sum())
 
 
 def _near(rows, columns, rng):
@@ -492,9 +494,8 @@ def _near(rows, columns, rng):
 
 
 def _nearest(points, others):
-    return (
-        NearestNeighbors(n_neighbors=1, metric="manhattan").fit(others).kneighbors(points)[0][:, 0]
-    )
+    search = NearestNeighbors(n_neighbors=1, metric="manhattan").fit(others)
+    return search.kneighbors(points)[0][:, 0]
 
 
 def _mean(values):
@@ -511,25 +512,6 @@ body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; }
 table { border-collapse: collapse; } td, th { padding: .2rem .8rem; text-align: left; }
 img { width: 100%; }
 """
-
-
-def _lines(report):
-    yield "In short", report.verdict
-    for name, value in report.marginals.items():
-        yield f"column {name}: total variation", f"{value:.3f}"
-    for name, missed in report.missed.items():
-        for words, real, drawn in missed:
-            yield (
-                f"column {name}: {words} is hardly drawn",
-                f"{real:.1%} of rows, {drawn:.1%} drawn",
-            )
-    for name, found in report.learned.items():
-        words = ", ".join(f"{what} {value:.3f}" for what, value in found.items())
-        yield f"boosted trees trained on {name} rows, tested on real ones", words
-    for name, value in report.closest.items():
-        yield f"{name} rows: median distance to the nearest row of the table", f"{value:.3f}"
-    if report.attack is not None:
-        yield "membership attack: area under the curve (0.5 is a coin)", f"{report.attack:.3f}"
 
 
 def _histograms(report):

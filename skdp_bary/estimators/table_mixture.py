@@ -315,11 +315,11 @@ def draw_units(mixture, columns, conditions, rules, n_rows, rng):
         parts = np.array(list(shares.values()), dtype=float)
         counts = np.floor(n_rows * np.cumsum(parts) / parts.sum() + rng.random()).astype(int)
         counts = np.diff(np.minimum(np.r_[0, counts[:-1], n_rows], n_rows)).tolist()
-        kept = [
-            draw_units(mixture, columns, conditions | {name: of_value}, rules, count, rng)
-            for value, count in zip(shares, counts, strict=True)
-            if count and (of_value := condition(columns[name], value, name))
-        ]
+        kept = []
+        for value, count in zip(shares, counts, strict=True):
+            if count:
+                asked = conditions | {name: condition(columns[name], value, name)}
+                kept.append(draw_units(mixture, columns, asked, rules, count, rng))
         order = rng.permutation(n_rows)
         return [np.concatenate(part)[order] for part in zip(*kept, strict=True)]
     wanted = {names.index(name): asked.allowed for name, asked in conditions.items()}

@@ -32,6 +32,11 @@ TARGET, TRUTH = sample(4000, 1, shift=SHIFT)
 UNSEEN, UNSEEN_TRUTH = sample(2000, 2, shift=SHIFT)
 
 
+class Untouchable:
+    def __getattribute__(self, name):
+        raise AssertionError(f"{name} of the private rows was read")
+
+
 def jittered(rows, draws):
     return rows + 2.0 * (draws[:, :6] - 0.5)
 
@@ -51,10 +56,7 @@ class TestAccuracy:
             ({"method": "moments"}, 0.02),
             ({"method": "sketch"}, 0.02),
             ({"method": "self_training"}, 0.02),
-            (
-                {"method": "self_training", "views": jittered, "block_rows": 4000, "max_iter": 50},
-                0.01,
-            ),
+            ({"views": jittered, "block_rows": 4000, "max_iter": 50}, 0.01),
             ({"method": "sketch", "neighbors": "add_remove"}, 0.02),
             ({"method": "moments", "neighbors": "add_remove", "n_hint": 4000}, 0.02),
         ],
@@ -101,17 +103,13 @@ class TestMaps:
         changed = arguments | {"X_target": np.vstack([TARGET[:99], TARGET[500:501]])}
         assert replay(estimator, arguments, changed).holds
 
-    @every("name", ["row_map", "estimator"])
+    @every("name", ["row_map", "estimator", "views"])
     def test_maps_that_mix_rows_are_refused_on_the_source(self, name):
-        def standardized(rows):
-            return rows - rows.mean(axis=0)
+        def mixed(rows, draws=None):
+            return rows - rows.mean(axis=0) if draws is None else rows + draws.mean()
 
         with pytest.raises(ValueError, match="must treat every row by itself"):
-            adapter(**{name: standardized}).fit(*SOURCE, TARGET)
-
-    def test_views_that_mix_rows_are_refused_on_the_source(self):
-        with pytest.raises(ValueError, match="must treat every row by itself"):
-            adapter(views=lambda rows, draws: rows + draws.mean()).fit(*SOURCE, TARGET)
+            adapter(**{name: mixed}).fit(*SOURCE, TARGET)
 
     @every(
         "views",
@@ -130,18 +128,12 @@ class TestGuard:
         with pytest.warns(UserWarning, match="often makes it worse"):
             adapter(method="none").fit(rng.normal(size=(200, 2)), rng.integers(2, size=200), None)
 
-    def test_a_good_one_does_not(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            adapter(method="none", random_state=None).fit(*SOURCE, None)
-
     def test_without_a_method_private_rows_are_not_read_and_nothing_is_charged(self):
-        class Untouchable:
-            def __getattribute__(self, name):
-                raise AssertionError(f"{name} of the private rows was read")
-
         budget = BudgetAccountant(1.0, neighbors="replace_one")
-        fitted = adapter(method="none", accountant=budget).fit(*SOURCE, Untouchable())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a good source model warns of nothing
+            fitted = adapter(method="none", accountant=budget, random_state=None)
+            fitted.fit(*SOURCE, Untouchable())
         assert not budget.entries
         before, after = fitted.source_model_.head.parts, fitted.model_.head.parts
         assert all(map(np.array_equal, before, after))
@@ -178,19 +170,15 @@ class TestRefusals:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The source model is right on")
 @pytest.mark.parametrize(
-    "estimator",
+    "settings",
     [
-        AdapterOnPublicSource(
-            method="class_means", max_iter=1, hidden=4, n_hint=60, epsilon=20.0, bounds=(-4, 4)
-        ),
-        AdapterOnPublicSource(
-            method="sketch", hidden=4, n_hint=60, bounds=([-9.0, -9.0], [9.0, 9.0])
-        ),
+        {"method": "class_means", "max_iter": 1, "epsilon": 20.0, "bounds": (-4, 4)},
+        {"method": "sketch", "bounds": ([-9.0, -9.0], [9.0, 9.0])},
     ],
-    ids=lambda estimator: estimator.method,
+    ids=lambda settings: settings["method"],
 )
-def test_other_methods_keep_the_contract_too(estimator):
-    check_private_estimator(estimator)
+def test_other_methods_keep_the_contract_too(settings):
+    check_private_estimator(AdapterOnPublicSource(hidden=4, n_hint=60, **settings))
 
 
 @pytest.mark.filterwarnings("ignore:The source model is right on")
@@ -233,3 +221,52 @@ class TestPrivacy:
         estimator = adapter(method="sketch", neighbors="add_remove", n_hint=2**53, hidden=4)
         fitted = estimator.fit(*SOURCE, rows, groups=persons)
         assert np.isfinite(fitted.predict_proba(UNSEEN[:3])).all()
+
+
+# method="auto": public pairs say whether the private rows are asked at all.
+
+MOVED = (*SOURCE, *sample(1000, 5, shift=SHIFT))
+ROWS, LABELS = sample(3000, 6)
+ONE_CLASS = (*SOURCE, ROWS[LABELS == "a"], LABELS[LABELS == "a"])  # a shift of the mean misleads
+
+
+def test_the_source_is_kept_where_adaptation_harms_public_pairs():
+    budget = BudgetAccountant(3.0, 1e-5, neighbors="replace_one")
+    model = adapter(method="auto", accountant=budget)
+    with pytest.warns(UserWarning, match="the source model is kept"):
+        model.fit(*SOURCE, Untouchable(), public_pairs=[ONE_CLASS])
+    assert not budget.entries and not hasattr(model, "privacy_")
+    before, after = model.source_model_.head.parts, model.model_.head.parts
+    assert all(map(np.array_equal, before, after))
+
+
+def test_private_rows_are_asked_where_it_helps():
+    budget = BudgetAccountant(3.0, 1e-5, neighbors="replace_one")
+    model = adapter(method="auto", accountant=budget, n_hint=4000)
+    model.fit(*SOURCE, TARGET, public_pairs=[MOVED])
+    assert len(budget.entries) == 1
+    plain = adapter(n_hint=4000).fit(*SOURCE, TARGET)
+    assert all(map(np.array_equal, plain.model_.head.parts, model.model_.head.parts))
+    assert model.privacy_plan(6).steps == adapter(n_hint=4000).privacy_plan(6).steps
+
+
+@every(
+    "method, pairs, words",
+    [
+        ("auto", None, "at least one"),
+        ("auto", [], "at least one"),
+        ("auto", [MOVED[:3]], "must be a list of tuples"),
+        ("none", [MOVED], "are for method='auto'"),
+    ],
+)
+def test_pairs_belong_to_auto(method, pairs, words):
+    with pytest.raises(ValueError, match=words):
+        adapter(method=method).fit(*SOURCE, Untouchable(), public_pairs=pairs)
+
+
+def test_the_private_rows_are_no_public_pair():
+    """How well labels of private rows are told would come out for nothing."""
+    private = Untouchable()
+    with pytest.raises(ValueError, match="got X_target, which is private"):
+        pairs = [MOVED, (*MOVED[:2], private, MOVED[3])]
+        adapter(method="auto").fit(*SOURCE, private, public_pairs=pairs)

@@ -51,18 +51,14 @@ def test_distances_between_classes_and_fits(groups, fitted):
     shape = {"n_quantiles": fitted.quantiles_.shape[2]}
     alone = make(random_state=1, **shape).fit(X[y == "b"])
     assert alone.distance_between(fitted, other_label="a") == pytest.approx(expected, rel=0.05)
-    with pytest.raises(ValueError, match="two distributions"):
-        fitted.distance_between(fitted, label="a", other_label="a")
     copy = pickle.loads(pickle.dumps(fitted))
-    with pytest.raises(ValueError, match="two distributions"):
-        fitted.distance_between(copy, label="a", other_label="a")
+    for same in (fitted, copy):
+        with pytest.raises(ValueError, match="two distributions"):
+            fitted.distance_between(same, label="a", other_label="a")
     assert fitted.distance_between(copy, label="a", other_label="b") == distance
-    other = make(n_projections=8).fit(X)
-    with pytest.raises(ValueError, match="same directions"):
-        other.distance_between(fitted, other_label="a")
-    turned = make(directions=fitted.directions_[::-1].copy(), **shape).fit(X)
-    with pytest.raises(ValueError, match="same directions"):
-        turned.distance_between(fitted, other_label="a")
+    for others in ({"n_projections": 8}, {"directions": fitted.directions_[::-1].copy(), **shape}):
+        with pytest.raises(ValueError, match="same directions"):
+            make(**others).fit(X).distance_between(fitted, other_label="a")
 
 
 def test_barycenters_lie_between(groups, fitted):

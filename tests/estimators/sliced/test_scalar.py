@@ -23,13 +23,8 @@ def scalar(**parameters):
 
 
 def true_cost(directions, p):
-    sides = (PRIVATE, PUBLIC)
-    return np.mean(
-        [
-            univariate_cost(*(DiscreteMeasure(side @ u[:, None]) for side in sides), p=p)
-            for u in directions.T
-        ]
-    )
+    slices = [[DiscreteMeasure(X @ u[:, None]) for X in (PRIVATE, PUBLIC)] for u in directions.T]
+    return np.mean([univariate_cost(*sides, p=p) for sides in slices])
 
 
 @every("p", [1, 2])
@@ -52,10 +47,14 @@ def test_what_it_cannot_answer_is_refused():
         fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
 
 
-@every("reference", [None, np.zeros(3), np.zeros((5, 3))])
-def test_a_reference_is_needed(reference):
-    with pytest.raises(ValueError, match="reference must be public rows"):
-        scalar(reference=reference).privacy_plan(2)
+@every(
+    "given, words",
+    [({"reference": given}, "reference must be") for given in (None, np.zeros(3), np.zeros((5, 3)))]
+    + [({"delta": 1e-6}, "delta must be 0")],
+)
+def test_what_a_cost_needs(given, words):
+    with pytest.raises(ValueError, match=words):
+        scalar(**given).privacy_plan(2)
 
 
 @every("reference", [[[np.nan, 0.0]], [["a", "b"]], [[np.inf, 0.0]]])
@@ -73,10 +72,8 @@ COLUMNS = np.tile([[1.0], [0.0]], 2048)
 def test_costs_that_may_overflow_are_refused_whatever_the_rows(n_min):
     """2**26 persons times 2048 directions times 2**24 are 2**61; far rows alone would reach it."""
     accountant = BudgetAccountant(5.0, 0.0)
-    settings = {"directions": COLUMNS, "n_min": n_min, "accountant": accountant}
-    wide = DPSlicedWasserstein(
-        method="scalar", delta=0.0, bounds=BALL, reference=[[1.0, 0.0]], **settings
-    )
+    settings = {"directions": COLUMNS, "bounds": BALL, "reference": [[1.0, 0.0]], "n_min": n_min}
+    wide = DPSlicedWasserstein(method="scalar", delta=0.0, accountant=accountant, **settings)
     for row in ([0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]):
         with pytest.raises(ValueError, match=f"n_min must be at most {2**26 - 1} "):
             wide.fit([row, row])
@@ -94,11 +91,9 @@ def test_the_largest_cost_that_is_allowed_is_right():
 
 def test_bought_sizes_are_cut_where_costs_would_overflow(monkeypatch):
     monkeypatch.setattr("skdp_bary.estimators.sliced_methods.most_persons", lambda k, p: 50)
-    fitted = scalar(n_min=None, random_state=0, epsilon=50.0).fit(PRIVATE)
-    assert fitted.privacy_.steps[0].name == "sizes"
-    assert fitted.noise_std_[0] == pytest.approx(
-        scalar(n_min=50, random_state=0, epsilon=50.0).fit(PRIVATE).noise_std_[0], rel=0.1
-    )
+    cut, known = (scalar(n_min=n, random_state=0, epsilon=50.0).fit(PRIVATE) for n in (None, 50))
+    assert cut.privacy_.steps[0].name == "sizes"
+    assert cut.noise_std_[0] == pytest.approx(known.noise_std_[0], rel=0.1)
 
 
 def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
@@ -108,8 +103,3 @@ def test_public_sizes_that_may_overflow_are_refused(monkeypatch):
     monkeypatch.setattr("skdp_bary.queries.slices.most_persons", lambda k, p: 50)
     with pytest.raises(ValueError, match="too many"):
         scalar(n_min=None, neighbors="replace_one", n_hint=20).fit(PRIVATE)
-
-
-def test_delta_is_not_wasted():
-    with pytest.raises(ValueError, match="delta must be 0"):
-        scalar(delta=1e-6).privacy_plan(2)

@@ -76,8 +76,7 @@ def test_the_error_of_p_1_is_an_upper_bound(samples):
 @every("p", [1, 2])
 def test_little_noise_gives_the_distance(samples, p):
     X, Y = samples
-    sliced = DPSlicedWasserstein(epsilon=1e6, bounds=BALL, n_min=300, p=p, n_quantiles=100)
-    sliced.set_params(random_state=0).fit(X)
+    (sliced,) = fits(X, 1, epsilon=1e6, p=p, n_projections=None, n_quantiles=100)
     columns = (np.sort(s @ sliced.directions_, axis=0) for s in (X, Y))
     levels = (np.arange(12000) + 0.5) / 12000
     ours, theirs = (c[(levels * len(c)).astype(int)] for c in columns)
@@ -92,25 +91,16 @@ def test_the_noise_is_the_analytic_gaussian_of_the_sensitivity(samples):
     assert expected <= sliced.noise_std_[0] <= 1.002 * expected
 
 
-def test_fewer_directions_than_features_pay_for_the_worst_row():
+@every("d, one, other", [(4, {"n_projections": 1}, {"n_projections": 4}), (3, {}, {})])
+def test_directions_pay_for_their_norm_and_not_for_an_average(d, one, other):
     """The root of k / d holds on average over the draw and is not what a row is owed."""
-    X = np.zeros((50, 4))
-    one, all_four = (
-        DPSlicedWasserstein(k, bounds=Ball([0.0] * 4, 1.0), n_min=50, random_state=0).fit(X)
-        for k in (1, 4)
-    )
-    assert one.noise_std_[0] == pytest.approx(all_four.noise_std_[0], rel=1e-3)
-
-
-def test_directions_that_are_not_tight_pay_for_their_norm():
-    X, ball = np.zeros((50, 3)), Ball([0.0] * 3, 1.0)
-    settings = {"bounds": ball, "n_min": 50, "n_quantiles": 4, "random_state": 0}
-    tight, iid = (
-        DPSlicedWasserstein(6, directions=name, **settings).fit(X) for name in ("tight", "iid")
-    )
-    norm = np.linalg.svd(iid.directions_, compute_uv=False)[0]
-    ratio = iid.noise_std_[0] / tight.noise_std_[0]
-    assert ratio == pytest.approx(norm / 2**0.5, rel=1e-3) and ratio > 1.05
+    settings = {"bounds": Ball([0.0] * d, 1.0), "n_min": 50, "n_quantiles": 4, "random_state": 0}
+    few, more = one or {"n_projections": 6}, other or {"n_projections": 6, "directions": "iid"}
+    fitted = [DPSlicedWasserstein(**settings | g).fit(np.zeros((50, d))) for g in (few, more)]
+    norms = [np.linalg.svd(s.directions_, compute_uv=False)[0] for s in fitted]
+    ratio = fitted[1].noise_std_[0] / fitted[0].noise_std_[0]
+    assert ratio == pytest.approx(norms[1] / norms[0], rel=1e-3)
+    assert ratio > 1.05 if d == 3 else ratio == pytest.approx(1.0, rel=1e-3)
 
 
 def test_pure_privacy_is_refused():

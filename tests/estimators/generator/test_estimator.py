@@ -9,9 +9,7 @@ from sklearn.datasets import load_digits
 from skdp_bary import PrivateGenerator
 from skdp_bary.geometry import Ball
 from tests.cases import every
-from tests.world import InWidths, home, record_fit, replay_after, spiked
-
-shares = home("GeneratorSetting").shares
+from tests.world import InWidths, record_fit, replay_after, spiked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ("add_remove", "replace_one", "replace_any")
@@ -22,10 +20,8 @@ def two_classes(n_rows=6000, n_features=4, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n_rows)
     mix = np.eye(n_features) + 0.5 * np.eye(n_features, k=1)
-    X = (
-        np.where(y == 0, 0.35, 0.6)[:, None]
-        + 0.05 * rng.standard_normal((n_rows, n_features)) @ mix
-    )
+    X = 0.05 * rng.standard_normal((n_rows, n_features)) @ mix
+    X = np.where(y == 0, 0.35, 0.6)[:, None] + X
     X[:, 0] += np.where((y == 1) & (rng.random(n_rows) < 0.5), 0.3, 0.0)
     return np.clip(X, 0.0, 1.0), y
 
@@ -96,7 +92,14 @@ def test_rows_without_labels_are_one_class(data):
     assert fit.classes_.tolist() == [0, 1]
 
 
-@every("settings, told", [({"delta": 0.0}, "delta > 0"), ({"image_shape": (2, 3)}, "image_shape")])
+@every(
+    "settings, told",
+    [
+        ({"delta": 0.0}, "delta > 0"),
+        ({"image_shape": (2, 3)}, "image_shape"),
+        ({"covariance_type": "tied", "n_components": 3}, "n_components must be .*, got 3"),
+    ],
+)
 def test_what_has_no_sound_form_is_refused(settings, told):
     with pytest.raises(ValueError, match=told):
         make(**settings).privacy_plan(4)
@@ -104,10 +107,7 @@ def test_what_has_no_sound_form_is_refused(settings, told):
 
 def test_number_of_cells_is_a_public_rule():
     many, few = make(n_hint=10**6), make(n_hint=10**6, epsilon=1e-3)
-    assert (
-        many._method_setting(4, 2, 10**6).n_cells == 5
-        and few._method_setting(4, 2, 10**6).n_cells == 1
-    )
+    assert [m._method_setting(4, 2, 10**6).n_cells for m in (many, few)] == [5, 1]
     assert many._method_setting(3000, 10, 10**6).n_cells == 1
     with pytest.raises(ValueError, match="n_components must leave at most .* got 1 for 2 classes"):
         many.privacy_plan(12_000)
@@ -125,15 +125,9 @@ def test_size_of_the_data_settles_the_number_of_cells(data):
 def test_few_images_are_not_clipped_to_a_point():
     """Noise hides how far rows are from the means of their classes, and lengths were near none."""
     X, y = load_digits(return_X_y=True)
-    fit = PrivateGenerator(
-        image_shape=(8, 8),
-        bounds=(0, 16),
-        epsilon=1.0,
-        delta=1e-5,
-        neighbors="replace_one",
-        classes=range(10),
-        random_state=1,
-    ).fit(X[:1347], y[:1347])
+    settings = {"image_shape": (8, 8), "bounds": (0, 16), "classes": range(10), "delta": 1e-5}
+    fit = PrivateGenerator(neighbors="replace_one", random_state=1, **settings)
+    fit.fit(X[:1347], y[:1347])
     own = [np.trace(np.cov(X[y == label].T)) for label in range(10)]
     found = np.trace(fit.covariances_[:, 0], axis1=1, axis2=2)
     assert 0.25 * np.mean(own) < found.mean() < 2.5 * np.mean(own)
@@ -146,9 +140,8 @@ def test_images_are_smooth_and_dark_pixels_stay_dark():
         rows, _ = fit.sample(4000, y=label, random_state=0)
         mean, real = rows.mean(axis=0), X[y == label].mean(axis=0)
         assert np.abs(mean - real).max() < 0.06
-        near, wanted = (
-            np.corrcoef(Z[:, [19 + 3 * label, 27 + 3 * label]].T) for Z in (rows, X[y == label])
-        )
+        pixels = [19 + 3 * label, 27 + 3 * label]
+        near, wanted = (np.corrcoef(Z[:, pixels].T) for Z in (rows, X[y == label]))
         assert near[0, 1] == pytest.approx(wanted[0, 1], abs=0.2)
     dark = fit.means_[0, 0] < 0.005
     assert dark.any() and fit.sample(500, y=0)[0][:, dark].std(axis=0).max() < 1e-3
@@ -159,9 +152,8 @@ def test_pixels_that_are_seldom_bright_vary():
     X, y = blobs()
     corner, lit = np.array([0, 1, 8, 9]), np.random.default_rng(1).random(len(y)) < 0.015
     X[:, corner] = lit[:, None]
-    fit = make(n_components=1, image_shape=(8, 8), epsilon=1e3, n_hint=3000, random_state=0).fit(
-        X, y
-    )
+    settings = {"image_shape": (8, 8), "epsilon": 1e3, "n_hint": 3000, "random_state": 0}
+    fit = make(n_components=1, **settings).fit(X, y)
     for label in (0, 1):
         assert (fit.means_[label, 0, corner] < 0.02).all()
         rows, _ = fit.sample(4000, y=label, random_state=0)
@@ -191,14 +183,8 @@ def test_without_a_seed_no_later_step_draws_the_cells_again(data):
 def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
     X, y = data
-    candidate = make(
-        neighbors=relation,
-        n_components=2,
-        class_spread=0.03,
-        epsilon=300.0,
-        delta=1e-5,
-        random_state=0,
-    )
+    settings = {"n_components": 2, "class_spread": 0.03, "epsilon": 300.0, "delta": 1e-5}
+    candidate = make(neighbors=relation, random_state=0, **settings)
     base = record_fit(candidate, {"X": X, "y": y})
     queries = base.records[-1].query.queries
     other = 1 if relation == "replace_any" else 0
@@ -302,10 +288,8 @@ def test_tied_classes_share_the_covariance_within_them(data, relation):
 
 def test_sums_beside_the_scatter_move_tied_means_where_the_first_ones_are_noise():
     X, y = two_classes()
-    fits = [tied(epsilon=1.0, bounds=Ball(np.full(4, 0.5), 10.0)) for _ in range(2)]
-    means = [
-        fit.set_params(random_state=seed).fit(X, y).means_[:, 0] for seed, fit in enumerate(fits)
-    ]
+    fit = tied(epsilon=1.0, bounds=Ball(np.full(4, 0.5), 10.0))
+    means = [fit.set_params(random_state=seed).fit(X, y).means_[:, 0] for seed in (0, 1)]
     real = np.stack([X[y == label].mean(axis=0) for label in (0, 1)])
     assert np.abs(means - real).mean() < 0.015
 
@@ -319,8 +303,6 @@ def test_no_axis_of_a_tied_covariance_is_shorter_than_noise_can_tell():
 
 
 def test_tied_classes_have_one_cell_and_little_to_hold():
-    with pytest.raises(ValueError, match="n_components must be .*, got 3"):
-        tied(n_components=3).fit(*two_classes(100))
     assert tied(n_components=1, n_hint=10**7)._method_setting(3000, 60, 10**7).n_cells == 1
 
 

@@ -23,64 +23,33 @@ COLUMNS = {
 }
 
 
-class Pandas:
-    """Columns as a frame of pandas."""
-
-    table = staticmethod(pandas.DataFrame)
-
-    @staticmethod
-    def floats(values):
-        return pandas.Series(values, dtype=float)
-
-    @staticmethod
-    def nothing(n_rows):
-        return [pandas.Series([None] * n_rows, dtype=t) for t in (object, float, "Int64")]
-
-    @staticmethod
-    def categories(values, listed):
-        return pandas.Categorical(values, categories=listed)
+def listed_of_arrow(values, listed):
+    codes = arrow.array([None if v is None else listed.index(v) for v in values])
+    return arrow.DictionaryArray.from_arrays(codes, listed)
 
 
-class Polars:
-    """Columns as a frame of polars."""
-
-    table = staticmethod(polars.DataFrame)
-
-    @staticmethod
-    def floats(values):
-        return polars.Series(values, dtype=polars.Float64)
-
-    @staticmethod
-    def nothing(n_rows):
-        types = (polars.Null, polars.Float64, polars.Int64, polars.String)
-        return [polars.Series([None] * n_rows, dtype=t) for t in types]
-
-    @staticmethod
-    def categories(values, listed):
-        return polars.Series(values, dtype=polars.Enum(listed))
-
-
-class Arrow:
-    """Columns as an Arrow table."""
-
-    table = staticmethod(arrow.table)
-
-    @staticmethod
-    def floats(values):
-        return arrow.array(values, arrow.float64())
-
-    @staticmethod
-    def nothing(n_rows):
-        types = (arrow.null(), arrow.float64(), arrow.int64(), arrow.string())
-        return [arrow.array([None] * n_rows, t) for t in types]
-
-    @staticmethod
-    def categories(values, listed):
-        codes = arrow.array([None if v is None else listed.index(v) for v in values])
-        return arrow.DictionaryArray.from_arrays(codes, listed)
-
-
-LIBRARIES = pytest.mark.parametrize("library", [Pandas, Polars, Arrow])
+# By library: a table, a column of a type, types of columns without values, a list of categories.
+LIBRARIES = {
+    "pandas": (
+        pandas.DataFrame,
+        lambda values, dtype: pandas.Series(values, dtype=dtype),
+        (float, object, "Int64"),
+        lambda values, listed: pandas.Categorical(values, categories=listed),
+    ),
+    "polars": (
+        polars.DataFrame,
+        lambda values, dtype: polars.Series(values, dtype=dtype),
+        (polars.Float64, polars.Null, polars.Int64, polars.String),
+        lambda values, listed: polars.Series(values, dtype=polars.Enum(listed)),
+    ),
+    "arrow": (
+        arrow.table,
+        arrow.array,
+        (arrow.float64(), arrow.null(), arrow.int64(), arrow.string()),
+        listed_of_arrow,
+    ),
+}
+IN_ANY = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
 
 
 def released(table):
@@ -96,41 +65,36 @@ def expected():
     return released(pandas.DataFrame(COLUMNS))
 
 
-@LIBRARIES
+@IN_ANY
 def test_types_lists_of_categories_and_order(library, expected):
-    floats = library.floats([float(age) for age in COLUMNS["age"]])
+    make, column, (floats, *_), categories = library
     turned = {name: COLUMNS[name][::-1] for name in reversed(COLUMNS)}
-    words = {
-        "age": [str(age) for age in COLUMNS["age"]],
-        "member": [i % 2 ^ 1 for i in range(N_ROWS)],
-    }
-    tables = [COLUMNS, COLUMNS | {"age": floats}, turned, COLUMNS | words]
+    ages, members = [str(age) for age in COLUMNS["age"]], [i % 2 ^ 1 for i in range(N_ROWS)]
+    changes = [{}, {"age": column([float(age) for age in COLUMNS["age"]], floats)}, turned]
+    changes.append({"age": ages, "member": members})
     for listed in (["nurse", "cook"], ["spy", "cook", "nurse"]):
-        tables.append(COLUMNS | {"job": library.categories(COLUMNS["job"], listed)})
-    for columns in tables:
-        assert released(library.table(columns)) == expected
+        changes.append({"job": categories(COLUMNS["job"], listed)})
+    for change in changes:
+        columns = change if change is turned else COLUMNS | change
+        assert released(make(columns)) == expected
 
 
-@LIBRARIES
-def test_a_value_that_is_not_listed_is_like_any_other(library):
-    one, other = (
-        library.table(COLUMNS | {"job": ["cook", name] * (N_ROWS // 2)}) for name in ("spy", "king")
-    )
+@IN_ANY
+def test_what_is_not_listed_or_missing_is_like_any_other(library):
+    make, column, types, _ = library
+    one, other = (make(COLUMNS | {"job": ["cook", n] * (N_ROWS // 2)}) for n in ("spy", "king"))
     assert released(one) == released(other)
-
-
-@LIBRARIES
-def test_a_column_that_is_all_missing(library):
-    found = [released(library.table(COLUMNS | {"age": a})) for a in library.nothing(N_ROWS)]
+    nothing = [column([None] * N_ROWS, dtype) for dtype in types]
+    found = [released(make(COLUMNS | {"age": ages})) for ages in nothing]
     assert all(values == found[0] for values in found)
 
 
-@LIBRARIES
+@IN_ANY
 def test_one_missing_value_that_makes_floats_changes_its_row_only(library):
+    make, column, (floats, *_), _ = library
     ages = [None if i == 7 else float(age) for i, age in enumerate(COLUMNS["age"])]
-    gone = library.table(COLUMNS | {"age": library.floats(ages)})
+    gone = make(COLUMNS | {"age": column(ages, floats)})
     model = PrivateTable(SCHEMA, "member", neighbors="replace_one", **SMALL)
-    steps = replay(model, {"X": library.table(COLUMNS)}, {"X": gone}).steps
     d = 3  # columns beside the label: a count of each, and of each pair of them
-    for step in steps:
+    for step in replay(model, {"X": make(COLUMNS)}, {"X": gone}).steps:
         assert 0 < max(step.l1) <= 2 * d

@@ -424,7 +424,10 @@ default="self_training"
     def _shares(self, n_features):
         self._check_parameters()
         if self.method == "none":
-            raise ValueError("method='none' releases nothing, so there is no plan.")
+            raise ValueError(
+                "method must not be 'none' for a plan, which releases nothing. Pass for example "
+                "method='self_training'."
+            )
         self._method().check(self)
         return self._method().shares(self)
 
@@ -435,7 +438,8 @@ default="self_training"
         expected = self._source.n_inputs
         if rows.n_features != expected:
             raise ValueError(
-                f"X_target has {rows.n_features} features, but X_source has {expected}."
+                f"X_target has {rows.n_features} features, but X_source has {expected}. Pass the "
+                "same columns of both."
             )
         named = rows.source.named
         names = None if named is None else column_names(named)
@@ -476,11 +480,13 @@ def check_pairs(method, pairs, private):
     """
     if method != "auto":
         if pairs is not None:
-            raise ValueError(f"public_pairs are for method='auto', got method={method!r}.")
+            raise ValueError(
+                f"public_pairs must be None but for method='auto', got method={method!r}."
+            )
         return []
     pairs = [] if pairs is None else list(pairs)
     if not pairs or not all(isinstance(pair, tuple) and len(pair) == len(_PARTS) for pair in pairs):
-        raise ValueError(f"{_WANTED}, at least one, for method='auto'.")
+        raise ValueError(f"{_WANTED}, at least one, for method='auto', or pass another method.")
     if any(part is private for pair in pairs for part in pair):
         raise ValueError(f"{_WANTED}, got X_target, which is private.")
     return pairs

@@ -304,7 +304,10 @@ def _scaled_features(estimator, X, y, names):
     blocks = range(0, len(X), _BLOCK)
     raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])
     if not np.isfinite(raw).all():
-        raise ValueError("The features of X_source contain NaN or infinity.")
+        raise ValueError(
+            "X_source must have finite features, got NaN or infinity. Pass rows, row_map and "
+            "estimator that give none."
+        )
     center, width = raw.mean(axis=0), raw.std(axis=0)
     if extract is not None:
         width = np.full(len(width), np.sqrt((width**2).mean()))
@@ -323,7 +326,7 @@ def feature_function(estimator, X, y):
         if not callable(estimator):
             raise ValueError(
                 "estimator must be None, a callable, or have transform or predict_proba, got "
-                f"{estimator!r}."
+                f"{estimator!r}. For example PCA(2)."
             )
         return estimator
     try:
@@ -356,7 +359,7 @@ def _require_rowwise(maps, X):
             if other.shape != alone.shape or not np.abs(other - alone).max() <= 1e-4 * scale:
                 raise ValueError(
                     "row_map, views and estimator must treat every row by itself: a row of "
-                    "X_source has other features beside other rows."
+                    "X_source has other features beside other rows. Pass what looks at one row."
                 )
 
 

@@ -322,7 +322,10 @@ class PrivateWassersteinBarycenter(
         """
         check_is_fitted(self)
         if label is None and len(self.classes_) > 1:
-            raise ValueError(f"label must be one of {list(self.classes_)!r}, got None.")
+            known = self.classes_.tolist()
+            raise ValueError(
+                f"label must be one of {known!r}, got None. For example label={known[0]!r}."
+            )
         y = None if label is None else np.full(len(X), label)
         return self.support_[self.predict(X, y)]
 

@@ -220,7 +220,10 @@ def given_sizes(n_min, n_classes):
     if np.ndim(n_min) == 0:
         return (int(n_min),) * n_classes
     if len(n_min) != n_classes:
-        raise ValueError(f"n_min must be one number or {n_classes} of them, got {n_min!r}.")
+        raise ValueError(
+            f"n_min must be one number or {n_classes} of them, got {n_min!r}. For example "
+            "n_min=100."
+        )
     return tuple(int(size) for size in n_min)
 
 
@@ -237,7 +240,7 @@ def require_sizes(estimator, facts):
     if not known and not size_shares(estimator, facts.n_classes):
         raise ValueError(
             "n_min is needed with sample_weight: weights are private, and so is how much mass they "
-            "leave to a class."
+            "leave to a class. Pass a public lower bound, for example n_min=100."
         )
 
 

@@ -242,7 +242,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
     def _compared(self, other, public_rows):
         """Return the moments that these are compared with, and the scales of the waves."""
         if (other is None) == (public_rows is None):
-            raise ValueError("other must be another sketch, or None with public_rows.")
+            raise ValueError(
+                "other must be another sketch, or None with public_rows. Pass one of the two."
+            )
         scales = np.array(_waves(self.n_features_in_)[1])
         if other is None:
             X = read_rows(self, public_rows, reset=False)
@@ -250,15 +252,18 @@ class PrivateDriftSketch(BasePrivateEstimator):
             return WaveMoments(float(len(X)), waves.mean(axis=0), waves.T @ waves / len(X)), scales
         if not isinstance(other, PrivateDriftSketch):
             raise TypeError(
-                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Public rows are "
-                "given by name, as public_rows; private rows need a sketch of their own."
+                f"other must be a PrivateDriftSketch, got {type(other).__name__}. Pass public rows "
+                "as public_rows=...; private rows need a sketch of their own."
             )
         check_is_fitted(other)
         if np.array_equal(other.moments_.mean, self.moments_.mean):
-            raise ValueError("other must be another release, got a copy of this one.")
+            raise ValueError(
+                "other must be another release, got a copy of this one. Pass a fit on other people."
+            )
         if other.domain_ != self.domain_:
             raise ValueError(
-                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}."
+                f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}. Pass "
+                "the same bounds to both fits."
             )
         return other.moments_, scales
 

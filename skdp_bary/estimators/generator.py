@@ -419,10 +419,13 @@ def check_warps(warps, image_shape):
         return None
     if image_shape is None:
         raise ValueError(
-            f"warps must be None without image_shape, got {warps!r}: they are for images."
+            f"warps must be None without image_shape, got {warps!r}. Pass image_shape to the fit."
         )
     if not isinstance(warps, Mapping) or not warps or not warps.keys() <= LARGEST.keys():
-        raise ValueError(f"warps must be a dict by some of {list(LARGEST)}, got {warps!r}.")
+        raise ValueError(
+            f"warps must be a dict by some of {list(LARGEST)}, got {warps!r}. For example "
+            "warps={'turn': 10.0}."
+        )
     for kind, reach in warps.items():
         check_real(reach, f"warps[{kind!r}]", low=0.0, high=LARGEST[kind])
     return dict.fromkeys(LARGEST, 0.0) | {kind: float(reach) for kind, reach in warps.items()}

@@ -407,7 +407,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         valid = shares.shape == (count,) and np.isfinite(shares).all() and shares.min() >= 0
         if not valid or not shares.sum() > 0:
             raise ValueError(
-                f"weights must be {count} non-negative numbers, not all zero, got {weights!r}."
+                f"weights must be {count} non-negative numbers, not all zero, got {weights!r}. "
+                "Leave them out for equal ones."
             )
         return mean_sketch(sketches, shares / shares.sum())
 
@@ -427,8 +428,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         release = self._release(label)
         if not isinstance(release, SlicedSketch):
             raise ValueError(
-                "Quantiles are needed, which method='sketch' releases; this estimator has "
-                f"method={self.method!r}."
+                "method must be 'sketch' for quantiles, which no other releases, got "
+                f"{self.method!r}. Fit again with method='sketch', for example."
             )
         return release
 
@@ -450,7 +451,10 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             return self.releases_[0]
         places = [i for i, known in enumerate(self.classes_.tolist()) if known == label]
         if label is None or not places:
-            raise ValueError(f"label must be one of {self.classes_.tolist()!r}, got {label!r}.")
+            known = self.classes_.tolist()
+            raise ValueError(
+                f"label must be one of {known!r}, got {label!r}. For example label={known[0]!r}."
+            )
         return self.releases_[places[0]]
 
     def _cost(self, Y, label):
@@ -476,7 +480,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if (self.n_projections or 1) > most:
             raise ValueError(
                 f"n_projections must be at most {most} for {n_features} features and {n_classes} "
-                f"classes, got {self.n_projections}."
+                f"classes, got {self.n_projections}. Lower it, or leave it out."
             )
         return self._methods[self.method].shares(self, n_features)
 

@@ -152,7 +152,7 @@ class SlicedSketch(SlicedRelease):
         if self.is_same_release(other):
             raise ValueError(
                 "label and other_label must name two distributions, got one release twice, whose "
-                "noise would cancel."
+                "noise would cancel. Pass another fit, or two labels of one."
             )
         theirs = other.quantiles if p == 2 else other.monotone_quantiles
         return self._cost(theirs, other.noise_std, p)
@@ -247,7 +247,7 @@ class ScalarMethod(SlicedMethod):
         if estimator.delta != 0:
             raise ValueError(
                 "delta must be 0 for method='scalar', which has pure privacy, got "
-                f"{estimator.delta!r}."
+                f"{estimator.delta!r}. Pass delta=0.0."
             )
         public_reference(estimator.reference, n_features)
         n_classes = number_of_classes(estimator.classes)
@@ -303,7 +303,7 @@ class SlicedCost(SlicedRelease):
         if Y is not None:
             raise ValueError(
                 "Y must be None for method='scalar': the one number that was released is about "
-                "the reference. method='sketch' answers about any rows."
+                "the reference. Pass method='sketch' for any rows."
             )
         return self.value, self.noise_std
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MOST_CLASSES = 256
 _LABEL = (
     "label must be a column of flags, categories or ordinals with at most {} values; a column of "
-    "numbers is measured with label=None like any other."
+    "numbers is measured like any other. Pass label=None."
 )
 
 
@@ -314,10 +314,15 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         names = self._schema.names
         if isinstance(self.label, str):
             if names is None or self.label not in names:
-                raise ValueError(f"label must be a column of the schema, got {self.label!r}.")
+                raise ValueError(
+                    f"label must be a column of the schema, got {self.label!r}. Pass a name of "
+                    "one, or its place."
+                )
             return names.index(self.label)
         if self.label >= n_features:
-            raise ValueError(f"label must be below {n_features}, got {self.label!r}.")
+            raise ValueError(
+                f"label must be below {n_features}, got {self.label!r}. For example label=0."
+            )
         return int(self.label)
 
     def _questions(self, facts):

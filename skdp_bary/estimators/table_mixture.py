@@ -259,7 +259,10 @@ def condition(cells, asked, name):
     allowed = np.zeros(cells.n_cells)
     if asked is None:
         if cells.missing is None:
-            raise ValueError(f"given: the schema lets no value of {name!r} be missing.")
+            raise ValueError(
+                f"given: {name!r} must be a value of its schema, which has none missing, got None. "
+                "Leave it out for all values."
+            )
         allowed[cells.missing] = 1.0
         return Condition(allowed)
     if isinstance(cells, ListCells):
@@ -277,7 +280,9 @@ def _in_range(cells, asked, name):
     what, kind = f"given: {name!r}", cells.kind
     ends = asked if isinstance(asked, tuple) else (asked, asked)
     if len(ends) != 2 or isinstance(asked, (list, set, frozenset, np.ndarray)):
-        raise ValueError(f"{what} must be a value or (low, high), got {asked!r}.")
+        raise ValueError(
+            f"{what} must be a value or (low, high), got {asked!r}. For example (0, None)."
+        )
     low, high = (
         public if end is None else kind.numbers_of(_objects([end]), what)[0]
         for end, public in zip(ends, kind.range, strict=True)
@@ -285,7 +290,7 @@ def _in_range(cells, asked, name):
     if isinstance(kind, Integer):
         low, high = np.rint([low, high])
     if not low <= high:
-        raise ValueError(f"{what} must have low <= high, got {asked!r}.")
+        raise ValueError(f"{what} must have low <= high, got {asked!r}. Pass None for an open end.")
     allowed = cells.meeting(low, high)
     if not allowed.any():
         special = f" or a special value, {list(kind.special)}" if kind.special else ""
@@ -386,7 +391,9 @@ def try_rules(rules, columns, container):
 def check_rules(rules, columns):
     """Raise unless rules speak about columns that there are, or are not yet."""
     if rules and not columns:
-        raise ValueError("rules need a schema with names of columns.")
+        raise ValueError(
+            "rules need a schema with names of columns. For example Schema({'age': kind})."
+        )
     for rule in rules:
         if isinstance(rule, (Derived, Key)):
             if rule.column in columns:
@@ -397,7 +404,8 @@ def check_rules(rules, columns):
             if name not in columns:
                 raise ValueError(f"rules: {name!r} is no column of the schema.")
             if isinstance(columns[name], ListCells) != isinstance(rule, Shares):
-                raise ValueError(f"rules: {rule!r} does not suit the kind of {name!r}.")
+                wanted = "Shares for lists of values, InOrder for numbers and dates"
+                raise ValueError(f"rules: {rule!r} does not suit {name!r}. Pass {wanted}.")
         if isinstance(rule, Shares):
             condition(columns[rule.column], list(rule.shares), rule.column)
 

@@ -100,14 +100,19 @@ class TableViews:
                 f"columns must be given one by one, as in query('a', 'b'), got {columns!r}."
             )
         if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
-            raise ValueError(f"columns must be one or two different columns, got {columns!r}.")
+            raise ValueError(
+                f"columns must be one or two different columns, got {columns!r}. For example "
+                f"query({known[0]!r})."
+            )
         if not all(name in known for name in columns):
             raise ValueError(f"columns must be of {known}, got {columns!r}.")
         setting = self._method_setting(self.n_features_in_)
         places = tuple(known.index(name) for name in columns)
         pair = tuple(sorted(places))
         if setting.label not in pair and len(pair) == 2 and pair not in self._measured.pairs:
-            raise ValueError(f"columns {columns!r} were not measured together; see pairs_.")
+            raise ValueError(
+                f"columns must be measured together, got {columns!r}. Pass a pair of pairs_."
+            )
         return marginal(self._measured, setting, places, columns, float(confidence))
 
     def _numbers(self, columns=None):
@@ -177,7 +182,9 @@ class TableViews:
         columns, read = self._columns(), TableCells(self.schema_, self._beside())
         tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
-            raise ValueError(f"X and held_out must have at least {_FEWEST} rows.")
+            raise ValueError(
+                f"X and held_out must have at least {_FEWEST} rows. Pass longer tables."
+            )
         rng = public_generator(random_state)
         n_drawn = min(len(tables[0]), _MOST_DRAWN)
         units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)

@@ -226,7 +226,14 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
                 "len(south)])), where their sizes are public."
             )
+        self._require_two_classes()  # before labels of rows are compared with them
         return named_or_found_classes(self.classes, y, self._relation())
+
+    def _require_two_classes(self):
+        if self.classes is not None and np.size(self.classes) != 2:
+            raise ValueError(
+                f"classes must be two labels, got {self.classes!r}. For example classes=[0, 1]."
+            )
 
     def _shares(self, n_features):
         if self.reference is not None:
@@ -238,10 +245,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 )
             public_reference(self.reference, n_features, least=2)
             return size_shares(self, 1, TUNED.cohort_share) | {"gap": 1.0}
-        if self.classes is not None and np.size(self.classes) != 2:
-            raise ValueError(
-                f"classes must be two labels, got {self.classes!r}. For example classes=[0, 1]."
-            )
+        self._require_two_classes()
         law = {"look": TUNED.look_share, "law": TUNED.law_share}
         sizes = size_shares(self, 2, TUNED.cohort_share)
         return sizes | law | {"gap": 1.0 - sum(law.values())}

@@ -256,7 +256,7 @@ def test_private_rows_are_asked_where_it_helps():
         ("auto", None, "at least one"),
         ("auto", [], "at least one"),
         ("auto", [MOVED[:3]], "must be a list of tuples"),
-        ("none", [MOVED], "are for method='auto'"),
+        ("none", [MOVED], "must be None but for method='auto'"),
     ],
 )
 def test_pairs_belong_to_auto(method, pairs, words):

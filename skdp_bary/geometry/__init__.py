@@ -3,9 +3,4 @@
 from .domains import Ball, Box, Domain
 from .mask import Mask
 
-__all__ = [
-    "Ball",
-    "Box",
-    "Domain",
-    "Mask",
-]
+__all__ = ["Ball", "Box", "Domain", "Mask"]

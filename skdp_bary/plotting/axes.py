@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from ..exceptions import import_optional
+from ..values import finite_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,13 @@ class Display:
         self.axes_, self.figure_ = axes if n_axes else axes[0], axes[0].figure
         return self.axes_
 
+    def _open_pair(self, ax, aspect):
+        """Open the axes of a release, and where there are rows, others on their left for these."""
+        self._open(ax, aspect, 1 if self.rows is None else 2)
+        self.axes_[-1].set_title(self.title)
+        if self.rows is not None:
+            self.axes_[0].set_title("rows (this picture is not private)", color="firebrick")
+
     def _matplotlib(self, name):
         return import_optional(f"matplotlib.{name}", "plot", type(self).__name__)
 
@@ -110,16 +118,26 @@ def basemap_lines(given):
     return [line for part in given for line in basemap_lines(part) or ()]
 
 
-def map_aspect(bounds):
+def map_aspect(bounds, stretch=1.0):
     """Return height over width of a map of two features within bounds (low, high)."""
-    sides = bounds[1] - bounds[0]
-    return float(np.clip(sides[1] / sides[0], 0.3, 1.6))
+    width, height = np.subtract(bounds[1], bounds[0])
+    return float(np.clip(stretch * height / width, 0.3, 1.6))
+
+
+def compared_rows(X, n_features):
+    """Return finite rows to be shown next to a release, of as many features."""
+    X = finite_rows(X)
+    if X.shape[1] != n_features:
+        raise ValueError(
+            f"X must have {n_features} features as the estimator has, got {X.shape[1]}. Pass rows "
+            "such as those of fit."
+        )
+    return X
 
 
 def title_of(estimator, what="release"):
     """Return what a picture shows and its price, if the estimator has one."""
-    privacy = getattr(estimator, "privacy_", None)
-    if privacy is None:
+    if (privacy := getattr(estimator, "privacy_", None)) is None:
         return what
     delta = f", delta={privacy.delta:g}" if privacy.delta else ""
     return f"{what}, epsilon={privacy.epsilon:g}{delta}"

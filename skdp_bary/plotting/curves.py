@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ _WIDEST_NAME = 20
 _WHOLE = "whole data"
 
 
+@dataclass(eq=False, repr=False)
 class BudgetDisplay(Display):
     """Entries of a budget as a timeline: what each one cost, and what they add up to.
 
@@ -59,13 +61,11 @@ class BudgetDisplay(Display):
     >>> display = BudgetDisplay.from_accountant(accountant)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, entries: Sequence[Entry], running: np.ndarray | None, *, total: float, ceiling: float
-    ) -> None:
-        self.entries = entries
-        self.running = running
-        self.total = total
-        self.ceiling = ceiling
+    entries: Sequence[Entry]
+    running: np.ndarray | None
+    _: KW_ONLY
+    total: float
+    ceiling: float
 
     @classmethod
     def from_accountant(
@@ -84,16 +84,26 @@ class BudgetDisplay(Display):
         display : BudgetDisplay
         """
         entries = tuple(entry for entry in accountant.entries if entry.kind == SPEND)
-        running = None
-        if accountant.composition == "sum":
-            running = running_totals(entries, accountant.neighbors)
+        adds_up = accountant.composition == "sum"
+        running = running_totals(entries, accountant.neighbors) if adds_up else None
         display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
         return display.plot(ax=ax)
 
     def _draw(self, ax):
         self._open(ax, _ASPECT)
         places = np.arange(1, len(self.entries) + 1)
-        self._draw_bars(places)
+        whole = _WHOLE if any(entry.part for entry in self.entries) else "entry"
+        parts = [entry.part or whole for entry in self.entries]
+        order = sorted(set(parts), key=lambda part: (part != whole, part))
+        self.bars_ = self.axes_.bar(
+            places,
+            [entry.epsilon for entry in self.entries],
+            width=0.7,
+            color=[f"C{order.index(part) % 10}" for part in parts],
+            alpha=0.75,
+            # one bar of each part carries its name into the legend, where "_" does not come
+            label=[p if parts.index(p) == place else "_" for place, p in enumerate(parts)],
+        )
         if self.running is not None and len(places):
             self.axes_.step(
                 places, self.running, where="mid", color="black", marker="o", ms=3, label="total"
@@ -101,28 +111,14 @@ class BudgetDisplay(Display):
         else:
             self.axes_.axhline(self.total, color="black", label="total, composed")
         self.axes_.axhline(self.ceiling, color="firebrick", linestyle="--", label="ceiling")
-        self.axes_.set_xlim(0.3, max(len(places), 1) + 0.7)
-        self.axes_.set_ylim(0, 1.12 * max(self.ceiling, self.total))
-        self.axes_.set_ylabel("epsilon")
+        top = 1.12 * max(self.ceiling, self.total)
+        self.axes_.set(xlim=(0.3, max(len(places), 1) + 0.7), ylim=(0, top), ylabel="epsilon")
         if len(places) > _MOST_LABELS:
             self.axes_.set_xlabel("entry")
         else:
             names = [_shorten(entry.who) or f"entry {n}" for n, entry in enumerate(self.entries, 1)]
             self.axes_.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
         self.axes_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-
-    def _draw_bars(self, places):
-        parts = [entry.part or _WHOLE for entry in self.entries]
-        order = sorted(set(parts), key=lambda part: (part != _WHOLE, part))
-        several = order != [_WHOLE]
-        colors = [f"C{order.index(part) % 10}" for part in parts]
-        self.bars_ = self.axes_.bar(
-            places, [entry.epsilon for entry in self.entries], width=0.7, color=colors, alpha=0.75
-        )
-        for bar, part in zip(self.bars_, parts, strict=True):
-            if part in order:  # one bar of each part carries its name into the legend
-                order.remove(part)
-                bar.set_label(part if several else "entry")
 
 
 def _shorten(name):
@@ -160,6 +156,7 @@ class Curve(Protocol):
         """Of shape (n_epsilons, n_repeats)."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivacyUtilityDisplay(Display):
     """Scores against epsilon. The picture is not private, and says so.
 
@@ -195,17 +192,13 @@ class PrivacyUtilityDisplay(Display):
     >>> display = PrivacyUtilityDisplay.from_comparison(curve)  # doctest: +SKIP
     """
 
-    def __init__(self, curves: dict, *, score_name: str = "score") -> None:
-        self.curves = curves
-        self.score_name = score_name
+    curves: dict
+    _: KW_ONLY
+    score_name: str = "score"
 
     @classmethod
     def from_comparison(
-        cls,
-        curves: Curve | dict[str, Curve],
-        *,
-        score_name: str = "score",
-        ax: Axes | None = None,
+        cls, curves: Curve | dict[str, Curve], *, score_name: str = "score", ax: Axes | None = None
     ) -> PrivacyUtilityDisplay:
         """Draw one curve, or several to compare estimators.
 
@@ -226,9 +219,10 @@ class PrivacyUtilityDisplay(Display):
             curves = {"": curves}
         wrong = [curve for curve in curves.values() if not hasattr(curve, "scores")]
         if wrong or not curves:
+            got = f"{wrong[0]!r} among them" if wrong else "an empty dict"
             raise TypeError(
-                "curves must be a PrivacyUtilityCurve or a dict of them, "
-                + (f"got {wrong[0]!r} among them." if wrong else "got an empty dict.")
+                f"curves must be a PrivacyUtilityCurve or a dict of them, got {got}. Pass what "
+                "privacy_utility_curve returns."
             )
         return cls(curves, score_name=score_name).plot(ax=ax)
 
@@ -239,16 +233,12 @@ class PrivacyUtilityDisplay(Display):
             order = np.argsort(curve.epsilons, kind="stable")
             epsilons, scores = curve.epsilons[order], curve.scores[order]
             label = f"{name}: mean" if name else "mean"
-            (line,) = self.axes_.plot(epsilons, scores.mean(axis=1), marker="o", ms=4, label=label)
+            (line,) = self.axes_.plot(epsilons, scores.mean(axis=1), "o-", ms=4, label=label)
             self.lines_.append(line)
-            self.axes_.plot(
-                np.repeat(epsilons, scores.shape[1]),
-                scores.ravel(),
-                ".",
-                color=line.get_color(),
-                alpha=0.35,
-                label=None if len(self.lines_) > 1 else "single fits",
-            )
+            style = {"color": line.get_color(), "alpha": 0.35}
+            label = None if len(self.lines_) > 1 else "single fits"
+            repeated = np.repeat(epsilons, scores.shape[1])
+            self.axes_.plot(repeated, scores.ravel(), ".", label=label, **style)
         self.axes_.set_xscale("log")
         self.axes_.set(xlabel="epsilon", ylabel=self.score_name)
         self.axes_.set_title(_TITLE, fontsize="medium", color="firebrick")
@@ -258,6 +248,7 @@ class PrivacyUtilityDisplay(Display):
 # NumbersDisplay: a few released numbers, each with its interval.
 
 
+@dataclass(eq=False, repr=False)
 class NumbersDisplay(Display):
     """Released numbers by name with their intervals, or a table of them.
 
@@ -290,20 +281,12 @@ class NumbersDisplay(Display):
     >>> display = NumbersDisplay.from_estimator(table, columns=0)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        names: list,
-        values: np.ndarray,
-        ends: tuple | None = None,
-        *,
-        label: str = "",
-        title: str = "",
-    ) -> None:
-        self.names = names
-        self.values = values
-        self.ends = ends
-        self.label = label
-        self.title = title
+    names: list
+    values: np.ndarray
+    ends: tuple | None = None
+    _: KW_ONLY
+    label: str = ""
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -327,7 +310,8 @@ class NumbersDisplay(Display):
         """
         check_kind(estimator, "_numbers", "released numbers")
         *numbers, label = estimator._numbers(*([] if columns is None else [columns]))
-        return cls(*numbers, label=label, title=title_of(estimator)).plot(ax=ax)
+        title = title_of(estimator, type(estimator).__name__)  # the label says what is drawn
+        return cls(*numbers, label=label, title=title).plot(ax=ax)
 
     def _draw(self, ax):
         self._open(ax, _ASPECT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators.heatmap_views import raster
 from ..geometry.mask import Mask
 from ..geometry.rowwise import cell_boxes
-from ..values import finite_rows
 from .axes import (
     Display,
     basemap_lines,
     check_kind,
+    compared_rows,
     drawn_features,
     feature_names,
     map_aspect,
@@ -38,6 +38,7 @@ _PICTURE_DEPTH = 10
 _GAMMA = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class HeatmapDisplay(Display):
     """A heatmap in the units of its rows, with basemap over it and its uncertainty next to it.
 
@@ -84,26 +85,15 @@ class HeatmapDisplay(Display):
     >>> display = HeatmapDisplay.from_estimator(city)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        heatmap: np.ndarray,
-        *,
-        extent: tuple,
-        basemap: list | None = None,
-        uncertainty: np.ndarray | None = None,
-        feature_names: list | None = None,
-        title: str = "",
-        label: str = "share of the people",
-        aspect: float = 1.0,
-    ) -> None:
-        self.label = label
-        self.aspect = aspect
-        self.heatmap = heatmap
-        self.extent = extent
-        self.basemap = basemap
-        self.uncertainty = uncertainty
-        self.feature_names = feature_names
-        self.title = title
+    heatmap: np.ndarray
+    _: KW_ONLY
+    extent: tuple
+    basemap: list | None = None
+    uncertainty: np.ndarray | None = None
+    feature_names: list | None = None
+    title: str = ""
+    label: str = "share of the people"
+    aspect: float = 1.0
 
     @classmethod
     def from_estimator(
@@ -138,7 +128,6 @@ class HeatmapDisplay(Display):
         check_kind(estimator, "k_median", "a PrivateEMDHeatmap")
         check_is_fitted(estimator)
         low, high = estimator.domain_.low, estimator.domain_.high
-        names = getattr(estimator, "feature_names_in_", None)
         uncertainty = None
         if level is not None:
             low_mass, high_mass = estimator.interval(level)
@@ -155,7 +144,7 @@ class HeatmapDisplay(Display):
             extent=(low[0], high[0], low[1], high[1]),
             basemap=basemap_lines(basemap),
             uncertainty=uncertainty,
-            feature_names=None if names is None else [str(name) for name in names],
+            feature_names=feature_names(estimator),
             title=title_of(estimator),
             label="people per unit of area",
             aspect=1.0 / np.cos(np.radians((low[1] + high[1]) / 2.0)) if degrees else 1.0,
@@ -163,31 +152,22 @@ class HeatmapDisplay(Display):
         return display.plot(ax=ax)
 
     def _draw(self, ax):
-        left, right, lower, upper = self.extent
-        aspect = float(np.clip(self.aspect * (upper - lower) / (right - left), 0.3, 1.6))
-        self._open(ax, aspect, 1 if self.uncertainty is None else 2)
-        self.images_ = [self._draw_cells(self.axes_[0], self.heatmap, "magma", self.label)]
-        self.axes_[0].set_title(self.title)
+        corners, colors = (self.extent[::2], self.extent[1::2]), self._matplotlib("colors")
+        pictures = [(self.heatmap, "magma", self.label, self.title)]
         if self.uncertainty is not None:
-            image = self._draw_cells(self.axes_[1], self.uncertainty, "viridis", "people")
-            self.images_.append(image)
-            self.axes_[1].set_title("length of the interval of a cell")
-
-    def _draw_cells(self, axes, picture, cmap, label):
-        colors = self._matplotlib("colors")
-        image = axes.imshow(
-            picture,
-            origin="lower",
-            extent=self.extent,
-            cmap=cmap,
-            aspect=self.aspect,
-            norm=colors.PowerNorm(_GAMMA, vmin=0.0),
-        )
-        for line in self.basemap or ():
-            axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
-        self._frame(axes, self.extent[::2], self.extent[1::2])
-        self.figure_.colorbar(image, ax=axes, label=label)
-        return image
+            title = "length of the interval of a cell"
+            pictures.append((self.uncertainty, "viridis", "people", title))
+        self._open(ax, map_aspect(corners, self.aspect), len(pictures))
+        self.images_ = []
+        for axes, (picture, cmap, label, title) in zip(self.axes_, pictures, strict=True):
+            place = {"origin": "lower", "extent": self.extent, "aspect": self.aspect}
+            norm = colors.PowerNorm(_GAMMA, vmin=0.0)
+            self.images_.append(axes.imshow(picture, cmap=cmap, norm=norm, **place))
+            for line in self.basemap or ():
+                axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
+            self._frame(axes, *corners)
+            axes.set_title(title)
+            self.figure_.colorbar(self.images_[-1], ax=axes, label=label)
 
 
 def _on_land(picture, domain):
@@ -200,14 +180,13 @@ def _on_land(picture, domain):
 
 # MeasureDisplay: the cells of a private measure, in one or two dimensions.
 
-NOT_PRIVATE = "rows (this picture is not private)"
-
 _ROW_BINS = {1: 100, 2: 128}
 _TOP_QUANTILE = 0.95  # of the mass: the few densest cells would hide all others
 _MEASURE_GAMMA = 0.4
 _GRID = 64  # cells along a feature that is drawn of several
 
 
+@dataclass(eq=False, repr=False)
 class MeasureDisplay(Display):
     """Cells of a released measure, colored by their density.
 
@@ -251,32 +230,18 @@ class MeasureDisplay(Display):
     >>> display = MeasureDisplay.from_estimator(measure)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        low: np.ndarray,
-        high: np.ndarray,
-        weights: np.ndarray,
-        *,
-        bounds: Bounds | None,
-        feature_names: list | None = None,
-        title: str = "",
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.low = low
-        self.high = high
-        self.weights = weights
-        self.bounds = bounds
-        self.feature_names = feature_names
-        self.title = title
-        self.rows = rows
+    low: np.ndarray
+    high: np.ndarray
+    weights: np.ndarray
+    _: KW_ONLY
+    bounds: Bounds | None
+    feature_names: list | None = None
+    title: str = ""
+    rows: np.ndarray | None = None
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: PrivateMeasure,
-        *,
-        features: tuple | None = None,
-        ax: Axes | None = None,
+        cls, estimator: PrivateMeasure, *, features: tuple | None = None, ax: Axes | None = None
     ) -> MeasureDisplay:
         """Draw the release of a fitted estimator. No rows are needed.
 
@@ -297,11 +262,7 @@ class MeasureDisplay(Display):
 
     @classmethod
     def from_comparison(
-        cls,
-        estimator: PrivateMeasure,
-        X: ArrayLike,
-        *,
-        ax: AxesGiven | None = None,
+        cls, estimator: PrivateMeasure, X: ArrayLike, *, ax: AxesGiven | None = None
     ) -> MeasureDisplay:
         """Draw rows next to the release, for the owner of the rows: this picture is not private.
 
@@ -319,26 +280,20 @@ class MeasureDisplay(Display):
         display : MeasureDisplay
         """
         if estimator.n_features_in_ > 2:
-            raise ValueError("A comparison needs one or two features.")
-        release = _read_release(estimator)
-        X = finite_rows(X)
-        if X.shape[1] != estimator.n_features_in_:
             raise ValueError(
-                f"X must have {estimator.n_features_in_} features as the estimator has, "
-                f"got {X.shape[1]}."
+                f"A comparison needs one or two features, got {estimator.n_features_in_}. Pass two "
+                "columns to fit, or draw the release alone by from_estimator."
             )
-        return cls(**release, rows=X).plot(ax=ax)
+        release = _read_release(estimator)
+        return cls(**release, rows=compared_rows(X, estimator.n_features_in_)).plot(ax=ax)
 
     def _draw(self, ax):
         aspect = 0.75 if len(self.bounds[0]) == 1 else map_aspect(self.bounds)
-        self._open(ax, aspect, 1 if self.rows is None else 2)
+        self._open_pair(ax, aspect)
         if self.low.shape[1] == 1:
             self._draw_line()
         else:
             self._draw_map()
-        self.axes_[-1].set_title(self.title)
-        if self.rows is not None:
-            self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
 
     def _draw_map(self):
         collections, colors = self._matplotlib("collections"), self._matplotlib("colors")
@@ -348,18 +303,8 @@ class MeasureDisplay(Display):
         place = np.searchsorted(np.cumsum(self.weights[order]), _TOP_QUANTILE * self.weights.sum())
         top = density[order[min(place, len(order) - 1)]]
         norm = colors.PowerNorm(_MEASURE_GAMMA, vmin=0.0, vmax=top)
-        corners = np.stack(
-            [
-                np.column_stack([x[:, 0], y[:, 1]])
-                for x, y in (
-                    (self.low, self.low),
-                    (self.high, self.low),
-                    (self.high, self.high),
-                    (self.low, self.high),
-                )
-            ],
-            axis=1,
-        )
+        x, y = np.stack([self.low, self.high], axis=-1).swapaxes(0, 1)  # both (n_cells, 2)
+        corners = np.stack([x[:, [0, 1, 1, 0]], y[:, [0, 0, 1, 1]]], axis=-1)  # (n_cells, 4, 2)
         # edges in the color of their cell close the hairlines that renderers leave between cells
         self.cells_ = collections.PolyCollection(
             corners, array=density, norm=norm, cmap="magma", edgecolors="face", linewidths=0.2
@@ -374,10 +319,8 @@ class MeasureDisplay(Display):
             axes.set_facecolor("black")
             self._frame(axes, *self.bounds)
             axes.set_aspect("equal")
-        bar = self.figure_.colorbar(
-            self.cells_, ax=list(self.axes_), extend="max", pad=0.02, aspect=30
-        )
-        bar.set_label("density")
+        style = {"extend": "max", "pad": 0.02, "aspect": 30}
+        self.figure_.colorbar(self.cells_, ax=list(self.axes_), label="density", **style)
 
     def _draw_line(self):
         edges = np.linspace(self.bounds[0][0], self.bounds[1][0], _ROW_BINS[1] + 1)

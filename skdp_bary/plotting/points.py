@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,17 +11,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
-from ..values import finite_rows
 from .axes import (
     Display,
     basemap_lines,
+    compared_rows,
     drawn_features,
     feature_names,
     map_aspect,
     plane,
     title_of,
 )
-from .maps import NOT_PRIVATE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,7 @@ _ROW_SIZE = 1.0
 _SHARE = "share of the people"  # the height where one feature is drawn
 
 
+@dataclass(eq=False, repr=False)
 class BarycenterDisplay(Display):
     """Atoms of a barycenter over the private measures of its groups, on two features.
 
@@ -92,28 +93,16 @@ class BarycenterDisplay(Display):
     >>> display = BarycenterDisplay.from_estimator(centers)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        support: np.ndarray,
-        measures: list,
-        class_names: list,
-        *,
-        bounds: Bounds | None,
-        basemap: list | None = None,
-        feature_names: list | None = None,
-        title: str = "",
-        rows: list | None = None,
-        aspect: Literal["equal", "auto"] = "equal",
-    ) -> None:
-        self.aspect = aspect
-        self.support = support
-        self.measures = measures
-        self.class_names = class_names
-        self.bounds = bounds
-        self.basemap = basemap
-        self.feature_names = feature_names
-        self.title = title
-        self.rows = rows
+    support: np.ndarray
+    measures: list
+    class_names: list
+    _: KW_ONLY
+    bounds: Bounds | None
+    basemap: list | None = None
+    feature_names: list | None = None
+    title: str = ""
+    rows: list | None = None
+    aspect: Literal["equal", "auto"] = "equal"
 
     @classmethod
     def from_estimator(
@@ -173,59 +162,39 @@ class BarycenterDisplay(Display):
         display : BarycenterDisplay
         """
         release = _read_release(estimator, basemap)
-        X = finite_rows(X)
-        if X.shape[1] != 2:
-            raise ValueError(f"X must have 2 features as the estimator has, got {X.shape[1]}.")
-        classes = estimator.classes_
+        X, classes = compared_rows(X, 2), estimator.classes_
         if y is None and len(classes) > 1:
-            raise ValueError(f"y must hold labels in {list(classes)!r}, got None.")
+            raise ValueError(
+                f"y must hold labels in {list(classes)!r}, got None. Pass one for every row of X."
+            )
         codes = np.zeros(len(X), dtype=int) if y is None else encode_labels(y, classes, len(X))
         rows = [X[codes == code] for code in range(len(classes))]
         return cls(**release, rows=rows).plot(ax=ax)
 
     def _draw(self, ax):
-        self._open(ax, map_aspect(self.bounds), 1 if self.rows is None else 2)
+        self._open_pair(ax, map_aspect(self.bounds))
         shares = [measure.weights / measure.weights.sum() for measure in self.measures]
-        self.groups_ = [
-            self.axes_[-1].scatter(
-                *measure.support.T,
-                s=np.minimum(_INK * share, _LARGEST),
-                color=self._color(group),
-                alpha=0.5,
-                linewidths=0,
-            )
-            for group, (measure, share) in enumerate(zip(self.measures, shares, strict=True))
-        ]
-        # every k-th row of a group, so that the picture of millions stays small
-        for group, rows in enumerate(self.rows or ()):
+        colors = [f"C{group % 10}" for group in range(len(self.measures))]
+        self.groups_ = []
+        for measure, share, color in zip(self.measures, shares, colors, strict=True):
+            style = {"s": np.minimum(_INK * share, _LARGEST), "alpha": 0.5, "linewidths": 0}
+            self.groups_.append(self.axes_[-1].scatter(*measure.support.T, color=color, **style))
+        for rows, color in zip(self.rows or (), colors, strict=False):
+            # every k-th row of a group, so that the picture of millions stays small
             shown = rows[:: 1 + len(rows) // _MOST_ROWS]
-            color = self._color(group)
             self.axes_[0].scatter(*shown.T, s=_ROW_SIZE, color=color, alpha=0.3, linewidths=0)
-        self.atoms_ = [self._draw_atoms(axes) for axes in self.axes_]
-        self.axes_[-1].set_title(self.title)
+        self.atoms_ = []
+        for axes in self.axes_:
+            for line in self.basemap or ():
+                axes.plot(*np.asarray(line).T, color="gray", linewidth=0.6, zorder=0)
+            style = {"marker": "*", "s": 90, "edgecolors": "white", "linewidths": 0.6}
+            self.atoms_.append(axes.scatter(*self.support.T, color="black", **style))
+            self._frame(axes, *self.bounds)
+            axes.set_aspect(self.aspect)
         if len(self.class_names) > 1:
-            lines = self._matplotlib("lines")
-            marks = [
-                lines.Line2D([], [], marker="o", linestyle="", color=self._color(group), label=name)
-                for group, name in enumerate(self.class_names)
-            ]
-            self.axes_[-1].legend(handles=marks, loc="best", fontsize="small")
-        if self.rows is not None:
-            self.axes_[0].set_title(NOT_PRIVATE, color="firebrick")
-
-    def _color(self, group):
-        return f"C{group % 10}"
-
-    def _draw_atoms(self, axes):
-        """Draw what is common to both pictures: basemap, atoms and the frame."""
-        for line in self.basemap or ():
-            axes.plot(*np.asarray(line).T, color="gray", linewidth=0.6, zorder=0)
-        atoms = axes.scatter(
-            *self.support.T, marker="*", s=90, color="black", edgecolors="white", linewidths=0.6
-        )
-        self._frame(axes, *self.bounds)
-        axes.set_aspect(self.aspect)
-        return atoms
+            line = self._matplotlib("lines").Line2D
+            marks = [line([], [], marker="o", linestyle="", color=color) for color in colors]
+            self.axes_[-1].legend(marks, self.class_names, loc="best", fontsize="small")
 
 
 def _read_release(estimator, basemap, features=None):
@@ -259,6 +228,7 @@ _COLUMNS = 8
 _DRAWN = 2000  # rows of a generator
 
 
+@dataclass(eq=False, repr=False)
 class ClusterDisplay(Display):
     """Centers of a private clustering, their sizes, and discs of two standard deviations.
 
@@ -299,24 +269,14 @@ class ClusterDisplay(Display):
     >>> display = ClusterDisplay.from_estimator(kmeans)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        centers: np.ndarray,
-        weights: np.ndarray,
-        stderr: np.ndarray,
-        *,
-        coarse: np.ndarray | None = None,
-        image_shape: tuple | None = None,
-        feature_names: list | None = None,
-        title: str = "",
-    ) -> None:
-        self.centers = centers
-        self.weights = weights
-        self.stderr = stderr
-        self.coarse = coarse
-        self.image_shape = image_shape
-        self.feature_names = feature_names
-        self.title = title
+    centers: np.ndarray
+    weights: np.ndarray
+    stderr: np.ndarray
+    _: KW_ONLY
+    coarse: np.ndarray | None = None
+    image_shape: tuple | None = None
+    feature_names: list | None = None
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -362,15 +322,8 @@ class ClusterDisplay(Display):
             if not places[1:]:  # the heights are weights, which the discs tell nothing about
                 stderr = np.column_stack([stderr, 0.0 * stderr])
             names = [*(names[place] for place in places), "weight"][:2]
-        display = cls(
-            centers,
-            weights,
-            stderr,
-            coarse=coarse,
-            image_shape=image_shape,
-            feature_names=names,
-            title=title_of(estimator, "centers"),
-        )
+        style = {"image_shape": image_shape, "title": title_of(estimator, "centers")}
+        display = cls(centers, weights, stderr, coarse=coarse, feature_names=names, **style)
         return display.plot(ax=ax)
 
     def _draw(self, ax):
@@ -389,18 +342,10 @@ class ClusterDisplay(Display):
         sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
         axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
         width, height = 4.0 * np.broadcast_to(self.stderr.T, (2, len(centers)))
-        discs = self._matplotlib("collections").EllipseCollection(
-            width,
-            height,
-            np.zeros(len(centers)),
-            units="xy",
-            offsets=centers,
-            offset_transform=axes.transData,
-            facecolors="none",
-            edgecolors="black",
-            zorder=3,
-        )
-        axes.add_collection(discs)
+        style = {"facecolors": "none", "edgecolors": "black", "zorder": 3, "units": "xy"}
+        offsets = {"offsets": centers, "offset_transform": axes.transData}
+        ellipses = self._matplotlib("collections").EllipseCollection
+        axes.add_collection(ellipses(width, height, np.zeros(len(centers)), **offsets, **style))
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set(xlabel=names[0], ylabel=names[1], title=self.title)
         axes.legend()
@@ -411,9 +356,8 @@ class ClusterDisplay(Display):
         if ax is None:
             columns = min(_COLUMNS, count)
             rows = -(-count // columns)
-            _, grid = pyplot.subplots(
-                rows, columns, figsize=(columns, 1.2 * rows + 0.4), squeeze=False
-            )
+            size = columns, 1.2 * rows + 0.4  # inches
+            _, grid = pyplot.subplots(rows, columns, figsize=size, squeeze=False)
             for unused in grid.ravel()[count:]:
                 unused.remove()
             ax = grid.ravel()[:count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,14 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..exceptions import check_integer
-from .axes import (
-    Display,
-    check_kind,
-    drawn_features,
-    feature_names,
-    map_aspect,
-    title_of,
-)
+from .axes import Display, check_kind, drawn_features, feature_names, map_aspect, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +25,7 @@ _BAND = 1.96  # standard deviations
 _ASPECT = 0.75
 
 
+@dataclass(eq=False, repr=False)
 class SlicesDisplay(Display):
     """Quantile functions of slices of a released distribution.
 
@@ -70,20 +65,12 @@ class SlicesDisplay(Display):
     >>> display = SlicesDisplay.from_estimator(sliced)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        quantiles: np.ndarray,
-        noise_std: float,
-        slices: np.ndarray,
-        *,
-        public_quantiles: np.ndarray | None = None,
-        title: str = "",
-    ) -> None:
-        self.quantiles = quantiles
-        self.noise_std = noise_std
-        self.slices = slices
-        self.public_quantiles = public_quantiles
-        self.title = title
+    quantiles: np.ndarray
+    noise_std: float
+    slices: np.ndarray
+    _: KW_ONLY
+    public_quantiles: np.ndarray | None = None
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -127,14 +114,12 @@ class SlicesDisplay(Display):
             public = sketch.public_quantiles(check_array(Y, dtype=np.float64))
             apart = np.abs((quantiles - public).mean(axis=1))
             slices = np.argsort(-apart, kind="stable")
-        slices = slices[:n_slices]
-        return cls(
-            quantiles[slices],
-            sketch.noise_std,
-            slices,
-            public_quantiles=None if public is None else public[slices],
-            title=title_of(estimator, "slices"),
-        ).plot(ax=ax)
+            public = public[slices[:n_slices]]
+        slices, title = slices[:n_slices], title_of(estimator, "slices")
+        display = cls(
+            quantiles[slices], sketch.noise_std, slices, public_quantiles=public, title=title
+        )
+        return display.plot(ax=ax)
 
     def _draw(self, ax):
         self._open(ax, _ASPECT)
@@ -164,6 +149,7 @@ _TOLD = 4  # features beside those that are drawn
 _STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns of all features
 
 
+@dataclass(eq=False, repr=False)
 class ContrastDisplay(Display):
     """Where one sample has more than another, next to what noise and chance would make of none.
 
@@ -207,24 +193,14 @@ class ContrastDisplay(Display):
     >>> display = ContrastDisplay.from_estimator(after, before)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        points: list,
-        differences: np.ndarray,
-        errors: np.ndarray,
-        *,
-        feature_names: list,
-        title: str = "",
-        held: np.ndarray | None = None,
-        label: str = "difference of smoothed densities",
-    ) -> None:
-        self.points = points
-        self.differences = differences
-        self.errors = errors
-        self.feature_names = feature_names
-        self.title = title
-        self.held = held
-        self.label = label
+    points: list
+    differences: np.ndarray
+    errors: np.ndarray
+    _: KW_ONLY
+    feature_names: list
+    title: str = ""
+    held: np.ndarray | None = None
+    label: str = "difference of smoothed densities"
 
     @classmethod
     def from_estimator(
@@ -277,21 +253,21 @@ class ContrastDisplay(Display):
             center = np.asarray(at, dtype=float)
             if center.shape != (len(names),) or not np.isfinite(center).all():
                 raise ValueError(
-                    f"at must be {len(names)} finite numbers, one a feature, got {at!r}."
+                    f"at must be {len(names)} finite numbers, one per feature, got {at!r}. Leave "
+                    "at=None to cut where most people are."
                 )
         rows = np.tile(center, (len(grid), 1))
         rows[:, features] = grid
         shape = (n_points,) * len(features)
         values, errors, density = sketch._contrast(rows, compared)
         others = [f"{names[f]} = {center[f]:.3g}" for f in range(len(names)) if f not in features]
+        cut = ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))
         return cls(
             sides,
             values.reshape(shape),
             errors.reshape(shape),
             feature_names=[names[f] for f in features],
-            title="\n".join(
-                [title_of(sketch), ", ".join(others[:_TOLD] + ["..."] * (len(others) > _TOLD))]
-            ),
+            title=f"{title_of(sketch)}\n{cut}",
             held=None if alone else (density >= _HARDLY * density.max()).reshape(shape),
             label="smoothed density" if alone else "difference of smoothed densities",
         ).plot(ax=ax)

@@ -4,9 +4,4 @@ from .barycenter import free_support_barycenter
 from .measures import DiscreteMeasure, quantiles
 from .semidiscrete import solve_semidiscrete
 
-__all__ = [
-    "DiscreteMeasure",
-    "free_support_barycenter",
-    "quantiles",
-    "solve_semidiscrete",
-]
+__all__ = ["DiscreteMeasure", "free_support_barycenter", "quantiles", "solve_semidiscrete"]

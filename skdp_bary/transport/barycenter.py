@@ -15,13 +15,7 @@ from threadpoolctl import threadpool_limits
 from ..exceptions import check_integer, check_real
 from .barycenter_search import BarycenterEvent, ExactPull, Iterate, Level, Search, SmoothPull
 from .costs import pairwise_cost
-from .measures import (
-    BarycenterResult,
-    DiscreteMeasure,
-    check_measures,
-    check_points,
-    check_shares,
-)
+from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_points, check_shares
 from .semidiscrete import Prepared, UnitFrame, solve_problem
 from .semidual import approach, settle
 

@@ -14,13 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import check_real
 from .costs import axis_of_line, is_kept, network_simplex, pairwise_cost, solve_line, sparse_cost
-from .measures import (
-    DiscreteMeasure,
-    TransportResult,
-    check_measure,
-    check_points,
-    read_only,
-)
+from .measures import DiscreteMeasure, TransportResult, check_measure, check_points, read_only
 from .semidual import OrderedPoints, SemidualProblem, index_type, order_points
 from .trees import ranges
 

@@ -1,6 +1,6 @@
 """The search for balance: growing samples, Newton steps, windows, and the plan it ends with."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from .compiled_search import (
     balance,
 )
 from .costs import UNITS, certify, chosen_cost, network_simplex, sum_by_label, to_units
-
-# What the search for balance keeps in arrays: items, edges between atoms, windows.
 
 TOLERANCE = 2**11  # units: rounding of a mass, 1e-15 of the total
 _WINDOWS = 16  # an atom, at first
@@ -43,29 +41,30 @@ class Balancing:
     """
 
     def __init__(self, cells, units, excess, potentials):
-        n_points, n_atoms = len(units), len(excess)
-        self.n_points = n_points
-        self.excess = excess
-        self.used = np.array([0, n_points, 0, _PATIENCE * (n_points + n_atoms)])
-        room = np.empty(np.diff(cells.firsts).max())
-        self.boxes = Boxes(
-            cells.firsts, cells.starts, cells.centers, cells.widths, cells.table, room
-        )
-        self.items = _items(cells, units, n_atoms)
-        self.windows = _windows(cells.gap)
-        self.edges = _edges(potentials - potentials.max())
+        n_points, n, gap = len(units), len(excess), cells.gap
+        self.n_points, self.excess = n_points, excess
+        # windows, items and searches so far, and how many searches are too many
+        self.used = np.array([0, n_points, 0, _PATIENCE * (n_points + n)])
+        bounds = np.empty(np.diff(cells.firsts).max())
+        self.boxes = Boxes(*cells[2:-1], bounds)
+        room = n_points + max(8 * n, n_points // 64) + 64
+        points = (grown(each, room) for each in (cells.rows, cells.owners, units[cells.rows]))
+        ring, latest = np.arange(room, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+        self.items = Items(*points, ring, latest, np.empty(room - n_points, dtype=np.int32))
+        size = min(n * n, _WINDOWS * n)
+        members, sizes = np.empty((size, PLACES), np.int32), np.zeros(size, np.int32)
+        slots = np.full(gap.shape, -1, dtype=np.int32)
+        self.windows = Windows(gap, gap.copy(), slots, np.empty((size, PLACES)), members, sizes)
+        listed, lists = np.zeros((n, n), dtype=np.int8), np.empty((n, n), dtype=np.int32)
+        degrees, beyond = np.zeros(n, dtype=np.int64), np.full(n, -np.inf)  # nothing is listed yet
+        potentials = potentials - potentials.max()
+        self.edges = Edges(listed, lists, degrees, beyond, potentials, np.empty(n))
         # An edge is on the heap up to three times: listed, lengthened, and in a longer list.
-        room = 3 * n_atoms * (n_atoms + 2)
-        tails, heads = np.empty((2, room), dtype=np.int32)
-        self.heap = Heap(np.empty(room), tails, heads, best=np.empty(n_atoms))
-        hops, parent, via, order = np.empty((4, n_atoms), dtype=np.int64)
-        settled, fresh = np.empty((2, n_atoms), dtype=bool)
-        self.paths = Paths(np.empty(n_atoms), hops, parent, via, settled, fresh, order)
-
-    @property
-    def n_items(self):
-        """Number of items, those without mass included."""
-        return self.used[1]
+        room = 3 * n * (n + 2)
+        self.heap = Heap(np.empty(room), *np.empty((2, room), dtype=np.int32), np.empty(n))
+        hops, parent, via, order = np.empty((4, n), dtype=np.int64)
+        seen = np.empty((2, n), dtype=bool)
+        self.paths = Paths(np.empty(n), hops, parent, via, *seen, order)
 
     def run(self, points, atoms, p, tolerance=TOLERANCE):
         """Send mass until no atom lacks more than some units; tell whether that is so."""
@@ -101,43 +100,6 @@ def grown(array, size):
     return larger
 
 
-def _items(cells, units, n_atoms):
-    n_points = len(units)
-    room = n_points + max(8 * n_atoms, n_points // 64) + 64
-    return Items(
-        rows=grown(cells.rows, room),
-        owners=grown(cells.owners, room),
-        units=grown(units[cells.rows], room),
-        ring=np.arange(room, dtype=np.int32),
-        latest=np.full(n_atoms, -1, dtype=np.int32),
-        earlier=np.empty(room - n_points, dtype=np.int32),
-    )
-
-
-def _windows(gap):
-    n_windows = min(gap.size, _WINDOWS * len(gap))
-    return Windows(
-        gap=gap,
-        front=gap.copy(),
-        slots=np.full(gap.shape, -1, dtype=np.int32),
-        keys=np.empty((n_windows, PLACES)),
-        members=np.empty((n_windows, PLACES), dtype=np.int32),
-        sizes=np.zeros(n_windows, dtype=np.int32),
-    )
-
-
-def _edges(potentials):
-    n_atoms = len(potentials)
-    return Edges(
-        listed=np.zeros((n_atoms, n_atoms), dtype=np.int8),
-        lists=np.empty((n_atoms, n_atoms), dtype=np.int32),
-        degrees=np.zeros(n_atoms, dtype=np.int64),
-        beyond=np.full(n_atoms, -np.inf),  # no edge is listed yet
-        potentials=potentials,
-        lengths=np.empty(n_atoms),
-    )
-
-
 # Samples of growing size: the potentials of one are the start of the next.
 
 _FACTOR = 4  # how much larger the next sample is
@@ -157,7 +119,7 @@ def solve_levels(problem, potentials):
     """
     if potentials is not None:
         level = Level(problem, potentials)
-        if level.standing.mass_to_move <= _CLOSE:
+        if mass_to_move(level.excess) <= _CLOSE:
             return certify(problem, *level.plan())
     n_points, n_atoms = len(problem.cloud.points), len(problem.target)
     sizes = []
@@ -177,9 +139,8 @@ def solve_levels(problem, potentials):
     return certify(problem, *Level(problem, potentials).plan())
 
 
-@dataclass(frozen=True)
-class Standing:
-    """Where points go under some potentials.
+class Level:
+    """One sample, or all points, with the labels that some potentials, or close ones, give.
 
     Attributes
     ----------
@@ -189,29 +150,22 @@ class Standing:
         Units held less target.
     """
 
-    potentials: np.ndarray
-    labels: np.ndarray
-    excess: np.ndarray
-
-    @classmethod
-    def of(cls, problem, potentials, labels):
-        """Positions of the points of a problem, with the excess of every atom."""
-        held = sum_by_label(labels, to_units(problem.cloud.weights), len(problem.target))
-        return cls(potentials, labels, held - to_units(problem.target))
-
-    @property
-    def mass_to_move(self):
-        """Mass that has to move when every point goes to its label whole."""
-        return float(np.abs(self.excess).sum() / (2.0 * UNITS))
-
-
-class Level:
-    """One sample, or all points, with the labels that some potentials, or close ones, give."""
-
     def __init__(self, problem, potentials):
-        self.problem = problem
-        self.points = prepare(problem.cloud.points)
-        self.standing = self._stepped(potentials) if self.loose else self._standing(potentials)
+        self.problem, self.points = problem, prepare(problem.cloud.points)
+        given, n_atoms = (problem.atoms, potentials, problem.p), len(problem.target)
+        ranked = self.points.rank(*given) if self.loose else (self.points.labels(*given),)
+        self.potentials, self.labels, self.excess = potentials, ranked[0], self._excess(ranked[0])
+        enough = problem.cloud.effective_size >= _ENOUGH * n_atoms
+        if self.loose and n_atoms > 1 and enough:
+            there = potentials + newton_step(*ranked, problem.cloud.weights, self.excess)
+            labels = self.points.labels(problem.atoms, there, problem.p)
+            excess = self._excess(labels)
+            if mass_to_move(excess) < _FAR_LESS * mass_to_move(self.excess):
+                self.potentials, self.labels, self.excess = there, labels, excess
+
+    def _excess(self, labels):
+        target = to_units(self.problem.target)
+        return sum_by_label(labels, to_units(self.problem.cloud.weights), len(target)) - target
 
     @property
     def loose(self):
@@ -221,30 +175,14 @@ class Level:
     @property
     def noise(self):
         """Units that an atom of a sample may lack without saying anything of all points."""
-        return int(_NOISE * UNITS / np.sqrt(len(self.points.points) * len(self.problem.target)))
-
-    def _standing(self, potentials):
-        problem = self.problem
-        labels = self.points.labels(problem.atoms, potentials, problem.p)
-        return Standing.of(problem, potentials, labels)
-
-    def _stepped(self, potentials):
-        """Return the Standing after a step of Newton's method, if that leaves far less to move."""
-        problem, n_atoms = self.problem, len(self.problem.target)
-        ranked = self.points.rank(problem.atoms, potentials, problem.p)
-        here = Standing.of(problem, potentials, ranked[0])
-        if n_atoms == 1 or problem.cloud.effective_size < _ENOUGH * n_atoms:
-            return here
-        step = newton_step(*ranked, problem.cloud.weights, here.excess)
-        there = self._standing(potentials + step)
-        return there if there.mass_to_move < _FAR_LESS * here.mass_to_move else here
+        return int(_NOISE * UNITS / np.sqrt(len(self.labels) * len(self.excess)))
 
     def balanced(self, tolerance=TOLERANCE):
         """Return a Balancing in which no atom lacks more than some units."""
-        problem, standing = self.problem, self.standing
-        cells = self.points.cells(standing.labels, problem.atoms, problem.p)
+        problem = self.problem
+        cells = self.points.cells(self.labels, problem.atoms, problem.p)
         units = to_units(problem.cloud.weights)
-        found = Balancing(cells, units, standing.excess, standing.potentials)
+        found = Balancing(cells, units, self.excess, self.potentials)
         found.run(self.points.points, problem.atoms, problem.p, tolerance)
         return found
 
@@ -254,12 +192,17 @@ class Level:
         return found.edges.potentials, *read_plan(self.problem, found)
 
 
+def mass_to_move(excess):
+    """Return the mass that has to move when every point goes to its label whole."""
+    return float(np.abs(excess).sum() / (2.0 * UNITS))
+
+
 # The plan that a Balancing ends with, as whole points and a forest of split ones.
 
 
 def read_plan(problem, balanced):
     """Return labels of all points, the split points, and the shares of these."""
-    found, n_items = balanced.items, balanced.n_items
+    found, n_items = balanced.items, balanced.used[1]
     n_points, n_atoms = len(problem.cloud.points), len(problem.target)
     labels = np.empty(n_points, dtype=np.int32)
     labels[found.rows[:n_points]] = found.owners[:n_points]

@@ -2,9 +2,10 @@
 
 import logging
 import math
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -17,14 +18,15 @@ _OPTIONS = {"error_model": "numpy", "nogil": True, "boundscheck": False}
 _NO_COUNTING = {"_nrt": False}
 
 
-def compiled(signature, *, allocates=True):
-    """Return a decorator that compiles for these types only, when the module is imported.
+def compiled(*types, returns="void", allocates=True):
+    """Return a decorator that compiles for arguments of these types, when the module is imported.
 
     The code is kept next to the source or, where that cannot be written, in the user's cache
     folder. A function that makes no array can do without the counting of references, which takes
     one third of the time where many arrays are passed on.
     """
     options = _OPTIONS if allocates else _OPTIONS | _NO_COUNTING
+    signature = _type(returns)(*map(_type, types))
 
     def compile_now(function):
         if not is_kept(Path(function.__code__.co_filename), function.__name__):
@@ -45,18 +47,15 @@ def say_so():
     )
 
 
-def compiled_type(group, *fields):
-    """Return the type of a named tuple for `compiled`, from the names of its fields' types."""
-    return numba.types.NamedTuple([_type(field) for field in fields], group)
+def struct(module, name, **fields):
+    """Return a named tuple of `module`, and its type for `compiled`, from its fields' types."""
+    group = namedtuple(name, fields, module=module)  # kept code finds it there again
+    return group, numba.types.NamedTuple(list(map(_type, fields.values())), group)
 
 
-def signature(*arguments):
-    """Return the signature of a function of these types, or names of types, that returns an int."""
-    return numba.int64(*(_type(each) if isinstance(each, str) else each for each in arguments))
-
-
-def _type(name):
-    return numba.core.sigutils.normalize_signature(f"({name},)")[0][0]
+def _type(given):
+    named = isinstance(given, str)
+    return numba.core.sigutils.normalize_signature(f"({given},)")[0][0] if named else given
 
 
 def inlined(function):
@@ -73,6 +72,9 @@ def summing(function):
 
 RUN = 32  # points of the smallest box
 FAN = 8  # boxes of one that is a level larger
+FLOATS, TABLE, INDEX, SHORT = "f8[::1]", "f8[:,::1]", "i8[::1]", "i4[::1]"  # types of arrays
+# Boxes of all levels, the smallest ones first, and where each level starts, and the end.
+Runs, RUNS = struct(__name__, "Runs", centers=TABLE, widths=TABLE, firsts=INDEX, levels="i8")
 _SLACK = 1e-13  # of costs in the unit frame; above rounding
 
 
@@ -88,6 +90,7 @@ def cost_of(points, i, atoms, k, p):
     return math.sqrt(square) if p == 1.0 else square ** (0.5 * p)
 
 
+# On its own, so that only the sum over the axes may be taken in another order, no difference.
 @inlined
 def _extra_along(points, i, atoms, j, k, axis):
     to_k, to_j = atoms[k, axis] - points[i, axis], atoms[j, axis] - points[i, axis]
@@ -145,7 +148,7 @@ def least_extra(centers, widths, b, atoms, j, k, p):
     return max(far - radius, 0.0) ** p - (near + radius) ** p
 
 
-@compiled("i8(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1])")
+@compiled(TABLE, TABLE, TABLE, INDEX, returns="i8")
 def build(points, centers, widths, firsts):
     """Fill in the boxes of all levels, the smallest ones first; return the number of levels.
 
@@ -177,45 +180,58 @@ def build(points, centers, widths, firsts):
 
 
 @inlined
-def survivors(centers, widths, b, atoms, potentials, p, kept, n_tried, level):
-    """Keep the atoms that may be cheapest somewhere in a box; return how many."""
-    best, least = kept[level + 1, 0], math.inf
-    for t in range(n_tried):
-        k = kept[level + 1, t]
+def near_box(b, runs, atoms, potentials, p, limit, tried, kept):
+    """Keep the atoms that may come within a limit of the cheapest one in a box; return how many.
+
+    A limit below zero is as far as the second cheapest atom may be.
+    """
+    centers, widths, best, second = runs.centers, runs.widths, tried[0], -1
+    least, next_least = math.inf, math.inf
+    for k in tried:
         value = cost_of(centers, b, atoms, k, p) - potentials[k]
         if value < least:
-            least, best = value, k
+            second, next_least = best, least
+            best, least = k, value
+        elif value < next_least:
+            second, next_least = k, value
+    if limit < 0.0:
+        limit = math.inf
+        if len(tried) > 1:
+            limit = potentials[best] - potentials[second]
+            limit -= least_extra(centers, widths, b, atoms, second, best, p)
     n_kept = 0
-    for t in range(n_tried):
-        k = kept[level + 1, t]
+    for k in tried:
         beyond = least_extra(centers, widths, b, atoms, best, k, p)
-        if k == best or beyond - potentials[k] + potentials[best] <= _SLACK:
-            kept[level, n_kept] = k
+        if k == best or beyond - potentials[k] + potentials[best] <= limit + _SLACK:
+            kept[n_kept] = k
             n_kept += 1
     return n_kept
 
 
-@compiled("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8, f8[:,::1], f8[::1], f8, i4[::1])")
-def assign(points, centers, widths, firsts, levels, atoms, potentials, p, labels):
+@inlined
+def descend(b, runs, atoms, potentials, p, reach, kept, n_kept):
+    """Keep the atoms that matter in run `b`, on level 0, from those of the boxes around it."""
+    step = FAN ** (runs.levels - 1)
+    for level in range(runs.levels - 1, -1, -1):
+        if b % step == 0:  # the first run in a box; those that follow find what was kept
+            box, tried = runs.firsts[level] + b // step, kept[level + 1, : n_kept[level + 1]]
+            limit = reach[box]
+            n_kept[level] = near_box(box, runs, atoms, potentials, p, limit, tried, kept[level])
+        step //= FAN
+
+
+@compiled(TABLE, RUNS, TABLE, FLOATS, "f8", SHORT)
+def assign(points, runs, atoms, potentials, p, labels):
     """Write a cheapest atom of every point.
 
     Branch and bound down a tree of boxes, as k-means filters centers (Kanungo et al. 2002);
     O(n_points n_atoms) at worst.
     """
-    n, m = len(points), len(atoms)
+    n, m, levels, reach = len(points), len(atoms), runs.levels, np.zeros(len(runs.centers))
     kept, n_kept = np.empty((levels + 1, m), np.int32), np.empty(levels + 1, np.int64)
-    for k in range(m):
-        kept[levels, k] = k
-    n_kept[levels] = m
-    for b in range(firsts[1]):
-        step = FAN ** (levels - 1)
-        for level in range(levels - 1, -1, -1):
-            if b % step == 0:
-                box, n_tried = firsts[level] + b // step, n_kept[level + 1]
-                n_kept[level] = survivors(
-                    centers, widths, box, atoms, potentials, p, kept, n_tried, level
-                )
-            step //= FAN
+    kept[levels], n_kept[levels] = np.arange(m), m
+    for b in range(runs.firsts[1]):
+        descend(b, runs, atoms, potentials, p, reach, kept, n_kept)
         for i in range(b * RUN, min((b + 1) * RUN, n)):
             best, least = kept[0, 0], math.inf
             if n_kept[0] > 1:
@@ -226,13 +242,11 @@ def assign(points, centers, widths, firsts, levels, atoms, potentials, p, labels
             labels[i] = best
 
 
-@compiled("void(i4[::1], i8[::1])")
+@compiled(SHORT, INDEX)
 def count_pieces(labels, ends):
     """Count the boxes of every atom when runs are cut by label; ends[j + 1] receives atom j's."""
     n = len(labels)
-    seen = np.empty(len(ends), np.int64)
-    for j in range(len(ends)):
-        seen[j] = -1
+    seen = np.full(len(ends), -1)
     for start in range(0, n, RUN):
         for i in range(start, min(start + RUN, n)):
             if seen[labels[i]] != start:
@@ -240,16 +254,14 @@ def count_pieces(labels, ends):
                 ends[labels[i] + 1] += 1
 
 
-@compiled("void(f8[:,::1], i4[::1], i8[::1], i4[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1])")
-def cut_pieces(points, labels, firsts, starts, run_centers, run_widths, centers, widths):
+@compiled(TABLE, SHORT, INDEX, SHORT, RUNS, TABLE, TABLE)
+def cut_pieces(points, labels, firsts, starts, runs, centers, widths):
     """Write start and box of the points of one atom in one run, those of one atom together.
 
     `firsts` says where each atom's boxes begin, and ends up where they end.
     """
     n, d = points.shape
-    mine = np.empty(len(firsts), np.int64)
-    for j in range(len(firsts)):
-        mine[j] = -1
+    mine = np.full(len(firsts), -1)
     for run in range((n + RUN - 1) // RUN):
         start, stop = run * RUN, min((run + 1) * RUN, n)
         pure = True
@@ -260,7 +272,7 @@ def cut_pieces(points, labels, firsts, starts, run_centers, run_widths, centers,
             firsts[labels[start]] += 1
             starts[b] = start
             for axis in range(d):
-                centers[b, axis], widths[b, axis] = run_centers[run, axis], run_widths[run, axis]
+                centers[b, axis], widths[b, axis] = runs.centers[run, axis], runs.widths[run, axis]
             continue
         for i in range(start, stop):
             b = mine[labels[i]]
@@ -282,7 +294,7 @@ def cut_pieces(points, labels, firsts, starts, run_centers, run_widths, centers,
                     centers[b, axis], widths[b, axis] = 0.5 * (low + high), 0.5 * (high - low)
 
 
-@compiled("void(i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[:,::1])")
+@compiled(INDEX, TABLE, TABLE, TABLE, "f8", TABLE)
 def bound_all(firsts, centers, widths, atoms, p, gap):
     """Write a lower bound of what any point of atom j costs more at atom k, as gap[j, k]."""
     m = len(atoms)
@@ -295,7 +307,7 @@ def bound_all(firsts, centers, widths, atoms, p, gap):
 # Compiled: what is read off matrices of costs, a row an atom and a column a point.
 
 
-@compiled("void(f8[:,::1], f8[::1], i4[::1], i4[::1], f8[::1], f8[::1])", allocates=False)
+@compiled(TABLE, FLOATS, SHORT, SHORT, FLOATS, FLOATS, allocates=False)
 def rank(costs, potentials, labels, others, lowest, margins):
     """Write the cheapest atom of every point, the next one, and how much dearer that is.
 
@@ -316,7 +328,7 @@ def rank(costs, potentials, labels, others, lowest, margins):
         margins[i] -= lowest[i]
 
 
-@compiled("void(f8[:,::1], i4[::1], i8[::1], f8[::1], f8[:,::1])", allocates=False)
+@compiled(TABLE, SHORT, INDEX, FLOATS, TABLE, allocates=False)
 def lower(costs, owners, ends, own, table):
     """Write the least extra cost at every atom of each run of points, which ends at one of `ends`.
 
@@ -340,8 +352,7 @@ BOXED = 3  # most features in which boxes tell atoms apart
 _ENTRIES = 2**15  # costs at a time where they do not, which stay near the processor
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(NamedTuple):
     """Points by atom. An item is a point; boxes hold runs of items of one atom.
 
     Attributes
@@ -376,17 +387,15 @@ class BoxedPoints:
     """Points in few dimensions, in boxes that do not depend on atoms."""
 
     def __init__(self, points):
-        self.points = points
-        n_boxes, n_features = len(points) // (RUN - 4) + 32, points.shape[1]
-        self.centers, self.widths = np.empty((2, n_boxes, n_features))
-        self.ends = np.zeros(32, dtype=np.int64)
-        self.levels = build(points, self.centers, self.widths, self.ends)
+        self.points, firsts = points, np.zeros(32, dtype=np.int64)
+        # boxes of all levels are at most FAN / (FAN - 1) as many as there are runs, which is less
+        boxes = np.empty((2, len(points) // (RUN - 4) + 32, points.shape[1]))
+        self.runs = Runs(*boxes, firsts, build(points, *boxes, firsts))
 
     def labels(self, atoms, potentials, p):
         """Return a cheapest atom of every point."""
         labels = np.empty(len(self.points), dtype=np.int32)
-        boxes = self.centers, self.widths, self.ends, self.levels
-        assign(self.points, *boxes, atoms, potentials, p, labels)
+        assign(self.points, self.runs, atoms, potentials, p, labels)
         return labels
 
     def cells(self, labels, atoms, p):
@@ -397,8 +406,7 @@ class BoxedPoints:
         firsts = np.cumsum(firsts)
         starts = np.empty(firsts[-1], dtype=np.int32)
         boxes = np.empty((firsts[-1], n_features)), np.empty((firsts[-1], n_features))
-        runs = self.centers, self.widths
-        cut_pieces(self.points, labels, firsts[:-1].copy(), starts, *runs, *boxes)
+        cut_pieces(self.points, labels, firsts[:-1].copy(), starts, self.runs, *boxes)
         gap = np.full((n_atoms, n_atoms), np.inf)
         bound_all(firsts, *boxes, atoms, p, gap)
         rows = np.arange(len(labels), dtype=np.int32)

@@ -1,104 +1,45 @@
 """Compiled: excess mass goes along shortest paths between atoms until every atom has its share."""
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
-from .compiled_boxes import RUN, compiled, compiled_type, extra_of, inlined, least_extra, signature
+from .compiled_boxes import (
+    FLOATS,
+    INDEX,
+    RUN,
+    SHORT,
+    TABLE,
+    compiled,
+    extra_of,
+    inlined,
+    least_extra,
+    struct,
+)
 
 # Arrays that compiled functions take together, so that each is passed by one name.
 
-
-class Problem(NamedTuple):
-    """Points, atoms and the power of the distance."""
-
-    points: np.ndarray
-    atoms: np.ndarray
-    p: float
-
-
-class Boxes(NamedTuple):
-    """Boxes around runs of items, by atom, see Cells; `bounds` is room for one of each."""
-
-    firsts: np.ndarray
-    starts: np.ndarray
-    centers: np.ndarray
-    widths: np.ndarray
-    table: np.ndarray
-    bounds: np.ndarray
-
-
-class Items(NamedTuple):
-    """Points, or parts of them, with their atoms and mass.
-
-    `ring` joins the items of one point. `latest` is the last item that each atom has received, and
-    `earlier` the one before, of those that are no whole points.
-    """
-
-    rows: np.ndarray
-    owners: np.ndarray
-    units: np.ndarray
-    ring: np.ndarray
-    latest: np.ndarray
-    earlier: np.ndarray
-
-
-class Windows(NamedTuple):
-    """What is known of pairs of atoms: bounds, and a window of items for some of the pairs."""
-
-    gap: np.ndarray
-    front: np.ndarray
-    slots: np.ndarray
-    keys: np.ndarray
-    members: np.ndarray
-    sizes: np.ndarray
-
-
-class Edges(NamedTuple):
-    """Shortest edges of each atom, how long the others are at least, and potentials.
-
-    `lengths` is room for those of one atom.
-    """
-
-    listed: np.ndarray
-    lists: np.ndarray
-    degrees: np.ndarray
-    beyond: np.ndarray
-    potentials: np.ndarray
-    lengths: np.ndarray
-
-
-class Heap(NamedTuple):
-    """Edges by length, and the least length at which each atom is on it."""
-
-    keys: np.ndarray
-    tails: np.ndarray
-    heads: np.ndarray
-    best: np.ndarray
-
-
-class Paths(NamedTuple):
-    """How each atom was reached, in the order in which they were."""
-
-    distance: np.ndarray
-    hops: np.ndarray
-    parent: np.ndarray
-    via: np.ndarray
-    settled: np.ndarray
-    fresh: np.ndarray
-    order: np.ndarray
-
-
-PROBLEM = compiled_type(Problem, "f8[:,::1]", "f8[:,::1]", "f8")
-BOXES = compiled_type(Boxes, "i8[::1]", "i4[::1]", *3 * ["f8[:,::1]"], "f8[::1]")
-ITEMS = compiled_type(Items, "i4[::1]", "i4[::1]", "i8[::1]", *3 * ["i4[::1]"])
-WINDOWS = compiled_type(
-    Windows, "f8[:,::1]", "f8[:,::1]", "i4[:,::1]", "f8[:,::1]", "i4[:,::1]", "i4[::1]"
-)
-EDGES = compiled_type(Edges, "i1[:,::1]", "i4[:,::1]", "i8[::1]", *3 * ["f8[::1]"])
-HEAP = compiled_type(Heap, "f8[::1]", "i4[::1]", "i4[::1]", "f8[::1]")
-PATHS = compiled_type(Paths, "f8[::1]", *3 * ["i8[::1]"], "b1[::1]", "b1[::1]", "i8[::1]")
+SQUARE = "i4[:,::1]"
+Problem, PROBLEM = struct(__name__, "Problem", points=TABLE, atoms=TABLE, p="f8")
+# Boxes around runs of items, by atom, see Cells; `bounds` is room for one of each.
+_boxes = {"firsts": INDEX, "starts": SHORT, "centers": TABLE, "widths": TABLE, "table": TABLE}
+Boxes, BOXES = struct(__name__, "Boxes", **_boxes, bounds=FLOATS)
+# Points, or parts of them, with their atoms and mass. `ring` joins the items of one point. `latest`
+# is the last item that each atom has received, and `earlier` the one before, of those that are no
+# whole points.
+_items = {"rows": SHORT, "owners": SHORT, "units": INDEX}
+Items, ITEMS = struct(__name__, "Items", **_items, ring=SHORT, latest=SHORT, earlier=SHORT)
+# What is known of pairs of atoms: bounds, and a window of items for some of the pairs.
+_windows = {"keys": TABLE, "members": SQUARE, "sizes": SHORT}
+Windows, WINDOWS = struct(__name__, "Windows", gap=TABLE, front=TABLE, slots=SQUARE, **_windows)
+# Shortest edges of each atom, how long the others are at least, and potentials; `lengths` is room
+# for those of one atom.
+_listed = {"listed": "i1[:,::1]", "lists": SQUARE, "degrees": INDEX, "beyond": FLOATS}
+Edges, EDGES = struct(__name__, "Edges", **_listed, potentials=FLOATS, lengths=FLOATS)
+# Edges by length, and the least length at which each atom is on the heap.
+Heap, HEAP = struct(__name__, "Heap", keys=FLOATS, tails=SHORT, heads=SHORT, best=FLOATS)
+# How each atom was reached, in the order in which they were.
+_reached = {"distance": FLOATS, "hops": INDEX, "parent": INDEX, "via": INDEX}
+_seen = {"settled": "b1[::1]", "fresh": "b1[::1]", "order": INDEX}
+Paths, PATHS = struct(__name__, "Paths", **_reached, **_seen)
 
 
 # Compiled: for a pair of atoms, the few items of one that are cheapest to hand to the other.
@@ -107,15 +48,14 @@ PLACES = 32
 
 
 @inlined
-def offer(key, item, s, keys, members, sizes):
+def offer(key, item, s, windows):
     """Put an item into window s; return the key of the one that finds no place, or infinity."""
-    dropped = math.inf
-    size = sizes[s]
+    keys, members, sizes = windows.keys, windows.members, windows.sizes
+    dropped, size = math.inf, sizes[s]
     if size == PLACES:
         if key >= keys[s, 0]:
             return key
-        dropped = keys[s, 0]
-        place = 0
+        dropped, place = keys[s, 0], 0
         while place + 1 < size and keys[s, place + 1] > key:
             keys[s, place], members[s, place] = keys[s, place + 1], members[s, place + 1]
             place += 1
@@ -149,11 +89,10 @@ def admit(first, j, k, problem, items, windows):
     """Offer the live items of j in the run that starts at `first` to the window of j and k."""
     points, atoms, p = problem
     rows, owners, units = items.rows, items.owners, items.units
-    s, keys, members, sizes = windows.slots[j, k], windows.keys, windows.members, windows.sizes
     for item in range(first, min(first + RUN, len(points))):
         if owners[item] == j and units[item] > 0:
             key = extra_of(points, rows[item], atoms, j, k, p)
-            offer(key, item, s, keys, members, sizes)
+            offer(key, item, windows.slots[j, k], windows)
 
 
 @inlined
@@ -176,15 +115,13 @@ def bound_boxes(j, k, problem, boxes):
 @inlined
 def refill(j, k, problem, boxes, items, windows):
     """Fill the window of a pair afresh; return its cheapest item, or -1 when j has none."""
-    s, keys, members, sizes = windows.slots[j, k], windows.keys, windows.members, windows.sizes
-    units, earlier = items.units, items.earlier
+    s, keys, sizes, item = windows.slots[j, k], windows.keys, windows.sizes, items.latest[j]
     sizes[s] = 0
-    item = items.latest[j]
     while item >= 0:
-        if units[item] > 0:
+        if items.units[item] > 0:
             key = extra_of(problem.points, items.rows[item], problem.atoms, j, k, problem.p)
-            offer(key, item, s, keys, members, sizes)
-        item = earlier[item - len(problem.points)]
+            offer(key, item, s, windows)
+        item = items.earlier[item - len(problem.points)]
     own = boxes.starts[boxes.firsts[j] : boxes.firsts[j + 1]]
     if len(own) > 0:
         # The box that promises most comes first, so that few of the others are opened.
@@ -196,15 +133,16 @@ def refill(j, k, problem, boxes, items, windows):
             admit(own[b], j, k, problem, items, windows)
     windows.front[j, k] = keys[s, 0] if sizes[s] == PLACES else math.inf
     windows.gap[j, k] = keys[s, sizes[s] - 1] if sizes[s] > 0 else math.inf
-    return members[s, sizes[s] - 1] if sizes[s] > 0 else -1
+    return windows.members[s, sizes[s] - 1] if sizes[s] > 0 else -1
 
 
 # Compiled: the edges between atoms that a search looks at, by length.
 
 
 @inlined
-def push(key, j, k, size, keys, tails, heads):
+def push(key, j, k, size, heap):
     """Put an edge on the heap; return its new size."""
+    keys, tails, heads, _ = heap
     place = size
     while place > 0:
         above = (place - 1) >> 1
@@ -217,21 +155,19 @@ def push(key, j, k, size, keys, tails, heads):
 
 
 @inlined
-def pop(size, keys, tails, heads):
+def pop(size, heap):
     """Take the first edge, which the caller has read, off the heap; return its new size."""
+    keys, tails, heads, _ = heap
     size -= 1
     key, j, k = keys[size], tails[size], heads[size]
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
+    place, child = 0, 1
+    while child < size:
         if child + 1 < size and keys[child + 1] < keys[child]:
             child += 1
         if keys[child] >= key:
             break
         keys[place], tails[place], heads[place] = keys[child], tails[child], heads[child]
-        place = child
+        place, child = child, 2 * child + 1
     keys[place], tails[place], heads[place] = key, j, k
     return size
 
@@ -281,13 +217,12 @@ _NO_ITEM, _NO_WINDOW = -1, -2
 @inlined
 def start(excess, tolerance, heap, paths):
     """Put the atoms that have too much on the heap; return its size and how many lack mass."""
-    keys, tails, heads, best = heap
     size, lacking = 0, 0
     for j in range(len(excess)):
-        paths.settled[j], paths.fresh[j], best[j] = False, False, math.inf
+        paths.settled[j], paths.fresh[j], heap.best[j] = False, False, math.inf
         if excess[j] > tolerance:
-            size = push(0.0, -1, j, size, keys, tails, heads)
-            best[j] = 0.0
+            size = push(0.0, -1, j, size, heap)
+            heap.best[j] = 0.0
             paths.distance[j], paths.hops[j], paths.parent[j], paths.via[j] = 0.0, 0, -1, -1
         elif excess[j] < -tolerance:
             lacking += 1
@@ -318,7 +253,7 @@ def reach(j, k, item, key, windows, edges, rounding, size, heap, paths):
     if exact > key:
         if exact < heap.best[k]:
             heap.best[k] = exact
-            size = push(exact, j, k, size, heap.keys, heap.tails, heap.heads)
+            size = push(exact, j, k, size, heap)
         return False, size
     paths.distance[k], paths.hops[k] = paths.distance[j] + length, paths.hops[j] + 1
     paths.parent[k], paths.via[k] = j, item
@@ -328,26 +263,21 @@ def reach(j, k, item, key, windows, edges, rounding, size, heap, paths):
 @inlined
 def look(j, k, gap, edges, rounding, size, heap, paths):
     """Put edges of k on the heap, or more of j where k is -1; return the size of the heap."""
-    potentials, settled = edges.potentials, paths.settled
-    keys, tails, heads, best = heap
-    if k < 0:
-        degree = 2 * edges.degrees[j] if paths.fresh[j] else _FIRST_DEGREE
+    potentials, more = edges.potentials, k < 0
+    j = j if more else k
+    if more or edges.beyond[j] + potentials[j] <= 0.0:
+        degree = 2 * edges.degrees[j] if more and paths.fresh[j] else _FIRST_DEGREE
         list_row(j, degree, gap, edges)
         paths.fresh[j] = True
-    else:
-        j = k
-        if edges.beyond[j] + potentials[j] <= 0.0:
-            list_row(j, _FIRST_DEGREE, gap, edges)
-            paths.fresh[j] = True
     base = paths.distance[j] + rounding * (paths.hops[j] + 1)
     for head in edges.lists[j, : edges.degrees[j]]:
-        if not settled[head]:
+        if not paths.settled[head]:
             key = base + max(0.0, gap[j, head] - potentials[head] + potentials[j])
-            if key < best[head]:
-                size = push(key, j, head, size, keys, tails, heads)
+            if key < heap.best[head]:
+                size = push(key, j, head, size, heap)
     if edges.beyond[j] < math.inf:
         key = base + max(0.0, edges.beyond[j] + potentials[j])
-        size = push(key, j, -1, size, keys, tails, heads)
+        size = push(key, j, -1, size, heap)
     return size
 
 
@@ -361,7 +291,7 @@ def find_paths(size, lacking, state, excess, tolerance, rounding, used):
     n_settled, farthest = 0, -1.0
     while size > 0 and lacking > 0:
         key, j, k = heap.keys[0], heap.tails[0], heap.heads[0]
-        size = pop(size, heap.keys, heap.tails, heap.heads)
+        size = pop(size, heap)
         if k >= 0:
             if paths.settled[k]:
                 continue
@@ -405,9 +335,8 @@ def receive(item, amount, u, used, n_points, items):
 def arrive(item, u, problem, items, windows, edges):
     """Let all edges of atom u know of an item that it has received."""
     points, atoms, p = problem
-    gap, front, slots, keys, members, sizes = windows
+    gap, front, slots, row = windows.gap, windows.front, windows.slots, items.rows[item]
     listed, lists, degrees, beyond, potentials, _ = edges
-    row = items.rows[item]
     for k in range(len(potentials)):
         if k == u:
             continue
@@ -416,7 +345,7 @@ def arrive(item, u, problem, items, windows, edges):
         if key < front[u, k]:
             dropped = key
             if slots[u, k] >= 0:
-                dropped = offer(key, item, slots[u, k], keys, members, sizes)
+                dropped = offer(key, item, slots[u, k], windows)
             front[u, k] = min(front[u, k], dropped)
         if listed[u, k] == 0 and key - potentials[k] < beyond[u]:
             listed[u, k] = 1
@@ -452,10 +381,10 @@ def send(sink, problem, items, windows, edges, excess, tolerance, paths, used):
     return True
 
 
-@compiled(
-    signature(PROBLEM, BOXES, ITEMS, WINDOWS, EDGES, HEAP, PATHS, "i8[::1]", "i8", "f8", "i8[::1]"),
-    allocates=False,
-)
+_STATE = PROBLEM, BOXES, ITEMS, WINDOWS, EDGES, HEAP, PATHS
+
+
+@compiled(*_STATE, INDEX, "i8", "f8", INDEX, returns="i8", allocates=False)
 def balance(problem, boxes, items, windows, edges, heap, paths, excess, tolerance, rounding, used):
     """Send mass until every atom has its share; return DONE or what is missing.
 

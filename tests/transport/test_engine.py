@@ -14,7 +14,7 @@ balancing = home("Balancing")
 certificate = home("certify")
 exact = home("solve_problem")
 kept = home("is_kept")
-levels = home("Standing")
+levels = home("solve_levels")
 
 SHAPES = ("tight clusters", "specks", "grid", "places", "line", "unequal", "far atom")
 SHAPES += ("one side", "heavy point", "twins")
@@ -122,7 +122,7 @@ def test_misleading_potentials_are_dropped_and_good_ones_used(engine_only, monke
     monkeypatch.setattr(
         levels.Level,
         "balanced",
-        lambda self, *given: solved.append(len(self.standing.labels)) or balanced(self, *given),
+        lambda self, *given: solved.append(len(self.labels)) or balanced(self, *given),
     )
     assert exact.solve_problem(problem, found.potentials).cost == pytest.approx(found.cost)
     assert solved == [6000]
@@ -148,9 +148,8 @@ def test_a_step_of_newton_leaves_far_less_to_move_in_many_dimensions():
     potentials = levels.solve_levels(problem, None).potentials
     near = potentials + 0.01 * np.random.default_rng(0).standard_normal(20)
     here = levels.Level(problem, near)
-    labels = here.points.labels(problem.atoms, near, 2.0)
-    before = levels.Standing.of(problem, near, labels).mass_to_move
-    assert before > 0.01 and here.standing.mass_to_move < 0.4 * before
+    before = levels.mass_to_move(here._excess(here.points.labels(problem.atoms, near, 2.0)))
+    assert before > 0.01 and levels.mass_to_move(here.excess) < 0.4 * before
 
 
 @pytest.mark.parametrize("shape", ["tight clusters", "unequal"])
@@ -158,13 +157,13 @@ def test_steps_that_mislead_are_not_taken(monkeypatch, shape):
     problem = problem_of(shape, 6000, 20, 8, 4)
     monkeypatch.setattr(levels, "newton_step", lambda *given: np.linspace(-1.0, 1.0, 20))
     here = levels.Level(problem, np.zeros(20))
-    assert not here.standing.potentials.any()
+    assert not here.potentials.any()
 
 
 def test_samples_in_many_dimensions_may_lack_what_is_noise_and_all_points_nothing():
     problem = problem_of("uniform", 6000, 20, 8, 4)
     level = levels.Level(problem, np.zeros(20))
-    assert level.standing.excess.min() < -level.noise
+    assert level.excess.min() < -level.noise
     found = level.balanced(level.noise)
     assert -level.noise <= found.excess.min() < -balancing.TOLERANCE
     assert np.abs(level.balanced().excess).max() <= balancing.TOLERANCE
@@ -226,7 +225,7 @@ def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch,
 
     monkeypatch.setattr(compiling.numba, "njit", no_folder)
     compiling.say_so.cache_clear()
-    twice = compiling.compiled("f8(f8)")(lambda x: 2.0 * x)
+    twice = compiling.compiled("f8", returns="f8")(lambda x: 2.0 * x)
     assert twice(4.0) == 8.0
     assert cached == [True, False]
     assert [record.getMessage() for record in caplog.records] == [

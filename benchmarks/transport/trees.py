@@ -72,9 +72,7 @@ def grow(tree, chosen, branching=4):
     """Return a tree one level deeper: children of the `chosen` of its last level, none chosen."""
     chosen = np.asarray(chosen, dtype=bool)
     below = np.zeros(branching * np.count_nonzero(chosen), dtype=bool)
-    return Tree(
-        (*tree.chosen[:-1], chosen, below), (*tree.branching, branching), tree.top, tree.roots
-    )
+    return Tree((*tree.chosen[:-1], chosen, below), (*tree.branching, branching), tree.top)
 
 
 def spread_leaves(tree, masses, depth):

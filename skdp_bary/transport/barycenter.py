@@ -124,7 +124,7 @@ def free_support_barycenter(
         Level(np.inf, warmth=0.0, max_iter=max_iter, imbalance=0.004, tol=tol),
     )
     with threads(n_jobs, len(arguments.measures)) as run:
-        prepared = arguments.prepare(run)
+        prepared = run(Prepared.of, [(each, arguments.frame) for each in arguments.measures])
         clouds = [each.cloud for each in prepared]
         if is_small(arguments):
             starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
@@ -146,33 +146,19 @@ def _polish(arguments, prepared, iterate, tol, run):
     if arguments.p == 2:
         n_points = sum(len(each.cloud.points) for each in prepared)
         steps = int(np.clip(_POLISHED_POINTS // n_points, 0, _POLISH_STEPS))
-    best = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
+    best, frame = arguments.result(iterate, prepared, tol, run), arguments.frame
     for _ in range(steps):
-        means = sum(
-            share * transport.projections
-            for share, transport in zip(arguments.shares, best.transports, strict=True)
-        )
-        potentials = tuple(
-            transport.potentials / arguments.frame.scale**2 for transport in best.transports
-        )
-        iterate = replace(iterate, atoms=arguments.frame.inward(means), potentials=potentials)
-        moved = arguments.result(iterate, _exact_transports(arguments, prepared, iterate, run), tol)
+        pairs = zip(arguments.shares, best.transports, strict=True)
+        means = sum(share * transport.projections for share, transport in pairs)
+        potentials = tuple(each.potentials / frame.scale**2 for each in best.transports)
+        iterate = replace(iterate, atoms=frame.inward(means), potentials=potentials)
+        moved = arguments.result(iterate, prepared, tol, run)
         if not moved.cost < best.cost:
             return best
         gain, best = best.cost - moved.cost, moved
         if gain <= _POLISH_GAIN * best.cost:
             return best
     return best
-
-
-def _exact_transports(arguments, prepared, iterate, run):
-    atoms, p = arguments.atoms(iterate), arguments.p
-
-    def certified(one, potentials):
-        problem, columns = one.problem(atoms, p)
-        return one.result(atoms, columns, p, solve_problem(problem, potentials))
-
-    return run(certified, list(zip(prepared, iterate.potentials, strict=True)))
 
 
 def _respond(level, problem, potentials, last):
@@ -235,18 +221,13 @@ class BarycenterArguments:
         shares = check_shares(measure_weights, len(measures), "measure_weights")
         frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:
-            init = check_points(init, (n_atoms, measures[0].n_features), "init")
-            init = frame.inward(init)
+            init = frame.inward(check_points(init, (n_atoms, measures[0].n_features), "init"))
         return cls(measures, shares, target, p, frame, init)
 
     @property
     def unit(self):
         """Cost of one unit of the frame in the original space."""
         return self.frame.scale**self.p
-
-    def prepare(self, run):
-        """Return every measure Prepared in the frame."""
-        return run(Prepared.of, [(measure, self.frame) for measure in self.measures])
 
     def starts(self, prepared, n_init, random_state):
         """Return iterates at `init`, or at balanced splits of one measure after the other."""
@@ -262,13 +243,15 @@ class BarycenterArguments:
             iterates.append(Iterate(index, atoms, empty))
         return iterates
 
-    def atoms(self, iterate):
-        """Return the atoms as a measure in the original space."""
-        return DiscreteMeasure(self.frame.outward(iterate.atoms), self.target)
+    def result(self, iterate, prepared, tol, run):
+        """Return the barycenter with the exact transports to it, in the original space."""
+        atoms = DiscreteMeasure(self.frame.outward(iterate.atoms), self.target)
 
-    def result(self, iterate, transports, tol):
-        """Return the barycenter with the transports to it."""
-        atoms = self.atoms(iterate)
+        def certified(one, potentials):
+            problem, columns = one.problem(atoms, self.p)
+            return one.result(atoms, columns, self.p, solve_problem(problem, potentials))
+
+        transports = run(certified, list(zip(prepared, iterate.potentials, strict=True)))
         return BarycenterResult(
             support=atoms.support,
             weights=atoms.weights,
@@ -346,16 +329,11 @@ def _descend(arguments, clouds, iterate, callback):
         if not cost < (1.0 - _GAIN) * iterate.cost:
             break
         away = float(arguments.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
-        iterate = replace(
-            iterate,
-            atoms=means,
-            cost=cost,
-            movement=away / max(cost - away, np.finfo(float).tiny),
-            history=(*iterate.history, cost * arguments.unit),
-        )
+        movement = away / max(cost - away, np.finfo(float).tiny)
+        history = *iterate.history, cost * arguments.unit
+        iterate = replace(iterate, atoms=means, cost=cost, movement=movement, history=history)
         if callback is not None:
-            unit_cost = iterate.history[-1]
-            callback(BarycenterEvent(0, iterate.start, iteration, unit_cost, iterate.movement))
+            callback(BarycenterEvent(0, iterate.start, iteration, history[-1], movement))
     return iterate
 
 

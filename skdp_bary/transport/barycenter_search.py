@@ -1,5 +1,6 @@
 """The search for the atoms of a barycenter, from coarse samples to all points."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -98,6 +99,7 @@ class Iterate:
     history: tuple = field(default=())
 
 
+@dataclass(frozen=True)
 class Search:
     """Improves atoms level by level.
 
@@ -114,22 +116,18 @@ class Search:
     callback : callable or None
     """
 
-    def __init__(self, arguments, clouds, run, respond, callback):
-        self.clouds = clouds
-        self.shares = arguments.shares
-        self.target = arguments.target
-        self.p = arguments.p
-        self.unit = arguments.unit
-        self.run = run
-        self.respond = respond
-        self.callback = callback
+    arguments: object
+    clouds: list
+    run: Callable
+    respond: Callable
+    callback: Callable | None
 
     def refine(self, iterates, levels, n_keep):
         """Take all starts through level 0, the best few through level 1, one to the end."""
         for index, level in enumerate(levels):
             # An atom averages over the measures, so together they need no more points than one.
             share = max(level.points_per_atom / len(self.clouds), _LEAST_SAMPLE)
-            size = np.ceil(share * len(self.target))
+            size = np.ceil(share * len(self.arguments.target))
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
             iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
@@ -144,46 +142,46 @@ class Search:
             return iterates
         # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
         iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
-        tasks = [
-            (SemidualProblem(cloud, each.atoms, self.target, self.p), potentials)
-            for each in iterates
-            for cloud, potentials in zip(clouds, each.potentials, strict=True)
-        ]
-        costs = np.reshape(
-            [found.cost for found in self.run(solve_problem, tasks)], (-1, len(clouds))
-        )
-        return [iterates[place] for place in np.argsort(costs @ self.shares)[:n_keep]]
+        tasks = []
+        for each in iterates:
+            tasks += zip(self._problems(clouds, each), each.potentials, strict=True)
+        costs = [found.cost for found in self.run(solve_problem, tasks)]
+        costs = np.reshape(costs, (-1, len(clouds))) @ self.arguments.shares
+        return [iterates[place] for place in np.argsort(costs)[:n_keep]]
+
+    def _problems(self, clouds, iterate):
+        target, p = self.arguments.target, self.arguments.p
+        return [SemidualProblem(cloud, iterate.atoms, target, p) for cloud in clouds]
 
     def _descend(self, iterate, clouds, index, level):
         constants = [0.0] * len(clouds)
-        if self.p == 2:  # the dual leaves out the points' own squared norms
+        if self.arguments.p == 2:  # the dual leaves out the points' own squared norms
             squares = [np.einsum("ij,ij->i", cloud.points, cloud.points) for cloud in clouds]
             constants = [float(c.weights @ s) for c, s in zip(clouds, squares, strict=True)]
         found, movements = [None] * len(clouds), []
         for iteration in range(1, level.max_iter + 1):
-            problems = [SemidualProblem(c, iterate.atoms, self.target, self.p) for c in clouds]
             eased = level.eased(iterate.movement)
-            tasks = zip(problems, iterate.potentials, found, strict=True)
+            tasks = zip(self._problems(clouds, iterate), iterate.potentials, found, strict=True)
             found = self.run(self.respond, [(eased, *task) for task in tasks])
             costs = [pull.dual + c for pull, c in zip(found, constants, strict=True)]
-            iterate = self._step(iterate, found, float(self.shares @ costs))
+            iterate = self._step(iterate, found, float(self.arguments.shares @ costs))
             if self.callback is not None:
-                cost = iterate.cost * self.unit
-                event = BarycenterEvent(index, iterate.start, iteration, cost, iterate.movement)
-                self.callback(event)
+                start, cost, movement = iterate.start, iterate.history[-1], iterate.movement
+                self.callback(BarycenterEvent(index, start, iteration, cost, movement))
             movements.append(iterate.movement)
             if iterate.movement <= level.tol or _stalled(movements):
                 break
         return iterate
 
     def _step(self, iterate, found, cost):
-        counts = sum(s * pull.counts for s, pull in zip(self.shares, found, strict=True))
-        sums = sum(s * pull.sums for s, pull in zip(self.shares, found, strict=True))
+        shares = self.arguments.shares
+        counts = sum(s * pull.counts for s, pull in zip(shares, found, strict=True))
+        sums = sum(s * pull.sums for s, pull in zip(shares, found, strict=True))
         pulled = _centers(counts, sums, iterate.atoms)
         centers = [_centers(pull.counts, pull.sums, iterate.atoms) for pull in found]
         # The rest of the cost is how far the centers of one atom's cells are from the atom.
         away_from = [self._mean_power(center - iterate.atoms) for center in centers]
-        inner = max(cost - float(self.shares @ away_from), _LEAST_INNER * cost)
+        inner = max(cost - float(shares @ away_from), _LEAST_INNER * cost)
         movement = self._mean_power(pulled - iterate.atoms) / max(inner, np.finfo(float).tiny)
         step = pulled - iterate.atoms
         if movement < iterate.movement:  # otherwise long steps have gone too far
@@ -193,19 +191,13 @@ class Search:
         potentials = tuple(
             pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
         )
-        return replace(
-            iterate,
-            atoms=iterate.atoms + step,
-            step=step,
-            potentials=potentials,
-            cost=cost,
-            movement=movement,
-            history=(*iterate.history, cost * self.unit),
-        )
+        history = *iterate.history, cost * self.arguments.unit
+        atoms = iterate.atoms + step
+        return Iterate(iterate.start, atoms, potentials, step, cost, movement, history)
 
     def _mean_power(self, vectors):
         square = np.einsum("ij,ij->i", vectors, vectors)
-        return float(self.target @ square ** (self.p / 2.0))
+        return float(self.arguments.target @ square ** (self.arguments.p / 2.0))
 
 
 def _stalled(movements):
@@ -244,8 +236,7 @@ class SmoothPull:
     exact = False
 
     def __init__(self, problem, state):
-        self.problem = problem
-        self.state = state
+        self.problem, self.state = problem, state
         self.labels, self.dual = state.labels, state.dual
         cloud, n_atoms = problem.cloud, len(problem.target)
         hard = cloud.weights.copy()
@@ -254,9 +245,8 @@ class SmoothPull:
             costs = chosen_cost(cloud.points, rows, problem.atoms, state.labels, problem.p)
             hard *= attraction(costs, problem.p)
         hard[state.soft] = 0.0
-        holders = sparse.csc_array(
-            (hard, state.labels, np.arange(len(hard) + 1)), shape=(n_atoms, len(hard))
-        )
+        entries = hard, state.labels, np.arange(len(hard) + 1)
+        holders = sparse.csc_array(entries, shape=(n_atoms, len(hard)))
         self.counts = np.bincount(state.labels, hard, n_atoms) + state.soft_counts
         self.sums = holders @ cloud.points + state.soft_sums
 

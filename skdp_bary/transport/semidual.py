@@ -273,27 +273,19 @@ class SemidualProblem:
 
         For p = 2 the entries leave out the point's own squared norm, the same for all atoms.
         """
-        cloud = self.cloud
-        matters = self.candidates(potentials, reach)
-        if self.p == 2:
-            norms = np.einsum("ij,ij->i", self.atoms, self.atoms)
-            slopes, rises = -2.0 * self.atoms, (norms - potentials)[:, None]
-        for block, start in enumerate(cloud.starts[:-1]):
-            stop, atoms = cloud.starts[block + 1], np.flatnonzero(matters[block])
-            if self.p == 2:
-                entries = slopes[atoms] @ cloud.points[start:stop].T
-                entries += rises[atoms]
-            else:
-                entries = pairwise_cost(self.atoms[atoms], cloud.points[start:stop], self.p)
-                entries -= potentials[atoms, None]
-            yield start, stop, atoms, entries
+        starts, matters = self.cloud.starts, self.candidates(potentials, reach)
+        for start, stop, mine in zip(starts[:-1], starts[1:], matters, strict=True):
+            atoms = np.flatnonzero(mine)
+            yield start, stop, atoms, self.entries(self.cloud.points[start:stop], potentials, atoms)
 
-    def entries(self, points, potentials):
-        """Return costs less potentials of any points, as in :meth:`blocks`."""
+    def entries(self, points, potentials, rows=slice(None)):
+        """Return costs less potentials of any points at some atoms, as in :meth:`blocks`."""
+        atoms = self.atoms[rows]
         if self.p != 2:
-            return pairwise_cost(self.atoms, points, self.p) - potentials[:, None]
-        norms = np.einsum("ij,ij->i", self.atoms, self.atoms)
-        return -2.0 * self.atoms @ points.T + (norms - potentials)[:, None]
+            return pairwise_cost(atoms, points, self.p) - potentials[rows, None]
+        entries = (-2.0 * atoms) @ points.T
+        entries += (np.einsum("ij,ij->i", atoms, atoms) - potentials[rows])[:, None]
+        return entries
 
     def cheapest(self, potentials):
         """Yield (start, stop, a cheapest atom of every point) of every block."""
@@ -331,9 +323,8 @@ class SemidualProblem:
         return np.maximum(means, 1e-6 * typical)
 
 
-@dataclass(frozen=True)
 class Smoothed:
-    """The smoothed semi-dual at some potentials.
+    """The smoothed semi-dual of a SemidualProblem at some potentials, and its derivatives.
 
     Attributes
     ----------
@@ -361,19 +352,19 @@ class Smoothed:
         2 a point counts by mass times :func:`attraction`.
     """
 
-    potentials: np.ndarray
-    temperatures: np.ndarray
-    value: float
-    dual: float
-    gradient: np.ndarray
-    hessian: np.ndarray
-    shared: float
-    blur: float
-    labels: np.ndarray
-    margins: np.ndarray
-    mass_to_move: float
-    soft_counts: np.ndarray
-    soft_sums: np.ndarray
+    def __init__(self, problem, potentials, temperatures):
+        weights, target = problem.cloud.weights, problem.target
+        total = _totals(problem, potentials, temperatures)
+        self.potentials, self.temperatures = potentials, temperatures
+        self.labels, self.margins, self.hessian = total.labels, total.margins, total.hessian
+        self.shared, self.blur = total.shared, total.blur
+        self.soft_counts, self.soft_sums = total.counts, total.sums
+        self.dual = float(weights @ total.cheapest + target @ potentials)
+        self.value = self.dual - total.softness
+        whole = np.bincount(total.labels, weights, len(target))
+        self.mass_to_move = 0.5 * np.abs(whole - target).sum()
+        hard = np.bincount(total.labels, total.hard, len(target))
+        self.gradient = target - total.masses - hard
 
     @property
     def imbalance(self):
@@ -432,29 +423,6 @@ class Smoothed:
             return False
         gain = self.gradient @ self.newton_step(_TRUSTED)
         return gain * self.shared <= tol * self.blur
-
-
-def smooth(problem, potentials, temperatures):
-    """Evaluate the smoothed semi-dual and its derivatives."""
-    cloud, total = problem.cloud, _totals(problem, potentials, temperatures)
-    dual = float(cloud.weights @ total.cheapest + problem.target @ potentials)
-    n_atoms = len(problem.target)
-    whole = np.bincount(total.labels, cloud.weights, n_atoms)
-    return Smoothed(
-        potentials=potentials,
-        temperatures=temperatures,
-        value=dual - total.softness,
-        dual=dual,
-        gradient=problem.target - total.masses - np.bincount(total.labels, total.hard, n_atoms),
-        hessian=total.hessian,
-        shared=total.shared,
-        blur=total.blur,
-        labels=total.labels,
-        margins=total.margins,
-        mass_to_move=0.5 * np.abs(whole - problem.target).sum(),
-        soft_counts=total.counts,
-        soft_sums=total.sums,
-    )
 
 
 def _totals(problem, potentials, temperatures):
@@ -525,7 +493,7 @@ def _climb_on(problem, state, tol):
             break
         while longest >= _SHORTEST:  # a Newton step, shortened until it helps
             step = state.newton_step(longest)
-            trial = smooth(problem, state.potentials + step, state.temperatures)
+            trial = Smoothed(problem, state.potentials + step, state.temperatures)
             gained = trial.value >= state.value + 0.1 * (state.gradient @ step)
             if gained or trial.imbalance < 0.6 * state.imbalance:
                 break
@@ -546,4 +514,4 @@ def heat(problem, potentials, warmth, labels=None):
     # Far from balance the cells are not yet those of the solution, nor are their scales.
     trust = np.clip(np.log(_COLD_START / warmth) / np.log(_COLD_START / _OWN_SCALE), 0.0, 1.0)
     scales = scales.mean() ** (1.0 - trust) * scales**trust
-    return smooth(problem, potentials, warmth * scales[labels])
+    return Smoothed(problem, potentials, warmth * scales[labels])

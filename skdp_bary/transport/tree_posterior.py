@@ -219,12 +219,10 @@ class TreePosterior:
     @cached_property
     def mean(self):
         """Posterior means, one array per level; a chosen cell has the sum of its children's."""
-        return tuple(self.step * (grid.lo + mean) for grid, mean, _ in self._moments())
-
-    @cached_property
-    def variance(self):
-        """Posterior variances, one array per level."""
-        return tuple(self.step**2 * variance for _, _, variance in self._moments())
+        found = []
+        for grid, p in zip(self.grids, self.probabilities, strict=True):
+            found.append(self.step * (grid.lo + grid.sum(p * (grid.units - grid.spread(grid.lo)))))
+        return tuple(found)
 
     def quantile(self, q):
         """Return the smallest masses with posterior probability at least `q` at or below them."""
@@ -248,26 +246,11 @@ class TreePosterior:
         low, high = [], []
         median, upper = self.quantile(0.5), self.quantile(0.5 + coverage / 2)
         levels = zip(self.grids, self.probabilities, median, upper, strict=True)
-        for grid, p, median, upper in levels:
+        for grid, p, middle, end in levels:
             first, last = _shortest_windows(grid, p, coverage)
-            low.append(np.where(median > 0, self.step * (grid.lo + first), 0.0))
-            high.append(np.where(median > 0, self.step * (grid.lo + last), upper))
+            low.append(np.where(middle > 0, self.step * (grid.lo + first), 0.0))
+            high.append(np.where(middle > 0, self.step * (grid.lo + last), end))
         return tuple(low), tuple(high)
-
-    def marginal(self, level, cell):
-        """Return the possible masses of one cell and their probabilities.
-
-        The cell is given by its place in a level, the level by its place in the tree.
-        """
-        grid = self.grids[level]
-        window = slice(grid.starts[cell], grid.starts[cell] + grid.sizes[cell])
-        return self.step * grid.units[window], self.probabilities[level][window]
-
-    def _moments(self):
-        for grid, p in zip(self.grids, self.probabilities, strict=True):
-            place = grid.units - grid.spread(grid.lo)
-            mean = grid.sum(p * place)
-            yield grid, mean, grid.sum(p * (place - grid.spread(mean)) ** 2)
 
 
 def _shortest_windows(grid, p, coverage):

@@ -24,19 +24,16 @@ class Tree:
         Number of children of a chosen cell, from each level to the next: 4 for a quadtree.
     top : int, default=0
         Depth of the first level below the whole domain.
-    roots : ndarray of int64, default=None
-        Codes of the cells of the first level; None for 0, 1, 2, ...
 
     Notes
     -----
-    The code of a child is ``parent * branching + position``. In a quadtree the codes are Morton
-    codes.
+    The codes of the cells of the first level are 0, 1, 2, ... and that of a child is
+    ``parent * branching + position``. In a quadtree the codes are Morton codes.
     """
 
     chosen: tuple
     branching: tuple
     top: int = 0
-    roots: np.ndarray | None = None
 
     def __post_init__(self):
         if len(self.branching) != len(self.chosen) - 1:
@@ -63,11 +60,6 @@ class Tree:
                     f"`chosen[{level + 1}]` needs the {expected} children of the cells chosen one "
                     f"level above, got {self.chosen[level + 1].size} cells."
                 )
-        if self.roots is not None and len(self.roots) != self.chosen[0].size:
-            raise ValueError(
-                f"`roots` needs one code for each of the {self.chosen[0].size} cells of the first "
-                f"level, got {len(self.roots)}."
-            )
 
     @classmethod
     def complete(cls, depth, *, branching=4, top=0):
@@ -88,11 +80,8 @@ class Tree:
     @cached_property
     def codes(self):
         """Codes of the listed cells, one int64 array per level."""
-        roots = np.arange(self.sizes[0]) if self.roots is None else self.roots
-        codes = [np.asarray(roots, dtype=np.int64)]
-        bits = int(codes[0].max(initial=0)).bit_length() + sum(
-            (b - 1).bit_length() for b in self.branching
-        )
+        codes = [np.arange(self.sizes[0])]
+        bits = sum((n - 1).bit_length() for n in (max(self.sizes[0], 1), *self.branching))
         if bits > _MAX_CODE_BITS:
             raise ValueError(
                 f"The codes of a tree must have at most {_MAX_CODE_BITS} bits, got {bits}: list "

@@ -11,10 +11,10 @@ from tests.world import (
     PLAIN,
     OrderedPoints,
     SemidualProblem,
+    Smoothed,
     _mass_change,
     home,
     order_points,
-    smooth,
 )
 
 choice = home("kernel_for")
@@ -50,7 +50,7 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
     temperatures = np.full(3000, temperature)
     potentials = 0.05 * np.random.default_rng(4).standard_normal(12)
     ours, theirs = (
-        smooth(_problem(kernel, n_features), potentials, temperatures)
+        Smoothed(_problem(kernel, n_features), potentials, temperatures)
         for kernel in (compiled, PLAIN)
     )
     np.testing.assert_array_equal(ours.labels, theirs.labels)
@@ -70,9 +70,9 @@ def test_hot_blocks_are_left_to_matrix_products(compiled, monkeypatch):
     monkeypatch.setattr(
         type(PLAIN), "fold", lambda self, *rest: folded.append(self) or fold(self, *rest)
     )
-    smooth(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
+    Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
     assert folded == []
-    smooth(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
+    Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
     assert set(folded) == {PLAIN}
 
 
@@ -96,7 +96,7 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
     potentials = 0.01 * rng.standard_normal(150)
     step = 1e-3 * rng.standard_normal(boxed_and_plain[0].atoms.shape)
     shift = 1e-4 * rng.standard_normal(150)
-    ours, theirs = (smooth(each, potentials, temperatures) for each in boxed_and_plain)
+    ours, theirs = (Smoothed(each, potentials, temperatures) for each in boxed_and_plain)
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     np.testing.assert_array_equal(ours.soft, theirs.soft)
     assert ours.dual == pytest.approx(theirs.dual, rel=1e-12)
@@ -117,11 +117,11 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
 
 @pytest.mark.parametrize("n_features", [2])
 def test_sparse_newton_steps_are_the_dense_ones(boxed_and_plain, monkeypatch):
-    state = smooth(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    state = Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
     assert state._sparse is not None
     step = state.newton_step(30.0)
     monkeypatch.setattr(semidual, "_MANY", 1000)
-    dense = smooth(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    dense = Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
     assert dense._sparse is None
     np.testing.assert_allclose(step, dense.newton_step(30.0), atol=1e-9 * abs(step).max())
 

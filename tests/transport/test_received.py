@@ -4,13 +4,13 @@ from tests.cases import every
 from tests.world import (
     ExactPull,
     SemidualProblem,
+    Smoothed,
     SmoothPull,
     _respond,
     heat,
     home,
     order_points,
     settle,
-    smooth,
     solve_problem,
 )
 
@@ -45,7 +45,7 @@ def test_pull_is_the_gradient_of_the_smoothed_cost(p):
 
     def value(t):
         moved = SemidualProblem(problem.cloud, problem.atoms + t * direction, problem.target, p)
-        return smooth(moved, state.potentials, state.temperatures).value
+        return Smoothed(moved, state.potentials, state.temperatures).value
 
     slope = (value(1e-5) - value(-1e-5)) / 2e-5
     np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3)
@@ -58,8 +58,8 @@ def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     step = 0.01 * np.random.default_rng(2).standard_normal((10, 2))
     moved = SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
     predicted = pull.potentials_after(pull.sums / pull.counts[:, None], step)
-    before = smooth(moved, state.potentials, state.temperatures).imbalance
-    after = smooth(moved, predicted, state.temperatures).imbalance
+    before = Smoothed(moved, state.potentials, state.temperatures).imbalance
+    after = Smoothed(moved, predicted, state.temperatures).imbalance
     assert after < 0.15 * before
 
 

@@ -2,7 +2,7 @@ import numpy as np
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
 from tests.cases import every
-from tests.world import SemidualProblem, _stalled, home, order_points, smooth, soft_shares
+from tests.world import SemidualProblem, Smoothed, _stalled, home, order_points, soft_shares
 
 Level = home("_stalled").Level
 
@@ -34,9 +34,9 @@ def test_dual_bounds_the_cost_at_any_warmth():
     cloud, _ = order_points(rng.random((2000, 2)), rng.random(2000))
     problem = SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
     potentials = 0.01 * rng.random(6)
-    duals = [smooth(problem, potentials, np.full(2000, t)).dual for t in (1e-4, 1e-1)]
+    duals = [Smoothed(problem, potentials, np.full(2000, t)).dual for t in (1e-4, 1e-1)]
     np.testing.assert_allclose(duals[0], duals[1], rtol=1e-12)
-    assert smooth(problem, potentials, np.full(2000, 0.1)).value < duals[0]
+    assert Smoothed(problem, potentials, np.full(2000, 0.1)).value < duals[0]
 
 
 @every("n_measures", [3, 7])

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.cases import every
-from tests.world import SemidualProblem, order_points, pairwise_cost, smooth
+from tests.world import SemidualProblem, Smoothed, order_points, pairwise_cost
 
 
 def make_problem(p, n_points=3000, n_atoms=9, n_features=2, seed=0):
@@ -33,7 +33,7 @@ def test_derivatives_agree_with_differences(p):
     temperatures = 0.02 + 0.02 * rng.random(len(problem.cloud.points))
 
     def at(t):
-        return smooth(problem, potentials + t * direction, temperatures)
+        return Smoothed(problem, potentials + t * direction, temperatures)
 
     h, state = 1e-4, at(0.0)
     slope = (at(h).value - at(-h).value) / (2 * h)

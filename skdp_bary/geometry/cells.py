@@ -127,18 +127,16 @@ class CellTree:
         The last axis of `values` runs over the cells of ``level + 1``; the last axis of both
         results, over the cells of `level`.
         """
-        lead = values.shape[:-1]
-        axis = self.split_axis(level)
-        shape = self.shape(level)
-        grid = values.reshape(lead + shape[: axis + 1] + (2,) + shape[axis + 1 :])
-        first, second = np.moveaxis(grid, len(lead) + axis + 1, 0)
+        lead, shape = values.shape[:-1], self.shape(level)
+        place = self.split_axis(level) + 1
+        grid = values.reshape(lead + shape[:place] + (2,) + shape[place:])
+        first, second = np.moveaxis(grid, len(lead) + place, 0)
         return first.reshape(lead + (-1,)), second.reshape(lead + (-1,))
 
     def join(self, first: np.ndarray, second: np.ndarray, level: int) -> np.ndarray:
         """Return values over the cells of ``level + 1`` from those of the two halves of each."""
-        lead = first.shape[:-1]
+        lead, axis = first.shape[:-1], first.ndim + self.split_axis(level)
         shape = lead + self.shape(level)
-        axis = len(lead) + self.split_axis(level) + 1
         both = np.stack([first.reshape(shape), second.reshape(shape)], axis=axis)
         return both.reshape(lead + (-1,))
 
@@ -164,11 +162,9 @@ class CellTree:
     @cached_property
     def prior(self) -> np.ndarray:
         """Share of the domain's volume in every leaf (read-only, sums to 1)."""
-        if isinstance(self.domain, Box):
-            share = np.broadcast_to(1.0 / self.n_cells, self.n_cells)
-        else:
-            share = np.array(self.domain.cell_prior(self.full_shape(self.depth)), dtype=float)
-            share = share.reshape(-1)
+        if isinstance(self.domain, Box):  # takes no memory
+            return np.broadcast_to(1.0 / self.n_cells, self.n_cells)
+        share = np.array(self.domain.cell_prior(self.full_shape(self.depth)), dtype=float).ravel()
         share.setflags(write=False)
         return share
 

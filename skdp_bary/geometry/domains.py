@@ -305,8 +305,7 @@ class Box(Domain):
 
 def is_pair(value):
     """Whether a value holds two numbers, and is no text."""
-    shape = () if isinstance(value, (str, bytes)) else np.shape(value)
-    return shape == (2,)
+    return not isinstance(value, (str, bytes)) and np.shape(value) == (2,)
 
 
 def check_vector(value, name, length):
@@ -314,9 +313,8 @@ def check_vector(value, name, length):
     if length < 1:
         raise ValueError(f"{name} must hold at least one number, got {shown(value)}.")
     try:
-        vector = np.array(None if is_bytes(value) else value)
-        vector = np.array(value, dtype=np.float64) if vector.dtype.kind in "iufO" else np.nan
-        vector = np.asarray(vector)
+        numbers = not is_bytes(value) and np.array(value).dtype.kind in "iufO"
+        vector = np.array(value if numbers else np.nan, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         vector = np.array(np.nan)
     if vector.ndim == 0:
@@ -332,7 +330,7 @@ def check_vector(value, name, length):
 
 def check_widths(low, high):
     if not (low < high).all():
-        j = int(np.flatnonzero(~(low < high))[0])
+        j = int((low < high).argmin())
         raise ValueError(
             "bounds must be (low, high) with low < high for every feature, "
             f"got low={low[j]}, high={high[j]} for feature {j}. Two lists are read as all lows and "

@@ -84,7 +84,7 @@ class CentredLattice:
     @cached_property
     def row_linf(self) -> tuple[int, ...]:
         """Largest absolute value of each coordinate."""
-        return tuple(int(value) for value in self._largest)
+        return tuple(map(int, self._largest))
 
     @cached_property
     def row_l2_squared(self) -> int:
@@ -99,13 +99,11 @@ class CentredLattice:
     def quantise(self, X: Rows) -> np.ndarray:
         """Return the integer offsets of each row as int64, a function of that row alone."""
         X = as_table(X, self.domain.n_features)
-        return self._fill(X, np.empty(X.shape, dtype=np.int64))
+        return self.quantise_into(X, np.empty(X.shape, dtype=np.int64))
 
     def quantise_into(self, X: Rows, units: np.ndarray) -> np.ndarray:
         """Write the integer offsets of each row into an array, of float64 for products, say."""
-        return self._fill(as_table(X, self.domain.n_features), units)
-
-    def _fill(self, X, units):
+        X = as_table(X, self.domain.n_features)
         # kept now, so that what is kept does not tell whether a row was cut
         _ = self._sides, self._fits
         with np.errstate(over="ignore"):  # a row too far for a float is as far as it can be
@@ -129,7 +127,7 @@ class CentredLattice:
     @cached_property
     def _fits(self):
         """Whether the norms of all integer rows within the largest coordinates are small enough."""
-        return sum(int(value) ** 2 for value in self._largest.tolist()) <= 4**self.bits
+        return sum(value * value for value in self.row_linf) <= 4**self.bits
 
     @cached_property
     def _sides(self):
@@ -170,10 +168,8 @@ class CentredLattice:
         is that close to a whole number but zero they truncate to the same integers, each shorter by
         more than the margin: their norms are within the bound.
         """
-        radius = self.domain.radius
-        outside = (
-            (lengths > _OUTSIDE * radius) & np.isfinite(lengths) & (not self.domain.center.any())
-        )
+        radius, at_origin = self.domain.radius, not self.domain.center.any()
+        outside = (lengths > _OUTSIDE * radius) & np.isfinite(lengths) & at_origin
         far = np.flatnonzero(outside)
         offsets = offsets[far]
         offsets *= (radius / lengths[far])[:, None]
@@ -292,9 +288,8 @@ class SliceLattice:
     def norm(self):
         """Upper bound of the largest singular value of the directions."""
         d, k = self.directions.shape
-        gram = (
-            self.directions @ self.directions.T if d <= k else self.directions.T @ self.directions
-        )
+        wide = self.directions if d <= k else self.directions.T
+        gram = wide @ wide.T
         # rounding: of the products (d + k) ulps of the trace k, of the eigenvalues about as much
         error = 8.0 * (d + k) * k * 2.0**-52
         return math.sqrt(float(np.linalg.eigvalsh(gram)[-1]) + error) * (1.0 + 2.0**-40)
@@ -344,7 +339,8 @@ def check_directions(directions, n_features):
     directions = np.asarray(directions, dtype=np.float64)
     if directions.ndim != 2 or len(directions) != n_features or not directions.shape[1]:
         raise ValueError(
-            f"directions must have shape ({n_features}, n_directions), got {directions.shape}."
+            f"directions must have shape ({n_features}, n_directions), got {directions.shape}. "
+            "Pass one unit column per direction."
         )
     lengths = np.linalg.norm(directions, axis=0)
     if not (np.abs(lengths - 1.0) <= _UNIT_TOLERANCE).all():
@@ -492,8 +488,8 @@ def unit_planes(slices, width):
 @lru_cache(maxsize=8)
 def slicing_directions(n_features):
     """Return the public directions of two-sample tests: up to 60, in whole frames."""
-    frames = max(1, _DIRECTIONS // n_features)
-    count = min(frames * n_features, _DIRECTIONS) if n_features > 1 else 1
+    whole = max(1, _DIRECTIONS // n_features) * n_features
+    count = min(whole, _DIRECTIONS) if n_features > 1 else 1
     return public_directions("tight", count, n_features)
 
 
@@ -502,8 +498,8 @@ def spanning_directions(n_features):
     """Return the public directions of the planes of two-sample tests, two in a row for each."""
     if n_features == 1:
         return np.ones((1, 2))
-    frames = max(1, 2 * _PLANES // n_features)
-    count = min(frames * n_features // 2 * 2, 2 * _PLANES)
+    whole = max(1, 2 * _PLANES // n_features) * n_features
+    count = min(whole // 2 * 2, 2 * _PLANES)
     return public_directions("tight", count, n_features)
 
 

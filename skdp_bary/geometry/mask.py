@@ -164,7 +164,8 @@ class Mask(Domain):
         points, found = self._land_points(self._resolution)
         if not found.any():
             raise ValueError(
-                f"the polygons are too thin for resolution={self._resolution}: take twice as many."
+                f"polygons must hold a raster cell's point, got none at resolution="
+                f"{self._resolution}. Pass twice as many cells."
             )
         nearest = distance_transform_edt(
             ~found.reshape(self._resolution),
@@ -177,7 +178,10 @@ class Mask(Domain):
     def _measure(self, shape):
         measured = measure_cells(self._edges, self.low, self.high, shape)
         if not measured[0].any():
-            raise ValueError(f"the polygons are too thin to be seen by a grid of shape {shape}.")
+            raise ValueError(
+                f"polygons must be wide enough for a grid to see, got none in shape {shape}. Pass "
+                "a finer resolution."
+            )
         return measured
 
     def _land_points(self, shape):
@@ -210,7 +214,7 @@ class Mask(Domain):
     @cached_property
     def log_volume(self) -> float:
         """Natural logarithm of the area inside the polygons."""
-        share, _, _ = measure_cells(self._edges, self.low, self.high, (64, 64))
+        share, *_ = measure_cells(self._edges, self.low, self.high, (64, 64))
         return math.log(share.mean()) + self._box.log_volume
 
     def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
@@ -225,10 +229,8 @@ class Mask(Domain):
 
     def __repr__(self):
         (x1, y1), (x2, y2) = self.low, self.high
-        return (
-            f"Mask({len(self._rings)} rings within [{x1:g}, {x2:g}] x [{y1:g}, {y2:g}], "
-            f"resolution={self._resolution})"
-        )
+        box = f"[{x1:g}, {x2:g}] x [{y1:g}, {y2:g}]"
+        return f"Mask({len(self._rings)} rings within {box}, resolution={self._resolution})"
 
 
 # Polygons under the even-odd rule: reading, measuring on a grid, testing points.
@@ -286,12 +288,10 @@ def _check_ring(points):
 
 def edges_of(rings):
     """Return the edges of closed rings, each going to the right, those without length left out."""
-    starts = np.concatenate(rings)
-    ends = np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
-    edges = np.hstack([starts, ends])
-    edges = edges[(starts != ends).any(axis=1)]
+    edges = np.vstack([np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in rings])
+    edges = edges[(edges[:, :2] != edges[:, 2:]).any(axis=1)]
     backward = edges[:, 0] > edges[:, 2]
-    edges[backward] = edges[backward][:, [2, 3, 0, 1]]
+    edges[backward] = np.roll(edges[backward], 2, axis=1)
     return edges
 
 
@@ -352,16 +352,13 @@ def touched_cells(edges, low, high, shape):
     run = np.where(x2 > x1, x2 - x1, 1.0)[edge]
     enter = np.clip((column - _MARGIN - x1[edge]) / run, 0, 1)
     leave = np.clip((column + 1 + _MARGIN - x1[edge]) / run, 0, 1)
-    vertical = (x2 == x1)[edge]
-    rise = (y2 - y1)[edge]
-    ends = np.stack(
-        [y1[edge] + np.where(vertical, t, s) * rise for s, t in ((enter, 0), (leave, 1))]
-    )
-    bottom = np.clip(np.floor(ends.min(axis=0) - _MARGIN), 0, shape[1] - 1)
-    top = np.clip(np.floor(ends.max(axis=0) + _MARGIN), 0, shape[1] - 1)
+    vertical, rise = (x2 == x1)[edge], (y2 - y1)[edge]
+    ends = [y1[edge] + np.where(vertical, t, s) * rise for s, t in ((enter, 0), (leave, 1))]
+    bottom, top = np.floor(np.minimum(*ends) - _MARGIN), np.floor(np.maximum(*ends) + _MARGIN)
+    bottom, top = (np.clip(end, 0, shape[1] - 1).astype(np.int64) for end in (bottom, top))
     steps = np.zeros((shape[0], shape[1] + 1), dtype=np.int64)
-    np.add.at(steps, (column, bottom.astype(np.int64)), 1)
-    np.add.at(steps, (column, top.astype(np.int64) + 1), -1)
+    np.add.at(steps, (column, bottom), 1)
+    np.add.at(steps, (column, top + 1), -1)
     return np.cumsum(steps, axis=1)[:, : shape[1]] > 0
 
 

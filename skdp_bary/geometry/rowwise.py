@@ -145,7 +145,10 @@ def check_shape(shape, n_features, *, max_cells=MAX_CELLS, name="shape"):
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
     whole = all(is_integer(s) and s >= 1 for s in sizes)
     if not whole or len(sizes) != n_features:
-        raise ValueError(f"{name} must hold {n_features} positive integers, got {shape!r}.")
+        raise ValueError(
+            f"{name} must hold {n_features} positive integers, got {shape!r}. For example "
+            f"{name}={(8,) * n_features}."
+        )
     if max_cells is not None and math.prod(int(s) for s in sizes) > max_cells:
         raise ValueError(f"{name} must describe at most {max_cells} cells, got {shape!r}.")
     return tuple(int(size) for size in sizes)

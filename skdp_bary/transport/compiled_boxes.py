@@ -47,15 +47,20 @@ def say_so():
     )
 
 
-def struct(module, name, **fields):
-    """Return a named tuple of `module`, and its type for `compiled`, from its fields' types."""
-    group = namedtuple(name, fields, module=module)  # kept code finds it there again
-    return group, numba.types.NamedTuple(list(map(_type, fields.values())), group)
+def struct(module, name, fields):
+    """Return a named tuple of `module` from "name: type, ...", and its type for `compiled`."""
+    types = dict(field.split(": ") for field in fields.split(", "))
+    group = namedtuple(name, types, module=module)  # kept code finds it there again
+    return group, numba.types.NamedTuple(list(map(_type, types.values())), group)
+
+
+_ARRAYS = {"floats": "f8[::1]", "table": "f8[:,::1]", "index": "i8[::1]", "short": "i4[::1]"}
 
 
 def _type(given):
-    named = isinstance(given, str)
-    return numba.core.sigutils.normalize_signature(f"({given},)")[0][0] if named else given
+    if not isinstance(given, str):  # that of a struct
+        return given
+    return numba.core.sigutils.normalize_signature(f"({_ARRAYS.get(given, given)},)")[0][0]
 
 
 def inlined(function):
@@ -72,9 +77,8 @@ def summing(function):
 
 RUN = 32  # points of the smallest box
 FAN = 8  # boxes of one that is a level larger
-FLOATS, TABLE, INDEX, SHORT = "f8[::1]", "f8[:,::1]", "i8[::1]", "i4[::1]"  # types of arrays
 # Boxes of all levels, the smallest ones first, and where each level starts, and the end.
-Runs, RUNS = struct(__name__, "Runs", centers=TABLE, widths=TABLE, firsts=INDEX, levels="i8")
+Runs, RUNS = struct(__name__, "Runs", "centers: table, widths: table, firsts: index, levels: i8")
 _SLACK = 1e-13  # of costs in the unit frame; above rounding
 
 
@@ -148,7 +152,7 @@ def least_extra(centers, widths, b, atoms, j, k, p):
     return max(far - radius, 0.0) ** p - (near + radius) ** p
 
 
-@compiled(TABLE, TABLE, TABLE, INDEX, returns="i8")
+@compiled("table", "table", "table", "index", returns="i8")
 def build(points, centers, widths, firsts):
     """Fill in the boxes of all levels, the smallest ones first; return the number of levels.
 
@@ -220,7 +224,7 @@ def descend(b, runs, atoms, potentials, p, reach, kept, n_kept):
         step //= FAN
 
 
-@compiled(TABLE, RUNS, TABLE, FLOATS, "f8", SHORT)
+@compiled("table", RUNS, "table", "floats", "f8", "short")
 def assign(points, runs, atoms, potentials, p, labels):
     """Write a cheapest atom of every point.
 
@@ -242,7 +246,7 @@ def assign(points, runs, atoms, potentials, p, labels):
             labels[i] = best
 
 
-@compiled(SHORT, INDEX)
+@compiled("short", "index")
 def count_pieces(labels, ends):
     """Count the boxes of every atom when runs are cut by label; ends[j + 1] receives atom j's."""
     n = len(labels)
@@ -254,7 +258,7 @@ def count_pieces(labels, ends):
                 ends[labels[i] + 1] += 1
 
 
-@compiled(TABLE, SHORT, INDEX, SHORT, RUNS, TABLE, TABLE)
+@compiled("table", "short", "index", "short", RUNS, "table", "table")
 def cut_pieces(points, labels, firsts, starts, runs, centers, widths):
     """Write start and box of the points of one atom in one run, those of one atom together.
 
@@ -294,7 +298,7 @@ def cut_pieces(points, labels, firsts, starts, runs, centers, widths):
                     centers[b, axis], widths[b, axis] = 0.5 * (low + high), 0.5 * (high - low)
 
 
-@compiled(INDEX, TABLE, TABLE, TABLE, "f8", TABLE)
+@compiled("index", "table", "table", "table", "f8", "table")
 def bound_all(firsts, centers, widths, atoms, p, gap):
     """Write a lower bound of what any point of atom j costs more at atom k, as gap[j, k]."""
     m = len(atoms)
@@ -307,7 +311,7 @@ def bound_all(firsts, centers, widths, atoms, p, gap):
 # Compiled: what is read off matrices of costs, a row an atom and a column a point.
 
 
-@compiled(TABLE, FLOATS, SHORT, SHORT, FLOATS, FLOATS, allocates=False)
+@compiled("table", "floats", "short", "short", "floats", "floats", allocates=False)
 def rank(costs, potentials, labels, others, lowest, margins):
     """Write the cheapest atom of every point, the next one, and how much dearer that is.
 
@@ -328,7 +332,7 @@ def rank(costs, potentials, labels, others, lowest, margins):
         margins[i] -= lowest[i]
 
 
-@compiled(TABLE, SHORT, INDEX, FLOATS, TABLE, allocates=False)
+@compiled("table", "short", "index", "floats", "table", allocates=False)
 def lower(costs, owners, ends, own, table):
     """Write the least extra cost at every atom of each run of points, which ends at one of `ends`.
 

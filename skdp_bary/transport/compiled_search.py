@@ -2,44 +2,33 @@
 
 import math
 
-from .compiled_boxes import (
-    FLOATS,
-    INDEX,
-    RUN,
-    SHORT,
-    TABLE,
-    compiled,
-    extra_of,
-    inlined,
-    least_extra,
-    struct,
-)
+from .compiled_boxes import RUN, compiled, extra_of, inlined, least_extra, struct
 
 # Arrays that compiled functions take together, so that each is passed by one name.
 
-SQUARE = "i4[:,::1]"
-Problem, PROBLEM = struct(__name__, "Problem", points=TABLE, atoms=TABLE, p="f8")
+Problem, PROBLEM = struct(__name__, "Problem", "points: table, atoms: table, p: f8")
 # Boxes around runs of items, by atom, see Cells; `bounds` is room for one of each.
-_boxes = {"firsts": INDEX, "starts": SHORT, "centers": TABLE, "widths": TABLE, "table": TABLE}
-Boxes, BOXES = struct(__name__, "Boxes", **_boxes, bounds=FLOATS)
+_fields = "firsts: index, starts: short, centers: table, widths: table, table: table"
+Boxes, BOXES = struct(__name__, "Boxes", f"{_fields}, bounds: floats")
 # Points, or parts of them, with their atoms and mass. `ring` joins the items of one point. `latest`
 # is the last item that each atom has received, and `earlier` the one before, of those that are no
 # whole points.
-_items = {"rows": SHORT, "owners": SHORT, "units": INDEX}
-Items, ITEMS = struct(__name__, "Items", **_items, ring=SHORT, latest=SHORT, earlier=SHORT)
+_fields = "rows: short, owners: short, units: index, ring: short, latest: short"
+Items, ITEMS = struct(__name__, "Items", f"{_fields}, earlier: short")
 # What is known of pairs of atoms: bounds, and a window of items for some of the pairs.
-_windows = {"keys": TABLE, "members": SQUARE, "sizes": SHORT}
-Windows, WINDOWS = struct(__name__, "Windows", gap=TABLE, front=TABLE, slots=SQUARE, **_windows)
+_fields = "gap: table, front: table, slots: i4[:,::1], keys: table, members: i4[:,::1]"
+Windows, WINDOWS = struct(__name__, "Windows", f"{_fields}, sizes: short")
 # Shortest edges of each atom, how long the others are at least, and potentials; `lengths` is room
 # for those of one atom.
-_listed = {"listed": "i1[:,::1]", "lists": SQUARE, "degrees": INDEX, "beyond": FLOATS}
-Edges, EDGES = struct(__name__, "Edges", **_listed, potentials=FLOATS, lengths=FLOATS)
+_fields = "listed: i1[:,::1], lists: i4[:,::1], degrees: index, beyond: floats"
+Edges, EDGES = struct(__name__, "Edges", f"{_fields}, potentials: floats, lengths: floats")
 # Edges by length, and the least length at which each atom is on the heap.
-Heap, HEAP = struct(__name__, "Heap", keys=FLOATS, tails=SHORT, heads=SHORT, best=FLOATS)
+Heap, HEAP = struct(__name__, "Heap", "keys: floats, tails: short, heads: short, best: floats")
 # How each atom was reached, in the order in which they were.
-_reached = {"distance": FLOATS, "hops": INDEX, "parent": INDEX, "via": INDEX}
-_seen = {"settled": "b1[::1]", "fresh": "b1[::1]", "order": INDEX}
-Paths, PATHS = struct(__name__, "Paths", **_reached, **_seen)
+_fields = "distance: floats, hops: index, parent: index, via: index"
+Paths, PATHS = struct(
+    __name__, "Paths", f"{_fields}, settled: b1[::1], fresh: b1[::1], order: index"
+)
 
 
 # Compiled: for a pair of atoms, the few items of one that are cheapest to hand to the other.
@@ -384,7 +373,7 @@ def send(sink, problem, items, windows, edges, excess, tolerance, paths, used):
 _STATE = PROBLEM, BOXES, ITEMS, WINDOWS, EDGES, HEAP, PATHS
 
 
-@compiled(*_STATE, INDEX, "i8", "f8", INDEX, returns="i8", allocates=False)
+@compiled(*_STATE, "index", "i8", "f8", "index", returns="i8", allocates=False)
 def balance(problem, boxes, items, windows, edges, heap, paths, excess, tolerance, rounding, used):
     """Send mass until every atom has its share; return DONE or what is missing.
 

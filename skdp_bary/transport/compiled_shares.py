@@ -4,36 +4,23 @@ import math
 
 import numpy as np
 
-from .compiled_boxes import (
-    FAN,
-    FLOATS,
-    INDEX,
-    RUN,
-    RUNS,
-    SHORT,
-    TABLE,
-    BoxedPoints,
-    compiled,
-    cost_of,
-    descend,
-    inlined,
-    struct,
-)
+from .compiled_boxes import FAN, RUN, RUNS, BoxedPoints, compiled, cost_of, descend, inlined, struct
 from .costs import PLAIN, SOFT, PlainKernel, Totals
 
 # Compiled: points shared among the atoms near them, for p = 2 in few dimensions.
 
 # The atoms near every run of points, one run after another, and where those of each end.
-Nearby, NEARBY = struct(
-    __name__, "Nearby", points=TABLE, atoms=TABLE, potentials=FLOATS, near=SHORT, ends=INDEX
-)
+_fields = "points: table, atoms: table, potentials: floats, near: short, ends: index"
+Nearby, NEARBY = struct(__name__, "Nearby", _fields)
 # What is found of each point, see Totals.
-Found, FOUND = struct(__name__, "Found", labels=INDEX, lowest=FLOATS, margins=FLOATS, hard=FLOATS)
+_fields = "labels: index, lowest: floats, margins: floats, hard: floats"
+Found, FOUND = struct(__name__, "Found", _fields)
 # What is added up over the points; `scalars` are the shared, blur and softness of Totals.
-Sums, SUMS = struct(__name__, "Sums", masses=FLOATS, sums=TABLE, hessian=TABLE, scalars=FLOATS)
+_fields = "masses: floats, sums: table, hessian: table, scalars: floats"
+Sums, SUMS = struct(__name__, "Sums", _fields)
 
 
-@compiled(FLOATS, RUNS, FLOATS)
+@compiled("floats", RUNS, "floats")
 def reach_of_boxes(ranges, runs, reach):
     """Write the largest range of the points of every box."""
     n, firsts = len(ranges), runs.firsts
@@ -46,7 +33,7 @@ def reach_of_boxes(ranges, runs, reach):
             reach[b] = reach[start : min(start + FAN, here)].max()
 
 
-@compiled(RUNS, TABLE, FLOATS, FLOATS, INDEX, returns=SHORT)
+@compiled(RUNS, "table", "floats", "floats", "index", returns="short")
 def near_runs(runs, atoms, potentials, reach, ends):
     """Return the atoms near every run, one run after another; `ends` receives where each ends."""
     m, levels = len(atoms), runs.levels
@@ -79,7 +66,7 @@ def values_at(i, mine, nearby, values):
     return place, least, second
 
 
-@compiled(NEARBY, INDEX, FLOATS, FLOATS)
+@compiled(NEARBY, "index", "floats", "floats")
 def rank_near(nearby, labels, lowest, margins):
     """Write cheapest atom, its cost less potential, and how much dearer the next one is."""
     values, first = np.empty(len(nearby.atoms)), 0
@@ -127,7 +114,7 @@ def fold_point(points, i, values, least, weight, temperature, soft, near, who, s
     scalars[2] += weight * temperature * math.log(divisor)
 
 
-@compiled(NEARBY, FLOATS, FLOATS, FOUND, SUMS)
+@compiled(NEARBY, "floats", "floats", FOUND, SUMS)
 def fold(nearby, weights, temperatures, found, total):
     """Add up what all points give: to atoms, to the Hessian, and to what is shared in all."""
     m, first = len(nearby.atoms), 0
@@ -146,7 +133,7 @@ def fold(nearby, weights, temperatures, found, total):
                 fold_point(*point, SOFT, mine, who, shares, total)
 
 
-@compiled(NEARBY, FLOATS, FLOATS, FLOATS, TABLE, FLOATS, FLOATS)
+@compiled(NEARBY, "floats", "floats", "floats", "table", "floats", "floats")
 def drift(nearby, weights, temperatures, hard, step, shift, change):
     """Add up how the masses of soft points change, to first order, as atoms move by `step`."""
     points, atoms = nearby.points, nearby.atoms
@@ -274,7 +261,7 @@ class CompiledKernel(PlainKernel):
         return change
 
 
-@compiled(TABLE, INDEX, FLOATS, FLOATS)
+@compiled("table", "index", "floats", "floats")
 def _cheapest(entries, winner, lowest, second):
     lowest[:] = np.inf
     second[:] = np.inf
@@ -289,7 +276,7 @@ def _cheapest(entries, winner, lowest, second):
             winner[column] = row if less else winner[column]
 
 
-@compiled(TABLE, INDEX, TABLE, FLOATS, FLOATS, FOUND, SUMS, returns="b1")
+@compiled("table", "index", "table", "floats", "floats", FOUND, SUMS, returns="b1")
 def _fold(entries, atoms, points, weights, temperatures, found, total):
     """Add a block, or return False where many atoms share a point: matrix products are faster."""
     labels, lowest, margins, hard = found
@@ -316,7 +303,7 @@ def _fold(entries, atoms, points, weights, temperatures, found, total):
     return True
 
 
-@compiled(TABLE, TABLE, FLOATS, FLOATS, FLOATS)
+@compiled("table", "table", "floats", "floats", "floats")
 def _drift(entries, rises, weights, temperatures, change):
     n_atoms, n_points = entries.shape
     near, shares = np.empty(n_atoms, np.intp), np.empty(n_atoms)

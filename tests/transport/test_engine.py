@@ -8,7 +8,15 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from tests.cases import every
-from tests.world import RUN, BoxedPoints, LoosePoints, SemidualProblem, home, order_points
+from tests.world import (
+    RUN,
+    BoxedPoints,
+    LoosePoints,
+    SemidualProblem,
+    break_cycles,
+    home,
+    order_points,
+)
 
 balancing = home("Balancing")
 certificate = home("certify")
@@ -231,3 +239,27 @@ def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch,
     assert [record.getMessage() for record in caplog.records] == [
         "skdp_bary: compiling exact transport, once on this machine; takes up to a minute ..."
     ]
+
+
+def entries(flow):
+    """Return points, atoms and units of the positive entries of a flow."""
+    atoms, points = np.nonzero(flow)
+    return points, atoms, flow[atoms, points]
+
+
+def test_break_cycles_leaves_a_forest_with_the_same_masses():
+    rng = np.random.default_rng(0)
+    flow = rng.integers(0, 4, (5, 8))
+    flow[:2] += 1
+    points, atoms, units = entries(flow)
+    break_cycles(points, atoms, units, np.zeros(len(units)))
+    assert units.min() >= 0
+    np.testing.assert_array_equal(np.bincount(atoms, units), flow.sum(axis=1))
+    np.testing.assert_array_equal(np.bincount(points, units), flow.sum(axis=0))
+    assert np.count_nonzero(units) <= 5 + 8 - 1
+
+
+def test_break_cycles_goes_the_cheaper_way():
+    points, atoms, units = entries(np.array([[2, 2], [2, 2]]))
+    break_cycles(points, atoms, units, np.array([0.0, 1.0, 1.0, 0.0]))
+    assert units.tolist() == [4, 0, 0, 4]

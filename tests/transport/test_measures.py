@@ -1,8 +1,18 @@
+"""Measures, and transport on a line and on slices."""
+
 import numpy as np
 import pytest
 
-from skdp_bary.transport import DiscreteMeasure
+from skdp_bary.transport import DiscreteMeasure, quantiles, solve_semidiscrete
 from tests.cases import every
+from tests.world import (
+    block_matrix,
+    fit_particles,
+    monotone_rows,
+    sliced_gradient,
+    tight_frame,
+    univariate_cost,
+)
 
 
 def test_copies_and_freezes():
@@ -46,3 +56,75 @@ def test_refuses_weights(weights):
 def test_refuses_a_wrong_number_of_weights():
     with pytest.raises(ValueError, match="one entry for each of the 2 points"):
         DiscreteMeasure([[0.0], [1.0]], [1.0])
+
+
+def random_measure(rng, size, ties=False):
+    points = rng.integers(0, 5, (size, 1)) if ties else rng.standard_normal((size, 1))
+    weights = rng.random(size)
+    weights[rng.random(size) < 0.2] = 0.0
+    weights[0] = 1.0
+    return DiscreteMeasure(points, weights)
+
+
+@every("ties", [False, True])
+@every("p", [1, 1.5, 2, 4])
+def test_agrees_with_the_general_solver(p, ties):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        first, second = random_measure(rng, 60, ties), random_measure(rng, 25, ties)
+        expected = solve_semidiscrete(first, second, p=p).cost
+        np.testing.assert_allclose(univariate_cost(first, second, p=p), expected, rtol=1e-9)
+
+
+def test_quantiles_are_the_inverse_of_the_cumulated_masses():
+    measure = DiscreteMeasure([[3.0], [1.0], [2.0], [9.0]], [0.25, 0.25, 0.5, 0.0])
+    levels = [0.0, 0.25, 0.26, 0.75, 0.76, 1.0]
+    assert quantiles(measure, levels).tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+    assert quantiles(measure, 0.5) == 2.0
+
+
+def test_refuses():
+    line, plane = DiscreteMeasure([[0.0]]), DiscreteMeasure([[0.0, 0.0]])
+    with pytest.raises(ValueError, match="second must have one feature, got 2"):
+        univariate_cost(line, plane)
+    with pytest.raises(ValueError, match=r"levels must be numbers in \[0, 1\]"):
+        quantiles(line, [1.5])
+
+
+@every("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])
+def test_blocks_take_fractions_of_points(n, m):
+    values = np.sort(np.random.default_rng(n * m).normal(size=n))
+    expected = np.repeat(values, m).reshape(m, n).mean(axis=1)  # m copies of n points, n a block
+    np.testing.assert_allclose(block_matrix(n, m) @ values, expected, atol=1e-14)
+
+
+def test_the_gradient_is_that_of_the_cost():
+    rng = np.random.default_rng(0)
+    points, directions = rng.normal(size=(7, 3)), tight_frame(3, 5, rng)
+    quantiles = np.sort(rng.normal(size=(5, 4)), axis=1)
+    _, gradient = sliced_gradient(points, directions, quantiles)
+    for i, j in np.ndindex(*points.shape):
+        shift = np.zeros_like(points)
+        shift[i, j] = 1e-6
+        above, below = (
+            sliced_gradient(points + s * shift, directions, quantiles)[0] for s in (1, -1)
+        )
+        assert (above - below) / 2e-6 == pytest.approx(gradient[i, j], abs=1e-7)
+
+
+def test_rows_become_monotone_and_stay_where_they_are():
+    rows = np.array([[1.0, 3.0, 2.0], [0.0, 1.0, 2.0]])
+    np.testing.assert_allclose(monotone_rows(rows), [[1.0, 2.5, 2.5], [0.0, 1.0, 2.0]])
+
+
+@every("d, k", [(1, 1), (2, 100), (5, 100), (4, 3)])
+def test_particles_have_the_slices_of_clusters(d, k):
+    rng = np.random.default_rng(1)
+    middles = rng.uniform(-1, 1, size=(3, d))
+    X = middles[rng.integers(3, size=3000)] + 0.05 * rng.normal(size=(3000, d))
+    directions = tight_frame(d, k, rng) if k >= d else np.linalg.qr(rng.normal(size=(d, k)))[0]
+    quantiles = (block_matrix(len(X), 30) @ np.sort(X @ directions, axis=0)).T
+    start = fit_particles(directions, quantiles, 300, np.random.default_rng(2), max_iter=0)
+    points = fit_particles(directions, quantiles, 300, np.random.default_rng(2))
+    before, after = (sliced_gradient(p, directions, quantiles)[0] for p in (start, points))
+    assert after < 0.02 * before

@@ -1,6 +1,7 @@
 """Belief propagation on trees: against enumeration, sampling and the model itself."""
 
 import itertools
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ from scipy.stats import kstest
 
 from benchmarks.transport.trees import grow
 from tests.cases import every
-from tests.world import Tree, glance, home, infer_masses, log_polya_weights
+from tests.world import (
+    Tree,
+    convolve_all,
+    correlate_others,
+    glance,
+    home,
+    infer_masses,
+    log_polya_weights,
+)
 
 messages_module = home("log_polya_weights")
 posterior_module = home("infer_masses")
@@ -506,3 +515,34 @@ class TestWideParents:
         np.testing.assert_allclose(posterior.mean[1], expected, rtol=1e-6)
         sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
         np.testing.assert_allclose(sums, expected, rtol=1e-6)
+
+
+@every("n", [1, 2, 3, 4, 7])
+def test_convolutions_are_those_of_numpy(n):
+    factors = np.random.default_rng(n).random((2, 3, n, 5))
+    found = convolve_all(factors)
+    for part in range(2):
+        for row in range(3):
+            np.testing.assert_allclose(found[part, row], reduce(np.convolve, factors[part, row]))
+
+
+@every("n", [1, 2, 3, 4, 7])
+@every("length", [5, 12, 60])
+def test_correlations_are_sums_over_the_others(n, length):
+    rng = np.random.default_rng(n)
+    factors, known = rng.random((2, n, 5)), rng.random((2, length))
+    found = correlate_others(known, factors)
+    assert found.shape == factors.shape
+    for row in range(2):
+        for child in range(n):
+            others = reduce(np.convolve, np.delete(factors[row], child, axis=0), np.ones(1))
+            filled = np.append(known[row], np.zeros(5 + len(others)))
+            sums = [filled[place : place + len(others)] @ others for place in range(5)]
+            np.testing.assert_allclose(found[row, child], sums)
+
+
+def test_tails_keep_their_digits():
+    factors = np.exp(-3.0 * np.arange(40.0)) * np.ones((1, 4, 1))
+    found = convolve_all(factors)[0]
+    ways = [(k + 1) * (k + 2) * (k + 3) / 6 for k in range(40)]
+    np.testing.assert_allclose(found[:40], ways * np.exp(-3.0 * np.arange(40.0)), rtol=1e-12)

@@ -1,8 +1,23 @@
+"""The search for the atoms of a barycenter, and what pulls them."""
+
 import numpy as np
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
 from tests.cases import every
-from tests.world import SemidualProblem, Smoothed, _stalled, home, order_points, soft_shares
+from tests.world import (
+    ExactPull,
+    SemidualProblem,
+    Smoothed,
+    SmoothPull,
+    _respond,
+    _stalled,
+    heat,
+    home,
+    order_points,
+    settle,
+    soft_shares,
+    solve_problem,
+)
 
 Level = home("_stalled").Level
 
@@ -60,3 +75,85 @@ def test_heavy_points_end_near_a_minimum():
     result = free_support_barycenter([measure], 20, random_state=0)
     longer = free_support_barycenter([measure], 20, init=result.support, max_iter=100, tol=1e-7)
     assert result.cost <= 1.03 * longer.cost
+
+
+def settled(p, offset=0.0):
+    rng = np.random.default_rng(0)
+    cloud, _ = order_points(rng.random((8000, 2)), np.ones(8000))
+    atoms = rng.random((10, 2)) + offset
+    problem = SemidualProblem(cloud, atoms, np.full(10, 0.1), p)
+    return problem, settle(problem, solve_problem(problem).potentials, 0.1, 1e-4)
+
+
+def test_pull_is_the_mean_of_what_is_received():
+    problem, state = settled(2.0)
+    pull = SmoothPull(problem, state)
+    counts, sums = pull.counts, pull.sums
+    np.testing.assert_allclose(counts, problem.target - state.gradient, atol=1e-12)
+    np.testing.assert_allclose(counts.sum(), 1.0)
+    np.testing.assert_allclose(
+        sums.sum(axis=0), problem.cloud.weights @ problem.cloud.points, atol=1e-12
+    )
+
+
+@every("p", [1.0, 2.0])
+def test_pull_is_the_gradient_of_the_smoothed_cost(p):
+    problem, state = settled(p)
+    pull = SmoothPull(problem, state)
+    gradient = p * (pull.counts[:, None] * problem.atoms - pull.sums)
+    direction = np.random.default_rng(1).standard_normal((10, 2))
+
+    def value(t):
+        moved = SemidualProblem(problem.cloud, problem.atoms + t * direction, problem.target, p)
+        return Smoothed(moved, state.potentials, state.temperatures).value
+
+    slope = (value(1e-5) - value(-1e-5)) / 2e-5
+    np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3)
+
+
+@every("p, offset", [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
+def test_predicted_potentials_balance_the_moved_atoms(p, offset):
+    problem, state = settled(p, offset)
+    pull = SmoothPull(problem, state)
+    step = 0.01 * np.random.default_rng(2).standard_normal((10, 2))
+    moved = SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
+    predicted = pull.potentials_after(pull.sums / pull.counts[:, None], step)
+    before = Smoothed(moved, state.potentials, state.temperatures).imbalance
+    after = Smoothed(moved, predicted, state.temperatures).imbalance
+    assert after < 0.15 * before
+
+
+def apart():
+    """Clouds far apart with few points each, whose masses are not those of the atoms in them."""
+    rng = np.random.default_rng(0)
+    places = 10.0 * rng.random((6, 2))
+    points = np.repeat(places, 20, axis=0) + 1e-3 * rng.normal(size=(120, 2))
+    cloud, _ = order_points(points, np.repeat([1.0, 5.0, 0.01, 0.3, 2.0, 0.01], 20))
+    return SemidualProblem(cloud, places + 0.1, np.full(6, 1 / 6), 2.0)
+
+
+def test_exact_pull_is_that_of_the_exact_plan():
+    problem = apart()
+    pull, exact = ExactPull(problem), solve_problem(problem)
+    np.testing.assert_allclose(pull.counts, problem.target)
+    np.testing.assert_allclose(pull.sums.sum(axis=0), problem.cloud.weights @ problem.cloud.points)
+    squares = problem.cloud.weights @ (problem.cloud.points**2).sum(axis=1)
+    np.testing.assert_allclose(pull.dual + squares, exact.cost, rtol=1e-9)
+
+
+def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
+    problem, level = apart(), Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
+    where = "skdp_bary.transport.barycenter.approach"
+    monkeypatch.setattr(where, lambda problem, potentials, *_: heat(problem, potentials, 1e-3))
+    first = _respond(level, problem, None, None)
+    assert first.exact
+    monkeypatch.setattr(where, None)
+    assert _respond(level, problem, first.potentials, first).exact
+
+
+def test_points_that_touch_are_planned_smoothly():
+    rng = np.random.default_rng(0)
+    cloud, _ = order_points(rng.random((200, 2)), np.ones(200))
+    problem = SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
+    level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
+    assert not _respond(level, problem, None, None).exact

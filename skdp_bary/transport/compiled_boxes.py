@@ -213,7 +213,7 @@ def near_box(b, runs, atoms, potentials, p, limit, tried, kept):
 
 
 @inlined
-def descend(b, runs, atoms, potentials, p, reach, kept, n_kept):
+def keep_near(b, runs, atoms, potentials, p, reach, kept, n_kept):
     """Keep the atoms that matter in run `b`, on level 0, from those of the boxes around it."""
     step = FAN ** (runs.levels - 1)
     for level in range(runs.levels - 1, -1, -1):
@@ -235,7 +235,7 @@ def assign(points, runs, atoms, potentials, p, labels):
     kept, n_kept = np.empty((levels + 1, m), np.int32), np.empty(levels + 1, np.int64)
     kept[levels], n_kept[levels] = np.arange(m), m
     for b in range(runs.firsts[1]):
-        descend(b, runs, atoms, potentials, p, reach, kept, n_kept)
+        keep_near(b, runs, atoms, potentials, p, reach, kept, n_kept)
         for i in range(b * RUN, min((b + 1) * RUN, n)):
             best, least = kept[0, 0], math.inf
             if n_kept[0] > 1:

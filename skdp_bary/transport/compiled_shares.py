@@ -4,7 +4,17 @@ import math
 
 import numpy as np
 
-from .compiled_boxes import FAN, RUN, RUNS, BoxedPoints, compiled, cost_of, descend, inlined, struct
+from .compiled_boxes import (
+    FAN,
+    RUN,
+    RUNS,
+    BoxedPoints,
+    compiled,
+    cost_of,
+    inlined,
+    keep_near,
+    struct,
+)
 from .costs import PLAIN, SOFT, PlainKernel, Totals
 
 # Compiled: points shared among the atoms near them, for p = 2 in few dimensions.
@@ -41,7 +51,7 @@ def near_runs(runs, atoms, potentials, reach, ends):
     kept[levels], n_kept[levels] = np.arange(m), m
     found, n_found = np.empty(16 * runs.firsts[1] + m, np.int32), 0
     for b in range(runs.firsts[1]):
-        descend(b, runs, atoms, potentials, 2.0, reach, kept, n_kept)
+        keep_near(b, runs, atoms, potentials, 2.0, reach, kept, n_kept)
         if n_found + n_kept[0] > len(found):
             more = np.empty(2 * len(found), np.int32)
             more[:n_found] = found[:n_found]

@@ -274,6 +274,10 @@ def certify(problem, potentials, labels, split, shares):
     whole, dual = _sums(problem, potentials, labels)
     costs = pairwise_cost(problem.atoms, cloud.points[split], problem.p)
     more = np.einsum("ji,ji->i", shares, costs) - costs[labels[split], np.arange(len(split))]
+    units, target = to_units(cloud.weights), to_units(problem.target)
+    shared = units[split]
+    units[split] = 0
+    missing = sum_by_label(labels, units, len(target)) - target
     return Assignment(
         potentials=potentials,
         labels=labels,
@@ -281,7 +285,7 @@ def certify(problem, potentials, labels, split, shares):
         shares=shares,
         cost=float(whole + cloud.weights[split] @ more),
         dual=float(dual + problem.target @ potentials),
-        mass_error=mass_error(problem, labels, split, shares),
+        mass_error=float(np.abs(missing + shares @ shared).max() / UNITS),
     )
 
 
@@ -299,15 +303,6 @@ def _sums(problem, potentials, labels):
         costs[other] = paired_cost(points[other], atoms[lowest[other]], problem.p)
         least += weights @ (costs - potentials[lowest])
     return own, least
-
-
-def mass_error(problem, labels, split, shares):
-    """Return the most mass that an atom of a plan has too much or too little."""
-    units, target = to_units(problem.cloud.weights), to_units(problem.target)
-    shared = units[split]
-    units[split] = 0
-    missing = sum_by_label(labels, units, len(target)) - target
-    return float(np.abs(missing + shares @ shared).max() / UNITS)
 
 
 def to_units(weights):

@@ -8,72 +8,47 @@ import numpy as np
 
 _BLOCK = 1 << 14
 
+# Weights of three cases of a cell of mass m: a *smooth* one, split as the public prior plus the
+# scatter of m people; an *uneven* one, split anyhow; an *empty half*. Public, and chosen on
+# generated data.
+SMOOTH, UNEVEN, EMPTY = 0.25, 0.2, 0.55
+SMOOTH_SPREAD, UNEVEN_SPREAD = 0.05, 0.2  # variances of the split relative to m squared
+SCATTER = 0.2  # variance of the split of a smooth cell for each person in it
 
-@dataclass(frozen=True)
-class SplitPrior:
-    """Prior of the difference between the two halves of a cell.
 
-    A mixture of three cases for a cell of mass m: a *smooth* cell, split as the public prior plus
-    the scatter of m people; an *uneven* cell, split anyhow; an *empty half*. The constants are
-    public and were chosen on generated data.
+def split_mean(difference, sd, mass, expected):
+    """Return the mean difference of the halves of cells given a noisy one, its noise as Gaussian.
 
     Parameters
     ----------
-    smooth, uneven, empty : float
-        Weights of the three cases.
-    smooth_spread, uneven_spread : float
-        Variances of the split relative to m squared.
-    scatter : float
-        Variance of the split of a smooth cell for each person in it.
+    difference : ndarray
+        Noisy first half minus second half.
+    sd : float
+        Standard deviation of its noise.
+    mass, expected : ndarray
+        Mass of each cell, and its split under the public prior.
     """
-
-    smooth: float = 0.25
-    uneven: float = 0.2
-    empty: float = 0.55
-    smooth_spread: float = 0.05
-    uneven_spread: float = 0.2
-    scatter: float = 0.2
-
-    def posterior_mean(self, difference, sd, mass, expected):
-        """Return the mean difference given a noisy one, taking its noise as Gaussian.
-
-        Parameters
-        ----------
-        difference : ndarray
-            Noisy first half minus second half.
-        sd : float
-            Standard deviation of its noise.
-        mass, expected : ndarray
-            Mass of each cell, and its split under the public prior.
-        """
-        mean = np.empty(len(mass))
-        for start in range(0, len(mass), _BLOCK):  # temporaries stay small and in cache
-            rows = slice(start, start + _BLOCK)
-            mean[rows] = self._block_mean(difference[rows], sd, mass[rows], expected[rows])
-        return mean
-
-    def _block_mean(self, difference, sd, mass, expected):
-        noise = max(sd, 1e-9) ** 2
-        square = mass**2
+    mean, noise = np.empty(len(mass)), max(sd, 1e-9) ** 2
+    for start in range(0, len(mass), _BLOCK):  # temporaries stay small and in cache
+        rows = slice(start, start + _BLOCK)
+        m, center = mass[rows], expected[rows]
         # either half may be the empty one, so often that the mean under the prior is `expected`
-        lean = expected / np.where(mass > 0, mass, 1.0)
+        lean = center / np.where(m > 0, m, 1.0)
         cases = [
-            (self.smooth, self.smooth_spread * square + self.scatter * mass, expected),
-            (self.uneven, self.uneven_spread * square, expected),
-            (self.empty * (1.0 + lean) / 2, np.zeros_like(mass), mass),
-            (self.empty * (1.0 - lean) / 2, np.zeros_like(mass), -mass),
+            (SMOOTH, SMOOTH_SPREAD * m**2 + SCATTER * m, center),
+            (UNEVEN, UNEVEN_SPREAD * m**2, center),
+            (EMPTY * (1.0 + lean) / 2, np.zeros_like(m), m),
+            (EMPTY * (1.0 - lean) / 2, np.zeros_like(m), -m),
         ]
         evidence, means = [], []
-        for weight, variance, center in cases:
-            spread = variance + noise
-            off = difference - center
-            evidence.append(
-                np.log(np.maximum(weight, 1e-300)) - 0.5 * (np.log(spread) + off**2 / spread)
-            )
-            means.append(center + variance / spread * off)
+        for weight, variance, middle in cases:
+            spread, off = variance + noise, difference[rows] - middle
+            log = np.log(np.maximum(weight, 1e-300))
+            evidence.append(log - 0.5 * (np.log(spread) + off**2 / spread))
+            means.append(middle + variance / spread * off)
         evidence = np.exp(evidence - np.max(evidence, axis=0))
-        mean = (evidence * means).sum(axis=0) / evidence.sum(axis=0)
-        return np.clip(mean, -mass, mass)
+        mean[rows] = np.clip((evidence * means).sum(axis=0) / evidence.sum(axis=0), -m, m)
+    return mean
 
 
 @dataclass(frozen=True)
@@ -90,9 +65,6 @@ class CellMasses:
     level: np.ndarray
     index: np.ndarray
     mass: np.ndarray
-
-
-_SPLITS = SplitPrior()
 
 
 def rebuild_masses(tree, total, differences, noise_sd, prior):
@@ -122,7 +94,7 @@ def rebuild_masses(tree, total, differences, noise_sd, prior):
     for level, (difference, sd) in enumerate(zip(differences, noise_sd, strict=True)):
         mass, first = masses[-1], shares[level]
         expected = mass * (2.0 * first - 1.0)
-        split = _SPLITS.posterior_mean(difference, sd, mass, expected)
+        split = split_mean(difference, sd, mass, expected)
         np.copyto(split, expected, where=(first <= 0) | (first >= 1))
         del expected
         split += mass
@@ -147,7 +119,14 @@ def prune(tree, levels, least):
     cells : CellMasses
         The cells of the partition that have mass.
     """
-    ends = _ends(tree, levels, least)
+    ends, is_open = [], np.ones(1, dtype=bool)  # cells with mass that are reached and not split
+    for level, mass in enumerate(levels):
+        last = level == tree.depth
+        split = np.zeros_like(is_open) if last else is_open & (mass > least[level])
+        ends.append(is_open & ~split & (mass > 0))
+        if last or not split.any():
+            break
+        is_open = tree.join(split, split, level)
     counts = [np.count_nonzero(mask) for mask in ends]
     n_cells = sum(counts)
     cells = CellMasses(np.empty(n_cells, np.int8), np.empty(n_cells, np.int32), np.empty(n_cells))
@@ -161,20 +140,6 @@ def prune(tree, levels, least):
             start += block.size
         levels[level] = None  # not held beside the deeper cells
     return cells
-
-
-def _ends(tree, levels, least):
-    """For every level, the cells with mass that are reached and not split."""
-    is_open = np.ones(1, dtype=bool)
-    ends = []
-    for level, mass in enumerate(levels):
-        last = level == tree.depth
-        split = np.zeros_like(is_open) if last else is_open & (mass > least[level])
-        ends.append(is_open & ~split & (mass > 0))
-        if last or not split.any():
-            break
-        is_open = tree.join(split, split, level)
-    return ends
 
 
 def prior_splits(tree, prior):

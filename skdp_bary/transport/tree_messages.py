@@ -1,5 +1,7 @@
 """Messages of belief propagation on a tree: tilted convolutions and correlations."""
 
+from functools import reduce
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy import fft
@@ -145,8 +147,13 @@ class Split:
     def _transformed(self, batch, far):
         """Convolutions of the children of some cells by FFT, of those `far` off tilted ones."""
         part, rank = np.nonzero(far)
-        target = self.targets[batch.rows[rank]]
-        theta, numbers, scales = self._tilt_children(batch, part, rank, target)
+        numbers, scales = self.numbers.take(batch.window, axis=1), self.scales[:, batch.blocks]
+        theta = np.zeros((len(numbers), len(batch.rows)))
+        if part.size:
+            tilted = self._tilt_to(
+                part, batch.blocks[rank], self.targets[batch.rows[rank]], batch.width
+            )
+            theta[part, rank], numbers[part, rank], scales[part, rank] = tilted
         product = _multiply(fft.rfft(numbers, n=batch.length, axis=-1), axis=2)
         product = fft.irfft(product, n=batch.length, axis=-1)
         log = self.parent_log.take(batch.places, axis=1)
@@ -299,30 +306,16 @@ class Split:
             terms.add(places, log, numbers[0], floor[0])
             is_open &= ~here
 
-    def _tilt_to(self, part, cells, target):
+    def _tilt_to(self, part, cells, target, width=None):
         """Factors of children tilted so that their sum is about `target`, one for each of `part`.
 
         Returns theta, the numbers (axes: as `part`, child, place) and the logs of their scales.
         """
-        index = self.children.windows(cells, int(self.children.sizes[cells].max()))
+        width = width or int(self.children.sizes[cells].max())
+        index = self.children.windows(cells, width)
         logs = self.factors[part[:, None, None], index]
         theta = balance_tilts(logs, target)
         return theta, *tilt(logs, theta)
-
-    def _tilt_children(self, batch, part, rank, target):
-        """Factors of the children of some chosen cells, those that are far from `target` tilted.
-
-        `part` and `rank` say which: part of the prior, and place in `batch`. Returns theta (axes:
-        part of the prior, cell), the numbers (and child, place), and the logs of their scales.
-        """
-        index = batch.window
-        numbers, scales = self.numbers.take(index, axis=1), self.scales[:, batch.blocks]
-        theta = np.zeros((len(numbers), len(batch.rows)))
-        if part.size:
-            logs = self.factors[part[:, None, None], index[rank]]
-            theta[part, rank] = balance_tilts(logs, target)
-            numbers[part, rank], scales[part, rank] = tilt(logs, theta[part, rank])
-        return theta, numbers, scales
 
 
 def _correlate(siblings, known, length):
@@ -345,10 +338,7 @@ def _backward(sizes, length):
 
 def _multiply(spectra, axis):
     """Product over all children."""
-    first, *others = np.moveaxis(spectra, axis, 0)
-    for other in others:
-        first = first * other
-    return first
+    return reduce(np.multiply, np.moveaxis(spectra, axis, 0))
 
 
 def _leave_one_out(spectra, outer):

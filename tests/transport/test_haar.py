@@ -8,8 +8,9 @@ from scipy.stats import norm
 from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import SplitPrior, prior_splits, prune, rebuild_masses
+from tests.world import home, prior_splits, prune, rebuild_masses, split_mean
 
+splits = home("split_mean")
 DOMAINS = [Box([0.0], [1.0]), Box([0.0, -1.0], [2.0, 1.0]), Ball([0.0, 0.0, 0.0], 1.0)]
 
 
@@ -63,11 +64,11 @@ def test_all_noise_gives_the_public_prior():
     assert masses[-1] == pytest.approx(100.0 * tree.prior, rel=1e-6)
 
 
-def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
+def posterior_mean_by_quadrature(difference, sd, mass, expected):
     """The same mixture, integrated over the true split."""
     cases = [
-        (prior.smooth, expected, prior.smooth_spread * mass**2 + prior.scatter * mass),
-        (prior.uneven, expected, prior.uneven_spread * mass**2),
+        (splits.SMOOTH, expected, splits.SMOOTH_SPREAD * mass**2 + splits.SCATTER * mass),
+        (splits.UNEVEN, expected, splits.UNEVEN_SPREAD * mass**2),
     ]
     evidence = first = 0.0
     for weight, center, variance in cases:
@@ -81,7 +82,7 @@ def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
         evidence += weight * quad(integrand, *span, args=(0,), points=points, limit=400)[0]
         first += weight * quad(integrand, *span, args=(1,), points=points, limit=400)[0]
     for center in (mass, -mass):
-        weight = prior.empty * (1 + expected / center) / 2
+        weight = splits.EMPTY * (1 + expected / center) / 2
         density = norm.pdf(difference, center, sd) * weight
         evidence, first = evidence + density, first + center * density
     return float(np.clip(first / evidence, -mass, mass))
@@ -90,24 +91,17 @@ def posterior_mean_by_quadrature(prior, difference, sd, mass, expected):
 @every("difference", [-30.0, 0.0, 22.0, 60.0])
 @every("sd", [3.0, 14.0])
 def test_posterior_mean_is_that_of_the_mixture(difference, sd):
-    prior, mass, expected = SplitPrior(), 25.0, 4.0
-    truth = posterior_mean_by_quadrature(prior, difference, sd, mass, expected)
-    found = prior.posterior_mean(np.array([difference]), sd, np.array([mass]), np.array([expected]))
+    mass, expected = 25.0, 4.0
+    truth = posterior_mean_by_quadrature(difference, sd, mass, expected)
+    found = split_mean(np.array([difference]), sd, np.array([mass]), np.array([expected]))
     assert found[0] == pytest.approx(truth, rel=1e-5, abs=1e-5)
 
 
 def test_posterior_mean_far_out_and_for_nobody():
-    prior = SplitPrior()
+    differences, mass = np.array([1e9, -1e9, 5.0, 0.0]), np.array([50.0, 50.0, 0.0, 0.0])
     with np.errstate(all="raise", under="ignore"):
-        mean = prior.posterior_mean(
-            np.array([1e9, -1e9, 5.0, 0.0]), 1.0, np.array([50.0, 50.0, 0.0, 0.0]), np.zeros(4)
-        )
+        mean = split_mean(differences, 1.0, mass, np.zeros(4))
     assert mean.tolist() == [50.0, -50.0, 0.0, 0.0]
-
-
-def test_weights_of_the_prior_add_up():
-    prior = SplitPrior()
-    assert prior.smooth + prior.uneven + prior.empty == pytest.approx(1.0)
 
 
 @every("domain", DOMAINS)

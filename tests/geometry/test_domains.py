@@ -255,9 +255,6 @@ def test_wrong_grids_are_refused(domain, shape):
         domain.cell_centroids(shape)
 
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     X=arrays(np.float64, (7, 3), elements=finite),

@@ -156,12 +156,10 @@ def test_wrong_resolution_is_refused(resolution):
 
 def test_a_polygon_without_land_is_refused():
     nothing = Mask([L_SHAPE, L_SHAPE], resolution=8)
-    with pytest.raises(ValueError, match="polygons must"):
-        nothing.cell_prior((4, 4))
-    with pytest.raises(ValueError, match="polygons must"):
-        nothing.clip([[1.0, 1.0]])
-    with pytest.raises(ValueError, match="polygons must"):
-        nothing.sample(1, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    for method, *given in (("cell_prior", (4, 4)), ("clip", [[1.0, 1.0]]), ("sample", 1, rng)):
+        with pytest.raises(ValueError, match="polygons must"):
+            getattr(nothing, method)(*given)
 
 
 def test_a_sliver_is_land():

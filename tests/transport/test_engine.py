@@ -24,8 +24,9 @@ exact = home("solve_problem")
 kept = home("is_kept")
 levels = home("solve_levels")
 
-SHAPES = ("tight clusters", "specks", "grid", "places", "line", "unequal", "far atom")
-SHAPES += ("one side", "heavy point", "twins")
+SHAPES = (
+    "tight clusters, specks, grid, places, line, unequal, far atom, one side, heavy point, twins"
+)
 
 
 def problem_of(shape, n, m, d, seed, p=2.0):
@@ -76,7 +77,7 @@ LARGER = [(20_000, 100, 2), (3_000, 48, 3), (20_000, 100, 1)]
 SIZES += [pytest.param(*s, seed, 2.0, marks=pytest.mark.slow) for s in LARGER for seed in range(5)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES.split(", "))
 @pytest.mark.parametrize(("n", "m", "d", "seed", "p"), SIZES)
 def test_hostile_problems_are_proven_without_help(engine_only, shape, n, m, d, seed, p):
     assert exact.solve_problem(problem_of(shape, n, m, d, seed, p)).proven

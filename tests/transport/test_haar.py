@@ -136,9 +136,3 @@ def test_pruned_cells_are_a_partition_of_the_mass(least):
     assert covered.max() == 1
     assert levels[-1][covered == 0].sum() == 0
     assert (np.diff(cells.level) >= 0).all()
-
-
-def test_nothing_worth_splitting_leaves_the_whole_domain():
-    tree = CellTree(Box([0.0], [1.0]), 3)
-    cells = prune(tree, [np.array([2.0]), np.ones(2), np.full(4, 0.5), np.full(8, 0.25)], [5.0] * 3)
-    assert (cells.level.tolist(), cells.index.tolist(), cells.mass.tolist()) == ([0], [0], [2.0])

@@ -35,27 +35,22 @@ def test_uniform_by_default_and_normalized():
     assert measure.mean().tolist() == [0.75]
 
 
-@every("support", [[], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))])
-def test_refuses_shapes(support):
-    with pytest.raises(ValueError, match="support must be an array of shape"):
-        DiscreteMeasure(support)
+SHAPES = [], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))
+WEIGHTS = [-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]
 
 
-@every("value", [np.nan, np.inf])
-def test_refuses_points_that_are_not_finite(value):
-    with pytest.raises(ValueError, match="support must be finite"):
-        DiscreteMeasure([[value]])
-
-
-@every("weights", [[-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
-def test_refuses_weights(weights):
-    with pytest.raises(ValueError, match="weights must be finite and non-negative"):
-        DiscreteMeasure([[0.0], [1.0]], weights)
-
-
-def test_refuses_a_wrong_number_of_weights():
-    with pytest.raises(ValueError, match="one entry for each of the 2 points"):
-        DiscreteMeasure([[0.0], [1.0]], [1.0])
+@every(
+    "support, weights, message",
+    [
+        *((support, None, "support must be an array of shape") for support in SHAPES),
+        *(([[value]], None, "support must be finite") for value in (np.nan, np.inf)),
+        *(([[0.0], [1.0]], w, "weights must be finite and non-negative") for w in WEIGHTS),
+        ([[0.0], [1.0]], [1.0], "one entry for each of the 2 points"),
+    ],
+)
+def test_wrong_measures_are_refused(support, weights, message):
+    with pytest.raises(ValueError, match=message):
+        DiscreteMeasure(support, weights)
 
 
 def random_measure(rng, size, ties=False):

@@ -11,7 +11,7 @@ certificate = home("certify")
 exact = home("_SMALL")
 levels = home("solve_levels")
 
-KINDS = (
+KINDS = [
     "uniform",
     "grid",
     "duplicates",
@@ -21,7 +21,7 @@ KINDS = (
     "rounded",
     "speck",
     "twins",
-)
+]
 
 
 def hostile_instance(seed):
@@ -86,8 +86,8 @@ def test_points_on_a_line_are_matched_in_order(monkeypatch, p):
 def solver(request, monkeypatch):
     """Send problems of any size to one of the solvers, and fail when the other one has to help."""
     small = 0 if request.param == "engine" else np.inf
-    monkeypatch.setattr(exact, "_TINY", small)
-    monkeypatch.setattr(exact, "_SMALL", small)
+    for name in ("_TINY", "_SMALL"):
+        monkeypatch.setattr(exact, name, small)
     other = (levels, "solve_levels") if small else (exact, "network_simplex")
     monkeypatch.setattr(*other, refuse)
 

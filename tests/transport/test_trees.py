@@ -68,22 +68,22 @@ def test_equals_dense_weighted_least_squares(seed):
     assert_adds_up(tree, estimates)
 
 
-def test_unmeasured_cells_share_what_is_known_of_their_sum():
-    tree = Tree.complete(1)
-    values = np.array([10.0]), np.array([1.0, np.nan, 3.0, np.nan])
-    variances = np.array([2.0]), np.array([0.5, np.inf, 0.25, np.inf])
-    (_, children), (_, spread) = make_consistent(tree, values, variances)
-    np.testing.assert_allclose(children, [1, 3, 3, 3])
-    np.testing.assert_allclose(spread, [0.5, np.inf, 0.25, np.inf])
+NAN, INF = np.nan, np.inf
 
 
-def test_the_only_unmeasured_child_is_what_is_left():
-    tree = Tree.complete(1)
-    values = np.array([10.0]), np.array([1.0, 2.0, 3.0, np.nan])
-    variances = np.array([2.0]), np.array([0.5, 0.25, 0.25, np.inf])
-    (_, children), (_, spread) = make_consistent(tree, values, variances)
-    np.testing.assert_allclose(children, [1, 2, 3, 4])
-    np.testing.assert_allclose(spread, [0.5, 0.25, 0.25, 3.0])
+@every(
+    "values, variances, children, after",
+    [
+        ([1, NAN, 3, NAN], [0.5, INF, 0.25, INF], [1, 3, 3, 3], [0.5, INF, 0.25, INF]),
+        ([1, 2, 3, NAN], [0.5, 0.25, 0.25, INF], [1, 2, 3, 4], [0.5, 0.25, 0.25, 3.0]),
+    ],
+)
+def test_unmeasured_cells_share_what_is_left_of_their_sum(values, variances, children, after):
+    """A sum of 10 with variance 2; the only unmeasured child is known as its sum is."""
+    given = (np.array([10.0]), np.array(values)), (np.array([2.0]), np.array(variances))
+    (_, found), (_, spread) = make_consistent(Tree.complete(1), *given)
+    np.testing.assert_allclose(found, children)
+    np.testing.assert_allclose(spread, after)
 
 
 def test_what_is_known_exactly_stays():

@@ -433,8 +433,17 @@ class Ball(Domain):
             block = clipped[rows]
             inside, unsure, unit, norms = self._looked_at(block)
             outside = ~inside[unsure]
-            if outside.any():
-                block[unsure[outside]] = self._pulled_inside(unit[outside], norms[outside])
+            todo, unit = unsure[outside], unit[outside]
+            factor = (self._radius / norms[outside])[:, None]
+            # A point computed at the radius may round to just outside: aim a little lower until the
+            # same test that `contains` applies accepts it. The last shrink is the center itself.
+            for bits in range(54, -1, -1):
+                if not todo.size:
+                    break
+                shrink = 1.0 - 2.0**-bits if bits < 54 else 1.0
+                block[todo] = self._center + unit * (factor * shrink)
+                left = ~self._holds(block[todo])
+                todo, unit, factor = todo[left], unit[left], factor[left]
         return clipped
 
     def sample(self, n: int, rng: Draws) -> np.ndarray:
@@ -478,20 +487,6 @@ class Ball(Domain):
             norms = row_norms(unit)
             inside[unsure] = np.ldexp(norms, exponent) <= self._radius
         return inside, unsure, unit, norms
-
-    def _pulled_inside(self, unit, norms):
-        # A point computed at the radius may round to just outside: aim a little lower until the
-        # same test that `contains` applies accepts it. The last shrink is the center itself.
-        factor = (self._radius / norms)[:, None]
-        pulled = np.empty_like(unit)
-        todo = np.arange(len(unit))
-        for bits in range(54, -1, -1):
-            shrink = 1.0 - 2.0**-bits if bits < 54 else 1.0
-            pulled[todo] = self._center + unit[todo] * (factor[todo] * shrink)
-            todo = todo[~self._holds(pulled[todo])]
-            if not todo.size:
-                break
-        return pulled
 
     @property
     def log_volume(self) -> float:

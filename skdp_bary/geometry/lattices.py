@@ -142,12 +142,9 @@ class CentredLattice:
             # what is monotone and then cut to its extremes was cut before
             units = np.clip(self._offsets(X), *self._sides)
             return units if self._fits else self._shortened(units)
-        if isinstance(self.domain, Ball):
-            return self._units_of_ball(X)
-        return self._bounded(self._offsets(self.domain.clip(X)))
-
-    def _units_of_ball(self, X):
-        """As for any domain; only rows that are not well inside of the ball are looked at twice."""
+        if not isinstance(self.domain, Ball):
+            return self._bounded(self._offsets(self.domain.clip(X)))
+        # as for any domain, but only rows that are not well inside of the ball are looked at twice
         offsets = X - one_number(self.domain.center)
         # The order of einsum's sum is its own affair, so it only decides what no order can change.
         squares = np.einsum("ij,ij->i", offsets, offsets)

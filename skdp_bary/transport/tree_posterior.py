@@ -285,8 +285,18 @@ def _check_prior(prior):
 
 def _check_round(tree, values, rates):
     """Values and rates of one round as full levels, with rate 0 where nothing was measured."""
-    values = tree.check(_full_levels(tree, values, "values"), "values")
-    rates = tree.check(_full_levels(tree, rates, "rates"), "rates")
+    full = []
+    for name, levels in (("values", values), ("rates", rates)):
+        if len(levels) != tree.depth + 1:
+            raise ValueError(
+                f"`{name}` needs {tree.depth + 1} levels, got {len(levels)}. Pass None for a level "
+                "that was not measured."
+            )
+        levels = [np.asarray(0.0 if x is None else x) for x in levels]
+        pairs = zip(levels, tree.sizes, strict=True)
+        levels = [np.broadcast_to(x, n) if x.ndim == 0 else x for x, n in pairs]
+        full.append(tree.check(levels, name))
+    values, rates = full
     if not all(((r >= 0) & (r < np.inf)).all() for r in rates):
         raise ValueError(
             "`rates` must be non-negative and finite: 0 for a cell that was not measured."
@@ -295,15 +305,6 @@ def _check_round(tree, values, rates):
     if not all(np.isfinite(v).all() for v in values):
         raise ValueError("`values` must be finite wherever their rate is positive.")
     return values, rates
-
-
-def _full_levels(tree, levels, name):
-    if len(levels) != tree.depth + 1:
-        raise ValueError(f"`{name}` needs {tree.depth + 1} levels, got {len(levels)}.")
-    levels = [np.asarray(0.0 if x is None else x) for x in levels]
-    return [
-        np.broadcast_to(x, n) if x.ndim == 0 else x for x, n in zip(levels, tree.sizes, strict=True)
-    ]
 
 
 def _least_squares(tree, rounds, spread):

@@ -43,7 +43,6 @@ MAY_BE_HEAVY = {
     "papers/sliced_training.py": {"torch"},
     "privacy/sqlite_file.py": {"sqlite3"},
     "privacy/sqlite_ledger.py": {"sqlite3"},
-    "transport/compiled_shares.py": {"numba"},
     "transport/compiled_boxes.py": {"numba"},
 }
 SHARED_BY_FAMILIES = {"base", "clustering", "comparison", "facts", "noisy", "notices", "pyramid"}

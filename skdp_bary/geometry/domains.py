@@ -43,15 +43,9 @@ class Domain(ABC):
     Domains cannot be changed, compare and hash by value, and can be pickled. They hold no data.
     """
 
-    @property
-    @abstractmethod
-    def low(self) -> np.ndarray:
-        """Lower corner of the bounding box, shape (n_features,)."""
-
-    @property
-    @abstractmethod
-    def high(self) -> np.ndarray:
-        """Upper corner of the bounding box, shape (n_features,)."""
+    # both of shape (n_features,); a domain that is built sets them
+    low: np.ndarray = property(attrgetter("_low"), doc="Lower corner of the bounding box.")
+    high: np.ndarray = property(attrgetter("_high"), doc="Upper corner of the bounding box.")
 
     @abstractmethod
     def contains(self, X: Rows) -> np.ndarray:
@@ -258,9 +252,6 @@ class Box(Domain):
         low, high = zip(*pairs, strict=True)
         return cls(list(low), list(high))
 
-    low: np.ndarray = property(attrgetter("_low"), doc="Lower bound of each feature.")
-    high: np.ndarray = property(attrgetter("_high"), doc="Upper bound of each feature.")
-
     def contains(self, X: Rows) -> np.ndarray:
         """Whether each row lies in the box, bounds included."""
         X = as_rows(X, self.n_features)
@@ -399,9 +390,6 @@ class Ball(Domain):
         self._low = frozen(self._center - self._radius)
         self._high = frozen(self._center + self._radius)
         check_widths(self._low, self._high)
-
-    low: np.ndarray = property(attrgetter("_low"), doc="Lower corner of the bounding box.")
-    high: np.ndarray = property(attrgetter("_high"), doc="Upper corner of the bounding box.")
 
     center: np.ndarray = property(attrgetter("_center"), doc="Middle of the ball.")
     radius: float = property(attrgetter("_radius"), doc="Radius of the ball.")

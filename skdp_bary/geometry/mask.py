@@ -67,6 +67,7 @@ class Mask(Domain):
         self._rings = tuple(read_rings(polygons))
         points = np.concatenate(self._rings)
         self._box = Box(points.min(axis=0), points.max(axis=0))
+        self._low, self._high = self._box.low, self._box.high
         sizes = (resolution,) * 2 if is_integer(resolution) else resolution
         self._resolution = check_shape(sizes, 2, name="resolution")
 
@@ -80,8 +81,6 @@ class Mask(Domain):
                 source = json.load(file)
         return cls(source, resolution)
 
-    low: np.ndarray = property(attrgetter("_box.low"), doc="Lower corner of the bounding box.")
-    high: np.ndarray = property(attrgetter("_box.high"), doc="Upper corner of the bounding box.")
     resolution: tuple = property(attrgetter("_resolution"), doc="Raster cells along each axis.")
 
     def contains(self, X: Rows) -> np.ndarray:

@@ -161,7 +161,9 @@ def test_few_points_do_not_load_numba(monkeypatch):
 
 def test_without_numba_the_plain_kernel_serves(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "skdp_bary.transport.compiled_shares", raising=False)
+    for name in ("boxes", "shares"):
+        module = f"skdp_bary.transport.compiled_{name}"
+        monkeypatch.delitem(sys.modules, module, raising=False)
     choice._compiled.cache_clear()
     try:
         assert choice.kernel_for(10**6) is PLAIN

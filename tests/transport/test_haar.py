@@ -123,7 +123,7 @@ def test_pruned_cells_are_a_partition_of_the_mass(least):
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6)
     levels, _ = exact_answer(tree)
     cells = prune(tree, list(levels), [least] * 6)
-    assert cells.mass.sum() == levels[0][0]
+    assert cells.mass.sum() == levels[0][0] and (cells.mass > 0).all()
     covered = np.zeros(tree.n_cells, dtype=int)
     for level, index, mass in zip(cells.level, cells.index, cells.mass, strict=True):
         own = tree.ancestor(np.arange(tree.n_cells), level) == index

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..exceptions import BudgetError, LedgerError, shown
-from .chain import check_receipt, check_records
 from .entries import (
     RAISE,
     RESTORE,
@@ -288,12 +287,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             If an entry was altered or removed, if the running sums are not those of the entries,
             or if the ledger lacks entries that the receipt refers to.
         """
-        rows, totals = self._ledger.records()
-        first = self._ledger.first_link()
-        check_records(self.ledger, first, rows, totals)
-        if receipt is not None:
-            check_receipt(self.ledger, first, self._ledger.receipt(), rows, receipt)
-        return len(rows)
+        return self._ledger.verify(receipt)
 
     def backup(self, path: str | os.PathLike) -> None:
         """Write a backup of the ledger file, as it is at this moment, to a new file.

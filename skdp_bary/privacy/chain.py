@@ -73,7 +73,7 @@ def first_link(ledger, terms):
 
 
 class Chained:
-    """Start of the chain, common to all ledgers, from `_id` and `terms`."""
+    """Identity of a ledger, and its chain, from `_id`, `path`, `terms` and ``records()``."""
 
     @property
     def identity(self):
@@ -83,6 +83,33 @@ class Chained:
     def first_link(self):
         """Return the link before the first entry."""
         return first_link(self._id, self.terms)
+
+    def verify(self, receipt=None):
+        """Return the number of entries, see ``BudgetAccountant.verify``."""
+        rows, totals = self.records()
+        sums, called = RunningSums(self.first_link()), _called(self.path)
+        take_in(self.path, sums, rows)
+        if sums.totals != totals:
+            raise LedgerError(
+                f"{called} cannot be trusted: its running totals differ from the sum of its "
+                "entries. Call BudgetAccountant.restore with its latest backup."
+            )
+        if receipt is None:
+            return len(rows)
+        if not isinstance(receipt, Receipt):
+            raise TypeError(
+                f"receipt must be a Receipt, got {receipt!r}. Read a stored one with "
+                "Receipt.from_json(text)."
+            )
+        if receipt.ledger != self._id:
+            raise LedgerError(f"The receipt is of another ledger. {called} is not compared.")
+        held = [self.first_link(), *(row[-1] for row in rows)]
+        if receipt.number >= len(held) or held[receipt.number] != receipt.link:
+            raise LedgerError(
+                f"{called} cannot be trusted: it does not hold the {receipt.number} entries "
+                "of the receipt. An older copy may have been put in its place."
+            )
+        return len(rows)
 
 
 def next_link(previous, entry, cost):
@@ -118,31 +145,6 @@ def take_in(name, sums, rows):
         previous = link
 
 
-def check_records(name, first, rows, totals):
-    """Raise unless the links are those of the entries, and the sums by part those of the costs."""
-    sums = RunningSums(first)
-    take_in(name, sums, rows)
-    if sums.totals != totals:
-        raise LedgerError(
-            f"{_called(name)} cannot be trusted: its running totals differ from the sum of its "
-            "entries."
-        )
-
-
-def check_receipt(name, first, now, rows, receipt):
-    """Raise unless a ledger still holds everything up to a receipt."""
-    if not isinstance(receipt, Receipt):
-        raise TypeError(f"receipt must be a Receipt, got {receipt!r}.")
-    if receipt.ledger != now.ledger:
-        raise LedgerError(f"The receipt is of another ledger. {_called(name)} is not compared.")
-    held = [first, *(row[-1] for row in rows)]
-    if receipt.number >= len(held) or held[receipt.number] != receipt.link:
-        raise LedgerError(
-            f"{_called(name)} cannot be trusted: it does not hold the {receipt.number} entries "
-            "of the receipt. An older copy may have been put in its place."
-        )
-
-
 def _called(name):
     return "The ledger in memory" if name is None else f"The ledger {name!r}"
 
@@ -162,7 +164,7 @@ def _link(previous, entry, loss, delta_units):
 # Sums of the entries of a ledger, by part of the data.
 
 _NOTHING = (0, 0, 0)
-_LOSS, _DELTA = 1, 2
+_AMOUNTS = (1, 2)  # places of loss and delta in a total
 
 
 class RunningSums:
@@ -188,8 +190,7 @@ class RunningSums:
         self.head = 0, link
         self.raised = None
         self._totals = {}  # by part: number of its latest entry, loss and delta up to it
-        self._leading_losses = []
-        self._leading_deltas = []
+        self._leading = dict.fromkeys(_AMOUNTS, ())  # names of the two largest parts
 
     @property
     def totals(self):
@@ -215,8 +216,11 @@ class RunningSums:
         if latest < number:
             self._totals[part] = number, losses + loss, deltas + delta
         if part:
-            self._leading_losses = self._leading(self._leading_losses, part, _LOSS)
-            self._leading_deltas = self._leading(self._leading_deltas, part, _DELTA)
+            # sums only grow: the two largest are among the two before and the part just charged
+            for amount in _AMOUNTS:
+                names = {*self._leading[amount], part}
+                ranked = sorted(names, key=lambda name: self._totals[name][amount])
+                self._leading[amount] = ranked[-2:]
         if raised is not None:
             self.raised = raised
         self.head = number, link
@@ -228,26 +232,6 @@ class RunningSums:
 
     def tally(self, part):
         """Return the sums that decide about a spend on `part`."""
-        return Tally(
-            part,
-            self._total(""),
-            self._total(part) if part else Cost(),
-            self._others(self._leading_losses, part, _LOSS),
-            self._others(self._leading_deltas, part, _DELTA),
-            self.raised,
-        )
-
-    def _total(self, part):
-        return Cost(*self._totals.get(part, _NOTHING)[1:])
-
-    # Sums only grow, so the two leading parts after a spend are among the two before and the part
-    # that was charged.
-    def _leading(self, leading, part, amount):
-        if part in leading and len(leading) == 1:
-            return leading
-        names = dict.fromkeys([*leading, part])
-        return sorted(names, key=lambda name: self._totals[name][amount])[-2:]
-
-    def _others(self, leading, part, amount):
-        others = (self._totals[name][amount] for name in leading if name != part)
-        return tuple(sorted(others, reverse=True))
+        names = {part, *(name for leading in self._leading.values() for name in leading), ""}
+        sums = {name: Cost(*self._totals.get(name, _NOTHING)[1:]) for name in names}
+        return Tally(sums, self.raised)

@@ -28,6 +28,7 @@ person when it holds for the largest sum of each amount separately.
 """
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,11 +42,12 @@ from ..exceptions import (
     float_below,
 )
 from .entries import COMPOSITIONS
-from .mechanisms import compose_parts, pure_renyi, renyi_budget, renyi_epsilon, renyi_order
+from .mechanisms import compose_parts, order_epsilon, pure_renyi, renyi_budget, renyi_order
 
 LOSS_UNIT = 10**EPSILON_DIGITS
 DELTA_UNIT = 10**DELTA_DIGITS
 LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
+_ALL_UNITS = range(1 << 62)  # of epsilon: more than any ceiling has
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +75,28 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Content of a ledger, seen from one part of the data (``part=""``: from the whole).
+    """Content of a ledger that decides about a spend on one part of the data.
 
     Parameters
     ----------
-    part : str
-        The part that looks.
-    whole, own : Cost
-        Sums of the entries on the whole data, and on `part`.
-    other_losses, other_deltas : tuple of int
-        The largest sums among other parts: two when the whole looks, at least one when a part
-        does. Smaller ones cannot matter to
-        :func:`~skdp_bary.privacy.mechanisms.compose_parts`.
+    sums : dict of str to Cost
+        Sums of the entries by part; that of "" is the sum of those on the whole data. Of the
+        parts that are not asked about, the two with the largest losses and the two with the
+        largest deltas suffice, see :func:`~skdp_bary.privacy.mechanisms.compose_parts`.
     raised : tuple of float or None
         The (epsilon, delta) that the ceiling was last raised to; None when it never was.
     """
 
-    part: str
-    whole: Cost
-    own: Cost
-    other_losses: tuple
-    other_deltas: tuple
+    sums: dict
     raised: tuple | None = None
 
 
-def exposure(tally, relation):
+def exposure(sums, part, relation):
     """Return the most that one person has spent, among the people a charge on the part touches."""
-    return (
-        tally.whole
-        + tally.own
-        + Cost(
-            _beside(tally.other_losses, tally.part, relation),
-            _beside(tally.other_deltas, tally.part, relation),
-        )
-    )
+    others = [cost for name, cost in sums.items() if name not in ("", part)]
+    losses, deltas = [cost.loss for cost in others], [cost.delta for cost in others]
+    beside = Cost(_beside(losses, part, relation), _beside(deltas, part, relation))
+    return sum((sums.get(name, Cost()) for name in {"", part}), beside)
 
 
 def _beside(others, part, relation):
@@ -199,26 +189,14 @@ class RenyiFilter:
         if spent.loss == 0:
             return 0.0, _float_up(plain)
         loss = _float_up(Fraction(spent.loss, LOSS_UNIT))
-        epsilon = renyi_epsilon(
-            lambda order: loss if order == self.order else math.inf,
-            self.delta / 2.0,
-            orders=(self.order,),
-        )
+        epsilon = max(order_epsilon(loss, self.order, self.delta / 2.0), 0.0)
         delta = _float_up(exact(self.delta) / 2 + plain)
         return min(epsilon, self.epsilon), min(delta, self.delta)
 
     def room(self, left):
         """Return the largest (epsilon, delta) whose price is at most `left`."""
-        low, high = 0, 1
-        while self._price_units(high) <= left.loss:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._price_units(middle) <= left.loss:
-                low = middle
-            else:
-                high = middle
-        return _float_down(low, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
+        units = bisect_right(_ALL_UNITS, left.loss, key=self._price_units) - 1
+        return _float_down(units, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
 
     def describe(self, cost):
         """Return what (epsilon, delta) do not tell about `cost`, in words."""

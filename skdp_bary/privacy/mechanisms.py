@@ -120,11 +120,11 @@ class DiscreteLaplace:
     def scales(self, sensitivity, weights=None):
         """Smallest scales in the ratio `weights` whose loss is at most ``epsilon``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        return _laplace_scales(self.epsilon, _hashable(sensitivity.l1), weights)
+        return _scales(exact(self.epsilon), 1, _hashable(sensitivity.l1), weights)
 
     def loss(self, sensitivity, scales):
         """Exact pure loss of a release drawn with these scales; infinite where noise is missing."""
-        return _worst(sensitivity.l1, [1 / Fraction(s) if s else math.inf for s in scales])
+        return _worst_loss(sensitivity.l1, scales, 1)
 
     def standard_deviation(self, scale):
         """Standard deviation of the noise at this scale."""
@@ -161,13 +161,11 @@ class RoundedGaussian:
     def scales(self, sensitivity, weights=None):
         """Smallest standard deviations in the ratio `weights` whose loss is at most ``mu**2``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        return _gaussian_scales(self.mu, _hashable(sensitivity.l2_squared), weights)
+        return _scales(Fraction(self.mu) ** 2, 2, _hashable(sensitivity.l2_squared), weights)
 
     def loss(self, sensitivity, scales):
         """Exact ``mu**2`` of a release drawn with these scales; infinite where noise is missing."""
-        return _worst(
-            sensitivity.l2_squared, [1 / Fraction(s) ** 2 if s else math.inf for s in scales]
-        )
+        return _worst_loss(sensitivity.l2_squared, scales, 2)
 
     def standard_deviation(self, scale):
         """Standard deviation of the noise at this scale, rounding included (for scales >= 1/2)."""
@@ -178,17 +176,19 @@ class RoundedGaussian:
         return noise.rounded_gaussian(scale, shape)
 
 
-@lru_cache(maxsize=1 << 10)
-def _laplace_scales(epsilon, cases, weights):
-    """Return the scales of blocks; a step asks before it is charged, and when it is drawn."""
-    unit = _worst(cases, [1 / Fraction(w) for w in weights]) / exact(epsilon)
-    return _scale_blocks(unit, weights, cases)
+@lru_cache(maxsize=1 << 11)  # a step asks before it is charged, and when it is drawn
+def _scales(amount, power, cases, weights):
+    """Return the scales in the ratio `weights` that cost `amount`, one over scale**power each.
 
-
-@lru_cache(maxsize=1 << 10)
-def _gaussian_scales(mu, cases, weights):
-    square = _worst(cases, [1 / Fraction(w) ** 2 for w in weights]) / Fraction(mu) ** 2
-    return _scale_blocks(_root_above(square), weights, cases)
+    They are 0, no noise, for a block that no neighbor can change.
+    """
+    unit = _worst_loss(cases, weights, power) / amount
+    unit = unit if power == 1 else _root_above(unit)
+    still = [not any(block) for block in zip(*cases, strict=True)]
+    return tuple(
+        0.0 if fixed else float_above(unit * Fraction(w))
+        for w, fixed in zip(weights, still, strict=True)
+    )
 
 
 def _hashable(cases):
@@ -196,17 +196,9 @@ def _hashable(cases):
     return tuple(map(tuple, cases))
 
 
-def _worst(cases, factors):
-    return max(sum(n * f for n, f in zip(case, factors, strict=True) if n) for case in cases)
-
-
-def _scale_blocks(unit, weights, cases):
-    """Scales ``unit * weights``; 0, no noise, for a block that no neighbor can change."""
-    fixed = [all(case[block] == 0 for case in cases) for block in range(len(weights))]
-    return tuple(
-        0.0 if still else float_above(unit * Fraction(w))
-        for w, still in zip(weights, fixed, strict=True)
-    )
+def _worst_loss(cases, scales, power):
+    prices = [1 / Fraction(s) ** power if s else math.inf for s in scales]
+    return max(sum(n * p for n, p in zip(case, prices, strict=True) if n) for case in cases)
 
 
 def _check_weights(weights, n_blocks):
@@ -275,7 +267,11 @@ def _largest_mu(epsilon, delta):
     def excess(log_mu):
         return math.log(_profile(math.exp(log_mu), epsilon) + _TINY) - log_target
 
-    low = high = math.log(_first_guess(epsilon, delta))
+    # near the answer: the root of Phi(mu / 2 - epsilon / mu) = delta
+    tail = _quantile(delta)
+    root = math.hypot(tail, math.sqrt(2.0 * epsilon))
+    guess = 2.0 * epsilon / (root + tail) if tail > 0.0 else root - tail
+    low = high = math.log(max(guess, math.sqrt(2.0 * math.pi) * delta))
     while excess(low) > 0.0:
         low -= 1.0
     while excess(high) <= 0.0:
@@ -321,22 +317,37 @@ def renyi_delta(curve, epsilon):
     epsilon = check_real(epsilon, "epsilon", low=0.0)
     if curve(math.inf) <= epsilon:
         return 0.0
-    log_delta = _best(lambda order: _order_log_delta(curve(order), order, epsilon))
-    return math.exp(min(log_delta, 0.0))
+
+    def log_delta(order):
+        excess, divergence = order - 1.0, curve(order)
+        log_ratio = -math.log1p(1.0 / excess)
+        size = excess * (divergence + epsilon - log_ratio) + math.log(order)
+        return excess * (divergence - epsilon + log_ratio) - math.log(order) + _RELATIVE * size
+
+    return math.exp(min(log_delta(_best_order(log_delta)), 0.0))
 
 
-def renyi_epsilon(curve, delta, orders=None):
+def renyi_epsilon(curve, delta):
     """Return the smallest epsilon, rounded up, of a release with the Renyi curve `curve`.
 
     The curve is that of :func:`renyi_delta`; ``delta=0`` asks for a pure guarantee, which is the
-    curve's value at infinite order. `orders` are those to try; None searches all of them.
+    curve's value at infinite order.
     """
     delta = check_delta(delta)
     pure = curve(math.inf)
     if delta == 0.0:
         return pure
-    found = _best(lambda order: _order_epsilon(curve(order), order, delta), orders)
-    return min(max(found, 0.0), pure)
+    best = _best_order(lambda order: order_epsilon(curve(order), order, delta))
+    return min(max(order_epsilon(curve(best), best, delta), 0.0), pure)
+
+
+def order_epsilon(divergence, order, delta):
+    """Return the epsilon of a release with this divergence at one order; it may be below zero.
+
+    This is Proposition 12 of Canonne, Kamath and Steinke (2020), rounded up.
+    """
+    log_ratio, tail, rest = _conversion(order, delta)
+    return divergence + log_ratio - tail + _RELATIVE * (divergence - log_ratio + rest)
 
 
 def renyi_order(epsilon, delta):
@@ -345,45 +356,24 @@ def renyi_order(epsilon, delta):
     Any release whose Renyi divergence at this order is at most the budget is (epsilon, delta)
     private. The order depends on epsilon and delta alone, so a filter may fix it in advance.
     """
-    epsilon = check_epsilon(epsilon)
-    delta = _check_positive_delta(delta)
-    best = _best_order(lambda order: -_order_budget(order, epsilon, delta) / order)
+    epsilon, delta = check_epsilon(epsilon), _check_positive_delta(delta)
+    best = _best_order(lambda order: -renyi_budget(order, epsilon, delta) / order)
     order = round(best, 2 - math.floor(math.log10(best - 1.0)))  # short: the same everywhere
-    return order, _order_budget(order, epsilon, delta)
+    return order, renyi_budget(order, epsilon, delta)
 
 
 def renyi_budget(order, epsilon, delta):
     """Return the Renyi budget at an order: divergences up to it are (epsilon, delta) private."""
-    return _order_budget(order, check_epsilon(epsilon), _check_positive_delta(delta))
+    log_ratio, tail, rest = _conversion(order, _check_positive_delta(delta))
+    epsilon = check_epsilon(epsilon)
+    return epsilon - log_ratio + tail - _RELATIVE * (epsilon - log_ratio + rest)
 
 
-def _order_log_delta(divergence, order, epsilon):
+def _conversion(order, delta):
+    """Return the two terms between a divergence and its epsilon, and the size of the second."""
     excess = order - 1.0
-    log_ratio = -math.log1p(1.0 / excess)
-    size = excess * (divergence + epsilon - log_ratio) + math.log(order)
-    return excess * (divergence - epsilon + log_ratio) - math.log(order) + _RELATIVE * size
-
-
-def _order_epsilon(divergence, order, delta):
-    excess = order - 1.0
-    log_ratio = -math.log1p(1.0 / excess)
     tail = (math.log(delta) + math.log(order)) / excess
-    size = divergence - log_ratio + (math.log(order) - math.log(delta)) / excess
-    return divergence + log_ratio - tail + _RELATIVE * size
-
-
-def _order_budget(order, epsilon, delta):
-    excess = order - 1.0
-    log_ratio = -math.log1p(1.0 / excess)
-    tail = (math.log(delta) + math.log(order)) / excess
-    size = epsilon - log_ratio + (math.log(order) - math.log(delta)) / excess
-    return epsilon - log_ratio + tail - _RELATIVE * size
-
-
-def _best(objective, orders=None):
-    if orders is None:
-        return objective(_best_order(objective))
-    return min(objective(order) for order in orders)
+    return -math.log1p(1.0 / excess), tail, (math.log(order) - math.log(delta)) / excess
 
 
 def _best_order(objective):
@@ -421,14 +411,6 @@ def _mills(t):
     return math.sqrt(math.pi / 2.0) * erfcx(t / math.sqrt(2.0))
 
 
-def _first_guess(epsilon, delta):
-    """Return a ``mu`` near the answer: the root of ``Phi(mu / 2 - epsilon / mu) = delta``."""
-    tail = _quantile(delta)
-    root = math.hypot(tail, math.sqrt(2.0 * epsilon))
-    mu = 2.0 * epsilon / (root + tail) if tail > 0.0 else root - tail
-    return max(mu, math.sqrt(2.0 * math.pi) * delta)
-
-
 def _quantile(delta):
     return -float(ndtri_exp(math.log(delta)))
 
@@ -445,9 +427,8 @@ def _check_positive_delta(delta):
 # Renyi curves, rounded up: the divergence of order a as a function of a. Orders run from one (the
 # Kullback-Leibler divergence) to infinity (the pure epsilon).
 
-_CURVE_MARGIN = (
-    2.0**-40
-)  # above the rounding error of every formula here (tests compare with 60 digits)
+# above the rounding error of every formula here (tests compare with 60 digits)
+_CURVE_MARGIN = 2.0**-40
 
 
 def check_order(order):

@@ -72,23 +72,17 @@ class NoiseSource:
     """
 
     def __init__(self, words, *, seeded=False, function_error=_FUNCTION_ERROR):
-        self._words = words
+        self.words = words
         self.seeded = seeded
         self._function_error = function_error
 
-    def words(self, count):
-        """Return independent uniform ``uint64``."""
-        return self._words(count)
-
     def discrete_laplace(self, scale, shape):
         """Draw integers x with probability proportional to ``exp(-abs(x) / scale)``."""
-        scale = _check_scale(scale)
-        return self._fill(shape, lambda count: self._laplace_block(scale, count))
+        return self._fill(shape, _LaplaceLaw(_check_scale(scale)), self._laplace_block)
 
     def rounded_gaussian(self, sigma, shape):
         """Draw Gaussians of mean 0 and standard deviation `sigma`, rounded to integers."""
-        sigma = _check_scale(sigma)
-        return self._fill(shape, lambda count: self._gaussian_block(sigma, count))
+        return self._fill(shape, _GaussianLaw(_check_scale(sigma)), self._signed)
 
     def choose(self, utilities, rate, copies=None):
         """Draw an index with probability proportional to ``exp(rate * utilities[index])``.
@@ -114,7 +108,7 @@ class NoiseSource:
         lost = float(copies.sum(dtype=float)) * 1e-300
         slack = total * (self._function_error + (gaps.size + 1502) * 2.0**-52) + lost
         slack *= 2.0  # of the boundary itself, and of the total by which the mark is scaled
-        word = int(self._words(1)[0])
+        word = int(self.words(1)[0])
         mark = word * 2.0**-64 * total
         index = int(np.searchsorted(bounds, mark, side="right"))
         if index < gaps.size:
@@ -129,84 +123,60 @@ class NoiseSource:
         bound = check_integer(bound, "bound", low=1, high=1 << 63)
         limit = (1 << _WORD) - (1 << _WORD) % bound
         while True:
-            word = int(self._words(1)[0])
+            word = int(self.words(1)[0])
             if word < limit:
                 return word % bound
 
-    def _fill(self, shape, block):
+    def _fill(self, shape, law, signed):
         out = np.empty(shape, dtype=np.int64)
         flat = out.reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             part = flat[start : start + _BLOCK]
-            part[...] = block(part.size)
+            magnitude, negative = signed(law, part.size)
+            part[...] = np.where(negative, -magnitude, magnitude)
         return out
 
-    def _laplace_block(self, scale, count):
-        magnitude, negative = self._laplace_candidates(scale, count)
+    def _laplace_block(self, law, count):
+        magnitude, negative = self._signed(law, count)
         # one of the two zeros is dropped, or zero would be twice as likely
         redo = np.flatnonzero(negative & (magnitude == 0))
         while redo.size:
-            magnitude[redo], negative[redo] = self._laplace_candidates(scale, redo.size)
+            magnitude[redo], negative[redo] = self._signed(law, redo.size)
             redo = redo[negative[redo] & (magnitude[redo] == 0)]
-        return np.where(negative, -magnitude, magnitude)
+        return magnitude, negative
 
-    def _laplace_candidates(self, scale, count):
-        words = self._words(count)
+    def _signed(self, law, count):
+        """Draw magnitudes and signs: of a word one bit is the sign, 63 place the tail."""
+        words = self.words(count)
         negative = (words & np.uint64(1)).astype(bool)
         key = words >> np.uint64(1)
-        if scale >= LEAST_SCALE:
-            return self._large(laplace_magnitudes, key, 63, _LaplaceLaw(scale)), negative
+        if law.scale >= LEAST_SCALE:
+            doubt = max(1.0, self._function_error / _FUNCTION_ERROR)
+            result, unsure = law.magnitudes(key.view(np.int64), law.scale, doubt)
+            for i in unsure:
+                result[i] = self._decide(int(key[i]), law, int(result[i]))
+            return result, negative
         tail = np.maximum(key.astype(np.float64), 1.0)
-        # floor(-scale * log(u)) with u between key and key + 1 in units of 2**-63
-        value = np.log(tail * 2.0**-63) * -scale
-        error = (_CONVERSION_ERROR + 1.0 / tail) * scale + value * self._function_error
+        value, error = law.in_floats(tail, self._function_error)
         low = np.floor(value - error)
         result = low.astype(np.int64)
-        unsure = np.flatnonzero((low != np.floor(value + error)) | (tail < 2.0))
-        for i in unsure:
-            result[i] = self._decide(int(key[i]), 63, _LaplaceLaw(scale))
+        for i in np.flatnonzero((low != np.floor(value + error)) | (tail < 2.0)):
+            result[i] = self._decide(int(key[i]), law)
         return result, negative
 
-    def _gaussian_block(self, sigma, count):
-        words = self._words(count)
-        negative = (words & np.uint64(1)).astype(bool)
-        key = words >> np.uint64(1)
-        if sigma >= LEAST_SCALE:
-            result = self._large(gaussian_magnitudes, key, 64, _GaussianLaw(sigma))
-            return np.where(negative, -result, result)
-        tail = np.maximum(key.astype(np.float64), 1.0)
-        score = -ndtri((tail + 0.5) * 2.0**-64)
-        # |d score / d p| = 1 / density, and density >= p * max(score, 0.4) for p <= 1/2
-        error = 4.0 * (1.0 / tail + _CONVERSION_ERROR) + score * self._function_error
-        error *= sigma
-        value = score * sigma + 0.5
-        low = np.floor(value - error)
-        result = low.astype(np.int64)
-        unsure = np.flatnonzero((low != np.floor(value + error)) | (tail < 2.0))
-        for i in unsure:
-            result[i] = self._decide(int(key[i]), 64, _GaussianLaw(sigma))
-        return np.where(negative, -result, result)
-
-    def _large(self, magnitudes, key, digits, law):
-        doubt = max(1.0, self._function_error / _FUNCTION_ERROR)
-        result, unsure = magnitudes(key.view(np.int64), law.scale, doubt)
-        for i in unsure:
-            result[i] = self._decide(int(key[i]), digits, law, int(result[i]))
-        return result
-
-    def _decide(self, key, digits, law, guess=None):
-        """Return the integer of a draw whose tail lies in [key, key + 1] * 2**-digits.
+    def _decide(self, key, law, guess=None):
+        """Return the integer of a draw whose tail lies in [key, key + 1] * 2**-law.digits.
 
         Any guess will do; one that is right, or one too small, saves time where draws are many.
         """
-        several = range(0 if guess is None else 3)
-        steps = [law.tail(guess + more, law.scale) for more in several]
+        digits = law.digits
+        steps = [] if guess is None else [law.tail(guess + more, law.scale) for more in range(3)]
         while True:
             if key:  # a tail that may be zero has no upper bound
                 low, high = _near(guess, steps, key, digits) or law.bounds(key, digits)
                 if low == high:
                     return low
-            key = (key << _WORD) | int(self._words(1)[0])
+            key = (key << _WORD) | int(self.words(1)[0])
             digits += _WORD
 
     def _choose_exactly(self, gaps, copies, rate, word):
@@ -226,17 +196,22 @@ class NoiseSource:
                 index = _locate(weights, low, high)
             if index is not None:
                 return index
-            word = (word << _WORD) | int(self._words(1)[0])
+            word = (word << _WORD) | int(self.words(1)[0])
             digits += _WORD
 
 
 class _LaplaceLaw:
     """Magnitude of the two-sided geometric: ``-scale * log(tail)``."""
 
-    tail = staticmethod(laplace_tail)
+    digits, tail, magnitudes = 63, staticmethod(laplace_tail), staticmethod(laplace_magnitudes)
 
     def __init__(self, scale):
         self.scale = scale
+
+    def in_floats(self, tail, function_error):
+        """Return ``-scale * log(u)`` with u in [tail, tail + 1] * 2**-63, and its largest error."""
+        value = np.log(tail * 2.0**-63) * -self.scale
+        return value, (_CONVERSION_ERROR + 1.0 / tail) * self.scale + value * function_error
 
     def bounds(self, key, digits):
         """Return the integers of the ends of a tail in [key, key + 1] * 2**-digits."""
@@ -251,10 +226,17 @@ class _LaplaceLaw:
 class _GaussianLaw:
     """Magnitude of the rounded Gaussian plus one half: ``sigma * quantile + 1/2``."""
 
-    tail = staticmethod(gaussian_tail)
+    digits, tail, magnitudes = 64, staticmethod(gaussian_tail), staticmethod(gaussian_magnitudes)
 
     def __init__(self, scale):
         self.scale = scale
+
+    def in_floats(self, tail, function_error):
+        """Return the value at a tail in [tail, tail + 1] * 2**-64, and its largest error."""
+        score = -ndtri((tail + 0.5) * 2.0**-64)
+        # |d score / d p| = 1 / density, and density >= p * max(score, 0.4) for p <= 1/2
+        error = 4.0 * (1.0 / tail + _CONVERSION_ERROR) + score * function_error
+        return score * self.scale + 0.5, error * self.scale
 
     def bounds(self, key, digits):
         """Return the integers of the ends of a tail in [key, key + 1] * 2**-digits."""

@@ -73,10 +73,10 @@ class Plan:
             )
         if sum(not (m.is_pure or m.is_gaussian) for m in self._mechanisms()) > 1:
             raise ValueError(f"At most one step may be priced jointly, got the steps {names!r}.")
-        if self._cost_delta() > self.delta:
+        if (cost := self._cost_delta()) > self.delta:
             raise ValueError(
-                f"The steps of this plan cost delta={self._cost_delta()} at "
-                f"epsilon={self.epsilon}, more than the {self.delta} it promises."
+                f"The steps of this plan cost delta={cost} at epsilon={self.epsilon}, more than "
+                f"the {self.delta} it promises."
             )
 
     @property
@@ -124,23 +124,36 @@ def split_epsilon(epsilon, shares):
 
     `shares` maps step names to positive numbers; they are normalized by their sum.
     """
-    amounts = _amounts(check_epsilon(epsilon), tuple(map(float, shares.values())))
-    return dict(zip(shares, amounts, strict=True))
-
-
-@lru_cache(maxsize=1 << 8)
-def _amounts(epsilon, shares):
-    """Return the parts of a split; a search over many small fits asks for the same few."""
-    total = sum(map(exact, shares))
-    return tuple(float_below(exact(epsilon) * exact(share) / total) for share in shares)
+    return _pure_amounts(exact(check_epsilon(epsilon)), shares)
 
 
 def split_mu(epsilon, delta, shares):
     """Split an (epsilon, delta) budget among Gaussian steps: shares are fractions of ``mu**2``."""
-    total = sum(exact(share) for share in shares.values())
     square = Fraction(gaussian_mu(check_epsilon(epsilon), check_delta(delta))) ** 2
-    shrink = 1 - Fraction(1, 2**40)  # room for the upward rounding of the composed mu
-    return {name: math.sqrt(square * shrink * exact(s) / total) for name, s in shares.items()}
+    return _gaussian_amounts(square, shares)
+
+
+def _pure_amounts(budget, shares):
+    """Return epsilons, by name, whose sum is at most a budget."""
+    parts = _parts(budget, tuple(map(float, shares.values())))
+    return dict(zip(shares, map(float_below, parts), strict=True))
+
+
+def _gaussian_amounts(square, shares):
+    """Return mus, by name, whose squares add up to at most a square."""
+    shrink = 1 - Fraction(1, 2**40)  # room for the rounding of roots, and of the composed mu
+    parts = _parts(square * shrink, tuple(map(float, shares.values())))
+    amounts = dict(zip(shares, map(math.sqrt, parts), strict=True))
+    if sum(Fraction(mu) ** 2 for mu in amounts.values()) > square:
+        raise ArithmeticError("The steps would cost more than what they share.")
+    return amounts
+
+
+@lru_cache(maxsize=1 << 8)
+def _parts(amount, shares):
+    """Return the parts of an exact split; a search over many small fits asks for the same few."""
+    total = sum(map(exact, shares))
+    return tuple(amount * exact(share) / total for share in shares)
 
 
 class NoBudget:
@@ -187,16 +200,19 @@ def divided_anew(plan, n_done, shares, covers):
         ``covers(plan)`` says whether what was charged pays for a plan.
     """
     done, later = plan.steps[:n_done], plan.steps[n_done:]
-    if all(step.mechanism.is_pure for step in later):
-        divide = _pure_divided
-    elif all(step.mechanism.is_gaussian for step in later):
-        divide = _gaussian_divided
+    old = [step.mechanism for step in later]
+    if all(mechanism.is_pure for mechanism in old):
+        kind, divide = DiscreteLaplace, _pure_amounts
+        total = sum(exact(mechanism.epsilon) for mechanism in old)
+    elif all(mechanism.is_gaussian for mechanism in old):
+        kind, divide = RoundedGaussian, _gaussian_amounts
+        total = sum(Fraction(mechanism.mu) ** 2 for mechanism in old)
     else:
         raise ValueError("Only steps with Gaussian noise, or all with Laplace, are divided anew.")
 
     def with_part(units):
-        part = Fraction(units, _FINEST_PART)
-        return replace(plan, steps=(*done, *divide(later, shares, part)))
+        amounts = divide(total * Fraction(units, _FINEST_PART), shares)
+        return replace(plan, steps=(*done, *(Step(name, kind(a)) for name, a in amounts.items())))
 
     paid, unpaid = 0, _FINEST_PART
     if covers(with_part(unpaid)):
@@ -205,28 +221,6 @@ def divided_anew(plan, n_done, shares, covers):
         middle = (paid + unpaid) // 2
         paid, unpaid = (middle, unpaid) if covers(with_part(middle)) else (paid, middle)
     return with_part(paid)  # a part of 0 is no step, and raises
-
-
-def _pure_divided(later, shares, part):
-    """Return steps whose epsilons add up to at most a part of those of other steps."""
-    budget = part * sum((exact(step.mechanism.epsilon) for step in later), Fraction(0))
-    total = sum(exact(share) for share in shares.values())
-    amounts = {name: float_below(budget * exact(s) / total) for name, s in shares.items()}
-    return [Step(name, DiscreteLaplace(amount)) for name, amount in amounts.items()]
-
-
-def _gaussian_divided(later, shares, part):
-    """Return steps whose squared mus add up to at most a part of those of other steps."""
-    square = part * sum(Fraction(step.mechanism.mu) ** 2 for step in later)
-    total = sum(exact(share) for share in shares.values())
-    shrink = 1 - Fraction(1, 2**40)  # room for the rounding of the roots
-    new = [
-        Step(name, RoundedGaussian(math.sqrt(square * shrink * exact(share) / total)))
-        for name, share in shares.items()
-    ]
-    if sum(Fraction(step.mechanism.mu) ** 2 for step in new) > square:
-        raise ArithmeticError("The new steps would cost more than those they replace.")
-    return new
 
 
 # When a failure probability is too large for what it promises. By public facts alone.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
 from .entries import RESTORE, SPEND, check_text, shown
-from .filters import Cost, SumFilter, Tally, exposure, make_filter
+from .filters import Cost, SumFilter, exposure, make_filter
 from .quote import Quote
 from .spending import SharedBudget, check_part
 
@@ -220,7 +220,7 @@ class Book:
         if self._period is None:
             self._period = number
         for _ in range(self._period, number):
-            spent = self._spent("", self._relation) if self._sums else Cost()
+            spent = exposure(self._sums, "", self._relation) if self._sums else Cost()
             months, limit = self._policy.carry_over, self._limit
             self._allowed = Cost(
                 min(self._allowed.loss - spent.loss, months * limit.loss) + limit.loss,
@@ -236,13 +236,7 @@ class Book:
 
     def room(self, part, relation):
         """Amount that is left for one more entry on a part; less than zero becomes zero."""
-        return self._spent(part, relation).below(self._allowed)
-
-    def _spent(self, part, relation):
-        others = [cost for name, cost in self._sums.items() if name not in ("", part)]
-        own = self._sums.get(part, Cost()) if part else Cost()
-        losses, deltas = (tuple(getattr(c, n) for c in others) for n in ("loss", "delta"))
-        return exposure(Tally(part, self._sums.get("", Cost()), own, losses, deltas), relation)
+        return exposure(self._sums, part, relation).below(self._allowed)
 
     def _number(self, moment):
         """Return the number of the period of a moment; of two in a row they differ by one."""

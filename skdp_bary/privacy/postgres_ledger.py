@@ -92,12 +92,13 @@ LEFT JOIN LATERAL (SELECT epsilon, delta FROM skdp_bary.entries
 LEFT JOIN skdp_bary.entries AS s ON s.budget = b.id AND s.number = %s
 WHERE b.name = %s
 """
+# A part of the data, the whole, and of the others the two largest by either amount.
 _TALLY = """
-(SELECT 'sum', part, loss_units, delta_units FROM skdp_bary.totals
+(SELECT part, loss_units, delta_units FROM skdp_bary.totals
     WHERE budget = %(id)s AND part IN ('', %(part)s))
-UNION ALL (SELECT 'loss', '', loss_units, 0 FROM skdp_bary.totals
+UNION (SELECT part, loss_units, delta_units FROM skdp_bary.totals
     WHERE budget = %(id)s AND part NOT IN ('', %(part)s) ORDER BY loss_units DESC LIMIT 2)
-UNION ALL (SELECT 'delta', '', 0, delta_units FROM skdp_bary.totals
+UNION (SELECT part, loss_units, delta_units FROM skdp_bary.totals
     WHERE budget = %(id)s AND part NOT IN ('', %(part)s) ORDER BY delta_units DESC LIMIT 2)
 """
 # Running sums, so that a charge does not read all earlier entries.
@@ -310,11 +311,7 @@ class PostgresLedger(Chained):
 
     def _read_tally(self, db, part, raised):
         rows = db.execute(_TALLY, {"id": self._id, "part": part}).fetchall()
-        sums = {name: Cost(loss, delta) for kind, name, loss, delta in rows if kind == "sum"}
-        losses = tuple(loss for kind, _, loss, _ in rows if kind == "loss")
-        deltas = tuple(delta for kind, _, _, delta in rows if kind == "delta")
-        own = sums.get(part, Cost()) if part else Cost()
-        return Tally(part, sums.get("", Cost()), own, losses, deltas, raised)
+        return Tally({name: Cost(loss, delta) for name, loss, delta in rows}, raised)
 
     @contextmanager
     def _reading(self):

@@ -396,7 +396,7 @@ class SharedBudget:
     def _spent(self, tally):
         """Amount that counts against the budget limit; updates the limit to its latest raise."""
         self._filter = self._filter_at(tally)
-        return exposure(tally, self._neighbors)
+        return exposure(tally.sums, self._part, self._neighbors)
 
     def _filter_at(self, tally):
         now = self._filter

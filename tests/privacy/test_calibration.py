@@ -15,6 +15,7 @@ from tests.world import (
     gaussian_epsilon,
     gaussian_mu,
     gaussian_renyi,
+    order_epsilon,
     pure_renyi,
     renyi_delta,
     renyi_epsilon,
@@ -177,7 +178,7 @@ def test_conversion_is_attained_so_nothing_smaller_is_valid():
     curve = discrete_curve(p, q)
     exact = hockey_stick(p, q, target)
     assert exact <= renyi_delta(curve, target) <= exact * (1 + 1e-5)
-    assert target <= renyi_epsilon(curve, exact, orders=[order]) <= target * (1 + 1e-5)
+    assert target <= order_epsilon(curve(order), order, exact) <= target * (1 + 1e-5)
 
 
 def test_conversion_ends():
@@ -212,7 +213,7 @@ def test_renyi_order_admits_most_gaussian_noise(epsilon, delta):
 def test_renyi_order_implies_the_target():
     for epsilon, delta in [(0.1, 1e-9), (1.0, 5e-7), (8.0, 1e-5), (1e6, 1e-3)]:
         order, budget = renyi_order(epsilon, delta)
-        assert renyi_epsilon(lambda a, b=budget: b, delta, [order]) <= epsilon * (1 + 1e-9)
+        assert order_epsilon(budget, order, delta) <= epsilon * (1 + 1e-9)
         assert renyi_delta(lambda a, b=budget: b if a < math.inf else a, epsilon) <= (
             delta * (1 + 1e-6)
         )

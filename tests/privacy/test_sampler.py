@@ -294,7 +294,7 @@ def test_seeds_repeat_and_are_marked():
 
 def test_public_and_noise_randomness_of_one_seed_are_separate():
     sequences = [np.random.SeedSequence(5, spawn_key=(key,)) for key in (0, 1)]
-    words = noise_generator(5)._words(1000)
+    words = noise_generator(5).words(1000)
     public = public_generator(5).bit_generator.random_raw(1000)
     assert (words == np.random.Philox(sequences[1]).random_raw(1000)).all()
     assert (public == np.random.PCG64(sequences[0]).random_raw(1000)).all()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.recording import Results
 from skdp_bary import BudgetAccountant
-from skdp_bary.privacy.chain import next_link
+from skdp_bary.privacy.entries import next_link
 from skdp_bary.privacy.sqlite_file import insert
 
 RESULTS = Results("ledger_speed")

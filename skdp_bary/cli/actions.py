@@ -27,8 +27,7 @@ from ..exceptions import import_optional
 from ..geometry.bounds import in_words
 from ..inspection.check_private import check_private
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.chain import Receipt
-from ..privacy.entries import FIELDS, RAISE
+from ..privacy.entries import FIELDS, RAISE, Receipt
 from ..schema.kinds import Date, Number
 from ..schema.schema import Schema, template_of
 from ..values import column_names, column_values, is_missing

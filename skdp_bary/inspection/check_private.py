@@ -18,7 +18,7 @@ from ..exceptions import LeakError, as_charged, in_digits, refuse_class
 from ..geometry.bounds import check_domain, width_of
 from ..geometry.domains import Ball, Box
 from ..model_selection.search import PrivateSearchCV
-from ..privacy.selection import SelectionPlan
+from ..privacy.plans import SelectionPlan
 from ..schema.schema import Schema
 from ..transformers.linear import DomainScaler, JLTransformer
 from ..transformers.public_steps import MISSING, RAW, REPLACED, join_names, public_fault, walk_steps

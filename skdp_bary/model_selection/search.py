@@ -28,9 +28,8 @@ from ..parameters import (
 )
 from ..privacy.entries import note_of
 from ..privacy.noise import noise_generator
-from ..privacy.plans import failure_advice
+from ..privacy.plans import failure_advice, make_trials
 from ..privacy.quote import known_width
-from ..privacy.selection import make_trials
 from ..queries.sizes import require_readable
 from .trials import make_trial, score_of, search_parts
 
@@ -254,12 +253,12 @@ class PrivateSearchCV(
         with fitted_alone(self), ExitStack() as after:
             check_parameters(self)
             candidates = Candidates(self)
-            given, (public, X) = X, candidates.parts.before(X)
+            passed, (public, X) = X, candidates.parts.before(X)
             names = BaseEstimator()
             rows = after.enter_context(closing(candidates.open(names, X, y, groups, sample_weight)))
             plan = self.privacy_plan(rows.n_features)
             accountant, noise = candidates.payer._budget(), noise_generator(self.random_state)
-            terms = rows.terms(given, unit)
+            terms = rows.terms(passed, unit)
             note = note_of(noise.seeded, note)
             accountant.check(plan, who=type(self).__name__, **terms)
             candidates.rehearse(rows)
@@ -270,14 +269,17 @@ class PrivateSearchCV(
             def attempt():
                 params, candidate = candidates.draw(noise)
                 candidate.fit(X, y, **beside)
-                return candidates.score(candidate, noise, rows, (X, beside)), params, candidate
+                trial, given = candidates.trial, (X, beside)
+                score = candidates.kind.score(candidate, trial, noise, rows, given)
+                return score, params, candidate
 
             if (best := best_of(candidates.trial.law, attempt, noise)) is None:
                 raise RuntimeError(_FAILED)
             self.best_score_, self.best_params_, fitted = best
             self.privacy_, self._seeded = self._as_searched(plan), noise.seeded
             fitted.privacy_ = self.privacy_  # the best of them is as private as the search
-            self.best_score_stderr_ = candidates.score_stderr(rows.n_features, rows.names)
+            told = candidates.payer, candidates.trial, rows.n_features, rows.names
+            self.best_score_stderr_ = candidates.kind.stderr(*told)
             fitted.set_params(accountant=self.accountant, **candidates.speech)
             self.best_estimator_ = candidates.parts.whole(public, fitted)
             self.n_features_in_ = (names if public is None else public).n_features_in_
@@ -298,7 +300,9 @@ class PrivateSearchCV(
         n_features = check_integer(n_features, "n_features", low=1)
         check_parameters(self)
         candidates = Candidates(self)
-        candidates.check(n_features)
+        for params in candidates.grid:
+            fit = candidates.candidate(params, None).privacy_plan(n_features)
+            candidates.trial.check(fit, params)
         return candidates.plan()
 
     def privacy_advice(self, n_features: int) -> str:
@@ -313,7 +317,8 @@ class PrivateSearchCV(
         -------
         advice : str
         """
-        return Candidates(self).advice(n_features)
+        candidates = Candidates(self)
+        return candidates.kind.advice(candidates.payer, candidates.trial, n_features)
 
     @_best_has("predict")
     def predict(self, X: Rows) -> np.ndarray:
@@ -389,6 +394,8 @@ class Candidates:
     grid : list of dict
         Parameters of every candidate.
     trial : Trial
+    kind : NearestScore, TransportScore, AccuracyScore or MisfitScore
+        How trials are scored.
     payer : BasePrivateEstimator
         The estimator with the budget of the search, of which it knows the terms.
     """
@@ -416,7 +423,7 @@ class Candidates:
         law = make_trials(search.trials, mean)
         epsilon, delta = as_charged(search.epsilon, search.delta)
         self.trial = make_trial(law, epsilon, delta, search.score_share)
-        self._kind = score_of(self.parts.private, search.scoring)
+        self.kind = score_of(self.parts.private, search.scoring)
         self.payer = clone(self.parts.private).set_params(
             epsilon=epsilon, delta=delta, accountant=search.accountant
         )
@@ -437,25 +444,12 @@ class Candidates:
         """Cost of all trials and the choice together."""
         return self.trial.plan(self.relation, self.payer.epsilon, self.payer.delta)
 
-    def score_stderr(self, n_features, names=None):
-        """Return the standard deviation of the noise of a score, or None where it is not known."""
-        return self._kind.stderr(self.payer, self.trial, n_features, names)
-
-    def advice(self, n_features):
-        """Meaning of a score, in words."""
-        return self._kind.advice(self.payer, self.trial, n_features)
-
     def open(self, names, X, y, groups, sample_weight):
         """Open the rows that every trial reads, and record the names of the features."""
         rows = self.payer._open(names, X, y, groups, sample_weight)
         if not rows.reopenable:
             raise ValueError(_ONE_SHOT)
         return rows
-
-    def check(self, n_features):
-        """Raise unless every candidate's fit costs at most what a trial may spend on it."""
-        for params in self.grid:
-            self.trial.check(self.candidate(params, None).privacy_plan(n_features), params)
 
     def candidate(self, params, seed):
         """Return an unfitted estimator that can spend what one trial has for its fit."""
@@ -471,7 +465,7 @@ class Candidates:
         return candidate.set_params(
             **dict.fromkeys(self.speech, 0),
             epsilon=epsilon,
-            delta=self.trial.fit_delta,
+            delta=self.trial.delta,
             neighbors=self.relation,
             accountant=None,
             random_state=seed,
@@ -483,17 +477,13 @@ class Candidates:
         seed = noise.uniform_integer(1 << 31) if noise.seeded else None
         return params, self.candidate(params, seed)
 
-    def score(self, fitted, noise, rows, given):
-        """Return the noisy score of a fitted candidate; `given` are the rows for `fit`."""
-        return self._kind.score(fitted, self.trial, noise, rows, given)
-
     def rehearse(self, rows):
         """Raise, before the charge, what would make a trial fail: public facts, and rows not read.
 
         A trial that fails costs the whole search, and must not say why.
         """
         require_readable(rows)
-        self._kind.rehearse(self.payer, self.trial, rows)
+        self.kind.rehearse(self.payer, self.trial, rows)
         for params in self.grid:
             candidate = self.candidate(params, 0)
             plan = candidate.privacy_plan(rows.n_features)

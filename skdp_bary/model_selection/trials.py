@@ -18,8 +18,7 @@ from ..estimators.table import PrivateTable
 from ..exceptions import exact
 from ..geometry.bounds import check_domain
 from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian, gaussian_epsilon, gaussian_mu
-from ..privacy.plans import Step, split_epsilon
-from ..privacy.selection import SelectionPlan, selection_mu
+from ..privacy.plans import SelectionPlan, Step, selection_mu, split_epsilon
 from ..queries.maps import HitCount, LinearClassifier
 from ..queries.power_cells import NearestLoss
 from ..rows.opening import source_for
@@ -135,39 +134,30 @@ class Trial:
     Attributes
     ----------
     law : NegativeBinomialTrials or PoissonTrials
-    fit_epsilon, fit_delta : float
-        Parameters of the fit.
+    delta : float
+        Of the fit, and of an estimator that is fitted to score a trial.
+    fit_epsilon : float
+        Parameter of the fit.
     fit_mu : float
         Largest cost of the Gaussian steps of a fit; 0 for a pure trial.
-    score_mechanism : DiscreteLaplace or RoundedGaussian
-    score_epsilon, score_delta : float
+    score_epsilon : float
         What an estimator may spend that is fitted to score a trial.
+    score_mechanism : DiscreteLaplace or RoundedGaussian
     """
 
     law: object
+    delta: float
     fit_epsilon: float
-    fit_delta: float
     fit_mu: float
-    score_mechanism: object
     score_epsilon: float
-    score_delta: float
+    score_mechanism: object
 
     def plan(self, relation, epsilon, delta):
         """Return the plan of a search with such trials, which costs (epsilon, delta)."""
-        kind, amount = (
-            (RoundedGaussian, self.fit_mu) if self.fit_mu else (DiscreteLaplace, self.fit_epsilon)
-        )
-        steps = Step("fit", kind(amount)), Step("score", self.score_mechanism)
+        pure = not self.fit_mu
+        fit = DiscreteLaplace(self.fit_epsilon) if pure else RoundedGaussian(self.fit_mu)
+        steps = Step("fit", fit), Step("score", self.score_mechanism)
         return SelectionPlan(relation, epsilon, delta, steps, self.law)
-
-    def score_query(self, points, domain, units=1):
-        """Return the question that scores points: the clipped distances of rows to them."""
-        return NearestLoss(points, 2.0 * domain.radius, units)
-
-    def score_stderr(self, relation, domain):
-        """Return the standard deviation of the noise of a score, a public number."""
-        query = self.score_query(domain.center[None], domain)
-        return self.noise_of(query, relation) * query.unit
 
     def noise_of(self, query, relation):
         """Return the standard deviation of the noise of a question of one number."""
@@ -184,7 +174,8 @@ class Trial:
 
     def check_score(self, plan):
         """Raise unless the steps of a plan cost at most what a trial may spend on its score."""
-        if not _within(plan, self.score_epsilon, getattr(self.score_mechanism, "mu", 0.0)):
+        mechanism = self.score_mechanism
+        if not _within(plan, self.score_epsilon, mechanism.mu if mechanism.is_gaussian else 0.0):
             raise ValueError("The plan that scores trials costs more than they have for it.")
 
 
@@ -200,7 +191,7 @@ def make_trial(law, epsilon, delta, score_share):
         base = law.pure_base(epsilon)
         parts = split_epsilon(base, {"fit": 1.0 - score_share, "score": score_share})
         score = DiscreteLaplace(parts["score"])
-        return Trial(law, parts["fit"], 0.0, 0.0, score, parts["score"], 0.0)
+        return Trial(law, 0.0, parts["fit"], 0.0, parts["score"], score)
     mu = selection_mu(law, epsilon, delta) * (1.0 - 2.0**-40)  # room for the rounding of squares
     fit_mu, score_mu = mu * math.sqrt(1.0 - score_share), mu * math.sqrt(score_share)
     fit_epsilon, score_epsilon = (_epsilon_of(part, delta) for part in (fit_mu, score_mu))
@@ -209,7 +200,7 @@ def make_trial(law, epsilon, delta, score_share):
             f"epsilon={epsilon}, delta={delta} leave less to a trial than its delta alone allows. "
             "Lower mean_trials or raise epsilon."
         )
-    return Trial(law, fit_epsilon, delta, fit_mu, RoundedGaussian(score_mu), score_epsilon, delta)
+    return Trial(law, delta, fit_epsilon, fit_mu, score_epsilon, RoundedGaussian(score_mu))
 
 
 def _epsilon_of(mu, delta):
@@ -228,39 +219,66 @@ _TAUGHT, _ROUNDS = 2000, 50  # drawn rows that train a classifier, and the steps
 _ANGLES, _DIRECTIONS = 16, 64  # public, in the plane and above
 
 
-class NearestScore:
+class CountedScore:
+    """A score that one question answers: what its noisy number is worth, with a sign."""
+
+    sign = -1
+    meaning = ""  # of a score, with the standard deviation of its noise
+
+    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
+        """Return the question about a fitted estimator, and the score that is worth an answer.
+
+        Before the fit the question is another one that is as sensitive.
+        """
+        raise NotImplementedError
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        query, worth = self.question(payer, n_features, names)
+        return worth(trial.noise_of(query, payer._relation()))
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        return self.meaning.format(self.stderr(payer, trial, n_features))
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        units = rows.units_for(payer.n_hint or _MANY_PERSONS)
+        query, _ = self.question(payer, rows.n_features, rows.names, units, rows.classes)
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
+        query, worth = self.question(fitted, rows.n_features, rows.names, units, rows.classes)
+        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
+        released = Desk(rows, paid, noise, charge=None).ask("score", query)
+        return self.sign * worth(float(released.values[0][0]))
+
+
+class NearestScore(CountedScore):
     """Minus the noisy sum of the clipped squared distances of rows to the nearest point."""
+
+    meaning = (
+        "The noise of a score has standard deviation {0:.3g}. Candidates are told apart "
+        "where n rows differ by more than {0:.3g} / n in their mean squared distance to "
+        "the nearest point; the others are chosen among by chance."
+    )
 
     @staticmethod
     def judges(estimator):
         """Whether an estimator represents rows by points."""
         return hasattr(estimator, "predict") and hasattr(estimator, "transform")
 
-    def stderr(self, payer, trial, n_features, names=None):
-        """Return the standard deviation of the noise of a score, a public number."""
-        return trial.score_stderr(payer._relation(), check_domain(payer.bounds, n_features, names))
-
-    def advice(self, payer, trial, n_features):
-        """Say which candidates can be told apart."""
-        stderr = self.stderr(payer, trial, n_features)
-        return (
-            f"The noise of a score has standard deviation {stderr:.3g}. Candidates are told apart "
-            f"where n rows differ by more than {stderr:.3g} / n in their mean squared distance to "
-            "the nearest point; the others are chosen among by chance."
-        )
-
-    def rehearse(self, payer, trial, rows):
-        """Raise, before the charge, what would make scoring fail."""
-        domain = check_domain(payer.bounds, rows.n_features, rows.names)
-        query = trial.score_query(domain.center[None], domain, _units(payer, rows))
-        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
-
-    def score(self, fitted, trial, noise, rows, given):
-        """Return the noisy score of a fitted candidate."""
-        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
-        points = fitted.cluster_centers_ if hasattr(fitted, "cluster_centers_") else fitted.support_
-        query = trial.score_query(points, domain, _units(fitted, rows))
-        return -_asked(query, fitted, trial, noise, rows) * query.unit
+    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
+        """Return the clipped distances to the points, or to the center of the domain."""
+        domain = check_domain(estimator.bounds, n_features, names)
+        points = domain.center[None]
+        if hasattr(estimator, "privacy_"):
+            kmeans = hasattr(estimator, "cluster_centers_")
+            points = estimator.cluster_centers_ if kmeans else estimator.support_
+        query = NearestLoss(points, 2.0 * domain.radius, units)
+        return query, lambda number: number * query.unit
 
 
 class TransportScore:
@@ -306,7 +324,7 @@ class TransportScore:
     def _judge(self, payer, trial, seed):
         return PrivateMeasure(
             trial.score_epsilon,
-            trial.score_delta,
+            trial.delta,
             payer.bounds,
             n_hint=payer.n_hint,
             neighbors=payer._relation(),
@@ -314,7 +332,7 @@ class TransportScore:
         )
 
 
-class AccuracyScore:
+class AccuracyScore(CountedScore):
     """The noisy number of rows whose class is told by a classifier that was trained on drawn rows.
 
     The classifier is post-processing of what the trial released. That drawn rows train it, and all
@@ -322,80 +340,59 @@ class AccuracyScore:
     row by more than its epsilon.
     """
 
+    sign = 1
+    meaning = (
+        "A score is the number of rows that a linear classifier, trained on drawn rows, is "
+        "right about. Its noise has standard deviation {0:.3g}: candidates are told "
+        "apart where n rows differ by more than {0:.3g} / n in the share of right answers"
+    )
+
     @staticmethod
     def judges(estimator):
         """Whether an estimator draws rows with labels."""
         return hasattr(estimator, "sample") and "classes" in estimator.get_params(deep=False)
 
-    def stderr(self, payer, trial, n_features, names=None):
-        """Return the standard deviation of the noise of a score, a public number."""
-        domain = check_domain(payer.bounds, n_features, names)
-        return trial.noise_of(HitCount(_undecided(domain, 2)), payer._relation())
-
-    def advice(self, payer, trial, n_features):
-        """Say which candidates can be told apart."""
-        stderr = self.stderr(payer, trial, n_features)
-        return (
-            "A score is the number of rows that a linear classifier, trained on drawn rows, is "
-            f"right about. Its noise has standard deviation {stderr:.3g}: candidates are told "
-            f"apart where n rows differ by more than {stderr:.3g} / n in the share of right answers"
-        )
-
-    def rehearse(self, payer, trial, rows):
-        """Raise, before the charge, what would make scoring fail."""
-        if rows.classes is None or len(rows.classes) < 2:
+    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
+        """Return the number of right answers, of a classifier of no rows before the fit."""
+        if classes is None or len(classes) < 2:
             raise ValueError(
                 'scoring="accuracy" needs an estimator with two classes at least, and y.'
             )
-        domain = check_domain(payer.bounds, rows.n_features, rows.names)
-        query = HitCount(_undecided(domain, len(rows.classes)), _units(payer, rows))
-        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
-
-    def score(self, fitted, trial, noise, rows, given):
-        """Return the noisy score of a fitted candidate."""
-        domain = check_domain(fitted.bounds, rows.n_features, rows.names)
-        query = HitCount(learned(fitted, domain, rows.classes), _units(fitted, rows))
-        return _asked(query, fitted, trial, noise, rows) / query.units
+        domain = check_domain(estimator.bounds, n_features, names)
+        if hasattr(estimator, "privacy_"):
+            rule = learned(estimator, domain, classes)
+        else:
+            slopes = np.zeros((len(classes), domain.n_features))
+            rule = LinearClassifier(domain, slopes, np.zeros(len(classes)))
+        return HitCount(rule, units), lambda number: number / units
 
 
-class MisfitScore:
+class MisfitScore(CountedScore):
     """Minus the noisy number of rows of a table that would have to move.
 
     What a fitted table expects in every pair of columns is post-processing of its release; how far
     all pairs together are from it is one question, of bins that follow from the schema alone.
     """
 
+    meaning = (
+        "A score is minus the number of rows that would have to move for pairs of columns to "
+        "be as the candidate expects. Its noise has standard deviation {0:.3g}: "
+        "candidates are told apart where n rows differ by more than {0:.3g} / n in that share."
+    )
+
     @staticmethod
     def judges(estimator):
         """Whether an estimator models a table."""
         return isinstance(estimator, PrivateTable)
 
-    def stderr(self, payer, trial, n_features, names=None):
-        """Return the standard deviation of the noise of a score, a public number."""
-        judge = payer._judge(n_features)
-        query = judge.query()
-        return judge.rows_apart(query, trial.noise_of(query, payer._relation()))
-
-    def advice(self, payer, trial, n_features):
-        """Say which candidates can be told apart."""
-        stderr = self.stderr(payer, trial, n_features)
-        return (
-            "A score is minus the number of rows that would have to move for pairs of columns to "
-            f"be as the candidate expects. Its noise has standard deviation {stderr:.3g}: "
-            f"candidates are told apart where n rows differ by more than {stderr:.3g} / n in that "
-            "share."
-        )
-
-    def rehearse(self, payer, trial, rows):
-        """Raise, before the charge, what would make scoring fail."""
-        query = payer._judge(rows.n_features).query(_units(payer, rows))
-        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
-
-    def score(self, fitted, trial, noise, rows, given):
-        """Return the noisy score of a fitted candidate."""
-        judge = fitted._judge(rows.n_features)
-        query = judge.query(_units(fitted, rows), fitted.mixture_, fitted.total_)
-        return -judge.rows_apart(query, _asked(query, fitted, trial, noise, rows))
+    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
+        """Return the bins in which rows and table differ, or those of a table of no rows."""
+        expected = ()
+        if hasattr(estimator, "privacy_"):
+            expected = estimator.mixture_, estimator.total_
+        judge = estimator._judge(n_features)
+        query = judge.query(units, *expected)
+        return query, lambda number: judge.rows_apart(query, number)
 
 
 def score_of(estimator, scoring=None):
@@ -425,21 +422,6 @@ def learned(fitted, domain, classes):
     reach = np.linalg.norm(slopes, axis=1).max() * domain.radius
     floor = (offsets + slopes @ domain.center)[present].min() - 2.0 * reach - 1.0
     return LinearClassifier(domain, slopes, np.where(np.isinf(offsets), floor, offsets))
-
-
-def _undecided(domain, n_classes):
-    return LinearClassifier(domain, np.zeros((n_classes, domain.n_features)), np.zeros(n_classes))
-
-
-def _units(payer, rows):
-    """Return the largest mass of a person, which public facts tell."""
-    return rows.units_for(payer.n_hint or _MANY_PERSONS)
-
-
-def _asked(query, fitted, trial, noise, rows):
-    """Return the answer to the question that scores a trial, with its noise."""
-    paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
-    return float(Desk(rows, paid, noise, charge=None).ask("score", query).values[0][0])
 
 
 def released_measure(fitted):

@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .chain import Receipt
+    from .entries import Receipt
     from .policy import SpendingPolicy
     from .quote import Quote
 
 _HOMES = {
     "Quote": "quote",
-    "Receipt": "chain",
+    "Receipt": "entries",
     "SpendingPolicy": "policy",
 }
 

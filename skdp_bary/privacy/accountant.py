@@ -26,7 +26,7 @@ from .spending import BudgetPart, SharedBudget, check_part
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors
-    from .chain import Receipt
+    from .entries import Receipt
     from .policy import SpendingPolicy
 
 

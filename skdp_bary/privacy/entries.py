@@ -1,16 +1,22 @@
-"""Entries of a ledger, and the table they are printed as."""
+"""Entries of a ledger, the table they are printed as, and the chain of hashes through them."""
 
+from __future__ import annotations
+
+import hashlib
+import json
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from html import escape
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Self
 
-from ..exceptions import in_digits
+from ..exceptions import LedgerError, check_integer, in_digits
+from .filters import Cost, Tally
 
 # What a ledger holds: entries, and the terms that they are measured against.
 
-COMPOSITIONS = ("sum", "renyi")
 SPEND, RAISE, RESTORE = "spend", "raise", "restore"
 ROWS, UNNAMED = "rows", "persons by groups"  # units that nobody stated
 FIELDS = ("time", "who", "relation", "unit", "epsilon", "delta", "part", "note", "kind", "nonce")
@@ -163,3 +169,228 @@ def _cells(entry):
     note = "; ".join(filter(None, [_KINDS[entry.kind], shown(entry.note)]))
     amounts = in_digits(entry.epsilon), in_digits(entry.delta)
     return (entry.time, who, shown(entry.unit), shown(entry.part), *amounts, note)
+
+
+# A chain of hashes through the entries of a ledger, so that changed or missing ones are found.
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The state of a ledger after an entry; keep it apart from the ledger.
+
+    Parameters
+    ----------
+    ledger : str
+        Identity of the ledger.
+    number : int
+        Number of entries.
+    link : str
+        Hash that represents all of them.
+    """
+
+    ledger: str
+    number: int
+    link: str
+
+    def __post_init__(self):
+        for name in ("ledger", "link"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise TypeError(f"{name} of a receipt must be a string, got {value!r}.")
+        check_integer(self.number, "number of a receipt", low=0)
+
+    def to_json(self) -> str:
+        """Return the receipt as a line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the receipt that a line of JSON holds.
+
+        Parameters
+        ----------
+        text : str
+        """
+        try:
+            held = json.loads(text)
+        except ValueError:
+            held = None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(held, dict) or sorted(held) != sorted(names):
+            raise ValueError(
+                f"A receipt must be a line of JSON with {', '.join(names)} and nothing else, as "
+                "to_json writes it."
+            )
+        return cls(**held)
+
+
+def first_link(ledger, terms):
+    """Return the link before the first entry, given the identity and the terms of a ledger."""
+    record = [ledger, terms]
+    text = json.dumps(record, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Chained:
+    """Identity of a ledger, and its chain, from `_id`, `path`, `terms` and ``records()``."""
+
+    @property
+    def identity(self):
+        """What tells this ledger from all others, wherever it is kept."""
+        return self._id
+
+    def first_link(self):
+        """Return the link before the first entry."""
+        return first_link(self._id, self.terms)
+
+    def verify(self, receipt=None):
+        """Return the number of entries, see ``BudgetAccountant.verify``."""
+        rows, totals = self.records()
+        sums, called = RunningSums(self.first_link()), _called(self.path)
+        take_in(self.path, sums, rows)
+        if sums.totals != totals:
+            raise LedgerError(
+                f"{called} cannot be trusted: its running totals differ from the sum of its "
+                "entries. Call BudgetAccountant.restore with its latest backup."
+            )
+        if receipt is None:
+            return len(rows)
+        if not isinstance(receipt, Receipt):
+            raise TypeError(
+                f"receipt must be a Receipt, got {receipt!r}. Read a stored one with "
+                "Receipt.from_json(text)."
+            )
+        if receipt.ledger != self._id:
+            raise LedgerError(f"The receipt is of another ledger. {called} is not compared.")
+        held = [self.first_link(), *(row[-1] for row in rows)]
+        if receipt.number >= len(held) or held[receipt.number] != receipt.link:
+            raise LedgerError(
+                f"{called} cannot be trusted: it does not hold the {receipt.number} entries "
+                "of the receipt. An older copy may have been put in its place."
+            )
+        return len(rows)
+
+
+def next_link(previous, entry, cost):
+    """Return the link of an entry, given the one before it."""
+    return _link(previous, astuple(entry), cost.loss, cost.delta)
+
+
+def take_in(name, sums, rows):
+    """Add rows of a ledger to running sums, and raise at the first one whose link is wrong.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ledger.
+    sums : RunningSums
+        Sums of the entries before the rows.
+    rows : iterable of tuple
+        The fields of an entry in their order, its loss and delta in units, and its link.
+    """
+    previous = sums.head[1]
+    for *entry, loss, delta_units, link in rows:
+        _, _, _, _, epsilon, delta, part, _, kind, _ = entry
+        try:
+            right = link == _link(previous, entry, loss, delta_units)
+        except (TypeError, ValueError):  # a field of another type
+            right = False
+        if not right:
+            raise LedgerError(
+                f"{_called(name)} cannot be trusted: entry {sums.head[0] + 1} was altered, or "
+                "one before it was altered or removed. Nothing was released."
+            )
+        sums.add(part, loss, delta_units, link, (epsilon, delta) if kind == RAISE else None)
+        previous = link
+
+
+def _called(name):
+    return "The ledger in memory" if name is None else f"The ledger {name!r}"
+
+
+def _link(previous, entry, loss, delta_units):
+    # JSON with sorted keys, written by hand: opening a ledger hashes all of its entries
+    time, who, relation, unit, epsilon, delta, part, note, kind, nonce = entry
+    text = (
+        f'["{previous}", {{"delta": {delta!r}, "epsilon": {epsilon!r}, "kind": {quoted(kind)}, '
+        f'"nonce": {quoted(nonce)}, "note": {quoted(note)}, "part": {quoted(part)}, '
+        f'"relation": {quoted(relation)}, "time": {quoted(time)}, "unit": {quoted(unit)}, '
+        f'"who": {quoted(who)}}}, {loss!r}, {delta_units!r}]'
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Sums of the entries of a ledger, by part of the data.
+
+_NOTHING = (0, 0, 0)
+_AMOUNTS = (1, 2)  # places of loss and delta in a total
+
+
+class RunningSums:
+    """Total of the entries of a ledger, taken in one after another.
+
+    Every step of :meth:`add` can be repeated, and the number of entries changes last. So whatever
+    interrupts it, taking in the same entry once more leaves what one undisturbed call would have.
+
+    Parameters
+    ----------
+    link : str
+        The link before the first entry.
+
+    Attributes
+    ----------
+    head : tuple
+        Number and link of the latest entry that was taken in.
+    raised : tuple of float or None
+        The (epsilon, delta) that the ceiling was last raised to.
+    """
+
+    def __init__(self, link):
+        self.head = 0, link
+        self.raised = None
+        self._totals = {}  # by part: number of its latest entry, loss and delta up to it
+        self._leading = dict.fromkeys(_AMOUNTS, ())  # names of the two largest parts
+
+    @property
+    def totals(self):
+        """The sums by part."""
+        return {part: Cost(*total[1:]) for part, total in self._totals.items()}
+
+    def add(self, part, loss, delta, link, raised=None):
+        """Take in the entry after the latest.
+
+        Parameters
+        ----------
+        part : str
+            The part of the data it was charged on.
+        loss, delta : int
+            Its cost in units.
+        link : str
+            Its link.
+        raised : tuple of float or None
+            The (epsilon, delta) that it raised the ceiling to.
+        """
+        number = self.head[0] + 1
+        latest, losses, deltas = self._totals.get(part, _NOTHING)
+        if latest < number:
+            self._totals[part] = number, losses + loss, deltas + delta
+        if part:
+            # sums only grow: the two largest are among the two before and the part just charged
+            for amount in _AMOUNTS:
+                names = {*self._leading[amount], part}
+                ranked = sorted(names, key=lambda name: self._totals[name][amount])
+                self._leading[amount] = ranked[-2:]
+        if raised is not None:
+            self.raised = raised
+        self.head = number, link
+
+    def add_entry(self, entry, cost, link):
+        """Take in the entry after the latest, see :meth:`add`."""
+        raised = (entry.epsilon, entry.delta) if entry.kind == RAISE else None
+        self.add(entry.part, cost.loss, cost.delta, link, raised)
+
+    def tally(self, part):
+        """Return the sums that decide about a spend on `part`."""
+        names = {part, *(name for leading in self._leading.values() for name in leading), ""}
+        sums = {name: Cost(*self._totals.get(name, _NOTHING)[1:]) for name in names}
+        return Tally(sums, self.raised)

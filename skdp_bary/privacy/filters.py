@@ -41,9 +41,9 @@ from ..exceptions import (
     exact,
     float_below,
 )
-from .entries import COMPOSITIONS
 from .mechanisms import compose_parts, order_epsilon, pure_renyi, renyi_budget, renyi_order
 
+COMPOSITIONS = ("sum", "renyi")
 LOSS_UNIT = 10**EPSILON_DIGITS
 DELTA_UNIT = 10**DELTA_DIGITS
 LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, field
 from urllib.parse import unquote
 
 from ..exceptions import LedgerError, PrivacyWarning, ReadOnlyLedgerError
-from .chain import Chained, Receipt, RunningSums, next_link
+from .entries import Chained, Receipt, RunningSums, next_link
 
 # Entries of a budget in the memory of one process.
 

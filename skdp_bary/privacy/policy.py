@@ -14,8 +14,7 @@ from .spending import SharedBudget, check_part
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors
-    from .chain import Chained
-    from .entries import Entry
+    from .entries import Chained, Entry
     from .filters import RenyiFilter
 
 

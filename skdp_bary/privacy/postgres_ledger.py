@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import astuple
 
 from ..exceptions import LedgerError, ReadOnlyLedgerError, import_optional
-from .chain import Chained, Receipt, next_link
-from .entries import FIELDS, Entry, differing_terms
+from .entries import FIELDS, Chained, Entry, Receipt, differing_terms, next_link
 from .filters import Cost, Tally
 from .memory_ledger import read_address
 

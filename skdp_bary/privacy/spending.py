@@ -24,7 +24,7 @@ from .quote import Quote, find_plans, unfit_advice
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors
-    from .chain import Chained
+    from .entries import Chained
     from .filters import RenyiFilter, SumFilter
 
 

@@ -12,8 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from functools import cache
 
-from .chain import Receipt
-from .entries import FIELDS
+from .entries import FIELDS, Receipt
 
 # What a ledger file holds: its tables, its marks, and the words for what SQLite refuses.
 

@@ -9,8 +9,16 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ..exceptions import LedgerError, ReadOnlyLedgerError
-from .chain import Chained, Receipt, RunningSums, first_link, next_link, take_in
-from .entries import Entry, differing_terms
+from .entries import (
+    Chained,
+    Entry,
+    Receipt,
+    RunningSums,
+    differing_terms,
+    first_link,
+    next_link,
+    take_in,
+)
 from .filters import Cost
 from .memory_ledger import LOCK
 from .sqlite_file import (

@@ -17,8 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, exact
 from ..inspection.replay import quiet, record_fit
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.entries import COMPOSITIONS
-from ..privacy.filters import LARGEST_EPSILON
+from ..privacy.filters import COMPOSITIONS, LARGEST_EPSILON
 from ..privacy.mechanisms import ADD_REMOVE, gaussian_delta
 from ..privacy.plans import Step
 from .hostile import (

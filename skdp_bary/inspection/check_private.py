@@ -99,49 +99,40 @@ def _walk(name, estimator, form=RAW):
 
 
 def _judge(name, estimator, form):
+    """Return the verdict on one step, and the budget it spends from."""
+
+    def found(verdict, reason, advice="", budget=None):
+        return _verdict(name, estimator, verdict, reason, advice), budget
+
     if replaced_method(estimator):
-        return _verdict(name, estimator, UNKNOWN, REPLACED.reason, REPLACED.advice), None
+        return found(UNKNOWN, REPLACED.reason, REPLACED.advice)
     if type(estimator) is RowByRow and is_private(estimator.step):
         verdict, budget = _judge(name, estimator.step, form)
         return replace(verdict, estimator="RowByRow"), budget
-    if isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV)) and not _fits_otherwise(
-        estimator
-    ):
+    ours = isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV))
+    if ours and not _fits_otherwise(estimator):
+        budget = estimator.accountant
         if form.kind == "rounded":
-            return _verdict(name, estimator, UNKNOWN, _ROUNDED, _APART), estimator.accountant
+            return found(UNKNOWN, _ROUNDED, _APART, budget)
         if form.gaps and not hasattr(estimator, "schema"):  # tables have one of their own
-            verdict = _verdict(name, estimator, UNKNOWN, _GAPS, MISSING.advice)
-            return verdict, estimator.accountant
-        return _private_verdict(name, estimator)
+            return found(UNKNOWN, _GAPS, MISSING.advice, budget)
+        return found(*_private_verdict(estimator), budget)
     if library_of(type(estimator)) == "diffprivlib":
         budget = getattr(getattr(estimator, "accountant", None), "accountant", None)
-        reason = "its guarantee is diffprivlib's, which nothing here checks"
-        advice = (
-            "" if budget is not None else "give it a DiffprivlibAccountant on the shared budget"
-        )
-        return _verdict(
-            name, estimator, PRIVATE if budget is not None else UNKNOWN, reason, advice
-        ), budget
+        if budget is None:
+            return found(UNKNOWN, _THEIRS, "give it a DiffprivlibAccountant on the shared budget")
+        return found(PRIVATE, _THEIRS, budget=budget)
     if type(estimator) is FrozenEstimator:
-        return _verdict(name, estimator, UNKNOWN, _FROZEN, _HAND_ON), None
+        return found(UNKNOWN, _FROZEN, _HAND_ON)
     fault = public_fault(estimator, form)
     if fault is None:
-        reason = "what it learns does not depend on the rows"
-        return _verdict(name, estimator, PUBLIC, reason), None
+        return found(PUBLIC, "what it learns does not depend on the rows")
     if fault.reason:
-        verdict = LEAKS if fault.learns else UNKNOWN
-        return _verdict(name, estimator, verdict, fault.reason, fault.advice), None
+        return found(LEAKS if fault.learns else UNKNOWN, fault.reason, fault.advice)
     if sklearn_name(estimator) is not None:
-        advice = _ADVICE.get(
-            type(estimator).__name__, "fit it on public rows with RowByRow, or behind a release"
-        )
-        return _verdict(
-            name, estimator, LEAKS, "it learns from the rows without noise", advice
-        ), None
-    return _verdict(
-        name, estimator, UNKNOWN, "it is not known to this package",
-        "use steps of scikit-learn, alone in RowByRow where they are not listed",
-    ), None  # fmt: skip
+        advice = _ADVICE.get(type(estimator).__name__, _BEHIND)
+        return found(LEAKS, "it learns from the rows without noise", advice)
+    return found(UNKNOWN, "it is not known to this package", _LISTED)
 
 
 def _fits_otherwise(estimator):
@@ -161,11 +152,12 @@ _THE_FIT = (
 )
 
 
-def _private_verdict(name, estimator):
+def _private_verdict(estimator):
+    """Return verdict, reason and advice about an estimator of this package."""
     budget = estimator.accountant
     if estimator.random_state is not None:
         reason = "random_state is given, so whoever knows it can subtract the noise"
-        return _verdict(name, estimator, LEAKS, reason, "leave random_state=None"), budget
+        return LEAKS, reason, "leave random_state=None"
     epsilon, delta = as_charged(estimator.epsilon, estimator.delta)
     plan = getattr(estimator, "privacy_", None)
     searched = isinstance(plan, SelectionPlan)
@@ -175,18 +167,18 @@ def _private_verdict(name, estimator):
     if searched:
         cost += f" for the whole search, {plan.scope}"
     if getattr(plan, "one_of_several", False):
-        reason = f"{cost} for this fit alone, {ONE_OF_SEVERAL}"
-        return _verdict(name, estimator, LEAKS, reason, _SEVERAL), budget
-    kept = "charged to a budget of its own" if budget is None else "charged to the budget given"
+        return LEAKS, f"{cost} for this fit alone, {ONE_OF_SEVERAL}", _SEVERAL
+    if budget is None:
+        advice = "give all private steps one accountant, so that repeated fits add up"
+        return PRIVATE, f"{cost}, charged to a budget of its own", advice
     unit = getattr(budget, "unit", None)
-    if unit is not None:
-        kept = f"{kept}, which protects every {unit}"
-    advice = "give all private steps one accountant, so that repeated fits add up"
-    return _verdict(
-        name, estimator, PRIVATE, f"{cost}, {kept}", advice if budget is None else ""
-    ), budget
+    kept = "" if unit is None else f", which protects every {unit}"
+    return PRIVATE, f"{cost}, charged to the budget given{kept}", ""
 
 
+_THEIRS = "its guarantee is diffprivlib's, which nothing here checks"
+_BEHIND = "fit it on public rows with RowByRow, or behind a release"
+_LISTED = "use steps of scikit-learn, alone in RowByRow where they are not listed"
 _SEVERAL = (
     "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
 )

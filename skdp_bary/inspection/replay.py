@@ -247,10 +247,9 @@ def _compare(before, after, planned):
     l1 = tuple(sum(map(abs, changes)) for changes in moved)
     l2 = tuple(sum(change * change for change in changes) for changes in moved)
     # the loss is written out here, so that it does not trust the mechanism's own sum
-    if mechanism.is_pure:
-        realized = sum(_per(change, scale) for change, scale in zip(l1, old.scales, strict=True))
-    elif mechanism.is_gaussian:
-        realized = sum(_per(change, scale, 2) for change, scale in zip(l2, old.scales, strict=True))
+    if mechanism.is_pure or mechanism.is_gaussian:
+        changes, power = (l1, 1) if mechanism.is_pure else (l2, 2)
+        realized = sum(per_noise(c, s, power) for c, s in zip(changes, old.scales, strict=True))
     else:
         realized = mechanism.loss(Sensitivity((l1,), (l2,)), old.scales)
     if realized > allowed:
@@ -271,7 +270,8 @@ def _changes(old, new):
     return [(change + _HALF) % (2 * _HALF) - _HALF for change in changes]
 
 
-def _per(change, scale, power=1):
+def per_noise(change, scale, power=1):
+    """Return the loss of a change under noise of this scale, as a fraction."""
     if not change:
         return Fraction(0)
     return change / Fraction(scale) ** power if scale else inf

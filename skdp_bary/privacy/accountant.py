@@ -256,7 +256,17 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         delta = self.delta if delta is None else delta
         raised = make_filter(self.composition, epsilon, delta, self._filter.order)
         entry = self._entry(who, epsilon, delta, note, kind=RAISE)
-        self._ledger.append(entry, Cost(), lambda tally, _: self._admit_raise(tally, raised))
+
+        def admit(tally, entries):
+            present = self._filter_at(tally)
+            before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
+            if after == before or after[0] < before[0] or after[1] < before[1]:
+                raise BudgetError(
+                    f"The new limit must be above the present one, epsilon={before[0]}, delta="
+                    f"{before[1]}, got epsilon={after[0]}, delta={after[1]}. Nothing was changed."
+                )
+
+        self._ledger.append(entry, Cost(), admit)
         self._filter = raised
 
     def receipt(self) -> Receipt:
@@ -436,15 +446,6 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             f"BudgetAccountant(epsilon={self.epsilon}, delta={self.delta}, "
             f"neighbors={self.neighbors!r}, composition={self.composition!r}{unit}{ledger})"
         )
-
-    def _admit_raise(self, tally, raised):
-        present = self._filter_at(tally)
-        before, after = (present.epsilon, present.delta), (raised.epsilon, raised.delta)
-        if after == before or after[0] < before[0] or after[1] < before[1]:
-            raise BudgetError(
-                f"The new limit must be above the present one, epsilon={before[0]}, "
-                f"delta={before[1]}, got epsilon={after[0]}, delta={after[1]}. Nothing was changed."
-            )
 
     def _closing_lines(self, entries):
         spent, units = self._exposure(), units_of(entries)

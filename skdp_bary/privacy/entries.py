@@ -61,10 +61,15 @@ class Entry:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
 
+def now():
+    """Return this moment as entries write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
 def new_entry(who, relation, unit="", epsilon=0.0, delta=0.0, part="", note="", kind=SPEND):
     """Return an entry of this moment."""
     return Entry(
-        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+        time=now(),
         who=check_text(who, "who"),
         relation=relation,
         unit=unit,

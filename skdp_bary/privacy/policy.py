@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
-from .entries import RESTORE, SPEND, check_text, shown
+from .entries import RESTORE, SPEND, check_text, now, shown
 from .filters import Cost, SumFilter, exposure, make_filter
 from .quote import Quote
 from .spending import SharedBudget, check_part
@@ -352,7 +352,7 @@ Nothing was charged.
         epsilon, delta : float
         """
         ledger = super().remaining(n_spends)
-        room = self._policy_room(self._entry("", 0.0, 0.0, "").time)
+        room = self._policy_room(now())
         return _smaller(ledger, room.shared_by(n_spends))
 
     def quote(
@@ -378,17 +378,18 @@ Nothing was charged.
         Quote
         """
         quote = super().quote(plan_or_estimator, n_features, unit=unit)
-        moment = self._entry("", 0.0, 0.0, "").time
+        moment = now()
         room = self._policy_room(moment)
         cost = sum((price(plan) for _, plan in quote.plans), Cost())
         if cost.fits(room):
             after = quote.after and _smaller(quote.after, cost.below(room))
             return replace(quote, now=_smaller(quote.now, room), after=after)
-        now = _smaller(quote.now, room)
-        words = f"The policy leaves epsilon={now[0]}, delta={now[1]} of this {self._policy.period}."
+        left = _smaller(quote.now, room)
+        amount = f"epsilon={left[0]}, delta={left[1]}"
+        words = f"The policy leaves {amount} of this {self._policy.period}."
         later = in_later_periods(self._policy, cost, moment)
         advice = " ".join(filter(None, (words, later, quote.advice)))
-        return replace(quote, fits=False, now=now, after=None, advice=advice)
+        return replace(quote, fits=False, now=left, after=None, advice=advice)
 
     def _entry(self, who, *arguments, **options):
         named = ": ".join(filter(None, (self._spender, check_text(who, "who"))))

@@ -84,13 +84,8 @@ class Quote:
         for name, plan in self.plans:
             steps = ", ".join(step.name for step in plan.steps)
             told.append((name or "steps", f"{_in_words((plan.epsilon, plan.delta))}: {steps}"))
-        return [
-            *told,
-            *((name, text) for name, text in self._notes() if text),
-        ]
-
-    def _notes(self):
-        return ("unit", self.unit), ("bounds", self.bounds), ("advice", self.advice)
+        notes = ("unit", self.unit), ("bounds", self.bounds), ("advice", self.advice)
+        return told + [(name, text) for name, text in notes if text]
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,13 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
             f"pipeline of some, got {_shown(asked)}."
         )
-    found = list(_walk("", asked, _width_of(asked, n_features)))
+    n_features = known_width(asked) if n_features is None else n_features
+    if n_features is None:
+        raise TypeError(
+            "n_features must be the number of columns that would be fitted, got None: it does not "
+            "follow from bounds or a schema. For example quote(estimator, n_features=2)."
+        )
+    found = list(_walk("", asked, check_integer(n_features, "n_features", low=1)))
     if not found:
         raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
     return found
@@ -163,18 +164,6 @@ def known_width(estimator: object) -> int | None:
     steps = (step for _, step in getattr(estimator, "steps", ()))
     first = next((step for step in steps if step is not None and step != "passthrough"), None)
     return None if first is None else known_width(first)
-
-
-def _width_of(asked, n_features):
-    """Number of columns: as passed, or from public parameters of an estimator."""
-    if n_features is None:
-        n_features = known_width(asked)
-    if n_features is None:
-        raise TypeError(
-            "n_features must be the number of columns that would be fitted, got None: it does not "
-            "follow from bounds or a schema."
-        )
-    return check_integer(n_features, "n_features", low=1)
 
 
 def unfit_advice(asked: list[Asked], now: tuple) -> str:

@@ -325,11 +325,9 @@ class SharedBudget:
         """Raise if a policy forbids an entry; here there is none."""
 
     def _entry(self, who, epsilon, delta, note, unit="", kind=SPEND):
-        note = "; ".join(filter(None, (check_text(note, "note"), self._declared())))
+        declared = f"parts disjoint {self._disjoint}" if self._disjoint else ""
+        note = "; ".join(filter(None, (check_text(note, "note"), declared)))
         return new_entry(who, self._neighbors, unit, epsilon, delta, self._part, note, kind)
-
-    def _declared(self):
-        return f"parts disjoint {self._disjoint}" if self._disjoint else ""
 
     def _admit(self, tally, who, epsilon, delta, cost):
         spent = self._spent(tally)

@@ -218,10 +218,18 @@ class SqliteLedger(Chained):
         self._refuse_irregular()
         if os.path.exists(self.path):
             if not os.path.exists(self._side.path):
-                self._refuse_empty()
-                return
-            if os.path.getsize(self.path) and not self._is_blank():
-                return
+                if os.path.getsize(self.path):
+                    return
+                raise self._error(
+                    "the file is empty, and no creation of a ledger left it behind: a new ledger "
+                    "makes its own file"
+                )
+            # A creation that was killed leaves an empty file, or a journal that empties it.
+            if os.path.getsize(self.path):
+                with self._held():
+                    blank = self._blank_now()
+                if not blank:
+                    return
         with self._held(writing=True, creating=True) as side:
             known = self._read_mark(side)
             if known is None:
@@ -233,18 +241,6 @@ class SqliteLedger(Chained):
                     f"the file is missing or empty, and {self._side.path!r} says that a ledger was "
                     f"there. {self._in_order()}. To start anew from zero, remove that file too"
                 )
-
-    def _refuse_empty(self):
-        if not os.path.getsize(self.path):
-            raise self._error(
-                "the file is empty, and no creation of a ledger left it behind: a new ledger makes "
-                "its own file"
-            )
-
-    def _is_blank(self):
-        # A creation that was killed leaves an empty file, or a journal that empties it.
-        with self._held():
-            return self._blank_now()
 
     def _blank_now(self):
         with self._transaction() as db:

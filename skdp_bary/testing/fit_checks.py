@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, exact
-from ..inspection.replay import quiet, record_fit
+from ..inspection.replay import per_noise, quiet, record_fit
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.filters import COMPOSITIONS, LARGEST_EPSILON
 from ..privacy.mechanisms import ADD_REMOVE, gaussian_delta
@@ -340,7 +340,7 @@ def check_grid_search_shares_the_budget(estimator):
     charged, accountant = with_budget(default_setting(estimator))
     arguments = make_arguments(charged)
     grid = {"epsilon": [charged.epsilon, charged.epsilon / 2]}
-    search = GridSearchCV(charged, grid, cv=2, scoring=_no_score, error_score="raise")
+    search = GridSearchCV(charged, grid, cv=2, scoring=lambda *fitted: 0.0, error_score="raise")
     with quiet():
         search.fit(arguments["X"], arguments.get("y"))
     spent = sum(exact(entry.epsilon) for entry in accountant.entries)
@@ -376,15 +376,9 @@ def _feature_counts_in_turns(candidates):
 
 def _worst(cases, scales, power):
     return max(
-        sum((_per(n, s, power) for n, s in zip(case, scales, strict=True)), Fraction(0))
+        sum((per_noise(n, s, power) for n, s in zip(case, scales, strict=True)), Fraction(0))
         for case in cases
     )
-
-
-def _per(change, scale, power):
-    if not change:
-        return Fraction(0)
-    return change / Fraction(scale) ** power if scale else math.inf
 
 
 def _require_paid(epsilon, square, entries, n_features):
@@ -416,7 +410,3 @@ def _require_raises(kind, estimator, arguments):
     except Exception as error:
         raise AssertionError(f"fit should raise {kind.__name__}, raised {error!r}.") from error
     raise AssertionError(f"fit should raise {kind.__name__}, but went through.")
-
-
-def _no_score(estimator, X, y=None):
-    return 0.0

@@ -26,26 +26,15 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 def privacy_section(estimator):
     """Return the fields of the Privacy section of an estimator's docstring, by name."""
-    lines = (inspect.getdoc(type(estimator)) or "").splitlines()
-    try:
-        start = next(
-            i
-            for i, line in enumerate(lines[:-1])
-            if line == "Privacy" and set(lines[i + 1]) == {"-"}
-        )
-    except StopIteration:
+    text = inspect.getdoc(type(estimator)) or ""
+    rest = r"(.*?)(?=^\S[^\n]*\n-+$|\Z)"  # up to the next underlined heading
+    section = re.search(r"^Privacy\n-+\n" + rest, text, re.MULTILINE | re.DOTALL)
+    if section is None:
         return {}
-    fields, current = {}, None
-    for i in range(start + 2, len(lines)):
-        line = lines[i]
-        if i + 1 < len(lines) and line and set(lines[i + 1]) == {"-"}:
-            break
-        if line and not line.startswith(" "):
-            current = line.strip()
-            fields[current] = ""
-        elif current is not None:
-            fields[current] += " " + line.strip()
-    return {name: text.strip() for name, text in fields.items()}
+    # what stands at the margin names a field, and what is indented is its text
+    _, *parts = re.split(r"^(\S.*)$", section[1], flags=re.MULTILINE)
+    told = zip(parts[::2], parts[1::2], strict=True)
+    return {name.strip(): " ".join(words.split()) for name, words in told}
 
 
 def check_privacy_section(estimator):
@@ -108,7 +97,6 @@ def _methods_on_rows(cls):
 
 # One fit of every setting, seen from all sides: ledger, draws, parameters and documents.
 
-_ONE_FIT_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _SETTING = re.compile(r'([a-z_]+)="([^"]*)"')
 
 
@@ -154,12 +142,16 @@ def check_one_fit(estimator):
     attributes, mechanisms = set(), set()
     for number, candidate in enumerate(settings(estimator)):
         arguments = make_arguments(candidate, 20 + number, seed=number)
-        named = number == 0 and find_spec("pandas") is not None
+        if number == 0 and find_spec("pandas") is not None:
+            import pandas
+
+            columns = [f"column {j}" for j in range(arguments["X"].shape[1])]
+            arguments["X"] = pandas.DataFrame(arguments["X"], columns=columns)
         fitted, accountant = with_budget(candidate)
         quote = accountant.quote(fitted, n_features=arguments["X"].shape[1])
         parameters, paid = fitted.get_params(deep=False), []
         with watched_draws(lambda: paid.append(accountant.entries)) as draws:  # noqa: B023
-            run = record(fitted, _with_names(arguments) if named else arguments)
+            run = record(fitted, arguments)
         require(run.error is None, f"fit failed: {run.error!r}")
         # every block that is not public gets one draw of its shape and scale, added as it came
         stated = list(_stated_draws(run.records))
@@ -204,7 +196,7 @@ def _require_charge(fitted, entries, quoted):
 def _require_released_field(estimator, found):
     """The public attributes that fits set are the ones named as released."""
     text = privacy_section(estimator).get("Released", "")
-    named = {word for word in _ONE_FIT_WORD.findall(text) if word.endswith("_")}
+    named = {word for word in _WORD.findall(text) if word.endswith("_")}
     if find_spec("pandas") is None:
         named.discard("feature_names_in_")
     require(
@@ -224,19 +216,10 @@ def _require_mechanism_field(estimator, used):
         for part in privacy_section(estimator).get("Mechanism", "").split(",")
         if all(getattr(estimator, name, None) == value for name, value in _SETTING.findall(part))
     )
-    named = {
-        word for word in _ONE_FIT_WORD.findall(text) if word[0].isupper() and not word.istitle()
-    }
+    named = {word for word in _WORD.findall(text) if word[0].isupper() and not word.istitle()}
     require(
         named == used, f"The field Mechanism names {sorted(named)}, but fits use {sorted(used)}."
     )
-
-
-def _with_names(arguments):
-    import pandas
-
-    columns = [f"column {j}" for j in range(arguments["X"].shape[1])]
-    return arguments | {"X": pandas.DataFrame(arguments["X"], columns=columns)}
 
 
 def _fitted_attributes(fitted):

@@ -191,7 +191,12 @@ def check_empirical_loss(
 
 
 def _audit(estimator, n_runs, confidence, callback):
-    pair = max(hostile_pairs(estimator, "rows"), key=lambda pair: _realized(estimator, pair))
+    seeded = clone(estimator).set_params(random_state=0)
+
+    def realized(pair):
+        return sum(step.realized for step in replay(seeded, pair.data, pair.neighbor).steps)
+
+    pair = max(hostile_pairs(estimator, "rows"), key=realized)
     report = epsilon_lower_bound(
         estimator,
         pair.data,
@@ -209,8 +214,3 @@ def _audit(estimator, n_runs, confidence, callback):
         f"event: {report.event}).",
     )
     return report
-
-
-def _realized(estimator, pair):
-    seeded = clone(estimator).set_params(random_state=0)
-    return sum(step.realized for step in replay(seeded, pair.data, pair.neighbor).steps)

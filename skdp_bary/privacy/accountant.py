@@ -20,7 +20,7 @@ from .entries import (
 )
 from .filters import Cost, make_filter
 from .mechanisms import ADD_REMOVE, check_neighbors
-from .memory_ledger import MemoryLedger, is_address, refuse_near_address
+from .memory_ledger import MemoryLedger, is_address, read_address, refuse_near_address
 from .policy import BudgetUnderPolicy
 from .spending import BudgetPart, SharedBudget, check_part
 
@@ -498,10 +498,11 @@ def refuse_existing(path):
     if is_address(path):
         from .postgres_ledger import PostgresLedger
 
-        PostgresLedger.refuse_existing(path)
-        return
-    refuse_near_address(path)
-    if os.path.exists(path) and os.path.getsize(path):
+        exists, path = PostgresLedger.exists(path), read_address(path).shown
+    else:
+        refuse_near_address(path)
+        exists = os.path.exists(path) and os.path.getsize(path)
+    if exists:
         raise LedgerError(
             f"The ledger {os.fspath(path)!r} exists already. "
             "BudgetAccountant.open opens it. Nothing was changed."

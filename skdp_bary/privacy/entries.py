@@ -248,6 +248,11 @@ class Chained:
         """Return the link before the first entry."""
         return first_link(self._id, self.terms)
 
+    def _error(self, reason):
+        return LedgerError(
+            f"The ledger {self.path!r} cannot be used: {reason}. Nothing was released."
+        )
+
     def verify(self, receipt=None):
         """Return the number of entries, see ``BudgetAccountant.verify``."""
         rows, totals = self.records()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from ..exceptions import check_delta, check_epsilon, check_integer, check_real, exact, float_below
 from .mechanisms import (
@@ -320,11 +320,7 @@ class NegativeBinomialTrials:
         odds = -math.log(float(self._stop))
         second = max(math.sqrt(2.0 * odds) / mu, 1.0 + 2.0**-20)
         inner = (1.0 - 1.0 / second) * gaussian_renyi(mu, second) + odds / second
-        return (
-            gaussian_renyi(mu, order)
-            + (1.0 + self.eta) * inner
-            + math.log(max(self.mean, 1.0)) / (order - 1.0)
-        ) * (1.0 + _MARGIN)
+        return _renyi_of_best(mu, order, (1.0 + self.eta) * inner, max(self.mean, 1.0))
 
     @cached_property
     def _stop(self):
@@ -368,11 +364,13 @@ class PoissonTrials:
         if order == math.inf:
             return math.inf
         epsilon = math.log1p(1.0 / (order - 1.0)) * (1.0 - _MARGIN)
-        return (
-            gaussian_renyi(mu, order)
-            + self.mean * gaussian_delta(mu, epsilon)
-            + math.log(self.mean) / (order - 1.0)
-        ) * (1.0 + _MARGIN)
+        return _renyi_of_best(mu, order, self.mean * gaussian_delta(mu, epsilon), self.mean)
+
+
+def _renyi_of_best(mu, order, choice, mean):
+    """Return the loss of one trial and of the choice among a mean number, rounded up."""
+    loss = gaussian_renyi(mu, order) + choice + math.log(mean) / (order - 1.0)
+    return loss * (1.0 + _MARGIN)
 
 
 def make_trials(law, mean):
@@ -412,7 +410,7 @@ def selection_mu(trials, epsilon, delta):
 def _largest_trial_mu(trials, epsilon, delta):
     # seconds of work on public numbers, which quotes, plans and fits ask for again
     def admitted(mu):
-        return renyi_delta(lambda order: trials.gaussian_renyi(mu, order), epsilon) <= delta
+        return renyi_delta(partial(trials.gaussian_renyi, mu), epsilon) <= delta
 
     low, high = _FINEST_MU, 1.0
     if not admitted(low):
@@ -484,7 +482,7 @@ class SelectionPlan(Plan):
         if delta == 0.0:
             fits = not self.mu and self.pure_epsilon <= exact(self.trials.pure_base(epsilon))
         else:
-            fits = renyi_delta(self._renyi_of_choice, epsilon) <= delta
+            fits = renyi_delta(partial(self.trials.gaussian_renyi, self.mu), epsilon) <= delta
         if not fits:
             raise ValueError(
                 f"The best of such trials costs more than the epsilon={self.epsilon}, "
@@ -494,6 +492,3 @@ class SelectionPlan(Plan):
     def renyi(self, order):
         """Return infinity: a search is charged what it promises, at any order."""
         return math.inf
-
-    def _renyi_of_choice(self, order):
-        return self.trials.gaussian_renyi(self.mu, order)

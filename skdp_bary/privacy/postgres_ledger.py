@@ -9,7 +9,7 @@ import weakref
 from contextlib import contextmanager
 from dataclasses import astuple
 
-from ..exceptions import LedgerError, ReadOnlyLedgerError, import_optional
+from ..exceptions import ReadOnlyLedgerError, import_optional
 from .entries import FIELDS, Chained, Entry, Receipt, differing_terms, next_link
 from .filters import Cost, Tally
 from .memory_ledger import read_address
@@ -167,22 +167,19 @@ class PostgresLedger(Chained):
         if stored is None:
             self._create(terms)
             stored = self._stored()  # another process may have been faster
-        self._id, self.terms, raised = stored
+        self._id, self.terms = stored
+        with self._reading() as (_, head):
+            raised = head[2]  # and an older copy put in its place is noticed from now on
         differing = terms and differing_terms(self.terms, raised, terms, "on the server")
         if differing:
             raise self._error(f"it was created for another budget: {differing}")
-        self.receipt()  # an older copy put in its place is noticed from now on
 
     @classmethod
-    def refuse_existing(cls, address):
-        """Raise when there is a budget of this name."""
+    def exists(cls, address):
+        """Whether there is a budget at an address."""
         ledger = cls.__new__(cls)
         ledger._connect_to(read_address(address))
-        if ledger._stored() is not None:
-            raise LedgerError(
-                f"The ledger {ledger.path!r} exists already. BudgetAccountant.open opens it. "
-                "Nothing was changed."
-            )
+        return ledger._stored() is not None
 
     def append(self, entry, cost, admit):
         """Add `entry` unless ``admit(tally, entries)`` raises; ``entries()`` returns them all."""
@@ -254,7 +251,7 @@ class PostgresLedger(Chained):
         self._kept = _kept_for(address)
 
     def _stored(self):
-        """Return identity, terms and raised ceiling of the budget, or None when there is none."""
+        """Return the identity and the terms of the budget, or None when there is none."""
         with self._session() as db:
             if not _has_tables(db):
                 return None
@@ -266,7 +263,7 @@ class PostgresLedger(Chained):
                 return None
             if row[1] != _FORMAT:
                 raise self._error(f"it has ledger format {row[1]}, this version reads {_FORMAT}")
-            return row[0], dict(zip(_TERMS, row[2:], strict=True)), _raised(db, row[0])
+            return row[0], dict(zip(_TERMS, row[2:], strict=True))
 
     def _create(self, terms):
         marks = ", ".join(["%s"] * (3 + len(_TERMS)))
@@ -380,11 +377,6 @@ class PostgresLedger(Chained):
             )
         return reason
 
-    def _error(self, reason):
-        return LedgerError(
-            f"The ledger {self.path!r} cannot be used: {reason}. Nothing was released."
-        )
-
     def __getstate__(self):
         return {"_address": self._address, "_id": self._id, "terms": self.terms}
 
@@ -395,15 +387,6 @@ class PostgresLedger(Chained):
 
 def _has_tables(db):
     return db.execute("SELECT to_regclass('skdp_bary.budgets')").fetchone()[0] is not None
-
-
-def _raised(db, budget):
-    """Return the (epsilon, delta) that the ceiling was last raised to, or None."""
-    return db.execute(
-        "SELECT epsilon, delta FROM skdp_bary.entries WHERE budget = %s AND kind = 'raise' "
-        "ORDER BY number DESC LIMIT 1",
-        (budget,),
-    ).fetchone()
 
 
 # A time limit for a conversation over the network that has none of its own.

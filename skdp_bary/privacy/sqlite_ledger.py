@@ -152,7 +152,13 @@ class SqliteLedger(Chained):
             try:
                 write_new(copy, path)
             except (OSError, *_SQLITE_ERRORS) as error:
-                raise _not_written(path, error) from error
+                reason = reason_of(error, _BUSY_SECONDS)
+                if isinstance(error, FileExistsError):
+                    reason = f"{error.filename!r} exists already; name another file"
+                raise LedgerError(
+                    f"The backup {os.fspath(path)!r} cannot be written: {reason}. "
+                    "The ledger is as it was."
+                ) from error
 
     @classmethod
     def restore(cls, source, path, entry_for):
@@ -546,23 +552,8 @@ class SqliteLedger(Chained):
             if os.path.exists(path) and not os.path.isfile(path):  # reading a FIFO never ends
                 raise self._error(f"{path!r} is not a regular file")
 
-    def _error(self, reason):
-        return LedgerError(
-            f"The ledger {self.path!r} cannot be used: {reason}. Nothing was released."
-        )
-
     def __getstate__(self):
         return self.__dict__ | {"_sums": None}
-
-
-def _not_written(path, error):
-    """Return the error that a backup of a sound ledger cannot be written to a file."""
-    reason = reason_of(error, _BUSY_SECONDS)
-    if isinstance(error, FileExistsError):
-        reason = f"{error.filename!r} exists already; name another file"
-    return LedgerError(
-        f"The backup {os.fspath(path)!r} cannot be written: {reason}. The ledger is as it was."
-    )
 
 
 def _holds(db, number, link, first):

@@ -10,7 +10,7 @@ from typing import get_args
 
 from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, Neighbors, PrivacyWarning
-from ..privacy.filters import COMPOSITIONS
+from ..privacy.entries import COMPOSITIONS
 from .pages import (
     AUDIT,
     BARYCENTER,

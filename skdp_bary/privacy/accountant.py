@@ -10,6 +10,7 @@ from ..exceptions import BudgetError, LedgerError, shown
 from .entries import (
     RAISE,
     RESTORE,
+    Cost,
     Entry,
     check_unit,
     html_table,
@@ -18,7 +19,7 @@ from .entries import (
     text_table,
     units_of,
 )
-from .filters import Cost, make_filter
+from .filters import make_filter
 from .mechanisms import ADD_REMOVE, check_neighbors
 from .memory_ledger import MemoryLedger, is_address, read_address, refuse_near_address
 from .policy import BudgetUnderPolicy

@@ -13,10 +13,10 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Self
 
 from ..exceptions import LedgerError, check_integer, in_digits
-from .filters import Cost, Tally
 
 # What a ledger holds: entries, and the terms that they are measured against.
 
+COMPOSITIONS = ("sum", "renyi")
 SPEND, RAISE, RESTORE = "spend", "raise", "restore"
 ROWS, UNNAMED = "rows", "persons by groups"  # units that nobody stated
 FIELDS = ("time", "who", "relation", "unit", "epsilon", "delta", "part", "note", "kind", "nonce")
@@ -331,6 +331,48 @@ def _link(previous, entry, loss, delta_units):
 
 
 # Sums of the entries of a ledger, by part of the data.
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of a filter: `loss` in millionths, `delta` in units of 1e-18, both integers."""
+
+    loss: int = 0
+    delta: int = 0
+
+    def __add__(self, other):
+        return Cost(self.loss + other.loss, self.delta + other.delta)
+
+    def fits(self, ceiling):
+        """Whether neither amount exceeds its ceiling."""
+        return self.loss <= ceiling.loss and self.delta <= ceiling.delta
+
+    def below(self, ceiling):
+        """Cost that is left under `ceiling`."""
+        return Cost(max(ceiling.loss - self.loss, 0), max(ceiling.delta - self.delta, 0))
+
+    def shared_by(self, number):
+        """Largest size of each of the given number of equal amounts."""
+        return Cost(self.loss // number, self.delta // number)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Content of a ledger that decides about a spend on one part of the data.
+
+    Parameters
+    ----------
+    sums : dict of str to Cost
+        Sums of the entries by part; that of "" is the sum of those on the whole data. Of the
+        parts that are not asked about, the two with the largest losses and the two with the
+        largest deltas suffice, see :func:`~skdp_bary.privacy.mechanisms.compose_parts`.
+    raised : tuple of float or None
+        The (epsilon, delta) that the ceiling was last raised to; None when it never was.
+    """
+
+    sums: dict
+    raised: tuple | None = None
+
 
 _NOTHING = (0, 0, 0)
 _AMOUNTS = (1, 2)  # places of loss and delta in a total

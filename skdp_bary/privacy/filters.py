@@ -29,7 +29,6 @@ person when it holds for the largest sum of each amount separately.
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 
 from ..exceptions import (
@@ -41,54 +40,13 @@ from ..exceptions import (
     exact,
     float_below,
 )
+from .entries import COMPOSITIONS, Cost
 from .mechanisms import compose_parts, order_epsilon, pure_renyi, renyi_budget, renyi_order
 
-COMPOSITIONS = ("sum", "renyi")
 LOSS_UNIT = 10**EPSILON_DIGITS
 DELTA_UNIT = 10**DELTA_DIGITS
 LARGEST_EPSILON = 1e9  # 10**15 units: within the integers a float and an SQLite column hold
 _ALL_UNITS = range(1 << 62)  # of epsilon: more than any ceiling has
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """An amount of a filter: `loss` in millionths, `delta` in units of 1e-18, both integers."""
-
-    loss: int = 0
-    delta: int = 0
-
-    def __add__(self, other):
-        return Cost(self.loss + other.loss, self.delta + other.delta)
-
-    def fits(self, ceiling):
-        """Whether neither amount exceeds its ceiling."""
-        return self.loss <= ceiling.loss and self.delta <= ceiling.delta
-
-    def below(self, ceiling):
-        """Cost that is left under `ceiling`."""
-        return Cost(max(ceiling.loss - self.loss, 0), max(ceiling.delta - self.delta, 0))
-
-    def shared_by(self, number):
-        """Largest size of each of the given number of equal amounts."""
-        return Cost(self.loss // number, self.delta // number)
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Content of a ledger that decides about a spend on one part of the data.
-
-    Parameters
-    ----------
-    sums : dict of str to Cost
-        Sums of the entries by part; that of "" is the sum of those on the whole data. Of the
-        parts that are not asked about, the two with the largest losses and the two with the
-        largest deltas suffice, see :func:`~skdp_bary.privacy.mechanisms.compose_parts`.
-    raised : tuple of float or None
-        The (epsilon, delta) that the ceiling was last raised to; None when it never was.
-    """
-
-    sums: dict
-    raised: tuple | None = None
 
 
 def exposure(sums, part, relation):

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
-from .entries import RESTORE, SPEND, check_text, now, shown
-from .filters import Cost, SumFilter, exposure, make_filter
+from .entries import RESTORE, SPEND, Cost, check_text, now, shown
+from .filters import SumFilter, exposure, make_filter
 from .quote import Quote
 from .spending import SharedBudget, check_part
 

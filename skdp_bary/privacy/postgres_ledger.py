@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import astuple
 
 from ..exceptions import ReadOnlyLedgerError, import_optional
-from .entries import FIELDS, Chained, Entry, Receipt, differing_terms, next_link
-from .filters import Cost, Tally
+from .entries import FIELDS, Chained, Cost, Entry, Receipt, Tally, differing_terms, next_link
 from .memory_ledger import read_address
 
 # Entries of budgets on a PostgreSQL server, shared by many hosts.

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..exceptions import LedgerError, ReadOnlyLedgerError
 from .entries import (
     Chained,
+    Cost,
     Entry,
     Receipt,
     RunningSums,
@@ -19,7 +20,6 @@ from .entries import (
     next_link,
     take_in,
 )
-from .filters import Cost
 from .memory_ledger import LOCK
 from .sqlite_file import (
     BACKUP,

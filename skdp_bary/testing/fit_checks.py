@@ -17,7 +17,8 @@ from sklearn.model_selection import GridSearchCV
 from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, exact
 from ..inspection.replay import per_noise, quiet, record_fit
 from ..privacy.accountant import BudgetAccountant
-from ..privacy.filters import COMPOSITIONS, LARGEST_EPSILON
+from ..privacy.entries import COMPOSITIONS
+from ..privacy.filters import LARGEST_EPSILON
 from ..privacy.mechanisms import ADD_REMOVE, gaussian_delta
 from ..privacy.plans import Step
 from .hostile import (

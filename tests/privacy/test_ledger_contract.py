@@ -68,6 +68,17 @@ def test_ceilings_of_renyi_losses_are_rounded_down(place, epsilon, delta):
     assert 0 <= exact(delta) / 2 * 10**18 - ceiling.delta < 1
 
 
+def test_losses_and_deltas_of_parts_are_ranked_apart(place):
+    accountant = opened(place, epsilon=3.0, delta=1e-5, neighbors="replace_any")
+    for name, epsilon, delta in [
+        *(("a", 0.5, 0.0), ("b", 0.4, 0.0), ("c", 0.1, 3e-6)),
+        *(("d", 0.1, 2e-6), ("e", 0.2, 1e-6)),
+    ]:
+        accountant.part(name).spend(epsilon, delta)
+    assert accountant.total() == (0.9, 5e-6)  # at most: of a and b, and of c and d
+    assert accountant.part("e").total() == (0.7, 4e-6)
+
+
 def test_parts_share_the_ceiling(place):
     accountant = opened(place)
     accountant.part("north").spend(0.5)

@@ -29,16 +29,21 @@ class Rule(ABC):
     """Rule of one parameter. ``str(rule)`` says it in words, ``rule | other`` allows both."""
 
     note = ""  # what else the refused should know
-    _example = ""  # an allowed value as it is typed, "" where the words show one
     detailed = False  # whether its own error says more than the words
+    _words = ""
+    _example = ""  # an allowed value as it is typed, "" where the words show one
+    _kinds = ()  # types of values that are of the right kind, though they may not be allowed
+
+    def __str__(self):
+        return self._words
 
     @abstractmethod
     def _admits(self, value):
         """Whether a value is allowed."""
 
     def _knows(self, value):
-        """Whether a value is of the right kind, though it may not be allowed."""
-        return False
+        """Whether a value is of the right kind: what is wrong is then no type."""
+        return isinstance(value, self._kinds)
 
     def check(self, value: object, name: str) -> None:
         """Raise TypeError or ValueError, naming the parameter, unless `value` is allowed."""
@@ -50,7 +55,8 @@ class Rule(ABC):
             raise error(f"{name} must be {self}, got {shown(value)}.{note}")
 
     def __or__(self, other):
-        return Either((self, Nothing() if other is None else other))
+        mine = self.rules if isinstance(self, Either) else (self,)
+        return Either((*mine, Nothing() if other is None else other))
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,7 @@ class Either(Rule):
     rules: tuple
 
     def __str__(self):
-        return " or ".join(str(rule) for rule in self.rules)
-
-    def __or__(self, other):
-        return Either((*self.rules, Nothing() if other is None else other))
+        return " or ".join(map(str, self.rules))
 
     @property
     def note(self):
@@ -77,6 +80,9 @@ class Either(Rule):
     def _admits(self, value):
         return any(rule._admits(value) for rule in self.rules)
 
+    def _knows(self, value):
+        return any(rule._knows(value) for rule in self.rules)
+
     def check(self, value, name):
         """Raise unless one of the rules allows a value, in the words of one that knows better."""
         for rule in self.rules:
@@ -84,16 +90,11 @@ class Either(Rule):
                 return rule.check(value, name)
         return super().check(value, name)
 
-    def _knows(self, value):
-        return any(rule._knows(value) for rule in self.rules)
 
-
-@dataclass(frozen=True)
 class Nothing(Rule):
     """None."""
 
-    def __str__(self):
-        return "None"
+    _words = "None"
 
     def _admits(self, value):
         return value is None
@@ -106,6 +107,7 @@ class Integer(Rule):
     low: int
     high: int
     note: str = ""
+    _knows = staticmethod(is_integer)
 
     def __str__(self):
         return f"an integer in [{self.low}, {self.high}]"
@@ -116,9 +118,6 @@ class Integer(Rule):
 
     def _admits(self, value):
         return self._knows(value) and self.low <= value <= self.high
-
-    def _knows(self, value):
-        return is_integer(value)
 
 
 @dataclass(frozen=True)
@@ -148,6 +147,7 @@ class Number(Rule):
     open_low: bool = False
     open_high: bool = False
     note: str = ""
+    _knows = staticmethod(is_number)
 
     def __str__(self):
         left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
@@ -166,9 +166,6 @@ class Number(Rule):
         # what is above zero and too small for a float would be zero in the end
         return bool(above and below) and (not self.open_low or float(value) > self.low)
 
-    def _knows(self, value):
-        return is_number(value)
-
 
 @dataclass(frozen=True)
 class OneOf(Rule):
@@ -176,9 +173,10 @@ class OneOf(Rule):
 
     numbers: tuple
     note: str = ""
+    _knows = staticmethod(is_number)
 
     def __str__(self):
-        return " or ".join(str(number) for number in self.numbers)
+        return " or ".join(map(str, self.numbers))
 
     @property
     def _example(self):
@@ -187,9 +185,6 @@ class OneOf(Rule):
     def _admits(self, value):
         return self._knows(value) and value in self.numbers
 
-    def _knows(self, value):
-        return is_number(value)
-
 
 @dataclass(frozen=True)
 class Option(Rule):
@@ -197,9 +192,10 @@ class Option(Rule):
 
     options: tuple
     note: str = ""
+    _kinds = object
 
     def __str__(self):
-        return f"one of {', '.join(repr(option) for option in self.options)}"
+        return f"one of {', '.join(map(repr, self.options))}"
 
     @property
     def _example(self):
@@ -208,66 +204,44 @@ class Option(Rule):
     def _admits(self, value):
         return isinstance(value, str) and value in self.options
 
-    def _knows(self, value):
-        return True
 
-
-@dataclass(frozen=True)
 class Flag(Rule):
     """True or False."""
 
-    _example = "True"
-
-    def __str__(self):
-        return "True or False"
+    _words, _example = "True or False", "True"
 
     def _admits(self, value):
         return isinstance(value, (bool, np.bool_))
 
 
-@dataclass(frozen=True)
 class Name(Rule):
     """The name of a column, or its place."""
 
-    _example = "'age'"
-
-    def __str__(self):
-        return "the name of a column, or its place"
+    _words, _example = "the name of a column, or its place", "'age'"
 
     def _admits(self, value):
-        return (isinstance(value, str) and value != "") or Integer(0, MOST_FEATURES)._admits(value)
+        return value != "" if isinstance(value, str) else Integer(0, MOST_FEATURES)._admits(value)
 
     def _knows(self, value):
-        return isinstance(value, str) or Integer(0, MOST_FEATURES)._knows(value)
+        return isinstance(value, str) or is_integer(value)
 
 
-@dataclass(frozen=True)
 class Function(Rule):
     """Something that can be called."""
 
-    _example = "lambda rows: rows"
-
-    def __str__(self):
-        return "a callable"
+    _words, _example = "a callable", "lambda rows: rows"
 
     def _admits(self, value):
         return callable(value)
 
 
-@dataclass(frozen=True)
 class File(Rule):
     """A place to write to."""
 
-    _example = "'training.pt'"
-
-    def __str__(self):
-        return "a str or path-like"
+    _words, _example, _kinds = "a str or path-like", "'training.pt'", str
 
     def _admits(self, value):
         return isinstance(value, (str, PathLike)) and str(value) != ""
-
-    def _knows(self, value):
-        return isinstance(value, str)
 
 
 @dataclass(frozen=True)
@@ -290,25 +264,24 @@ class Having(Rule):
 _LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights: sums and ratios stay within the floats
 
 
-@dataclass(frozen=True)
+def _passes(check, *arguments):
+    """Whether a check of a value raises nothing about it."""
+    try:
+        check(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 class PublicDomain(Rule):
     """Public bounds of rows, of a width that is not known yet."""
 
     detailed = True
-    _example = "(0, 1)"
-
-    def __str__(self):
-        return ALLOWED
+    _words, _example = ALLOWED, "(0, 1)"
+    _kinds = (Domain, Mapping, tuple, list, np.ndarray)
 
     def _admits(self, value):
-        try:
-            self.check(value, "bounds")
-        except (TypeError, ValueError):
-            return False
-        return True
-
-    def _knows(self, value):
-        return isinstance(value, (Domain, Mapping, tuple, list, np.ndarray))
+        return _passes(self.check, value, "bounds")
 
     def check(self, value, name):
         """Raise, naming what is wrong with the bounds."""
@@ -321,44 +294,32 @@ class PublicDomain(Rule):
             check_domain(value, max([1, *(np.size(_objects(side)) for side in sides)]))
 
 
-@dataclass(frozen=True)
 class OfColumns(Rule):
     """A schema, or what makes one."""
 
-    def __str__(self):
-        by_name = "kinds by name as in {'age': Integer(18, 99)}"
-        return f"a Schema, {by_name}, or a kind that all columns have"
+    _words = (
+        "a Schema, kinds by name as in {'age': Integer(18, 99)}, or a kind that all columns have"
+    )
 
     def _admits(self, value):
-        try:
-            Schema(value)
-        except (TypeError, ValueError):
-            return False
-        return True
+        return _passes(Schema, value)
 
 
-@dataclass(frozen=True)
 class Rules(Rule):
     """Public rules of a table."""
 
+    _words = "a tuple or list of Derived, InOrder, Key or Shares"
     _example = "[InOrder('born', 'died')]"
-
-    def __str__(self):
-        return "a tuple or list of Derived, InOrder, Key or Shares"
 
     def _admits(self, value):
         kinds = (Derived, InOrder, Key, Shares)
         return isinstance(value, (tuple, list)) and all(isinstance(rule, kinds) for rule in value)
 
 
-@dataclass(frozen=True)
 class Budget(Rule):
     """Budget of a fit."""
 
-    _example = "BudgetAccountant(epsilon=1.0)"
-
-    def __str__(self):
-        return "a BudgetAccountant or a part of one"
+    _words, _example = "a BudgetAccountant or a part of one", "BudgetAccountant(epsilon=1.0)"
 
     def _admits(self, value):
         return isinstance(value, SharedBudget)
@@ -368,27 +329,27 @@ class Budget(Rule):
 class Seed(Rule):
     """Seed or generator for reproducible draws."""
 
-    largest: int | None = None
+    largest: float = math.inf
     _example = "0"
+    _knows = staticmethod(is_integer)
 
     def __str__(self):
-        most = "" if self.largest is None else f" up to {self.largest}"
+        most = "" if self.largest == math.inf else f" up to {self.largest}"
         return f"a non-negative integer{most} or a numpy RandomState"
 
     def _admits(self, value):
-        if isinstance(value, np.random.RandomState):
-            return True
-        return self._knows(value) and value >= 0 and (self.largest is None or value <= self.largest)
-
-    def _knows(self, value):
-        return is_integer(value)
+        is_seed = self._knows(value) and 0 <= value <= self.largest
+        return is_seed or isinstance(value, np.random.RandomState)
 
 
 class Listed(Rule):
     """Rules of lists, tuples and flat arrays, of which every entry is allowed by itself."""
 
+    fewest, most = 1, math.inf
+
     def _admits(self, value):
-        return self._knows(value) and len(value) > 0 and all(map(self._holds, value))
+        is_long = self._knows(value) and self.fewest <= len(value) <= self.most
+        return is_long and all(map(self._holds, value))
 
     def _knows(self, value):
         return _is_listed(value)
@@ -398,14 +359,11 @@ class Listed(Rule):
         """Whether an entry is allowed."""
 
 
-@dataclass(frozen=True)
 class Labels(Listed):
     """Distinct public labels."""
 
+    _words = "distinct labels, integers or strings, in one dimension"
     _example = "[0, 1]"
-
-    def __str__(self):
-        return "distinct labels, integers or strings, in one dimension"
 
     def _admits(self, value):
         return super()._admits(value) and len(np.unique(np.asarray(value))) == len(value)
@@ -446,11 +404,6 @@ class Integers(Listed):
 
     def __str__(self):
         return f"a tuple of {self.fewest} to {self.most} numbers, each {self.each}"
-
-    def _admits(self, value):
-        return (
-            self._knows(value) and self.fewest <= len(value) <= self.most and super()._admits(value)
-        )
 
     def _holds(self, one):
         return self.each._admits(one)
@@ -496,27 +449,22 @@ class Points(Rule):
         return not isinstance(value, str) and np.ndim(_objects(value)) > 0
 
 
-@dataclass(frozen=True)
 class Grid(Rule):
     """Candidates of a search."""
 
+    _words = "a dict, or a list of dicts, of names of parameters and lists of values"
     _example = "{'n_clusters': [4, 8]}"
-
-    def __str__(self):
-        return "a dict, or a list of dicts, of names of parameters and lists of values"
+    _kinds = (Mapping, list, tuple)
 
     def _admits(self, value):
-        if not self._knows(value) or (not value and not isinstance(value, Mapping)):
-            return False
-        for grid in [value] if isinstance(value, Mapping) else value:
-            if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
-                return False
-            if not all(_is_listed(values) and len(values) > 0 for values in grid.values()):
-                return False
-        return True
+        grids = [value] if isinstance(value, Mapping) else value
+        return self._knows(value) and len(grids) > 0 and all(map(self._is_one, grids))
 
-    def _knows(self, value):
-        return isinstance(value, (Mapping, list, tuple))
+    def _is_one(self, grid):
+        return isinstance(grid, Mapping) and all(
+            isinstance(name, str) and _is_listed(values) and len(values) > 0
+            for name, values in grid.items()
+        )
 
 
 class PlainParameters:

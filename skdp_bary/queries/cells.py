@@ -11,9 +11,9 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.cells import CellTree, NestedCells
-from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
+from ..privacy.mechanisms import Sensitivity
 from ..transport.trees import cell_codes, cell_positions
-from .sizes import Sums, in_units, zeros_of
+from .sizes import Sums, cases_of, in_units, masses_at, zeros_of
 
 if TYPE_CHECKING:
     from ..rows.persons import Chunk
@@ -79,9 +79,7 @@ class DisjointCounts(Sums):
         """Add the masses of the rows to their cells."""
         found = self.cells.places(chunk.X, chunk.codes)
         for counts, places in zip(state, found, strict=True):
-            # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
-            sums = np.bincount(places + 1, weights=chunk.masses, minlength=len(counts) + 1)
-            counts += sums[1:].astype(np.int64)
+            counts += masses_at(places + 1, chunk.masses, len(counts) + 1)[1:]
 
     def weights(self) -> tuple[float, ...] | None:
         """Return the relative noise scales."""
@@ -89,18 +87,10 @@ class DisjointCounts(Sums):
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Sensitivity of the blocks to one person, case by case."""
-        cells, n_blocks = self.cells, len(self.cells.sizes)
-        joins, moves_two = (1,) * n_blocks, (2,) * n_blocks
-        if relation == ADD_REMOVE:
-            cases = [joins]
-        elif not any(cells.is_one_cell):
-            cases = [moves_two]
-        else:
-            cases = [tuple(0 if is_one else 2 for is_one in cells.is_one_cell)]
-            if not self.total_public:
-                cases.append(joins)
-            if relation == REPLACE_ANY and cells.n_classes > 1:
-                cases.append(moves_two)
+        n_blocks = len(self.cells.sizes)
+        moves = tuple(0 if is_one else 2 for is_one in self.cells.is_one_cell)
+        changes = [(2,) * n_blocks] if self.cells.n_classes > 1 else []
+        cases = cases_of(self, relation, [(1,) * n_blocks], [moves], changes)
         # in units a person moves a block by no more in squared L2 than in L1
         return in_units(self.units, cases, cases)
 
@@ -429,12 +419,7 @@ class TreeQuery(Query):
         index = self.tree.leaf_index(chunk.X)
         if chunk.codes is not None and self.n_classes > 1:
             index += chunk.codes * self.tree.n_cells
-        if chunk.masses is None:
-            leaves += np.bincount(index, minlength=leaves.size)
-        else:
-            # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
-            sums = np.bincount(index, weights=chunk.masses, minlength=leaves.size)
-            leaves += sums.astype(np.int64)
+        leaves += masses_at(index, chunk.masses, leaves.size)
 
     def weights(self) -> tuple[float, ...] | None:
         """Return the relative noise scales."""
@@ -442,13 +427,10 @@ class TreeQuery(Query):
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Sensitivity of the blocks to one person, case by case."""
-        n_blocks = self._n_blocks
-        joins = [1] * n_blocks, [1] * n_blocks  # one path, from the total to a leaf
-        cases = [joins] if relation == ADD_REMOVE else self._moves()
-        if relation != ADD_REMOVE and not self.total_public:
-            cases.append(joins)
-        if relation == REPLACE_ANY and self.n_classes > 1:  # two paths, from the totals down
-            cases.append(([2] * n_blocks, [2] * n_blocks))
+        n = self._n_blocks
+        joins = [([1] * n, [1] * n)]  # one path, from the total to a leaf
+        changes = [([2] * n, [2] * n)] if self.n_classes > 1 else []  # two, from the totals down
+        cases = cases_of(self, relation, joins, self._moves(), changes)
         return in_units(self.units, *zip(*cases, strict=True))
 
     @property

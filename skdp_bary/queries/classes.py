@@ -7,17 +7,16 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .frames import Frame, octave_about
-from .sizes import Sums, in_units, zeros_of
+from .sizes import Forwarding, Sums, in_units, masses_at, zeros_of
 
 # One question for every class, each about the rows of that class alone.
 
 
 @dataclass(frozen=True, eq=False)
-class ByClass(Query):
+class ByClass(Forwarding):
     """The answers to one query per class, in blocks with a leading axis of classes.
 
     Parameters
@@ -40,23 +39,13 @@ class ByClass(Query):
                 raise ValueError("The queries of all classes must have one sensitivity and noise.")
 
     @property
-    def units(self):
-        """Largest mass of one person."""
-        return self.queries[0].units
-
-    @property
-    def mass_block(self):
-        """That of the queries."""
-        return self.queries[0].mass_block
-
-    @property
-    def in_threads(self):
-        """That of the queries."""
-        return self.queries[0].in_threads
+    def query(self):
+        """The first of the queries, which are alike in what a row costs and in noise."""
+        return self.queries[0]
 
     def zeros(self):
         """Return the states of all classes, stacked."""
-        parts = self.queries[0].zeros()
+        parts = self.query.zeros()
         return tuple(np.zeros((len(self.queries), *p.shape), dtype=p.dtype) for p in parts)
 
     def count(self, state, chunk):
@@ -72,25 +61,16 @@ class ByClass(Query):
         ]
         return tuple(np.stack(blocks) for blocks in zip(*answers, strict=True))
 
-    def weights(self):
-        """Return the relative noise that all queries ask for."""
-        return self.queries[0].weights()
-
-    def row_effort(self, n_features):
-        """Return that of a query: a row has one class."""
-        return self.queries[0].row_effort(n_features)
-
     def sensitivity(self, relation):
         """A person is in one class; who changes it leaves one answer and joins another.
 
         A person with rows in several classes has a share of the mass in each, and the change is a
         mean, with these shares, of changes that the cases bound.
         """
-        query = self.queries[0]
-        within = query.sensitivity(relation)
+        within = self.query.sensitivity(relation)
         if relation != REPLACE_ANY or len(self.queries) == 1:
             return within
-        joins = query.sensitivity(ADD_REMOVE)
+        joins = self.query.sensitivity(ADD_REMOVE)
         return Sensitivity(
             (*within.l1, *_sums_of_two(joins.l1)),
             (*within.l2_squared, *_sums_of_two(joins.l2_squared)),
@@ -126,8 +106,7 @@ class Apart(ByClass):
     @property
     def mass_block(self):
         """Those of the queries."""
-        block = self.queries[0].mass_block
-        n_blocks = self.queries[0].sensitivity(ADD_REMOVE).n_blocks
+        block, n_blocks = self.query.mass_block, self.query.sensitivity(ADD_REMOVE).n_blocks
         all_blocks = range(len(self.queries) * n_blocks)
         return None if block is None else tuple(all_blocks[block::n_blocks])
 
@@ -309,13 +288,14 @@ class ColumnHistograms(Sums):
 
     def count(self, state, chunk):
         """Add the masses of rows to their classes and cells."""
-        classes = classes_of(chunk, self.label)
-        state[0][:] += masses_at(classes, chunk, self.n_classes)
+        classes, n_classes = classes_of(chunk, self.label), self.n_classes
+        state[0][:] += masses_at(classes, chunk.masses, n_classes)
         start = 0
         for place in self.columns:
             size = self.sizes[place]
-            found = masses_at(classes * size + cells_of(chunk, place), chunk, self.n_classes * size)
-            state[1][:, start : start + size] += found.reshape(self.n_classes, size)
+            cells = classes * size + cells_of(chunk, place)
+            found = masses_at(cells, chunk.masses, n_classes * size)
+            state[1][:, start : start + size] += found.reshape(n_classes, size)
             start += size
 
     def sensitivity(self, relation):
@@ -338,16 +318,6 @@ def cells_of(chunk, place):
 def classes_of(chunk, label):
     """Return the classes of rows."""
     return np.zeros(len(chunk.X), dtype=np.int64) if label is None else cells_of(chunk, label)
-
-
-def masses_at(index, chunk, n_cells):
-    """Return the mass of the rows at every index.
-
-    Sums of integers in float64 are exact: a chunk has at most 2**19 rows of 2**20 units.
-    """
-    if chunk.masses is None:
-        return np.bincount(index, minlength=n_cells)
-    return np.bincount(index, weights=chunk.masses, minlength=n_cells).astype(np.int64)
 
 
 # Tables of pairs of columns, class by class, and how far they are from expected ones.
@@ -399,13 +369,13 @@ class PairTables(Sums):
         """Add the masses of rows to their entry of every table."""
         classes = classes_of(chunk, self.label)
         used = {place for pair in self.pairs for place in pair}
-        cells = {place: self.bins[place][chunk.X[:, place].astype(np.int64)] for place in used}
+        cells = {place: self.bins[place][cells_of(chunk, place)] for place in used}
         rows = {place: classes * self.n_bins[place] + cells[place] for place in used}
         for number, (i, j) in enumerate(self.pairs):
             start, stop = self.starts[number : number + 2]
             index = rows[i] * self.n_bins[j]
             index += cells[j]
-            state[0][start:stop] += masses_at(index, chunk, stop - start)
+            state[0][start:stop] += masses_at(index, chunk.masses, stop - start)
 
     def sensitivity(self, relation):
         """A person has a mass of at most one in every table."""
@@ -414,12 +384,8 @@ class PairTables(Sums):
 
     def tables(self, values):
         """Return the table of every pair, of shape (n_classes, n_bins, n_bins)."""
-        return [
-            values[start:stop].reshape(self.n_classes, self.n_bins[i], self.n_bins[j])
-            for (i, j), start, stop in zip(
-                self.pairs, self.starts[:-1], self.starts[1:], strict=True
-            )
-        ]
+        parts = zip(self.pairs, np.split(values, self.starts[1:-1]), strict=True)
+        return [p.reshape(self.n_classes, self.n_bins[i], self.n_bins[j]) for (i, j), p in parts]
 
 
 @dataclass(frozen=True, eq=False)

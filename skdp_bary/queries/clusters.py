@@ -14,7 +14,7 @@ from ..desk.query import Query
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
 from .frames import Frame, squared_lengths
-from .sizes import Sums, in_units, zeros_of
+from .sizes import Sums, in_units, masses_at, zeros_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,8 +245,7 @@ class ClippedMeans(ClusterQuery):
             part[outside] = np.floor(factor[outside] * share[label[outside]])
             if masses is not None:
                 factor, part = factor * masses, part * masses
-            sums = np.bincount(label, weights=part, minlength=len(largest))
-            state[0][:] += sums.astype(np.int64)
+            state[0][:] += masses_at(label, part, len(largest))
             self._add_residuals(state[1], rows, label, factor)
 
     @property
@@ -300,9 +299,8 @@ class ClusterMoments(ClusterQuery):
             factor, _ = self._factors(label, square)
             part = _relative(square, radii[label])
             mass = np.ones(len(label)) if masses is None else masses.astype(float)
-            for block, weights in ((state[0], mass), (state[2], part * mass)):
-                sums = np.bincount(label, weights=weights, minlength=len(radii))
-                block += sums.astype(np.int64)
+            state[0][:] += masses_at(label, mass, len(radii))
+            state[2][:] += masses_at(label, part * mass, len(radii))
             self._add_residuals(state[1], rows, label, factor * mass)
 
     @property

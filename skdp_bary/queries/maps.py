@@ -16,60 +16,29 @@ from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
 from ..geometry.rowwise import row_blocks
 from ..privacy.mechanisms import Sensitivity
-from .sizes import Sums
+from .sizes import Forwarding, Sums
 
 # Queries about images of the rows.
 
 
-class MappedRows(Query):
+class MappedRows(Forwarding):
     """Asks a query, the attribute ``query``, about the images of the rows.
 
     The image of a row depends on that row alone, bit for bit, so neighboring rows have neighboring
     images, and the sensitivity is that of the query.
     """
 
-    @property
-    def units(self):
-        """Largest mass of one person."""
-        return self.query.units
-
-    @property
-    def mass_block(self):
-        """That of the query."""
-        return self.query.mass_block
-
-    @property
-    def in_threads(self):
-        """That of the query; not where images come from a function of someone else."""
-        return self.query.in_threads
-
     @abstractmethod
     def image(self, chunk):
         """Return the chunk with the images of its rows."""
-
-    def zeros(self):
-        """Return the state of the query for no rows."""
-        return self.query.zeros()
 
     def count(self, state, chunk):
         """Add the images of the rows of a chunk."""
         self.query.count(state, self.image(chunk))
 
-    def blocks(self, state):
-        """Return the blocks of the query."""
-        return self.query.blocks(state)
-
-    def sensitivity(self, relation):
-        """Return that of the query."""
-        return self.query.sensitivity(relation)
-
-    def weights(self):
-        """Return those of the query."""
-        return self.query.weights()
-
     def row_effort(self, n_features):
         """Return that of the image and of the query."""
-        return n_features + self.query.row_effort(n_features)
+        return n_features + super().row_effort(n_features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
+from .sizes import codes_of
 from .slices import PaddedHistograms
 
 # How often two rows meet: what a kernel test needs to know of two cohorts, in three questions.
@@ -179,7 +180,7 @@ class PairLaw(MeetingsQuery):
     def count(self, state, chunk):
         """Add the masses of rows to their squares, and to the pairs of cells that they are in."""
         super().count(state, chunk)
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+        codes = codes_of(chunk)
         for code in range(self.n_classes):
             of_class = np.flatnonzero(codes == code)
             for start in range(0, len(of_class), _ROWS):

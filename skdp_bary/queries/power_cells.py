@@ -12,7 +12,7 @@ from ..geometry.linear_maps import MatrixMap
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .clusters import ClusterQuery
-from .sizes import Sums, in_units, second_moment, symmetric, zeros_of
+from .sizes import Sums, cases_of, codes_of, in_units, second_moment, symmetric, zeros_of
 
 # Masses and clipped residual sums over the power cells of a released support.
 
@@ -84,7 +84,7 @@ class CellSums(Sums):
 
     def _add_masses(self, state, chunk):
         """Add the masses of the rows, and return class, cell and mass of each."""
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+        codes = codes_of(chunk)
         cell = self.cells_of(chunk.X, codes)
         masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
         np.add.at(state[0], (codes, cell), masses)
@@ -111,14 +111,10 @@ class CellSums(Sums):
         """One person is in one cell; moving within a cell changes its sum by up to the diameter."""
         top = int(self.integer_factors().max())
         l1, l2 = top * self._lattice.row_l1, (top << self._digits[0]) ** 2
-        joins = ((1, l1), (1, l2))
-        if relation == ADD_REMOVE:
-            return in_units(self.units, *zip(joins, strict=True))
-        cases = [((0, 2 * l1), (0, 4 * l2)), ((2, 2 * l1), (2, 2 * l2))]
-        if relation == REPLACE_ANY and len(self.potentials) > 1:
-            cases.append(((2, 2 * l1), (2, 4 * l2)))  # another class, the same atom
-        if not self.total_public:
-            cases.append(joins)
+        moves = [((0, 2 * l1), (0, 4 * l2)), ((2, 2 * l1), (2, 2 * l2))]
+        # another class, the same atom
+        changes = [((2, 2 * l1), (2, 4 * l2))] if len(self.potentials) > 1 else []
+        cases = cases_of(self, relation, [((1, l1), (1, l2))], moves, changes)
         return in_units(self.units, *zip(*cases, strict=True))
 
     def integer_factors(self):
@@ -202,25 +198,21 @@ class CellSpreads(CellSums):
         A row adds (1, q, |q|**2 / r) to one cell.
         """
         r = 1 << self._digits[0]
-        joins = self._case(1, self._reach(r), r**2, r, r**2)
-        if relation == ADD_REMOVE:
-            return in_units(self.units, *zip(joins, strict=True))
-        cases = []
+        joins, moves = [self._case(1, self._reach(r), r**2, r, r**2)], []
         # A row is replaced inside its cell. Where the shorter of the two rows has a length in
         # [low, high], the sum moves by at most r + high and the squares by r - low**2 / r, which
         # is an integer for quarters of r: flooring does not add to it.
         for quarter in range(_QUARTERS):
             low, high = quarter * r // _QUARTERS, (quarter + 1) * r // _QUARTERS
             reach, square = self._reach(r) + self._reach(high), r - low**2 // r
-            cases.append(self._case(0, reach, (r + high) ** 2, square, square**2))
+            moves.append(self._case(0, reach, (r + high) ** 2, square, square**2))
         n_classes, n_atoms = self.potentials.shape
         changes_class = relation == REPLACE_ANY and n_classes > 1
         if n_atoms > 1 or changes_class:
             # two classes pool their sums, so opposite rows of one atom may meet there
             sum_l2 = 4 * r**2 if changes_class and self.pooled else 2 * r**2
-            cases.append(self._case(2, 2 * self._reach(r), sum_l2, 2 * r, 2 * r**2))
-        if not self.total_public:
-            cases.append(joins)
+            moves.append(self._case(2, 2 * self._reach(r), sum_l2, 2 * r, 2 * r**2))
+        cases = cases_of(self, relation, joins, moves)
         return in_units(self.units, *zip(*cases, strict=True))
 
     def _reach(self, length):

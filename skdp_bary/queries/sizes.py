@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +46,34 @@ class Sums(Query):
         return tuple(part.copy() for part in state)
 
 
+class Forwarding(Query):
+    """A question that asks another one, the attribute ``query``, with its noise."""
+
+    units = property(attrgetter("query.units"))
+    mass_block = property(attrgetter("query.mass_block"))
+    in_threads = property(attrgetter("query.in_threads"))
+
+    def zeros(self):
+        """Return the state of the query for no rows."""
+        return self.query.zeros()
+
+    def blocks(self, state):
+        """Return the blocks of the query."""
+        return self.query.blocks(state)
+
+    def sensitivity(self, relation):
+        """Return that of the query."""
+        return self.query.sensitivity(relation)
+
+    def weights(self):
+        """Return those of the query."""
+        return self.query.weights()
+
+    def row_effort(self, n_features):
+        """Return that of the query."""
+        return self.query.row_effort(n_features)
+
+
 class PlaceCounts(Sums):
     """Mass of disjoint places, of which a row has one."""
 
@@ -64,14 +93,37 @@ class PlaceCounts(Sums):
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the masses of the rows to their places."""
         for places, masses in self._places(chunk):
-            # exact in float64: a chunk has at most 2**19 rows of 2**20 units
-            sums = np.bincount(places, weights=masses, minlength=len(state[0]))
-            state[0][:] += sums.astype(np.int64)
+            state[0][:] += masses_at(places, masses, len(state[0]))
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """A person has one place to add to, or two to change."""
         touched = 1 if relation == ADD_REMOVE else 2
         return Sensitivity.single(touched * self.units, touched * self.units**2)
+
+
+def masses_at(places, masses, n_places):
+    """Return the mass of the rows at each of so many places; masses are whole, None for ones.
+
+    Sums of integers in float64 are exact: a chunk has at most 2**19 rows of 2**20 units.
+    """
+    return np.bincount(places, weights=masses, minlength=n_places).astype(np.int64)
+
+
+def codes_of(chunk):
+    """Return the class of every row, which is the first one where there are no others."""
+    return np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
+
+
+def cases_of(query, relation, joins, moves, changes=()):
+    """Return the cases of one person under a relation.
+
+    Who is replaced moves within a class, or changes it. Where masses are private, they may have
+    less of one than before, or more, as if they left or joined.
+    """
+    if relation == ADD_REMOVE:
+        return joins
+    cases = [*moves] if query.total_public else [*moves, *joins]
+    return [*cases, *changes] if relation == REPLACE_ANY else cases
 
 
 def in_units(units, l1, l2_squared):
@@ -178,13 +230,8 @@ class ClippedSum(Sums):
         u, square = self.units, 4**_BITS
         l1 = math.isqrt(self.n_features * square)
         joins = ((l1, u), (square, u * u))
-        if relation == ADD_REMOVE:
-            cases = [joins]
-        else:
-            # opposite rows of one mass; or, where masses can change, one row appearing
-            moves = ((2 * l1, 0), (4 * square, 0))
-            cases = [moves] if self.total_public else [moves, joins]
-        return Sensitivity(tuple(c[0] for c in cases), tuple(c[1] for c in cases))
+        moves = ((2 * l1, 0), (4 * square, 0))  # opposite rows of one mass
+        return Sensitivity(*zip(*cases_of(self, relation, [joins], [moves]), strict=True))
 
     def weights(self) -> tuple[float, ...] | None:
         """Noise in proportion to the size of the blocks, with the mass three times as precise."""
@@ -328,9 +375,8 @@ class Moments(Query):
                 self._add(state, chunk, code, part if own is None else own[part])
 
     def _add(self, state, chunk, code, some):
-        mapping = None if self.components is None else MatrixMap(self.components)
         rows = chunk.X[some] - self.centers[code]
-        rows = rows if mapping is None else mapping.apply(rows)
+        rows = rows if self.components is None else MatrixMap(self.components).apply(rows)
         rows = self._lattice.quantise_into(rows, rows)  # whole numbers: sums below 2**53 are exact
         masses = chunk.masses_of(some)
         state[0][code : code + 1] += len(rows) if masses is None else masses.sum()
@@ -360,11 +406,8 @@ class Moments(Query):
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Return the cases worked out in the user guide, for integer rows in a ball."""
-        cases = self._joins(1)
-        if relation != ADD_REMOVE:
-            cases = self._moves() + ([] if self.total_public else cases)
-            if relation == REPLACE_ANY and self.n_classes > 1:
-                cases += self._joins(2)
+        changes = self._joins(2) if self.n_classes > 1 else []
+        cases = cases_of(self, relation, self._joins(1), self._moves(), changes)
         n_blocks = 2 if self.second == "none" else 4
         l1, squares = zip(*cases, strict=True)
         return in_units(self.units, [c[:n_blocks] for c in l1], [c[:n_blocks] for c in squares])

@@ -13,7 +13,7 @@ from ..geometry.lattices import SliceLattice, UnitSlices
 from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from ..rows.persons import Chunk
 from .maps import MappedRows
-from .sizes import Sums, zeros_of
+from .sizes import Sums, codes_of, masses_at, zeros_of
 
 # Histograms of rows projected on public directions, and the sizes of classes.
 
@@ -40,10 +40,7 @@ class ClassSizes(Sums):
 
     def count(self, state, chunk):
         """Add the masses of the rows to their classes."""
-        codes = np.zeros(len(chunk.X), dtype=np.int64) if chunk.codes is None else chunk.codes
-        # sums of integers in float64 are exact: 2**32 rows of 2**20 units stay below 2**53
-        sums = np.bincount(codes, weights=chunk.masses, minlength=self.n_classes)
-        state[0][:] += sums.astype(np.int64)
+        state[0][:] += masses_at(codes_of(chunk), chunk.masses, self.n_classes)
 
     def sensitivity(self, relation):
         """A person has one mass to bring; who changes the class takes it away elsewhere."""
@@ -114,14 +111,10 @@ class PaddedHistograms(Query):
     def _count_class(self, histogram, X, masses):
         n_levels = self.lattice.n_levels
         for rows, directions, levels in self.lattice.levels(X):
-            n_directions = len(levels)
-            levels += (np.arange(n_directions) * n_levels)[:, None]
-            weights = None
-            if masses is not None:
-                weights = np.tile(masses[rows].astype(np.float64), n_directions)
-            # exact in float64: blocks have less than 2**17 rows of at most 2**20 units
-            counts = np.bincount(levels.ravel(), weights, minlength=n_directions * n_levels)
-            histogram[directions] += counts.astype(np.int64).reshape(n_directions, n_levels)
+            levels += (np.arange(len(levels)) * n_levels)[:, None]
+            repeated = None if masses is None else np.tile(masses[rows], len(levels))
+            counts = masses_at(levels.ravel(), repeated, len(levels) * n_levels)
+            histogram[directions] += counts.reshape(len(levels), n_levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ from skdp_bary.queries.maps import (
 )
 from skdp_bary.queries.meetings import CohortGap, PairLaw, PairSpreads
 from skdp_bary.queries.networks import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
-from skdp_bary.queries.power_cells import CellGrams, CellSpreads, CellSums, NearestLoss
+from skdp_bary.queries.power_cells import CellGrams, CellSpreads, NearestLoss
 from skdp_bary.queries.sizes import ClippedSum, Count, DistanceHistogram, Moments
 from skdp_bary.queries.slices import ClassSizes, ProjectedCost, ProjectedQuantiles, WavesOf
 from skdp_bary.rows.opening import open_source
@@ -494,11 +494,6 @@ def _cell_worlds():
         origins = np.broadcast_to(atoms, (n_classes, 2, 1)).copy()
         name = f"line, {n_classes} classes"
 
-        def sums(u, r, w, potentials=potentials, factors=factors, public=public):
-            return CellSums(
-                *(atoms, potentials, atoms, 0.5, factors), units=u, total_public=public(r, w)
-            )
-
         def spreads(pooled, potentials=potentials, origins=origins, factors=factors, public=public):
             return lambda u, r, w: CellSpreads(
                 *(atoms, potentials, origins, 0.5, factors if pooled else None),
@@ -507,7 +502,6 @@ def _cell_worlds():
                 pooled=pooled,
             )
 
-        yield World(name, sums, line, n_classes)
         yield World(f"{name}, apart", spreads(False), line, n_classes)
         yield World(f"{name}, pooled", spreads(True), line, n_classes)
 

@@ -25,7 +25,7 @@ from skdp_bary.geometry.lattices import SliceLattice, public_directions
 from skdp_bary.queries.cells import LevelCounts
 from skdp_bary.queries.clusters import ClippedMeans
 from skdp_bary.queries.frames import Frame, Gram
-from skdp_bary.queries.power_cells import CellSums
+from skdp_bary.queries.power_cells import CellSpreads
 from skdp_bary.queries.sizes import Moments
 from skdp_bary.queries.slices import ProjectedHistogram
 from skdp_bary.rows.opening import Rows, open_source
@@ -70,7 +70,7 @@ def points(n_points, width):
 def cells(n_atoms, width):
     """Return a question about the cells of atoms."""
     atoms = points(n_atoms, width)
-    return CellSums(atoms, np.zeros((1, n_atoms)), atoms, 1.0)
+    return CellSpreads(atoms, np.zeros((1, n_atoms)), atoms[None], 1.0)
 
 
 FAMILIES = {

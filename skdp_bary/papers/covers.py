@@ -226,13 +226,7 @@ class ClusterCounts(ClusterQuery):
         """Return the counts."""
         return (state[0].copy(),)
 
-    @property
-    def _l1_join(self):
-        return (1,)
-
-    @property
-    def _l2_join(self):
-        return (1,)
+    _joins = (1,), (1,)
 
     def sensitivity(self, relation):
         """A row is in one cluster, or leaves one for another."""

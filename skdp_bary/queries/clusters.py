@@ -161,7 +161,8 @@ class ClusterQuery(Sums):
 
     def weights(self) -> tuple[float, ...] | None:
         """Return noise scales that divide precision among the blocks as asked."""
-        case = self._l1_join if self.pure else [math.sqrt(n) for n in self._l2_join]
+        l1, l2_squared = self._joins  # what one row adds at most to every block
+        case = l1 if self.pure else map(math.sqrt, l2_squared)
         return tuple(float(n) / share for n, share in zip(case, self.shares, strict=True))
 
     @cached_property
@@ -192,12 +193,13 @@ class ClusterQuery(Sums):
         """Add factor times (row - center) of every row to its cluster; exact below 2**53."""
         if len(total) == 1:
             sums = (factor @ rows)[None]
-        else:
+        else:  # a sparse matrix of a factor per row, in the line of its cluster
             ends, label32 = np.arange(len(label) + 1, dtype=np.int32), label.astype(np.int32)
             sums = sparse.csc_array((factor, label32, ends), shape=(len(total), len(label))) @ rows
         sums -= self.integer_centers * np.bincount(label, factor, len(total))[:, None]
         total += sums.astype(np.int64)
 
+    @property
     def _row_l1(self):
         """Largest L1 norm of what one row adds to the sums."""
         return math.isqrt(self.frame.width * self.reach**2)
@@ -231,8 +233,7 @@ class ClippedMeans(ClusterQuery):
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return zero sums."""
-        n_clusters = len(self.centers)
-        return zeros_of(n_clusters, (n_clusters, self.frame.width))
+        return zeros_of(len(self.centers), self.centers.shape)
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk."""
@@ -249,16 +250,12 @@ class ClippedMeans(ClusterQuery):
             self._add_residuals(state[1], rows, label, factor)
 
     @property
-    def _l1_join(self):
-        return 1 << _SHARE_BITS, self._row_l1()
-
-    @property
-    def _l2_join(self):
-        return 1 << 2 * _SHARE_BITS, self.reach**2
+    def _joins(self):
+        return (1 << _SHARE_BITS, self._row_l1), (1 << 2 * _SHARE_BITS, self.reach**2)
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """A row has one cluster; moving within it changes the factor and the side."""
-        (f1, s1), (f2, s2) = self._l1_join, self._l2_join
+        (f1, s1), (f2, s2) = self._joins
         if relation == ADD_REMOVE:
             return in_units(self.units, [(f1, s1)], [(f2, s2)])
         if len(self.centers) == 1:
@@ -289,8 +286,7 @@ class ClusterMoments(ClusterQuery):
 
     def zeros(self):
         """Return zero sums."""
-        n_clusters = len(self.centers)
-        return zeros_of(n_clusters, (n_clusters, self.frame.width), n_clusters)
+        return zeros_of(len(self.centers), self.centers.shape, len(self.centers))
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
@@ -304,12 +300,8 @@ class ClusterMoments(ClusterQuery):
             self._add_residuals(state[1], rows, label, factor * mass)
 
     @property
-    def _l1_join(self):
-        return 1, self._row_l1(), 1 << _SPREAD_BITS
-
-    @property
-    def _l2_join(self):
-        return 1, self.reach**2, 1 << 2 * _SPREAD_BITS
+    def _joins(self):
+        return (1, self._row_l1, 1 << _SPREAD_BITS), (1, self.reach**2, 1 << 2 * _SPREAD_BITS)
 
     def sensitivity(self, relation):
         """Within a cluster, rows at lengths a and b change S by a + b and Q by |a**2 - b**2|.
@@ -318,7 +310,7 @@ class ClusterMoments(ClusterQuery):
         (3/2, 1), and that of their squares below the chord from (4, 0) to (5/4, 1). Rounding adds
         one unit to the change of Q.
         """
-        (n1, s1, q1), (n2, s2, q2) = self._l1_join, self._l2_join
+        (n1, s1, q1), (n2, s2, q2) = self._joins
         if relation == ADD_REMOVE:
             return in_units(self.units, [(n1, s1, q1)], [(n2, s2, q2)])
         slack = 2 * q1 + 1
@@ -356,17 +348,12 @@ class TotalSpread(ClusterQuery):
             part = _relative(square, square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
-    @property
-    def _l1_join(self):
-        return (1 << _SPREAD_BITS,)
-
-    @property
-    def _l2_join(self):
-        return (1 << 2 * _SPREAD_BITS,)
+    _joins = (1 << _SPREAD_BITS,), (1 << 2 * _SPREAD_BITS,)
 
     def sensitivity(self, relation):
         """The scalar of a row lies between zero and one, so replacing it costs what adding does."""
-        return in_units(self.units, [self._l1_join], [self._l2_join])
+        l1, l2_squared = self._joins
+        return in_units(self.units, [l1], [l2_squared])
 
     def read(self, released):
         """Return the sum of squared distances."""
@@ -444,9 +431,9 @@ def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_
         rows of many features stay too.
     """
     known = chunk.memo.pop(_Labels, None)
-    if known is not None and (
-        known.frame is not query.frame or not np.array_equal(known.centers, query.integer_centers)
-    ):
+    if known is not None and known.frame is query.frame:
+        known = known if np.array_equal(known.centers, query.integer_centers) else None
+    else:
         known = None
     keep = keep and query.frame.kept and query.frame.is_wide
     found, end = [], 0

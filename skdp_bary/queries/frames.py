@@ -11,12 +11,12 @@ import numpy as np
 
 from ..desk.query import Query
 from ..geometry.domains import Box, Domain
-from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
-from .sizes import PlaceCounts, second_moment
+from .sizes import SYMMETRIC, PlaceCounts, of_outer_products, second_moment, triangles_of, zeros_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..privacy.mechanisms import Sensitivity
     from ..rows.persons import Chunk
 
 
@@ -325,7 +325,7 @@ class Gram(Query):
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return the zero matrix."""
-        return (np.zeros((self.frame.width, self.frame.width), dtype=np.int64),)
+        return zeros_of((self.frame.width, self.frame.width))
 
     def count(self, state: tuple[np.ndarray, ...], chunk: Chunk) -> None:
         """Add the rows of a chunk; a row's norm is at most ``2**bits`` after truncation."""
@@ -338,25 +338,15 @@ class Gram(Query):
 
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return the diagonal and the upper triangle."""
-        matrix = state[0]
-        return np.diagonal(matrix).copy(), matrix[np.triu_indices(len(matrix), k=1)]
+        return triangles_of(state[0])
 
     def weights(self) -> tuple[float, ...] | None:
-        """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
-        return 1.0, 1.0 / math.sqrt(2.0)
+        """Return relative scales."""
+        return SYMMETRIC
 
     def sensitivity(self, relation: str) -> Sensitivity:
-        """A row adds ``|z z'|**2 = diagonal + 2 upper <= 4**(2 bits)``; two rows twice that.
-
-        The inner product of ``z z'`` and ``w w'`` is a square, so replacing costs sqrt(2) of
-        adding and no more.
-        """
-        persons = 1 if relation == ADD_REMOVE else 2
-        d, r = self.frame.width, 1 << self._bits
-        u = self.units
-        l1 = (persons * u * r**2, persons * u * (d - 1) * r**2 // 2)
-        cases = ((persons * u * u * r**4, 0), (0, persons * u * u * r**4 // 2))
-        return Sensitivity((l1,), cases)
+        """Integer rows have squared lengths of at most ``4**bits``."""
+        return of_outer_products(relation, self.units, self.frame.width, 4**self._bits)
 
 
 @dataclass(frozen=True, eq=False)

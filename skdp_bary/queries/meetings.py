@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.mechanisms import REPLACE_ANY, Sensitivity, check_neighbors
 from .sizes import codes_of
 from .slices import PaddedHistograms
 
@@ -21,31 +20,14 @@ LIMB_BITS = 22  # two limbs hold a mass below 2**44; 2**19 products of limbs sta
 class MeetingsQuery(PaddedHistograms):
     """Base of the three: the masses of the classes, where they are public, and the answer."""
 
-    def blocks(self, state):
-        """Return the masses of the classes, where they are public, and the answer."""
-        sizes = self._sizes(state)
-        padded = [
-            self._padded(histogram, size, code)
-            for code, (histogram, size) in enumerate(zip(state[0], sizes.tolist(), strict=True))
-        ]
-        answer = self._answer(state, padded)
-        return (sizes, *answer) if self.n_min is None else answer
-
-    def sensitivity(self, relation):
-        """Sensitivity to one person, twice that if the person changes the class."""
-        moves = check_neighbors(relation) == REPLACE_ANY and self.n_classes > 1
-        case = tuple((2 if moves else 1) * n for n in self._moved())
-        case = (0, *case) if self.n_min is None else case
-        return Sensitivity((case,), (tuple(n**2 for n in case),))
+    def _changes(self, touched):
+        moved = [touched * n for n in self._moved()]
+        return moved, [n**2 for n in moved]
 
     def _pairs_moved(self):
         """Sensitivity of a mean over pairs: ``2 beta - beta**2`` at most."""
         whole = 0 if self.n_min is None else Fraction(1, sum(self.n_min))
         return math.ceil(FRACTION * (2 - whole))
-
-    @abstractmethod
-    def _answer(self, state, padded):
-        """Return blocks of integers, from what ``_padded`` says about every class."""
 
     @abstractmethod
     def _moved(self):
@@ -67,7 +49,7 @@ class PairSpreads(MeetingsQuery):
 
     widths: tuple = ()
 
-    def _answer(self, state, padded):
+    def _answers(self, state, padded):
         histogram, mass, persons = together(padded)
         if not mass:
             return (floors(0),)
@@ -191,7 +173,7 @@ class PairLaw(MeetingsQuery):
         """Return relative noise: what either adds to that of the p-value is about the same."""
         return (1.5, 1.0) if self.n_min is not None else (1.0, 1.5, 1.0)
 
-    def _answer(self, state, padded):
+    def _answers(self, state, padded):
         histogram, mass, persons = together(padded)
         if not mass:
             return floors(0), floors(0)
@@ -274,7 +256,7 @@ class CohortGap(MeetingsQuery):
 
     reference: np.ndarray | None = None
 
-    def _answer(self, state, padded):
+    def _answers(self, state, padded):
         persons = min(part[2] for part in padded)
         if not persons:
             return (floors(0),)

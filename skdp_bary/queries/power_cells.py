@@ -9,28 +9,41 @@ import numpy as np
 from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
-from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
+from ..privacy.mechanisms import REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 from .clusters import ClusterQuery
-from .sizes import Sums, cases_of, codes_of, in_units, second_moment, symmetric, zeros_of
+from .sizes import (
+    SYMMETRIC,
+    Sums,
+    cases_of,
+    codes_of,
+    in_units,
+    of_outer_products,
+    second_moment,
+    symmetric,
+    triangles_of,
+    zeros_of,
+)
 
-# Masses and clipped residual sums over the power cells of a released support.
+# Masses, clipped residual sums and squared residuals over the power cells of every class.
 
+_QUARTERS = 4  # ranges of length of the shorter of two rows, each a case of its own
 _DIGITS = {1: (16, 12)}  # bits of rows and of factors for rows that are persons
 _SHARED_DIGITS = (12, 8)  # ... and where the mass of a person has up to 20 bits itself
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums(Sums):
-    """For every atom, the mass of its cell in each class and the sum of clipped residuals.
+class CellSpreads(Sums):
+    """For every class and atom, the mass of a cell, and sums of residuals and of their squares.
 
     A row of class i belongs to the atom j with the smallest ``|x - y_j|**2 - potentials[i, j]``,
-    the lowest index on ties. Its residual is ``x - origins[j]``, clipped to a ball. Residuals are
-    added over classes before any noise, each times a public or released factor.
+    the lowest index on ties. Its residual is ``x - origins[i, j]``, clipped to a ball.
 
-    The blocks are the masses, of shape (n_classes, n_atoms), and the sums, of shape
-    (n_atoms, n_features). A cell is a fixed set, whatever the rows: no optimality is claimed for
-    it, so the sensitivity is that of a histogram and of sums over its bins.
+    The blocks are the masses, of shape (n_classes, n_atoms); the sums, of shape
+    (n_classes, n_atoms, n_features), or (1, n_atoms, n_features) when classes are added up before
+    any noise; and the sums of squared lengths of residuals, of shape (n_classes, n_atoms). A cell
+    is a fixed set, whatever the rows: no optimality is claimed for it, so the sensitivity is that
+    of a histogram and of sums over its bins.
 
     Parameters
     ----------
@@ -38,20 +51,24 @@ class CellSums(Sums):
         Public or released atoms that define the cells.
     potentials : ndarray of shape (n_classes, n_atoms)
         Public or released.
-    origins : ndarray of shape (n_atoms, n_features)
+    origins : ndarray of shape (n_classes, n_atoms, n_features)
         Points that residuals are measured from.
     radius : float
         Residuals are clipped to this length.
     factors : ndarray of shape (n_classes, n_atoms) or None
-        Non-negative; rounded to a lattice fine against their largest. None: all equal.
+        Of residuals whose classes are pooled: non-negative; rounded to a lattice fine against their
+        largest. None: all equal.
     components : ndarray of shape (n_components, n_features) or None
         Released linear map that takes rows to the space of the atoms.
     block_weights : tuple of float
-        Relative noise of masses and sums, in units of one person's reach.
+        Relative noise of masses, sums and squares, in units of one person's reach.
     units : int
         Largest mass of one person.
     total_public : bool
         True when no neighbor can change the mass of a class.
+    pooled : bool
+        Whether the sums of all classes are added up, each times its factor. Otherwise factors must
+        be left out.
     """
 
     atoms: np.ndarray
@@ -60,109 +77,21 @@ class CellSums(Sums):
     radius: float
     factors: np.ndarray | None = None
     components: np.ndarray | None = None
-    block_weights: tuple = (1.0, 1.0)
+    block_weights: tuple = (1.0, 1.0, 1.0)
     units: int = 1
     total_public: bool = False
+    pooled: bool = False
 
     mass_block = 0
+
+    def __post_init__(self):
+        if self.factors is not None and not self.pooled:
+            raise ValueError("factors are for sums that are pooled over classes.")
 
     @property
     def row_step(self):
         """Width of one lattice unit of a residual, before factors."""
         return self._lattice.step
-
-    def zeros(self):
-        """Return zero masses and sums."""
-        return zeros_of(self.potentials.shape, self.origins.shape)
-
-    def count(self, state, chunk):
-        """Add the rows of a chunk."""
-        codes, cell, masses = self._add_masses(state, chunk)
-        rows = self._lattice.quantise(chunk.X - self.origins[cell])
-        rows *= (masses * self.integer_factors()[codes, cell])[:, None]
-        _add_rows(state[1], cell, rows)
-
-    def _add_masses(self, state, chunk):
-        """Add the masses of the rows, and return class, cell and mass of each."""
-        codes = codes_of(chunk)
-        cell = self.cells_of(chunk.X, codes)
-        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
-        np.add.at(state[0], (codes, cell), masses)
-        return codes, cell, masses
-
-    def cells_of(self, X, codes):
-        """Return the cell of each row, a function of that row and its class alone."""
-        mapping = MatrixMap(2.0 * self.atoms)
-        if self.components is not None:
-            X = MatrixMap(self.components).apply(X)
-        lengths = (self.atoms**2).sum(axis=1)
-        return (lengths - mapping.apply(X) - self.potentials[codes]).argmin(axis=1)
-
-    def row_effort(self, n_features):
-        """Return the numbers of features and atoms."""
-        return n_features + len(self.atoms)
-
-    def weights(self):
-        """Return relative scales."""
-        mass, total = self.block_weights
-        return mass, total * float(int(self.integer_factors().max()) << self._digits[0])
-
-    def sensitivity(self, relation):
-        """One person is in one cell; moving within a cell changes its sum by up to the diameter."""
-        top = int(self.integer_factors().max())
-        l1, l2 = top * self._lattice.row_l1, (top << self._digits[0]) ** 2
-        moves = [((0, 2 * l1), (0, 4 * l2)), ((2, 2 * l1), (2, 2 * l2))]
-        # another class, the same atom
-        changes = [((2, 2 * l1), (2, 4 * l2))] if len(self.potentials) > 1 else []
-        cases = cases_of(self, relation, [((1, l1), (1, l2))], moves, changes)
-        return in_units(self.units, *zip(*cases, strict=True))
-
-    def integer_factors(self):
-        """Return the factors as integers."""
-        if self.factors is None:
-            return np.ones(self.potentials.shape, dtype=np.int64)
-        scaled = self.factors / self.factors.max() * (1 << self._digits[1])
-        return np.rint(scaled).astype(np.int64)
-
-    @property
-    def _digits(self):
-        return _DIGITS.get(self.units, _SHARED_DIGITS)
-
-    @cached_property
-    def _lattice(self):
-        ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
-        return CentredLattice(ball, self._digits[0])
-
-
-# Masses, clipped residual sums and squared residuals over the power cells of every class.
-
-_QUARTERS = 4  # ranges of length of the shorter of two rows, each a case of its own
-
-
-@dataclass(frozen=True, eq=False)
-class CellSpreads(CellSums):
-    """As CellSums, with an origin for every class and atom, and with squared residuals.
-
-    The blocks are the masses, of shape (n_classes, n_atoms); the sums, of shape
-    (n_classes, n_atoms, n_features), or (1, n_atoms, n_features) when classes are added up before
-    any noise; and the sums of squared lengths of residuals, of shape (n_classes, n_atoms).
-
-    Parameters
-    ----------
-    origins : ndarray of shape (n_classes, n_atoms, n_features)
-    block_weights : tuple of float
-        Relative noise of masses, sums and squares, in units of one person's reach.
-    pooled : bool
-        Whether the sums of all classes are added up, each times its factor. Otherwise factors must
-        be left out.
-    """
-
-    block_weights: tuple = (1.0, 1.0, 1.0)
-    pooled: bool = False
-
-    def __post_init__(self):
-        if self.factors is not None and not self.pooled:
-            raise ValueError("factors are for sums that are pooled over classes.")
 
     @property
     def square_step(self):
@@ -177,7 +106,10 @@ class CellSpreads(CellSums):
 
     def count(self, state, chunk):
         """Add the rows of a chunk."""
-        codes, cell, masses = self._add_masses(state, chunk)
+        codes = codes_of(chunk)
+        cell = self.cells_of(chunk.X, codes)
+        masses = np.ones(len(cell), dtype=np.int64) if chunk.masses is None else chunk.masses
+        np.add.at(state[0], (codes, cell), masses)
         rows = self._lattice.quantise(chunk.X - self.origins[codes, cell])
         lengths = (rows * rows).sum(axis=1) >> self._digits[0]  # integers: exact in any order
         np.add.at(state[2], (codes, cell), lengths * masses)
@@ -185,6 +117,18 @@ class CellSpreads(CellSums):
         _, n_atoms, n_features = state[1].shape
         line = cell if self.pooled else codes * n_atoms + cell
         _add_rows(state[1].reshape(-1, n_features), line, rows)
+
+    def cells_of(self, X, codes):
+        """Return the cell of each row, a function of that row and its class alone."""
+        if self.components is not None:
+            X = MatrixMap(self.components).apply(X)
+        lengths = (self.atoms**2).sum(axis=1)
+        products = MatrixMap(2.0 * self.atoms).apply(X)
+        return (lengths - products - self.potentials[codes]).argmin(axis=1)
+
+    def row_effort(self, n_features):
+        """Return the numbers of features and atoms."""
+        return n_features + len(self.atoms)
 
     def weights(self):
         """Return relative scales."""
@@ -223,6 +167,22 @@ class CellSpreads(CellSums):
         """L1 and squared L2 of (masses, sums, squares), for a mass of one."""
         top = int(self.integer_factors().max())
         return (mass, top * sum_l1, square_l1), (mass, top**2 * sum_l2, square_l2)
+
+    def integer_factors(self):
+        """Return the factors as integers."""
+        if self.factors is None:
+            return np.ones(self.potentials.shape, dtype=np.int64)
+        scaled = self.factors / self.factors.max() * (1 << self._digits[1])
+        return np.rint(scaled).astype(np.int64)
+
+    @property
+    def _digits(self):
+        return _DIGITS.get(self.units, _SHARED_DIGITS)
+
+    @cached_property
+    def _lattice(self):
+        ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
+        return CentredLattice(ball, self._digits[0])
 
 
 def _add_rows(sums, line, rows):
@@ -308,28 +268,22 @@ class CellGrams(ClusterQuery):
 
     def blocks(self, state):
         """Return diagonals and upper triangles."""
-        matrices = state[0]
-        diagonals = np.diagonal(matrices, axis1=1, axis2=2).copy()
-        return diagonals, matrices[:, *np.triu_indices(matrices.shape[1], k=1)]
+        return triangles_of(state[0])
 
     def weights(self):
-        """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
-        return 1.0, 1.0 / math.sqrt(2.0)
+        """Return relative scales."""
+        return SYMMETRIC
 
     def sensitivity(self, relation):
-        """A row adds ``|w w'|**2 = diagonal + 2 upper <= (r**2 + c**2)**2``; two rows twice that.
+        """Integer rows with their constant have squared lengths of at most ``r**2 + c**2``.
 
-        The inner product of ``w w'`` and ``v v'`` is a square, and zero in different cells, so
-        replacing a row costs at most sqrt(2) of adding one, wherever it goes: just that between
-        two cells, or in one cell at residuals with inner product ``-c**2``. Were the change counted
-        in one cell only, who moves from one to another would pay for half of it.
+        The inner product of ``w w'`` and ``v v'`` is zero in different cells, so replacing a row
+        costs at most sqrt(2) of adding one, wherever it goes: just that between two cells, or in
+        one cell at residuals with inner product ``-c**2``. Were the change counted in one cell
+        only, who moves from one to another would pay for half of it.
         """
-        persons = 1 if relation == ADD_REMOVE else 2
-        side, top = self.frame.width + 1, 4**self._bits + self.constant**2
-        u = self.mass_units
-        l1 = (persons * u * top, persons * u * (side - 1) * top // 2)
-        square = persons * u * u * top**2
-        return Sensitivity((l1,), ((square, 0), (0, square // 2)))
+        longest = 4**self._bits + self.constant**2
+        return of_outer_products(relation, self.mass_units, self.frame.width + 1, longest)
 
     def read(self, released):
         """Return mass, sums and scatter of every cell, in rows and lengths, see CellMoments."""

@@ -389,11 +389,8 @@ class Moments(Query):
     def blocks(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """Return masses, sums, and diagonals and upper triangles of the second moments."""
         masses, sums, squares = state
-        if self.second == "none":
-            return masses.copy(), sums.copy()
-        diagonals = np.diagonal(squares, axis1=1, axis2=2).copy()
-        upper = squares[:, *np.triu_indices(self.width, k=1)]
-        return masses.copy(), sums.copy(), diagonals, upper
+        found = masses.copy(), sums.copy()
+        return found if self.second == "none" else (*found, *triangles_of(squares))
 
     def weights(self) -> tuple[float, ...] | None:
         """Return relative scales; off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix."""
@@ -451,6 +448,29 @@ def symmetric(diagonal: np.ndarray, upper: np.ndarray) -> np.ndarray:
     matrix = np.zeros((len(diagonal), len(diagonal)))
     matrix[np.triu_indices(len(diagonal), k=1)] = upper
     return matrix + matrix.T + np.diag(diagonal.astype(float))
+
+
+def triangles_of(matrices):
+    """Return the diagonals and the upper triangles of symmetric matrices, of shape (..., n, n)."""
+    diagonals = np.diagonal(matrices, axis1=-2, axis2=-1).copy()
+    return diagonals, matrices[..., *np.triu_indices(matrices.shape[-1], k=1)]
+
+
+def of_outer_products(relation, units, width, longest):
+    """Return the sensitivity of diagonals and upper triangles of sums of outer products ``z z'``.
+
+    A row adds ``|z z'|**2 = diagonal + 2 upper <= longest**2``, for squared lengths of at most
+    `longest`. The inner product of ``z z'`` and ``w w'`` is a square, so replacing costs sqrt(2)
+    of adding and no more.
+    """
+    persons = 1 if relation == ADD_REMOVE else 2
+    l1 = persons * units * longest, persons * units * (width - 1) * longest // 2
+    square = persons * units**2 * longest**2
+    return Sensitivity((l1,), ((square, 0), (0, square // 2)))
+
+
+# Off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix.
+SYMMETRIC = 1.0, 1.0 / math.sqrt(2.0)
 
 
 def second_moment(rows, masses):

@@ -94,19 +94,42 @@ class PaddedHistograms(Query):
             members = np.flatnonzero(chunk.codes == code)
             self._count_class(state[0][code], chunk.X[members], chunk.masses_of(members))
 
+    def blocks(self, state):
+        """Return the masses of the classes, where they are public, and the answers."""
+        sizes = self._sizes(state)
+        answers = self._answers(state, self._padded(state[0], sizes.tolist()))
+        return (sizes, *answers) if self.n_min is None else answers
+
+    def sensitivity(self, relation):
+        """Sensitivity to one person, who has mass in one class or takes it to another."""
+        touched = 2 if check_neighbors(relation) == REPLACE_ANY and self.n_classes > 1 else 1
+        sizes = (0,) if self.n_min is None else ()
+        l1, l2_squared = self._changes(touched)
+        return Sensitivity(((*sizes, *l1),), ((*sizes, *l2_squared),))
+
+    @abstractmethod
+    def _answers(self, state, padded):
+        """Return blocks of integers, from the state and what `_padded` says about every class."""
+
+    @abstractmethod
+    def _changes(self, touched):
+        """Return L1 and squared L2 of every block, of a person in so many classes."""
+
     def _sizes(self, state):
         """Return the masses of the classes; of fewer than 2**43 people the sums are exact."""
         return state[0][:, 0, :].sum(axis=1)
 
-    def _padded(self, histogram, size, code):
-        """Return the histogram and mass after padding, and the people that answers count."""
+    def _padded(self, histograms, sizes):
+        """Return histogram and mass of every class after padding, and the people answers count."""
         if self.n_min is None:
-            return histogram, size, Fraction(size, self.units)
-        missing = self.units * self.n_min[code] - size
-        if missing > 0:
-            histogram = histogram.copy()
+            persons = [Fraction(size, self.units) for size in sizes]
+            return list(zip(histograms, sizes, persons, strict=True))
+        padded = []
+        for histogram, size, n_min in zip(histograms.copy(), sizes, self.n_min, strict=True):
+            missing = max(self.units * n_min - size, 0)
             histogram[:, self.lattice.center_level] += missing
-        return histogram, size + max(missing, 0), Fraction(self.n_min[code])
+            padded.append((histogram, size + missing, Fraction(n_min)))
+        return padded
 
     def _count_class(self, histogram, X, masses):
         n_levels = self.lattice.n_levels
@@ -151,21 +174,17 @@ class ProjectedHistogram(PaddedHistograms):
         Less mass moves them less in proportion.
         """
 
-    def blocks(self, state):
-        """Return the masses of the classes, where they are public, and the answers."""
-        sizes = self._sizes(state)
+    def _answers(self, state, padded):
         answers = np.zeros((self.n_classes, *self.shape), dtype=np.int64)
-        for code, size in enumerate(sizes.tolist()):
-            histogram, mass, persons = self._padded(state[0][code], size, code)
+        for answer, (histogram, mass, persons) in zip(answers, padded, strict=True):
             if mass:
                 numbers, unit = self._answer(histogram, mass)
                 factor = persons / unit
                 up, down = factor.numerator, factor.denominator
-                floors = [number * up // down for number in numbers.ravel().tolist()]
-                answers[code] = np.array(floors, dtype=np.int64).reshape(self.shape)
-        return (sizes, answers) if self.n_min is None else (answers,)
+                answer.flat = [number * up // down for number in numbers.ravel().tolist()]
+        return (answers,)
 
-    def sensitivity(self, relation):
+    def _changes(self, touched):
         """One person of n has an n-th of the mass, and the numbers are counted n times.
 
         Where n is private the mass is that of at least ``n_min`` people, and the numbers are
@@ -173,18 +192,11 @@ class ProjectedHistogram(PaddedHistograms):
         person has mass. Changing the class changes two distributions, each by one person.
         """
         l1, l2 = self._change()
-        touched = 2 if check_neighbors(relation) == REPLACE_ANY and self.n_classes > 1 else 1
         rounded = self.n_classes * math.prod(self.shape)
-        l1 = _above(touched * l1 + rounded)
-        l2_squared = _above((math.sqrt(touched) * l2 + math.sqrt(rounded)) ** 2)
-        if self.n_min is None:
-            return Sensitivity(((0, l1),), ((0, l2_squared),))
-        return Sensitivity.single(l1, l2_squared)
-
-
-def _above(number):
-    """Return an integer above a float that was computed in a few operations."""
-    return math.ceil(number * (1.0 + 2.0**-40))
+        above = touched * l1 + rounded, (math.sqrt(touched) * l2 + math.sqrt(rounded)) ** 2
+        # whole numbers above floats that were computed in a few operations
+        l1, l2_squared = (math.ceil(number * (1.0 + 2.0**-40)) for number in above)
+        return (l1,), (l2_squared,)
 
 
 # Means of sorted projections over blocks of equal mass: the sketch of slices.

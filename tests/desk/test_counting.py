@@ -14,7 +14,6 @@ from skdp_bary.geometry import Ball, Box
 from tests.world import (
     ByClass,
     CellSpreads,
-    CellSums,
     CentredLattice,
     DistanceHistogram,
     HaarDifferences,
@@ -189,7 +188,6 @@ def test_counting_an_array_takes_a_third_of_its_size_at_most():
 @pytest.mark.parametrize(
     "query",
     [
-        CellSums(POINTS, ZERO, POINTS, 1.0),
         CellSpreads(POINTS, ZERO, POINTS[None], 1.0),
         ClippedSum(1.5, D),
         Moments(ZERO, 1.0),

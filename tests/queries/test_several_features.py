@@ -16,7 +16,6 @@ from tests.world import (
     ByClass,
     CellGrams,
     CellSpreads,
-    CellSums,
     ClusterMoments,
     TotalSpread,
     answer,
@@ -33,6 +32,7 @@ SHARES = {ClippedMeans: (0.3, 1.0), ClusterMoments: (0.3, 1.0, 0.4), TotalSpread
 AXES = Axes(np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0], np.ones(2))
 ONE, TWO = np.zeros((1, 2)), np.zeros((2, 2))
 ATOMS = CENTERS[:2]
+BOTH = np.stack([ATOMS] * 2)  # of two classes
 PLANE = ATOMS @ AXES.kept.T
 
 
@@ -68,12 +68,11 @@ QUESTIONS = {
     "moments": (moments("none"), 0.9, 0.97),
     "moments and squares": (moments("classes"), 0.7, 0.8),
     "mapped moments": (moments("pooled", 0.5 * AXES.kept), 0.7, 0.8),
-    "sums of cells": (lambda u: CellSums(ATOMS, TWO, ATOMS, 1.0, units=u), 0.9, 0.6),
     "mapped cells": (
-        lambda u: CellSums(PLANE, TWO, ATOMS, 1.0, None, AXES.kept, units=u), 0.9, 0.6,
+        lambda u: CellSpreads(PLANE, TWO, BOTH, 1.0, None, AXES.kept, units=u), 0.8, 0.9,
     ),
     "spreads of cells": (
-        lambda u: CellSpreads(ATOMS, TWO, np.stack([ATOMS] * 2), 1.0, units=u), 0.8, 0.9,
+        lambda u: CellSpreads(ATOMS, TWO, BOTH, 1.0, units=u), 0.8, 0.9,
     ),
     "of one cell": (
         lambda u: CellSpreads(ATOMS[:1], ONE[:, :1], ATOMS[None, :1], 1.0, units=u), 0.8, 0.8,
